@@ -1,0 +1,61 @@
+# Every target sets itself up: Python 3.11 or later, make and pip are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CODE := $(wildcard src tests examples benchmarks)
+PYTESTFLAGS ?= -q -n 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+MAKEFLAGS += --no-print-directory
+
+# The published data sets, where a checkout has them beside it; tests that need them are skipped elsewhere.
+ifneq ($(wildcard ../shared/raw),)
+export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
+export GRAPHMRF_CLEAN_DATA ?= $(abspath ../shared/data)
+endif
+
+.DEFAULT_GOAL := test
+.PHONY: demo test lint bench docs format clean chromium
+
+demo: $(VENV)/.installed-core
+	$(BIN)/python examples/demo.py
+
+test: lint chromium
+	$(BIN)/python -m pytest $(PYTESTFLAGS)
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Browser tests use the system's Chromium. They must run in CI, so CI installs it; elsewhere they skip without it.
+chromium:
+	@if [ "$(CI)" = true ] && ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	fi
+
+$(VENV)/.installed-core: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	touch $@
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
