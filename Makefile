@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := $(wildcard src tests examples benchmarks)
+CODE := $(wildcard src tests examples benchmarks docs/hooks)
 PYTESTFLAGS ?= -q -n 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -37,7 +37,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
