@@ -1,0 +1,264 @@
+"""Tables in files: CSV and TSV (also gzipped) and Parquet, by suffix; written whole or not at all."""
+
+import csv
+import gzip
+import io
+import os
+import re
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypeAlias, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from graphmrf.errors import InvalidInputError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+PARQUET = (".parquet", ".pq")
+SUFFIXES = (*DELIMITERS, *PARQUET)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One file as it was read: every cell of a text file still a string, Parquet columns with their own types.
+
+    Parameters
+    ----------
+    path : path
+        Where the table came from; names the file in messages.
+    columns : dict of pyarrow.ChunkedArray
+        Columns in file order, under their names without surrounding blanks.
+    notes : tuple of str
+        What was left out, one line each.
+    """
+
+    path: Path
+    columns: dict[str, pa.ChunkedArray]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def typed(self) -> bool:
+        """Whether the file itself says the types of its columns."""
+        return suffix_of(self.path) in PARQUET
+
+    def place(self, record: int) -> str:
+        """Return the file and the row of a 0-based record: the line of a text file (the header is line 1)."""
+        return f"{self.path}, row {row_number(self.path, record)}"
+
+    def require(self, column: str, *, option: str) -> str:
+        """Return the name of a column that must be there; `option` is what the user would change."""
+        if column not in self.columns:
+            raise InvalidInputError(
+                f"{self.path} has no column '{column}'; it has {listing(self.columns)}: choose one with {option}"
+            )
+        return column
+
+
+def listing(names: Iterable[str]) -> str:
+    """Return names for a message, quoted, at most eight of them.
+
+    Examples
+    --------
+    >>> listing(["u", "v"])
+    "'u', 'v'"
+    """
+    quoted = [f"'{name}'" for name in names]
+    return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
+
+
+def suffix_of(path: PathLike) -> str:
+    """Return the known suffix of a table's path, or raise.
+
+    Examples
+    --------
+    >>> suffix_of("counties/nodes.CSV.gz")
+    '.csv.gz'
+    """
+    name = Path(path).name.lower()
+    found = [suffix for suffix in SUFFIXES if name.endswith(suffix)]
+    if not found:
+        raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(SUFFIXES)}")
+    return found[0]
+
+
+def load(path: PathLike) -> TableFile:
+    """Return the table in a file, read by its suffix.
+
+    Raises
+    ------
+    InvalidInputError
+        No such file, a directory, an unknown suffix, an empty or damaged file, repeated column names.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a directory; give the file of the table itself")
+    if not path.exists():
+        raise InvalidInputError(f"{path}: no such file; check the path")
+    reader = _load_parquet if suffix_of(path) in PARQUET else _load_text
+    try:
+        table = reader(path)
+    except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
+        raise InvalidInputError(_unreadable(path, error)) from error
+    return _without_unnamed(path, table)
+
+
+def _load_parquet(path: Path) -> pa.Table:
+    return pa.parquet.ParquetFile(path).read()
+
+
+def _load_text(path: Path) -> pa.Table:
+    # Every cell stays a string, so that ids keep their zeros and a bad cell can be quoted.
+    # One thread, because only then does a parse error name its row.
+    types = dict.fromkeys(_header(path), pa.string())
+    with _open_bytes(path) as stream:
+        return pa.csv.read_csv(
+            stream,
+            read_options=pa.csv.ReadOptions(use_threads=False),
+            parse_options=pa.csv.ParseOptions(delimiter=DELIMITERS[suffix_of(path)], newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+
+
+def _header(path: Path) -> list[str]:
+    with _open_text(path) as text:
+        names = next((cells for cells in csv.reader(text, delimiter=DELIMITERS[suffix_of(path)]) if cells), None)
+    if names is None:
+        raise InvalidInputError(f"{path} is empty; its first line must name the columns")
+    return names
+
+
+def _open_bytes(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb")) if suffix_of(path).endswith(".gz") else path.open("rb")
+
+
+def _open_text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="")
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    message = str(error).removeprefix("CSV parse error: ").splitlines()[0]
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
+        return f"{path} is not UTF-8 text; save it again in that encoding"
+    if row := re.match(r"Row #(\d+): (Expected \d+ columns, got \d+)", message):
+        return f"{path}, row {row_number(path, int(row[1]) - 2)}: {row[2].lower()}; quote cells that hold the delimiter"
+    return f"{path} cannot be read as {suffix_of(path)} ({message}); it may be cut short or have the wrong suffix"
+
+
+def _without_unnamed(path: Path, table: pa.Table) -> TableFile:
+    names = [name.strip() for name in table.column_names]
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    if repeated:
+        raise InvalidInputError(f"{path} has more than one column named {listing(repeated)}; rename them")
+    unnamed = [name for name in names if not name or name.startswith(("__index_level_", "Unnamed:"))]
+    notes = (f"{path.name}: ignored {len(unnamed)} column without a name (a saved row index)",) if unnamed else ()
+    columns = {name: table.column(i) for i, name in enumerate(names) if name not in unnamed}
+    if not columns:
+        raise InvalidInputError(f"{path} has no columns; its first line must name them")
+    return TableFile(path, columns, notes)
+
+
+def row_number(path: PathLike, record: int) -> int:
+    """Return where a 0-based record stands: its line in a text file, its 1-based number in Parquet.
+
+    The text file is read again up to there, because blank lines and quoted line breaks move it.
+    """
+    if suffix_of(path) in PARQUET:
+        return record + 1
+    with _open_text(Path(path)) as text:
+        reader = csv.reader(text, delimiter=DELIMITERS[suffix_of(path)])
+        started, seen = 1, -2
+        for cells in reader:
+            seen += bool(cells)
+            if cells and seen == record:
+                break
+            started = reader.line_num + 1
+    return started
+
+
+def check_writable(path: PathLike) -> Path:
+    """Return the path of a table to write later, after making sure that it can be.
+
+    Raises
+    ------
+    InvalidInputError
+        An unknown suffix, a directory in its place, or a folder that is missing or cannot be written.
+    """
+    suffix_of(path)
+    return check_place(path)
+
+
+def check_place(path: PathLike) -> Path:
+    """Return the path of any file to write later, after making sure that its folder takes it."""
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a directory; give a file name inside it")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"{path}: there is no folder {path.parent}; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+    return path
+
+
+def write(frame: pd.DataFrame, path: PathLike) -> Path:
+    r"""Write a table as CSV, TSV (gzipped or not) or Parquet, by suffix; whole or not at all.
+
+    The table goes to a temporary file in the same folder, which then takes the final name in one step.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What to write; its index is left out.
+    path : path
+        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet` or `.pq`.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    InvalidInputError
+        As `check_writable`.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
+    'id,rent\n00123,9.5\n'
+    """
+    path = check_writable(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        _save(frame, temporary, suffix_of(path))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _save(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+    if suffix in PARQUET:
+        frame.to_parquet(path, index=False)
+        return
+    # mtime=0: the same table gives the same bytes.
+    compression = {"method": "gzip", "mtime": 0} if suffix.endswith(".gz") else None
+    frame.to_csv(path, index=False, sep=DELIMITERS[suffix], compression=compression, lineterminator="\n")
