@@ -1,0 +1,89 @@
+"""numba kernels of the CPU engine; each passes over its arrays once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from graphmrf.engines._simd import gather
+
+_add_16 = gather(16)
+_add_8 = gather(8)
+_add_4 = gather(4)
+_add_1 = gather(1)
+
+_compiled: Any = njit(cache=True, parallel=True, error_model="numpy", fastmath={"contract", "nsz", "arcp"})
+
+
+@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _add_neighbours(indices: Any, start: Any, stop: Any, factors: Any, V: Any, out: Any, i: Any) -> None:
+    width = V.shape[1]
+    c = 0
+    while width - c >= 16:
+        _add_16(indices, start, stop, factors, V, c, out, i)
+        c += 16
+    while width - c >= 8:
+        _add_8(indices, start, stop, factors, V, c, out, i)
+        c += 8
+    while width - c >= 4:
+        _add_4(indices, start, stop, factors, V, c, out, i)
+        c += 4
+    while c < width:
+        _add_1(indices, start, stop, factors, V, c, out, i)
+        c += 1
+
+
+@_compiled
+def advance(
+    indptr: Any,
+    indices: Any,
+    factors: Any,
+    d: Any,
+    V: Any,
+    scale: Any,
+    previous: Any,
+    back: Any,
+    mask: Any,
+    out: Any,
+    chunks: Any,
+) -> Any:
+    """Compute ``out = mask * ((I - N) V scale - previous back)``; return inner products with V scale, chunk by chunk."""
+    width = V.shape[1]
+    masked = 1 if mask.shape[0] > 1 else 0
+    dots = np.zeros((len(chunks) - 1, width))
+    for t in prange(len(chunks) - 1):
+        for i in range(chunks[t], chunks[t + 1]):
+            start, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
+            _add_neighbours(indices, start, stop, factors, V, out, np.int64(i))
+            for c in range(width):
+                product = V[i, c] if start == stop else d[i] * out[i, c]
+                value = (product * scale[c] - previous[i, c] * back[c]) * mask[i * masked, c]
+                out[i, c] = value
+                dots[t, c] += np.float64(value) * np.float64(V[i, c]) * np.float64(scale[c])
+    return dots
+
+
+@_compiled
+def subtract(out: Any, coefficient: Any, V: Any, chunks: Any) -> Any:
+    """Compute ``out -= V coefficient``; return the sums of squares of the result, chunk by chunk."""
+    width = V.shape[1]
+    squares = np.zeros((len(chunks) - 1, width))
+    for t in prange(len(chunks) - 1):
+        for i in range(chunks[t], chunks[t + 1]):
+            for c in range(width):
+                value = out[i, c] - coefficient[c] * V[i, c]
+                out[i, c] = value
+                squares[t, c] += np.float64(value) * np.float64(value)
+    return squares
+
+
+@_compiled
+def store(V: Any, rows: Any, window: Any, slot: Any, chunks: Any) -> None:
+    """Set ``window[c, slot, r] = V[rows[r], c]``; an empty `rows` stands for all of them."""
+    for t in prange(len(chunks) - 1):
+        for r in range(chunks[t], chunks[t + 1]):
+            i = rows[r] if len(rows) else r
+            for c in range(window.shape[0]):
+                window[c, slot, r] = V[i, c]

@@ -1,0 +1,15 @@
+"""Linear algebra over a graph: smoothing, propagation, and the variances that go with them."""
+
+from graphmrf.linalg.smoothing import check_alphas, multiply, propagate, propagate_grid, smooth, smooth_grid
+from graphmrf.linalg.variance import conditional_variance, loo_precision
+
+__all__ = [
+    "check_alphas",
+    "conditional_variance",
+    "loo_precision",
+    "multiply",
+    "propagate",
+    "propagate_grid",
+    "smooth",
+    "smooth_grid",
+]

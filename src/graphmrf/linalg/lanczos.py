@@ -1,0 +1,58 @@
+"""The Lanczos recurrence on a block of columns: the one Krylov space behind every solve, spectrum and trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphmrf._typing import Floats
+    from graphmrf.engines import Block, Engine
+
+
+@dataclass(frozen=True)
+class LanczosStep:
+    r"""One step of :math:`S v_j = b_{j-1} v_{j-1} + a_j v_j + b_j v_{j+1}`, for every column of a block.
+
+    The unit vector :math:`v_j` is ``vector * scale``; `vector` is overwritten two steps later.
+    """
+
+    vector: Block
+    scale: Floats
+    a: Floats
+    b: Floats
+
+
+def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
+    r"""Yield the steps of the Lanczos recurrence for :math:`M (I - N) M`, with `M` the 0/1 mask, column by column.
+
+    Columns do not see each other. A column whose Krylov space is exhausted goes on with zero vectors.
+
+    Parameters
+    ----------
+    engine : Engine
+        What multiplies by :math:`I - N`.
+    start : block
+        First vectors, zero where the mask is; it is overwritten.
+    mask : block
+        Result of ``engine.mask``.
+    """
+    current, previous, spare = start, start, engine.like(start)
+    b = np.sqrt(engine.squares(start))
+    scale, back = inverse(b), np.zeros_like(b)
+    while True:
+        a = engine.advance(current, scale, previous, back, mask, spare)
+        b = np.sqrt(engine.subtract(spare, a * scale, current))
+        yield LanczosStep(current, scale, a, b)
+        reusable = engine.like(start) if previous is current else previous
+        previous, current, spare = current, spare, reusable
+        scale, back = inverse(b), b * scale
+
+
+def inverse(values: Floats) -> Floats:
+    """Return ``1 / values``, and 0 where a value is 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

@@ -1,0 +1,189 @@
+r"""The two operators of the paper over a graph: smoothing a signal, and propagating known values.
+
+Both are systems in :math:`I + \omega N = (1 + \omega)(I - \alpha S)`, so a grid of smoothing levels is a set of shifts
+:math:`\sigma = 1 / \alpha` of one Krylov space, and folds of a cross-validation are columns with masks of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.linalg.factor import prefers_factor, solve_factor
+from graphmrf.linalg.shifted import product, solve, solve_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.graph import Graph
+
+
+def multiply(graph: Graph, X: Floats) -> Floats:
+    r"""Return :math:`(I - N) X`: the normalised adjacency times `X`, and `X` itself at isolated nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> multiply(Graph.from_edges([0], [1], n_nodes=3), np.array([[1.0], [2.0], [3.0]])).ravel()
+    array([2., 1., 3.])
+    """
+    return product(graph.engine, _columns(X))
+
+
+def smooth(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:
+    r"""Return :math:`(I + \omega N)^{-1} X` with :math:`\omega = \alpha / (1 - \alpha)`.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    X : array of shape (n, k)
+        Signals; float32 is computed in float32.
+    alpha : float
+        Smoothing level in [0, 1).
+    tolerance : float, optional
+        Wanted relative residual; 1e-8 for float64 and 1e-5 for float32 unless given.
+
+    Returns
+    -------
+    array of shape (n, k)
+
+    Raises
+    ------
+    ConvergenceError
+        If the residual, recomputed from the result, misses the tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> smooth(Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [0.0], [0.0]]), 0.5).ravel().round(4)
+    array([0.5833, 0.2357, 0.0833])
+    """
+    X, level = _columns(X), check_alphas(alpha)
+    if level == 0:
+        return X.copy()
+    return float(1.0 - level) * _solve(graph, X, level[None, None], None, tolerance) / X.dtype.type(level)
+
+
+def smooth_grid(
+    graph: Graph, X: Floats, alphas: ArrayLike, rows: Ints | None = None, *, tolerance: float = 1e-6
+) -> Floats:
+    """Return some rows of `smooth` at every level of a grid, from one Krylov space per column.
+
+    Returns
+    -------
+    array of shape (n_alphas, n_rows, k)
+    """
+    X, levels = _columns(X), check_alphas(alphas)
+    solved = _grid(graph, X, levels[:, None], (rows, None), tolerance)
+    solved *= np.divide(1.0 - levels, levels, out=np.ones_like(levels), where=levels > 0).astype(X.dtype)[:, None, None]
+    solved[levels == 0] = X if rows is None else X[rows]
+    return solved
+
+
+def propagate(graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolerance: float | None = None) -> Floats:
+    r"""Return `Y` with its unknown entries filled in by propagation from the known ones.
+
+    .. math:: Y_U = -(I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} Y_L
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    Y : array of shape (n, k)
+        Values; unknown entries are not read.
+    known : bool array of shape (n,) or (n, k)
+        The entries `L`, for all columns or for each.
+    alpha : float or array of shape (k,)
+        Smoothing level in [0, 1), for all columns or for each.
+    tolerance : float, optional
+        As in `smooth`.
+
+    Returns
+    -------
+    array of shape (n, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path = Graph.from_edges([0, 1], [1, 2])
+    >>> propagate(path, np.array([[1.0], [np.nan], [1.0]]), np.array([True, False, True]), 0.5).ravel().round(4)
+    array([1.    , 0.7071, 1.    ])
+    """
+    Y, known = _known(Y, known)
+    levels = np.broadcast_to(check_alphas(alpha), Y.shape[1])
+    flowing = levels > 0
+    B = product(graph.engine, Y, ~known)
+    result = Y.copy()
+    if flowing.any():
+        solved = _solve(graph, B[:, flowing], levels[None, flowing], ~known[:, flowing], tolerance)
+        result[:, flowing] += solved
+    return result
+
+
+def propagate_grid(
+    graph: Graph, Y: Floats, known: Bools, alphas: ArrayLike, rows: Ints | None = None, *, tolerance: float = 1e-6
+) -> Floats:
+    """Return some rows of `propagate` at every level of a grid, from one Krylov space per column.
+
+    Parameters
+    ----------
+    alphas : array of shape (n_alphas,) or (n_alphas, k)
+        The levels, the same for all columns or for each.
+
+    Returns
+    -------
+    array of shape (n_alphas, n_rows, k)
+    """
+    Y, known = _known(Y, known)
+    levels = check_alphas(alphas)
+    levels = levels[:, None] if levels.ndim == 1 else levels
+    B = product(graph.engine, Y, ~known)
+    solved = _grid(graph, B, levels, (rows, ~known), tolerance)
+    solved *= (levels > 0)[:, None, :]
+    solved += Y if rows is None else Y[rows]
+    return solved
+
+
+def check_alphas(alphas: ArrayLike) -> Floats:
+    """Return smoothing levels as float64, all in [0, 1)."""
+    levels = np.asarray(alphas, dtype=np.float64)
+    bad = ~((levels >= 0) & (levels < 1))
+    if bad.any():
+        raise InvalidInputError(f"alpha must be in [0, 1), got {np.atleast_1d(levels)[np.atleast_1d(bad)][0]}")
+    return levels
+
+
+def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, tolerance: float | None) -> Floats:
+    """Solve (1/alpha - S) x = b, all rows; the levels are (1, 1) or (1, k), all > 0."""
+    if prefers_factor(graph, levels, allowed):
+        return solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
+    tolerance = default_tolerance(B.dtype) if tolerance is None else tolerance
+    return solve(graph.engine, B, 1.0 / levels, allowed=allowed, tolerance=tolerance).or_raise(tolerance)[0]
+
+
+def _grid(graph: Graph, B: Floats, levels: Floats, where: tuple[Ints | None, Bools | None], tolerance: float) -> Floats:
+    rows, allowed = where
+    sigma = np.divide(1.0, levels, out=np.full_like(levels, 1e16), where=levels > 0)
+    return solve_rows(graph.engine, B, sigma, rows=rows, allowed=allowed, tolerance=tolerance).or_raise(tolerance)
+
+
+def default_tolerance(dtype: np.dtype[np.floating]) -> float:
+    """Return the relative residual asked for when the caller names none."""
+    return 1e-5 if dtype == np.float32 else 1e-8
+
+
+def _known(Y: Floats, known: Bools) -> tuple[Floats, Bools]:
+    Y = _columns(Y)
+    known = np.broadcast_to(known[:, None] if known.ndim == 1 else known, Y.shape)
+    return np.where(known, Y, Y.dtype.type(0)), known
+
+
+def _columns(X: Floats) -> Floats:
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
