@@ -1,7 +1,7 @@
-"""Engines: what multiplies a block of columns by one operator, on whatever holds the data.
+r"""Engines: what multiplies a block of columns by one operator, on whatever holds the data.
 
 The operator is :math:`I - N`, that is :math:`S` with a 1 on the diagonal of isolated nodes. With it
-:math:`I + \\omega N = (1 + \\omega)(I - \\alpha (I - N))` holds at every node, so no formula above treats isolated nodes apart.
+:math:`I + \omega N = (1 + \omega)(I - \alpha (I - N))` holds at every node: no formula treats isolated nodes apart.
 """
 
 from __future__ import annotations

@@ -17,8 +17,10 @@ _add_1 = gather(1)
 _compiled: Any = njit(cache=True, parallel=True, error_model="numpy", fastmath={"contract", "nsz", "arcp"})
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _add_neighbours(indices: Any, start: Any, stop: Any, factors: Any, V: Any, out: Any, i: Any) -> None:
+@njit(cache=True, inline="always")
+def _add_neighbours(  # noqa: PLR0913, PLR0917 - as below
+    indices: Any, start: Any, stop: Any, factors: Any, V: Any, out: Any, i: Any
+) -> None:
     width = V.shape[1]
     c = 0
     while width - c >= 16:
@@ -36,7 +38,7 @@ def _add_neighbours(indices: Any, start: Any, stop: Any, factors: Any, V: Any, o
 
 
 @_compiled
-def advance(
+def advance(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
     indptr: Any,
     indices: Any,
     factors: Any,
@@ -49,7 +51,7 @@ def advance(
     out: Any,
     chunks: Any,
 ) -> Any:
-    """Compute ``out = mask * ((I - N) V scale - previous back)``; return inner products with V scale, chunk by chunk."""
+    """Set ``out = mask * ((I - N) V scale - previous back)``; return its inner products with V scale, by chunk."""
     width = V.shape[1]
     masked = 1 if mask.shape[0] > 1 else 0
     dots = np.zeros((len(chunks) - 1, width))
@@ -57,11 +59,14 @@ def advance(
         for i in range(chunks[t], chunks[t + 1]):
             start, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
             _add_neighbours(indices, start, stop, factors, V, out, np.int64(i))
+            loop = V.dtype.type(start == stop)
             for c in range(width):
-                product = V[i, c] if start == stop else d[i] * out[i, c]
-                value = (product * scale[c] - previous[i, c] * back[c]) * mask[i * masked, c]
-                out[i, c] = value
-                dots[t, c] += np.float64(value) * np.float64(V[i, c]) * np.float64(scale[c])
+                product = d[i] * out[i, c] + loop * V[i, c]
+                out[i, c] = (product * scale[c] - previous[i, c] * back[c]) * mask[i * masked, c]
+            for c in range(width):
+                dots[t, c] += np.float64(out[i, c]) * np.float64(V[i, c])
+        for c in range(width):
+            dots[t, c] *= scale[c]
     return dots
 
 

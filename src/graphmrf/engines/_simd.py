@@ -25,11 +25,11 @@ def gather(width: int) -> Any:
     factor per edge (`factors` two-dimensional, shape (1, m)) and ``factors[indices[e]]`` when there is one per node.
     """
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def add_rows(
+    @intrinsic
+    def add_rows(  # noqa: PLR0913, PLR0917 - numba reads the signature
         _: Any, indices: Any, start: Any, stop: Any, factors: Any, V: Any, column: Any, out: Any, row: Any
     ) -> Any:
-        signature = types.void(indices, types.int64, types.int64, factors, V, types.int64, out, types.int64)
+        signature = types.void(indices, start, stop, factors, V, column, out, row)
         return signature, lambda *parts: _generate(width, *parts)
 
     return add_rows

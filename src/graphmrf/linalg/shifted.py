@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WINDOW_BYTES = 256 * 2**20
 _LONGEST_WINDOW = 64
-_LARGEST_BLOCK = 24
+_CACHED_BYTES = 16 * 2**20
 _REFINEMENTS = 3
 
 
@@ -109,7 +109,7 @@ def solve_rows(
     k = B.shape[1]
     sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (len(sigma), k))
     order = np.argsort(sigma.min(axis=0), kind="stable")
-    blocks = np.array_split(order, max(1, -(-k // _LARGEST_BLOCK)))
+    blocks = np.array_split(order, max(1, -(-k // _block_width(engine.n * B.dtype.itemsize))))
     n_rows = engine.n if rows is None else len(rows)
     x = np.empty((k, len(sigma), n_rows), dtype=B.dtype)
     iterations, residual = 0, 0.0
@@ -128,6 +128,11 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
     condition = (np.min(sigma, initial=np.inf) + 1.0) / (np.min(sigma, initial=np.inf) - 1.0)
     bound = 0.5 * np.sqrt(condition) * np.log(2.0 * np.sqrt(condition) / tolerance) if np.isfinite(condition) else 1.0
     return int(2 * bound) + 50
+
+
+def _block_width(column_bytes: int) -> int:
+    """Return how many columns go together: 8 while they stay in the cache, more when each is fetched from memory anyway."""
+    return 8 if 8 * column_bytes <= _CACHED_BYTES else 16
 
 
 class _Shifts:

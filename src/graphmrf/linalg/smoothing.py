@@ -34,7 +34,7 @@ def multiply(graph: Graph, X: Floats) -> Floats:
     return product(graph.engine, _columns(X))
 
 
-def smooth(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:
+def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None = None) -> Floats:
     r"""Return :math:`(I + \omega N)^{-1} X` with :math:`\omega = \alpha / (1 - \alpha)`.
 
     Parameters
@@ -43,8 +43,8 @@ def smooth(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = N
         The graph.
     X : array of shape (n, k)
         Signals; float32 is computed in float32.
-    alpha : float
-        Smoothing level in [0, 1).
+    alpha : float or array of shape (k,)
+        Smoothing level in [0, 1), for all columns or for each.
     tolerance : float, optional
         Wanted relative residual; 1e-8 for float64 and 1e-5 for float32 unless given.
 
@@ -64,10 +64,14 @@ def smooth(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = N
     >>> smooth(Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [0.0], [0.0]]), 0.5).ravel().round(4)
     array([0.5833, 0.2357, 0.0833])
     """
-    X, level = _columns(X), check_alphas(alpha)
-    if level == 0:
-        return X.copy()
-    return float(1.0 - level) * _solve(graph, X, level[None, None], None, tolerance) / X.dtype.type(level)
+    X = _columns(X)
+    levels = np.broadcast_to(check_alphas(alpha), X.shape[1])
+    active = levels > 0
+    result = X.copy()
+    if active.any():
+        factor = ((1.0 - levels) / np.where(active, levels, 1.0)).astype(X.dtype)
+        result[:, active] = factor[active] * _solve(graph, X[:, active], levels[None, active], None, tolerance)
+    return result
 
 
 def smooth_grid(
@@ -118,12 +122,12 @@ def propagate(graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolera
     """
     Y, known = _known(Y, known)
     levels = np.broadcast_to(check_alphas(alpha), Y.shape[1])
-    flowing = levels > 0
+    active = levels > 0
     B = product(graph.engine, Y, ~known)
     result = Y.copy()
-    if flowing.any():
-        solved = _solve(graph, B[:, flowing], levels[None, flowing], ~known[:, flowing], tolerance)
-        result[:, flowing] += solved
+    if active.any():
+        solved = _solve(graph, B[:, active], levels[None, active], ~known[:, active], tolerance)
+        result[:, active] += solved
     return result
 
 
@@ -161,7 +165,7 @@ def check_alphas(alphas: ArrayLike) -> Floats:
 
 
 def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, tolerance: float | None) -> Floats:
-    """Solve (1/alpha - S) x = b, all rows; the levels are (1, 1) or (1, k), all > 0."""
+    """Solve (1/alpha - S) x = b, all rows; the levels are (1, k), all > 0."""
     if prefers_factor(graph, levels, allowed):
         return solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
     tolerance = default_tolerance(B.dtype) if tolerance is None else tolerance
@@ -171,7 +175,8 @@ def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, toler
 def _grid(graph: Graph, B: Floats, levels: Floats, where: tuple[Ints | None, Bools | None], tolerance: float) -> Floats:
     rows, allowed = where
     sigma = np.divide(1.0, levels, out=np.full_like(levels, 1e16), where=levels > 0)
-    return solve_rows(graph.engine, B, sigma, rows=rows, allowed=allowed, tolerance=tolerance).or_raise(tolerance)
+    solution = solve_rows(graph.engine, B, sigma, rows=rows, allowed=allowed, tolerance=tolerance)
+    return solution.or_raise(tolerance)
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
