@@ -25,7 +25,7 @@ FOLDER = Path(gm.datasets.__file__).parent / "example"
 
 # Income (thousand per year), green space (% of the area), minutes to the centre, rent (per square metre and month).
 ATTRIBUTES = ("income", "green", "minutes", "rent")
-MEAN, SPREAD, DECIMALS = (48.0, 24.0, 28.0, 14.0), (9.0, 7.0, 8.0, 2.6), (1, 1, 0, 2)
+MEAN, SPREAD, DECIMALS = (48.0, 24.0, 28.0, 14.0), (9.0, 7.0, 8.0, 2.6), (1, 1, 1, 2)
 
 # Rent follows income, green space and (against it) minutes, with precision 30; omega = 4, that is alpha = 0.8.
 EFFECT = np.array([1.0, 0.5, -0.8, -1.0])
@@ -49,7 +49,8 @@ def borders(xy: Floats) -> Ints:
     corners = Delaunay(xy).simplices
     pairs = np.unique(np.sort(np.vstack([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [0, 2]]]), axis=1), axis=0)
     length = np.linalg.norm(xy[pairs[:, 0]] - xy[pairs[:, 1]], axis=1)
-    return pairs[length < 2.2 * np.median(length)]
+    short: Ints = pairs[length < 2.2 * np.median(length)]
+    return short
 
 
 def draw(graph: gm.Graph, rng: np.random.Generator) -> Floats:

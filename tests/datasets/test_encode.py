@@ -1,0 +1,72 @@
+"""Columns to features: each treatment and the line that tells it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphmrf.datasets import AttributedGraph, features
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Graph
+
+
+def attributed(**columns: object) -> AttributedGraph:
+    frame = pd.DataFrame({"id": range(6), **columns})
+    return AttributedGraph(Graph.from_edges(range(5), range(1, 6)), frame, "id")
+
+
+def test_the_id_the_targets_and_ignored_columns_are_no_features() -> None:
+    table = attributed(a=range(6), b=range(6), c=range(6), d=range(6))
+    assert list(features(table, targets=["a", "b"], ignore=["c"]).X.columns) == ["d"]
+
+
+def test_numbers_and_booleans_become_floats() -> None:
+    made = features(attributed(a=range(6), b=[True, False] * 3))
+    assert made.X.dtypes.tolist() == [np.float64, np.float64]
+    assert made.X["b"].tolist() == [1, 0, 1, 0, 1, 0]
+    assert made.notes == ()
+
+
+def test_missing_numbers_become_the_mean_and_are_told() -> None:
+    made = features(attributed(a=[1, np.nan, 3, 5, np.nan, 7]))
+    assert made.X["a"].tolist() == [1, 4, 3, 5, 4, 7]
+    assert made.notes == ("filled missing cells with the column mean: 'a' (2 cells)",)
+
+
+def test_constants_are_dropped_and_told() -> None:
+    nan = np.nan
+    made = features(attributed(a=[2] * 6, b=["u"] * 6, c=[nan] * 6, d=[2, nan, 2, 2, 2, 2], e=range(6)))
+    assert list(made.X.columns) == ["e"]
+    assert made.notes == ("dropped columns with a single value: 'a', 'b', 'c', 'd'",)
+
+
+def test_text_is_one_hot_encoded_against_its_first_level() -> None:
+    made = features(attributed(side=["s", "n", None, "n", "s", "s"]))
+    assert made.X.to_dict("list") == {"side=n": [0, 1, 0, 1, 0, 0], "side=s": [1, 0, 0, 0, 1, 1]}
+    assert made.notes == ("one-hot encoded: 'side' (3 levels)",)
+
+
+def test_text_that_names_nodes_is_dropped_and_told() -> None:
+    made = features(attributed(street=list("abcdef")))
+    assert made.X.shape == (6, 0)
+    assert made.notes == ("dropped text columns with too many different values: 'street' (6 values)",)
+
+
+def test_what_is_neither_number_nor_text_is_dropped_and_told() -> None:
+    made = features(attributed(day=pd.date_range("2020-01-01", periods=6)))
+    assert made.X.shape == (6, 0)
+    assert "neither numbers nor text: 'day' (datetime64" in made.notes[0]
+
+
+def test_a_column_to_ignore_must_exist() -> None:
+    with pytest.raises(InvalidInputError, match=r"no column 'zzz' to ignore.*'id', 'a'"):
+        features(attributed(a=range(6)), ignore=["zzz"])
+
+
+def test_an_infinite_feature_is_an_error() -> None:
+    with pytest.raises(InvalidInputError, match="row 2, column a: 'inf'"):
+        features(attributed(a=[1, np.inf, 3, 5, 6, 7]))
+
+
+def test_names_that_collide_are_an_error() -> None:
+    with pytest.raises(InvalidInputError, match="same name"):
+        features(attributed(side=["n", "s"] * 3, **{"side=s": range(6)}))
