@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
 from graphmrf.engines import Engine, engine_for
 from graphmrf.errors import InvalidInputError
@@ -195,6 +195,15 @@ class Graph:
     def n_components(self) -> int:
         """Number of connected components; an isolated node is one."""
         return self._components[0]
+
+    @cached_property
+    def bandwidth(self) -> int:
+        """Largest distance of two neighbours when the nodes are in reverse Cuthill-McKee order: small if nearly a line."""
+        order = reverse_cuthill_mckee(self.adjacency, symmetric_mode=True)
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[order] = np.arange(self.n_nodes)
+        rows = np.repeat(place, np.diff(self.indptr))
+        return int(np.abs(rows - place[self.indices]).max(initial=0))
 
     @property
     def adjacency(self) -> sparse.csr_array:

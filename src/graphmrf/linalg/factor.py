@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
 
-_LARGEST = 5000
-_DENSEST = 8.0
-_LOWEST_ALPHA = 0.95
+_LARGEST = 20_000
+_MOST_FILL = 5e7
+_LOWEST_ALPHA = 0.5
 
 
 def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None) -> bool:
-    """Whether one factorisation serves all columns and is quicker than iterating (measured in benchmarks/factor.py)."""
-    small = 0 < graph.n_nodes <= _LARGEST and graph.indices.size <= _DENSEST * graph.n_nodes
-    same = levels.size > 0 and bool((levels == levels.flat[0]).all())
-    if not (small and same and levels.flat[0] >= _LOWEST_ALPHA):
+    """Whether one factorisation serves all columns and is quicker than iterating (measured in benchmarks/factor.py).
+
+    It is when the graph is nearly a line, as paths, rings, trees and grids are: its bandwidth after reordering is small.
+    """
+    if not 0 < graph.n_nodes <= _LARGEST or graph.n_nodes * float(graph.bandwidth) ** 2 > _MOST_FILL:
+        return False
+    if levels.size == 0 or levels.flat[0] < _LOWEST_ALPHA or (levels != levels.flat[0]).any():
         return False
     return allowed is None or bool((allowed == allowed[:, :1]).all())
 

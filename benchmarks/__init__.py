@@ -1,0 +1,1 @@
+"""Benchmarks: every figure in the README and the documentation is printed by one of these."""

@@ -1,0 +1,53 @@
+"""Measuring and printing: a table for people, JSON lines for programs."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Row: TypeAlias = dict[str, Any]
+
+
+def show(name: str, text: str | None, rows: list[Row]) -> None:
+    """Print the rows as one table and as JSON lines."""
+    console = Console(width=160)
+    console.rule(f"{name}: {(text or '').splitlines()[0]}")
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    console.print(table)
+    for row in rows:
+        print(json.dumps({"benchmark": name, **row}, default=float))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds `work` took and what it returned."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def best_of(repeats: int, work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the shortest time over some repeats, the machine being shared, and the last result."""
+    runs = [timed(work) for _ in range(repeats)]
+    return min(seconds for seconds, _ in runs), runs[-1][1]
+
+
+def peak_gigabytes() -> float:
+    """Return the most memory this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
