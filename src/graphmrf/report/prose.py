@@ -1,0 +1,149 @@
+"""The words of a report: names of methods, numbers as people write them, the headline."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphmrf.report.rows import TargetReport
+
+MINUS = "\N{MINUS SIGN}"
+DASH = "\N{EN DASH}"
+
+METHODS = {
+    "lp": ("Label propagation", "outcomes of neighbours"),
+    "lr": ("Linear regression", "own features"),
+    "lgc": ("Linear graph convolution", "features of the neighbourhood"),
+    "lgc-rp": ("Graph convolution + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
+    "lr-rp": ("Linear regression + residual propagation", "own features and outcomes of neighbours"),
+    "sgc": ("Simple graph convolution", "features of the neighbourhood"),
+    "gcn": ("Graph convolutional network", "features of the neighbourhood"),
+}
+
+
+def method_name(key: str) -> str:
+    """Full name of a method; a key nobody knows is its own name.
+
+    Examples
+    --------
+    >>> method_name("lp"), method_name("mine")
+    ('Label propagation', 'mine')
+    """
+    return METHODS.get(key, (key, ""))[0]
+
+
+def method_uses(key: str) -> str:
+    """What a method looks at, empty when nobody knows.
+
+    Examples
+    --------
+    >>> method_uses("lr")
+    'own features'
+    """
+    return METHODS.get(key, (key, ""))[1]
+
+
+def decimals(values: Sequence[float]) -> int | None:
+    """Decimals that show three digits of the spread of `values`; None asks for scientific notation.
+
+    Examples
+    --------
+    >>> decimals([0.0, 10.0]), decimals([0.0, 50_000.0]), decimals([0.0, 1e-9])
+    (2, 0, None)
+    """
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    spread = float(np.std(finite)) if finite.size else 0.0
+    spread = spread or float(np.max(np.abs(finite), initial=0.0)) or 1.0
+    digits = 2 - math.floor(math.log10(spread))
+    return max(digits, 0) if -10 <= digits <= 6 else None
+
+
+def number(value: float | None, places: int | None = 3) -> str:
+    """A number with thousands separated; a dash for none or NaN.
+
+    Examples
+    --------
+    >>> number(51234.5, 0), number(float("nan")), number(1.5e-9, None)
+    ('51,234', '–', '1.50e−09')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    text = f"{value:.2e}" if places is None else f"{value:,.{places}f}"
+    return text.replace("-", MINUS)
+
+
+def level(alpha: float | None) -> str:
+    """A smoothing level without trailing zeros.
+
+    Examples
+    --------
+    >>> level(0.999), level(0.0), level(None)
+    ('0.999', '0', '–')
+    """
+    return DASH if alpha is None else f"{alpha:.6g}"
+
+
+def count(n: int, noun: str) -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> count(1, "node"), count(2000, "node")
+    ('1 node', '2,000 nodes')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def headline(target: TargetReport) -> str:
+    """What was predicted, for how many nodes.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, np.nan])
+    >>> headline(TargetReport("income", y, np.array([1.0, 2.0]), method="lp"))
+    'Predicted income for 1 of 2 nodes.'
+    """
+    hidden = int(np.sum(~target.observed))
+    return f"Predicted {target.name} for {hidden:,} of {count(len(target.y), 'node')}."
+
+
+def accuracy(target: TargetReport) -> str:
+    """What accuracy to expect, in words; empty when it was not measured.
+
+    Examples
+    --------
+    >>> from graphmrf.report.rows import MethodRow
+    >>> y = np.array([1.0, np.nan])
+    >>> rows = (MethodRow("lp", 0.714, (0.7, 0.72)),)
+    >>> accuracy(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", comparison=rows))
+    'Expect an R² of about 0.71: it explains 71 % of the variation at nodes it has not seen.'
+    """
+    row = target.chosen
+    if row is None or not math.isfinite(row.r2):
+        return ""
+    if row.r2 <= 0:
+        return f"Expect no accuracy (R² {number(row.r2, 2)}): the average of the observed values would do as well."
+    return (
+        f"Expect an R² of about {number(row.r2, 2)}: "
+        f"it explains {100 * row.r2:.0f} % of the variation at nodes it has not seen."
+    )
+
+
+def check(target: TargetReport) -> str:
+    """How the prediction fared against outcomes kept hidden; empty when there are none.
+
+    Examples
+    --------
+    >>> from graphmrf.report.rows import Truth
+    >>> y = np.array([1.0, np.nan])
+    >>> check(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", truth=Truth(0.7, 0.88, 700)))
+    'Checked against 700 outcomes it never saw: R² 0.70; the 90 % intervals contain 88 % of them.'
+    """
+    truth = target.truth
+    if truth is None:
+        return ""
+    inside = ""
+    if truth.coverage is not None:
+        inside = f"; the {100 * target.level:g} % intervals contain {100 * truth.coverage:.0f} % of them"
+    return f"Checked against {count(truth.n_nodes, 'outcome')} it never saw: R² {number(truth.r2, 2)}{inside}."

@@ -1,0 +1,294 @@
+"""What a report shows, as frozen rows: filled by the caller, checked here, drawn elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphmrf._typing import Bools, Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Graph
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """Cross-validated accuracy of one method.
+
+    Parameters
+    ----------
+    method : str
+        Key of the method (``"lp"``, ``"lr"``, ``"lgc"``, ``"lgc-rp"``) or any other name.
+    r2 : float
+        Accuracy over all folds; NaN when it could not be computed.
+    fold_r2 : sequence of float
+        Accuracy in every fold.
+    alpha : float or None
+        Smoothing level; None for a method without one.
+
+    Examples
+    --------
+    >>> MethodRow("lp", r2=0.6, fold_r2=(0.5, 0.7), alpha=0.9).alpha
+    0.9
+    """
+
+    method: str
+    r2: float
+    fold_r2: Sequence[float] = ()
+    alpha: float | None = None
+
+
+@dataclass(frozen=True)
+class AlphaCurve:
+    """Cross-validated accuracy of one method against the smoothing level.
+
+    Parameters
+    ----------
+    method : str
+        Key of the method.
+    alphas, mean_r2 : arrays of shape (m,)
+        Levels that were tried, and the accuracy at each.
+    fold_r2 : array of shape (m, n_folds)
+        Accuracy of every fold.
+    chosen : float
+        The level that was kept.
+
+    Examples
+    --------
+    >>> AlphaCurve("lp", np.array([0.0, 0.5]), np.array([0.1, 0.4]), np.array([[0.1], [0.4]]), 0.5).chosen
+    0.5
+    """
+
+    method: str
+    alphas: Floats
+    mean_r2: Floats
+    fold_r2: Floats
+    chosen: float
+
+    def __post_init__(self) -> None:
+        levels, means, folds = np.shape(self.alphas), np.shape(self.mean_r2), np.shape(self.fold_r2)
+        _reject(
+            len(levels) != 1 or means != levels or len(folds) != 2 or folds[:1] != levels,
+            f"the curve of {self.method!r} must have one row for each level, got {levels} levels, {means} means and "
+            f"{folds} folds; pass the arrays of cv_results_",
+        )
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Coefficients of a linear method, in the units of its features.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One name per feature.
+    values : array of shape (p,)
+        One coefficient per feature.
+    intercept : float or None
+        Constant term.
+
+    Examples
+    --------
+    >>> Coefficients(("age",), np.array([0.3]), intercept=1.0).names
+    ('age',)
+    """
+
+    names: Sequence[str]
+    values: Floats
+    intercept: float | None = None
+
+    def __post_init__(self) -> None:
+        _reject(
+            np.shape(self.values) != (len(self.names),),
+            f"coefficients need one value per name, got {np.shape(self.values)} values for {len(self.names)} names; "
+            "pass coef_.index and coef_.to_numpy()",
+        )
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How the prediction fared against outcomes that were kept hidden from it.
+
+    Parameters
+    ----------
+    r2 : float
+        Accuracy on the hidden outcomes.
+    coverage : float or None
+        Share of the hidden outcomes inside their interval.
+    n_nodes : int
+        Number of hidden outcomes.
+
+    Examples
+    --------
+    >>> Truth(r2=0.7, coverage=0.91, n_nodes=700).n_nodes
+    700
+    """
+
+    r2: float
+    coverage: float | None
+    n_nodes: int
+
+
+@dataclass(frozen=True)
+class TargetReport:
+    """One predicted column and how it was predicted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    y : array of shape (n,)
+        Observed outcomes; NaN marks the nodes that were predicted.
+    prediction : array of shape (n,)
+        Predicted values; finite wherever `y` is NaN.
+    method : str
+        The method that made them; its accuracy is the row of `comparison` with this key.
+    alpha : float or None
+        Its smoothing level.
+    std, lower, upper : arrays of shape (n,) or None
+        Standard deviation and interval; None when the method has no error bars.
+    level : float
+        Probability inside the interval, between 0 and 1.
+    carries : str
+        One sentence saying what carries the prediction.
+    comparison, curves, coefficients, truth
+        Further rows; a section without rows is left out.
+
+    Raises
+    ------
+    InvalidInputError
+        If lengths differ, a prediction is missing, a std is negative or `level` is not a probability.
+
+    Examples
+    --------
+    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", alpha=0.9)
+    >>> target.observed
+    array([ True, False])
+    """
+
+    name: str
+    y: Floats
+    prediction: Floats
+    method: str
+    alpha: float | None = None
+    std: Floats | None = None
+    lower: Floats | None = None
+    upper: Floats | None = None
+    level: float = 0.9
+    carries: str = ""
+    comparison: Sequence[MethodRow] = ()
+    curves: Sequence[AlphaCurve] = ()
+    coefficients: Coefficients | None = None
+    truth: Truth | None = None
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+        _check_values(self)
+
+    @property
+    def observed(self) -> Bools:
+        """True where the outcome was given."""
+        return ~np.isnan(self.y)
+
+    @property
+    def values(self) -> Floats:
+        """Observed outcomes, and predictions where there are none."""
+        return np.where(self.observed, self.y, self.prediction)
+
+    @property
+    def chosen(self) -> MethodRow | None:
+        """The row of `comparison` for the method in use."""
+        return next((row for row in self.comparison if row.method == self.method), None)
+
+
+@dataclass(frozen=True)
+class PredictionReport:
+    """Everything on one page.
+
+    Parameters
+    ----------
+    title : str
+        Headline of the page.
+    graph : Graph
+        The graph with n nodes.
+    node_ids : sequence of length n
+        Identifiers, in node order.
+    targets : sequence of TargetReport
+        At least one; each gets its own section.
+    coordinates : array of shape (n, 2) or None
+        Where to draw the nodes; computed from the graph when None.
+    notes : sequence of str
+        Lines about what was done to the data.
+    command, version : str
+        How the page was made; left out when empty.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no target, lengths differ from n or coordinates are not finite.
+
+    Examples
+    --------
+    >>> graph = Graph(np.array([[0, 1], [1, 0]]))
+    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
+    >>> PredictionReport("Two wards", graph, ["a", "b"], (target,)).targets[0].name
+    'income'
+    """
+
+    title: str
+    graph: Graph
+    node_ids: Sequence[object]
+    targets: Sequence[TargetReport]
+    coordinates: Floats | None = None
+    notes: Sequence[str] = ()
+    command: str = ""
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        n = self.graph.n_nodes
+        _reject(not self.targets, "a report needs at least one target, got none; add a TargetReport")
+        found = len(self.node_ids)
+        _reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
+        for target in self.targets:
+            shape = np.shape(target.y)
+            _reject(
+                shape != (n,),
+                f"target {target.name!r} must cover all {n} nodes, got shape {shape}; use NaN for unknown outcomes",
+            )
+        if self.coordinates is not None:
+            _check_coordinates(self.coordinates, n)
+
+
+def _reject(violations: int, message: str) -> None:
+    if violations:
+        raise InvalidInputError(message)
+
+
+def _check_lengths(target: TargetReport) -> None:
+    shape = np.shape(target.y)
+    for field in ("prediction", "std", "lower", "upper"):
+        column = getattr(target, field)
+        _reject(
+            column is not None and np.shape(column) != shape,
+            f"{field} of {target.name!r} must have the shape of y, {shape}, got {np.shape(column)}; "
+            "pass one value for each node",
+        )
+
+
+def _check_values(target: TargetReport) -> None:
+    hidden = ~target.observed
+    missing = int(np.sum(~np.isfinite(target.prediction[hidden])))
+    _reject(missing, f"prediction of {target.name!r} must be finite where y is NaN, got {missing} that are not")
+    negative = 0 if target.std is None else int(np.sum(~(target.std[hidden] >= 0)))
+    _reject(negative, f"std of {target.name!r} must be >= 0 where y is NaN, got {negative} others; use None for no std")
+    _reject(
+        (target.lower is None) != (target.upper is None),
+        f"lower and upper of {target.name!r} come together, got one of them; pass both or neither",
+    )
+    _reject(not 0 < target.level < 1, f"level must lie strictly between 0 and 1, got {target.level}; 0.9 means 90 %")
+
+
+def _check_coordinates(coordinates: Floats, n: int) -> None:
+    shape = np.shape(coordinates)
+    _reject(shape != (n, 2), f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node")
+    bad = int(np.sum(~np.isfinite(coordinates).all(axis=1)))
+    _reject(bad, f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed")
