@@ -135,7 +135,7 @@ def fold_predictions(
 def _fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
     """Return (n_labelled, n_folds): predictions at all rows of the fit without each fold."""
     groups = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
-    factors = [triangular(design(Z[group], y[group], intercept=intercept)) for group in groups]
+    factors = [triangular(design(Z, y, group, intercept=intercept)) for group in groups]
     predictions = np.empty((len(y), len(groups)))
     for fold in range(len(groups)):
         others = triangular(np.vstack(factors[:fold] + factors[fold + 1 :]))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this part of the largest count as zero."""
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,18 @@ def triangular(M: Floats) -> Floats:
     array([[5. , 1.4],
            [0. , 0.2]])
     """
-    while len(M) > _BLOCK_ROWS:
-        M = np.vstack([np.linalg.qr(M[i : i + _BLOCK_ROWS], mode="r") for i in range(0, len(M), _BLOCK_ROWS)])
+    rows = max(_BLOCK_ROWS, 4 * M.shape[1])
+    while len(M) > rows:
+        M = np.vstack([np.linalg.qr(M[i : i + rows], mode="r") for i in range(0, len(M), rows)])
     return np.asarray(np.linalg.qr(M, mode="r")) if M.size else M[: M.shape[1]]
 
 
-def design(Z: Floats, y: Floats, *, intercept: bool) -> Floats:
-    """Return the matrix ``[1 Z y]``, or ``[Z y]``, in the layout LAPACK likes."""
-    first = int(intercept)
-    M = np.empty((len(Z), Z.shape[1] + 1 + first), order="F")
-    M[:, :first], M[:, first:-1], M[:, -1] = 1.0, Z, y
-    return M
+def design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercept: bool) -> Floats:
+    """Return the matrix ``[1 Z y]``, or ``[Z y]``, of some rows, columns one after the other in memory."""
+    rows, first = np.arange(len(Z)) if rows is None else rows, int(intercept)
+    M = np.empty((Z.shape[1] + 1 + first, rows.size))
+    M[:first], M[first:-1], M[-1] = 1.0, np.take(Z.T, rows, axis=1), y[rows]
+    return M.T
 
 
 def solve_factor(R: Floats, *, intercept: bool, noise: float = 0.0) -> LeastSquares:
