@@ -179,7 +179,7 @@ class Graph:
     @cached_property
     def isolated(self) -> Bools:
         """Nodes without any edge, shape (n,)."""
-        return self.degrees == 0
+        return np.asarray(self.degrees == 0)
 
     @cached_property
     def _components(self) -> tuple[int, Ints]:
@@ -198,7 +198,7 @@ class Graph:
 
     @cached_property
     def bandwidth(self) -> int:
-        """Largest distance of two neighbours when the nodes are in reverse Cuthill-McKee order: small if nearly a line."""
+        """Largest distance between neighbours in reverse Cuthill-McKee order: small for a graph that is nearly a line."""
         order = reverse_cuthill_mckee(self.adjacency, symmetric_mode=True)
         place = np.empty(self.n_nodes, dtype=np.int64)
         place[order] = np.arange(self.n_nodes)

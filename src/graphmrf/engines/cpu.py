@@ -17,9 +17,9 @@ _CHUNK_COST = 20_000
 
 
 class CpuEngine:
-    """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width) with zero columns as padding.
+    """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
 
-    Sums are taken chunk by chunk in float64 and added in a fixed order, so results do not depend on the number of threads.
+    Sums are taken chunk by chunk in float64 and added in a fixed order: the number of threads changes no result.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class CpuEngine:
         dots: Floats = _kernels.advance(
             self._indptr, self._indices, factors, d, V, scale, previous, back, mask, out, self._edge_chunks
         )
-        return dots.sum(axis=0)
+        return np.asarray(dots.sum(axis=0))
 
     def subtract(self, out: Floats, coefficient: Floats, V: Floats) -> Floats:
         """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
         squares: Floats = _kernels.subtract(out, coefficient.astype(V.dtype), V, self._row_chunks(self.n))
-        return squares.sum(axis=0)
+        return np.asarray(squares.sum(axis=0))
 
     def store(self, V: Floats, rows: Ints | None, window: Floats, slot: int) -> None:
         """Set ``window[c, slot, r] = V[rows[r], c]``."""
@@ -83,7 +83,7 @@ class CpuEngine:
         _kernels.store(V, rows, window, slot, self._row_chunks(window.shape[2]))
 
     def _in(self, dtype: np.dtype[np.floating]) -> tuple[Floats, Floats]:
-        """Return what an edge multiplies by, per node or (shape (1, m)) per edge, and :math:`D^{-1/2}`, both in `dtype`."""
+        """Return what an edge multiplies by, per node or (shape (1, m)) per edge, and :math:`D^{-1/2}`, in `dtype`."""
         if dtype not in self._factors:
             d = self._d.astype(dtype)
             per_edge = None if self._weights is None else (self._weights * self._d[self._indices]).astype(dtype)

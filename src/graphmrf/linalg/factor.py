@@ -20,7 +20,7 @@ _LOWEST_ALPHA = 0.5
 def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None) -> bool:
     """Whether one factorisation serves all columns and is quicker than iterating (measured in benchmarks/factor.py).
 
-    It is when the graph is nearly a line, as paths, rings, trees and grids are: its bandwidth after reordering is small.
+    It is when the graph is nearly a line, as paths, rings and small grids are: little bandwidth after reordering.
     """
     if not 0 < graph.n_nodes <= _LARGEST or graph.n_nodes * float(graph.bandwidth) ** 2 > _MOST_FILL:
         return False

@@ -1,8 +1,9 @@
 r"""Shifted systems :math:`(\sigma I - S) x = b` for many shifts and columns from one Krylov space per column.
 
 The Lanczos vectors of `b` serve every shift (they do not depend on it): after j steps the solution is
-:math:`x_j = V_j (\sigma I - T_j)^{-1} \lVert b \rVert e_1`, which is what conjugate gradients would give. The factors of the
-tridiagonal matrix are updated step by step (:math:`d_j`, :math:`z_j` below), and only the wanted rows of the vectors are kept.
+:math:`x_j = V_j (\sigma I - T_j)^{-1} \lVert b \rVert e_1`, which is what conjugate gradients would give. The factors
+of the tridiagonal matrix are updated step by step (:math:`d_j`, :math:`z_j` below), and only the wanted rows of the
+vectors are kept.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
 
 
 def _block_width(column_bytes: int) -> int:
-    """Return how many columns go together: 8 while they stay in the cache, more when each is fetched from memory anyway."""
+    """Return how many columns go together: 8 while they stay in the cache, 16 when they are fetched from memory anyway."""
     return 8 if 8 * column_bytes <= _CACHED_BYTES else 16
 
 
@@ -159,7 +160,7 @@ class _Shifts:
         self.norms = np.sqrt(engine.squares(self.start))[:k]
         self.d = np.ones((n_shifts, k))
         self.z = np.zeros((n_shifts, k))
-        self.b = np.zeros(k)
+        self.b: Floats = np.zeros(k)
         self.residual = np.broadcast_to(self.norms > 0, (n_shifts, k)).astype(np.float64)
 
     def run(self, tolerance: float) -> None:

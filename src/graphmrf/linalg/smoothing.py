@@ -169,7 +169,8 @@ def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, toler
     if prefers_factor(graph, levels, allowed):
         return solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
     tolerance = default_tolerance(B.dtype) if tolerance is None else tolerance
-    return solve(graph.engine, B, 1.0 / levels, allowed=allowed, tolerance=tolerance).or_raise(tolerance)[0]
+    solution = solve(graph.engine, B, 1.0 / levels, allowed=allowed, tolerance=tolerance)
+    return np.asarray(solution.or_raise(tolerance)[0])
 
 
 def _grid(graph: Graph, B: Floats, levels: Floats, where: tuple[Ints | None, Bools | None], tolerance: float) -> Floats:
@@ -191,4 +192,4 @@ def _known(Y: Floats, known: Bools) -> tuple[Floats, Bools]:
 
 
 def _columns(X: Floats) -> Floats:
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    return X if X.dtype in (np.float32, np.float64) else np.asarray(X, dtype=np.float64)

@@ -1,8 +1,8 @@
 r"""Diagonals of inverses: the variance of what is unknown, exactly on small graphs and by probes on large ones.
 
-A probe is a vector `z` of random signs; the mean of :math:`z \circ A z` over probes estimates the diagonal of `A` without bias.
-Its noise comes from the entries off the diagonal, so the part of `A` whose diagonal is known in closed form, the paths of
-length up to two, is taken out before probing and put back afterwards.
+A probe is a vector `z` of random signs; the mean of :math:`z \circ A z` over probes estimates the diagonal of `A`
+without bias. Its noise comes from the entries off the diagonal, so the part of `A` whose diagonal is known in closed
+form, the paths of length up to two, is taken out before probing and put back afterwards.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack
 
-from graphmrf.linalg.smoothing import check_alphas, multiply, propagate
 from graphmrf.linalg.shifted import product, solve
+from graphmrf.linalg.smoothing import check_alphas, multiply, propagate
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
@@ -66,8 +66,8 @@ def conditional_variance(graph: Graph, known: Bools, alpha: float, *, seed: int 
 def loo_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES) -> Floats:
     r"""Return the diagonal of :math:`P = ([(I + \omega N)^{-1}]_{LL})^{-1}`, one entry per known node.
 
-    The value at a known node, given those at the other known nodes, has variance :math:`1 / P_{ii}` and, for values `r`,
-    lies :math:`(P r)_i / P_{ii}` away from its mean. `P` is also the Schur complement
+    The value at a known node, given those at the other known nodes, has variance :math:`1 / P_{ii}` and, for values
+    `r`, lies :math:`(P r)_i / P_{ii}` away from its mean. `P` is also the Schur complement
     :math:`M_{LL} - M_{LU} M_{UU}^{-1} M_{UL}` of :math:`M = I + \omega N`: dense on small graphs, probed on large ones.
 
     Examples
@@ -114,7 +114,7 @@ def _squared_paths(graph: Graph, end: Bools) -> Floats:
 
 
 def _probed_variance(graph: Graph, unknown: Bools, alpha: float, Z: Floats) -> Floats:
-    """(1 - alpha) (I - alpha S_UU)^-1, less what has a known diagonal: I + alpha S + alpha^2 S^2 and the constant parts."""
+    """(1 - alpha) (I - alpha S_UU)^-1, less what has a known diagonal: I + alpha S + alpha^2 S^2, constant parts."""
     allowed = np.broadcast_to(unknown[:, None], Z.shape)
     Z = Z * unknown[:, None]
     SZ = product(graph.engine, Z, allowed)
@@ -123,7 +123,7 @@ def _probed_variance(graph: Graph, unknown: Bools, alpha: float, Z: Floats) -> F
     u, weight = _constant_vectors(graph, unknown), alpha**3 / (1.0 - alpha)
     rest -= weight * u[:, None] * _component_sums(graph, u[:, None] * Z)
     known_part = 1.0 + alpha * graph.isolated + alpha**2 * _squared_paths(graph, unknown) + weight * u**2
-    return (1.0 - alpha) * np.maximum((Z * rest).mean(axis=1) + known_part, 1.0)
+    return np.asarray((1.0 - alpha) * np.maximum((Z * rest).mean(axis=1) + known_part, 1.0))
 
 
 def _constant_vectors(graph: Graph, unknown: Bools) -> Floats:
@@ -152,4 +152,4 @@ def _probed_precision(graph: Graph, known: Bools, alpha: float, Z: Floats) -> Fl
     rest = -omega * multiply(graph, filled - Z - one_step)
     diagonal = (Z * rest).mean(axis=1)
     diagonal += 1.0 + omega * ~graph.isolated - omega * alpha * _squared_paths(graph, ~known)
-    return np.clip(diagonal, 1.0, 1.0 + omega)
+    return np.asarray(np.clip(diagonal, 1.0, 1.0 + omega))
