@@ -1,0 +1,44 @@
+"""The command line: parse, call, print."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from graphmrf.cli.predict import predict
+
+app = typer.Typer(
+    name="graphmrf",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(predict)
+
+
+def _show_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graphmrf {version('graphmrf')}")
+        raise typer.Exit
+
+
+@app.callback()
+def graphmrf(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Numbers on the nodes of a graph, some of them missing: fill them in, with error bars.
+
+    [bold]Start here[/bold]:
+
+        graphmrf predict nodes.csv edges.csv --target income -o predictions.csv --report report.html
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

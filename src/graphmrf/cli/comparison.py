@@ -1,0 +1,103 @@
+"""Methods side by side on the same folds, and one sentence on what carries the prediction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from graphmrf._typing import Floats
+from graphmrf.cli.methods import Estimator, Method, Tuning
+from graphmrf.graph import Graph
+from graphmrf.selection import AlphaSearch, assign_folds
+
+CLEAR = 0.02
+"""A difference of R2 below this is no difference."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One method fitted to one target, with its cross-validated accuracy."""
+
+    method: Method
+    estimator: Estimator
+    alpha: float | None
+    r2: float
+    fold_r2: tuple[float, ...]
+
+
+def fit_all(
+    methods: Sequence[Method], graph: Graph, X: pd.DataFrame, y: Floats, *, tuning: Tuning, advance: Callable[[], None]
+) -> tuple[Fit, ...]:
+    """Return every method fitted and scored; the same seed gives them the same folds."""
+    fits = []
+    for method in methods:
+        features = X if method.features else None
+        estimator = method.make(tuning)
+        estimator.fit(graph, features, y)
+        scores = estimator.cv_results_ or _scores_of_one_level(method, graph, features, y, tuning)
+        fits.append(_scored(method, estimator, scores))
+        advance()
+    return tuple(fits)
+
+
+def _scores_of_one_level(
+    method: Method, graph: Graph, X: pd.DataFrame | None, y: Floats, tuning: Tuning
+) -> dict[str, Floats]:
+    """Cross-validate a given level, which estimators do not: refit without each fold, on the folds they would use."""
+    labelled = np.flatnonzero(~np.isnan(y))
+    folds = assign_folds(labelled.size, tuning.folds, seed=tuning.seed)
+    predictions = np.empty(labelled.size)
+    for fold in range(int(folds.max()) + 1):
+        training = y.copy()
+        training[labelled[folds == fold]] = np.nan
+        estimator = method.make(tuning)
+        estimator.fit(graph, X, training)
+        predictions[folds == fold] = estimator.predict()[labelled[folds == fold]]
+    return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], y[labelled], folds).table()
+
+
+def _scored(method: Method, estimator: Estimator, scores: dict[str, Floats]) -> Fit:
+    level = getattr(estimator, "alpha_", None)
+    row = int(np.argmin(np.abs(scores["alpha"] - (level or 0.0))))
+    fold_r2 = tuple(float(score) for score in scores["fold_r2"][row])
+    return Fit(method, estimator, level, float(scores["mean_r2"][row]), fold_r2)
+
+
+def best(fits: Sequence[Fit]) -> Fit:
+    """Return the most accurate fit; of equals the first, which is the simplest."""
+    return max(fits, key=lambda fit: -np.inf if np.isnan(fit.r2) else fit.r2)
+
+
+def carrier(fits: Sequence[Fit]) -> str:
+    """Return one sentence: outcomes of neighbours, features, or both; empty when one method says nothing about that."""
+    outcomes = _accuracy(fits, outcomes=True, features=False)
+    features = _accuracy(fits, outcomes=False, features=True)
+    both = _accuracy(fits, outcomes=True, features=True)
+    if outcomes is None:
+        return ""
+    if features is None or both is None:
+        return f"Only outcomes of neighbours can carry the prediction, there are no features: R2 {outcomes:.2f}."
+    return _sentence(outcomes, features, both)
+
+
+def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float | None:
+    scores = [fit.r2 for fit in fits if (fit.method.outcomes, fit.method.features) == (outcomes, features)]
+    return max(scores, default=None)
+
+
+def _sentence(outcomes: float, features: float, both: float) -> str:
+    alone = f"outcomes of neighbours alone reach R2 {outcomes:.2f}, features alone {features:.2f}"
+    if max(outcomes, features, both) < CLEAR:
+        return f"Neither outcomes of neighbours nor features carry a prediction here: {alone}, both {both:.2f}."
+    if both >= max(outcomes, features) + CLEAR:
+        return f"Both carry the prediction: {alone}, together {both:.2f}."
+    if outcomes >= features + CLEAR:
+        return (
+            f"Outcomes of neighbours carry the prediction and features add nothing to them: {alone}, both {both:.2f}."
+        )
+    if features >= outcomes + CLEAR:
+        return (
+            f"Features carry the prediction and outcomes of neighbours add nothing to them: {alone}, both {both:.2f}."
+        )
+    return f"Outcomes of neighbours and features say the same here, either is enough: {alone}, both {both:.2f}."

@@ -1,0 +1,162 @@
+"""The work behind `graphmrf predict`: which columns, which method, and the values with their intervals."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from graphmrf._typing import Bools, Floats
+from graphmrf.cli.comparison import Fit, best, carrier, fit_all
+from graphmrf.cli.methods import AUTO, Method, Tuning, choose
+from graphmrf.datasets import AttributedGraph, features
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Graph
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of a prediction, checked."""
+
+    method: str = AUTO
+    interval: float = 0.9
+    tuning: Tuning = field(default_factory=Tuning)
+
+    def __post_init__(self) -> None:
+        alpha, folds = self.tuning.alpha, self.tuning.folds
+        if alpha is not None and not 0 <= alpha < 1:
+            raise InvalidInputError(
+                f"--alpha must be in [0, 1), got {alpha}; 0 ignores the edges, 0.99 smooths strongly"
+            )
+        if not 0 < self.interval < 1:
+            raise InvalidInputError(f"--interval must be between 0 and 1, got {self.interval}; 0.9 means 90 %")
+        if folds < 2:
+            raise InvalidInputError(f"--folds must be at least 2, got {folds}")
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """One target at every node; observed nodes keep their value and have std 0."""
+
+    name: str
+    y: Floats
+    value: Floats
+    std: Floats
+    interval: float
+    chosen: Fit
+    fits: tuple[Fit, ...]
+    carries: str
+    notes: tuple[str, ...]
+
+    @property
+    def observed(self) -> Bools:
+        """Where the outcome was given."""
+        return ~np.isnan(self.y)
+
+    @property
+    def has_error_bars(self) -> bool:
+        """Whether there were enough known values to estimate the noise."""
+        return not np.isnan(self.std).any()
+
+    @property
+    def half_width(self) -> Floats:
+        """Distance of `lower` and `upper` from the value."""
+        return NormalDist().inv_cdf((1 + self.interval) / 2) * self.std
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Everything read and checked: what to predict from what, and how."""
+
+    table: AttributedGraph
+    X: pd.DataFrame
+    targets: dict[str, Floats]
+    methods: tuple[Method, ...]
+    settings: Settings
+    notes: tuple[str, ...]
+
+    @classmethod
+    def prepare(
+        cls, table: AttributedGraph, named: Sequence[str], *, ignore: Sequence[str], settings: Settings
+    ) -> "Job":
+        """Return the job for the targets named, else for every numeric column with missing cells."""
+        names = tuple(dict.fromkeys(named)) or _incomplete(table, ignore)
+        targets = {name: _read_target(table, name) for name in names}
+        made = features(table, targets=names, ignore=ignore)
+        methods = choose(settings.method, n_features=made.X.shape[1])
+        told = made.notes if any(method.features for method in methods) else ()
+        return cls(table, made.X, targets, methods, settings, (*table.notes, *told))
+
+    @property
+    def n_fits(self) -> int:
+        """Number of steps of the run."""
+        return len(self.targets) * len(self.methods)
+
+    def run(self, advance: Callable[[], None]) -> tuple[Prediction, ...]:
+        """Return the prediction of every target; `advance` is called after every fit."""
+        return tuple(self._predict(name, y, advance) for name, y in self.targets.items())
+
+    def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
+        settings = self.settings
+        fits = fit_all(self.methods, self.table.graph, self.X, y, tuning=settings.tuning, advance=advance)
+        chosen = best(fits)
+        mean, std = chosen.estimator.predict(return_std=True)
+        observed = ~np.isnan(y)
+        std = np.where(observed, 0.0, std)
+        return Prediction(
+            name=name,
+            y=y,
+            value=np.where(observed, y, mean),
+            std=std,
+            interval=settings.interval,
+            chosen=chosen,
+            fits=fits,
+            carries=carrier(fits),
+            notes=tuple(f"{name}: {note}" for note in _notes(self.table.graph, observed, std, settings.tuning.folds)),
+        )
+
+
+def _incomplete(table: AttributedGraph, ignore: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(
+        str(name)
+        for name, column in table.frame.items()
+        if name not in (table.id, *ignore) and types.is_numeric_dtype(column) and 0 < column.isna().sum() < len(column)
+    )
+    if not found:
+        raise InvalidInputError(
+            f"nothing to predict: no numeric column of {table.path} has an empty cell; "
+            "empty the cells to predict, and name their column with --target"
+        )
+    return found
+
+
+def _read_target(table: AttributedGraph, name: str) -> Floats:
+    y = table.outcome(name)
+    known = y[~np.isnan(y)]
+    problem = ""
+    if known.size == y.size:
+        problem = "nothing to predict, every node has a value; leave the cells to predict empty"
+    elif known.size == 0:
+        problem = "no labelled node, every cell is empty; give the values that are known"
+    elif known.size == 1:
+        problem = "a single labelled node is not enough to learn from; give at least two values"
+    elif np.ptp(known) == 0:
+        problem = f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
+    if problem:
+        raise InvalidInputError(f"{table.path}, column {name}: {problem}")
+    return y
+
+
+def _notes(graph: Graph, observed: Bools, std: Floats, folds: int) -> Iterator[str]:
+    unreached = ~np.isin(graph.components, graph.components[observed])
+    if unreached.any():
+        yield (
+            f"{int(unreached.sum())} nodes have no path to a node with a known value; "
+            "outcomes of neighbours say nothing about them"
+        )
+    if observed.sum() < folds:
+        yield f"only {int(observed.sum())} known values, so cross-validation uses as many folds"
+    if np.isnan(std).any():
+        yield "too few known values to estimate the noise; std, lower and upper are empty"

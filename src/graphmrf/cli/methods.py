@@ -1,0 +1,94 @@
+"""The methods a user can ask for by name: a new one is one more row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import pandas as pd
+
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
+from graphmrf.graph import Graph
+
+AUTO = "auto"
+
+
+class Estimator(Protocol):
+    """What the command line needs of an estimator; one without a smoothing level has no `alpha_`."""
+
+    cv_results_: dict[str, Floats] | None
+
+    def fit(self, graph: Graph, X: pd.DataFrame | None, y: Floats) -> Any:
+        """Learn from the outcomes that are there."""
+
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False) -> Any:
+        """Predict all nodes."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the smoothing level is found: given, or (None) by cross-validation."""
+
+    alpha: float | None = None
+    folds: int = 5
+    seed: int = 0
+
+    @property
+    def level(self) -> float | Literal["cv"]:
+        """The `alpha` of an estimator."""
+        return "cv" if self.alpha is None else self.alpha
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method by name, and what it looks at."""
+
+    key: str
+    outcomes: bool
+    features: bool
+    make: Callable[[Tuning], Estimator]
+
+
+def _lp(tuning: Tuning) -> Estimator:
+    return LabelPropagation(alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
+
+
+def _lr(tuning: Tuning) -> Estimator:
+    return LinearRegression(folds=tuning.folds, seed=tuning.seed)
+
+
+def _lgc(tuning: Tuning) -> Estimator:
+    return LinearGraphConvolution(alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
+
+
+def _lgc_rp(tuning: Tuning) -> Estimator:
+    return ResidualPropagation(LinearGraphConvolution(), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
+
+
+METHODS = {
+    method.key: method
+    for method in (
+        Method("lp", outcomes=True, features=False, make=_lp),
+        Method("lr", outcomes=False, features=True, make=_lr),
+        Method("lgc", outcomes=False, features=True, make=_lgc),
+        Method("lgc-rp", outcomes=True, features=True, make=_lgc_rp),
+    )
+}
+
+
+def choose(name: str, *, n_features: int) -> tuple[Method, ...]:
+    """Return the methods to fit: the one named, or for ``auto`` all that the data allow.
+
+    Examples
+    --------
+    >>> [method.key for method in choose("auto", n_features=0)]
+    ['lp']
+    """
+    if name == AUTO:
+        return tuple(method for method in METHODS.values() if n_features or not method.features)
+    if name not in METHODS:
+        raise InvalidInputError(f"--method must be one of {', '.join([*METHODS, AUTO])}, got '{name}'")
+    if METHODS[name].features and not n_features:
+        raise InvalidInputError(f"method {name} needs features and no column is left for them; use --method lp")
+    return (METHODS[name],)

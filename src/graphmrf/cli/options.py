@@ -1,0 +1,83 @@
+"""The options of the commands, as annotated types: name, help and panel in one place."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphmrf.cli.methods import AUTO, METHODS
+
+_COLUMNS, _OUTPUT, _METHOD = "Columns", "Output", "Method"
+
+Nodes = Annotated[Path, typer.Argument(help="Table of nodes: CSV, TSV (also .gz) or Parquet.", show_default=False)]
+Edges = Annotated[Path, typer.Argument(help="Table of edges, in the same formats.", show_default=False)]
+
+Target = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="COL",
+        help="Column whose empty cells to predict; repeatable. Without it: every numeric column with empty cells.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="Column to leave out of the features; repeatable.", rich_help_panel=_COLUMNS),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Id column of NODES; found by name otherwise.", rich_help_panel=_COLUMNS),
+]
+Source = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column of EDGES with one end; found by name.", rich_help_panel=_COLUMNS),
+]
+Dest = Annotated[str | None, typer.Option(metavar="COL", help="And the other end.", rich_help_panel=_COLUMNS)]
+Weight = Annotated[
+    str | None,
+    typer.Option(metavar="COL", help="Column of EDGES with weights; 'none' to ignore them.", rich_help_panel=_COLUMNS),
+]
+
+MethodName = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join([*METHODS, AUTO]),
+        help="lp: outcomes of neighbours; lr: own features; lgc: features of the neighbourhood; lgc-rp: all of them; "
+        "auto: the best by cross-validation.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        metavar="A", help="Smoothing level in [0, 1); chosen by cross-validation otherwise.", rich_help_panel=_METHOD
+    ),
+]
+Interval = Annotated[float, typer.Option(metavar="P", help="Probability inside lower..upper.", rich_help_panel=_METHOD)]
+Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.", rich_help_panel=_METHOD)]
+Seed = Annotated[
+    int, typer.Option(metavar="S", help="Seed of the folds and of every random probe.", rich_help_panel=_METHOD)
+]
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Predictions of all nodes: .csv, .csv.gz, .tsv or .parquet.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A page with maps and figures, one .html file.", rich_help_panel=_OUTPUT),
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print a summary for scripts, and nothing else, on stdout.", rich_help_panel=_OUTPUT),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=_OUTPUT)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_OUTPUT)]

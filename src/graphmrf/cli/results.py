@@ -1,0 +1,152 @@
+"""A prediction as a table, as a JSON summary and as the rows of a report."""
+
+import math
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graphmrf._typing import Floats
+from graphmrf.cli.comparison import Fit
+from graphmrf.cli.job import Prediction
+from graphmrf.datasets import AttributedGraph
+from graphmrf.report import AlphaCurve, Coefficients, MethodRow, PredictionReport, TargetReport
+
+_POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The predictions of one run and what they belong to."""
+
+    table: AttributedGraph
+    predictions: tuple[Prediction, ...]
+    data_notes: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Everything that was assumed or changed, one line each."""
+        return (*self.data_notes, *(note for prediction in self.predictions for note in prediction.notes))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per node: the id, then prediction, std, lower, upper, observed (of each target)."""
+        columns: dict[str, Any] = {self.table.id: self.table.frame[self.table.id]}
+        for prediction in self.predictions:
+            prefix = f"{prediction.name}_" if len(self.predictions) > 1 else ""
+            columns |= {f"{prefix}{name}": values for name, values in _columns(prediction).items()}
+        return pd.DataFrame(columns)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a script may want to know, ready for JSON."""
+        graph = self.table.graph
+        return {
+            "version": version("graphmrf"),
+            "nodes": graph.n_nodes,
+            "edges": graph.n_edges,
+            "components": graph.n_components,
+            "id": self.table.id,
+            "targets": [_target(prediction) for prediction in self.predictions],
+            "notes": list(self.notes),
+        }
+
+    def report(self, command: str) -> PredictionReport:
+        """Return what the HTML page shows."""
+        return PredictionReport(
+            title=f"Predictions for {self.table.path.name if self.table.path else 'a graph'}",
+            graph=self.table.graph,
+            node_ids=self.table.frame[self.table.id].tolist(),
+            targets=tuple(_section(prediction) for prediction in self.predictions),
+            coordinates=_coordinates(self.table),
+            notes=self.notes,
+            command=command,
+            version=version("graphmrf"),
+        )
+
+
+def _columns(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "prediction": prediction.value,
+        "std": prediction.std,
+        "lower": prediction.value - prediction.half_width,
+        "upper": prediction.value + prediction.half_width,
+        "observed": prediction.observed,
+    }
+
+
+def _target(prediction: Prediction) -> dict[str, Any]:
+    hidden = ~prediction.observed
+    return {
+        "target": prediction.name,
+        "observed": int(prediction.observed.sum()),
+        "predicted": int(hidden.sum()),
+        "method": prediction.chosen.method.key,
+        "alpha": prediction.chosen.alpha,
+        "r2": _finite(prediction.chosen.r2),
+        "interval": prediction.interval,
+        "mean_std": _finite(float(prediction.std[hidden].mean())),
+        "carries": prediction.carries,
+        "comparison": [_row(fit) for fit in prediction.fits],
+        "coefficients": _coefficients(prediction.chosen),
+    }
+
+
+def _row(fit: Fit) -> dict[str, Any]:
+    folds = [_finite(score) for score in fit.fold_r2]
+    return {"method": fit.method.key, "r2": _finite(fit.r2), "fold_r2": folds, "alpha": fit.alpha}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _coefficients(fit: Fit) -> dict[str, float] | None:
+    coef = getattr(fit.estimator, "coef_", None)
+    return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
+
+
+def _section(prediction: Prediction) -> TargetReport:
+    chosen = prediction.chosen
+    columns = _columns(prediction) if prediction.has_error_bars else {}
+    return TargetReport(
+        name=prediction.name,
+        y=prediction.y,
+        prediction=prediction.value,
+        method=chosen.method.key,
+        alpha=chosen.alpha,
+        std=columns.get("std"),
+        lower=columns.get("lower"),
+        upper=columns.get("upper"),
+        level=prediction.interval,
+        carries=prediction.carries,
+        comparison=tuple(MethodRow(fit.method.key, fit.r2, fit.fold_r2, fit.alpha) for fit in prediction.fits),
+        curves=tuple(_curve(fit, scores) for fit in prediction.fits if (scores := _searched(fit))),
+        coefficients=_named_coefficients(chosen),
+    )
+
+
+def _named_coefficients(fit: Fit) -> Coefficients | None:
+    named = _coefficients(fit)
+    if named is None:
+        return None
+    return Coefficients(tuple(named), np.array(list(named.values())), getattr(fit.estimator, "intercept_", None))
+
+
+def _searched(fit: Fit) -> dict[str, Floats] | None:
+    return None if fit.alpha is None else fit.estimator.cv_results_
+
+
+def _curve(fit: Fit, scores: dict[str, Floats]) -> AlphaCurve:
+    return AlphaCurve(fit.method.key, scores["alpha"], scores["mean_r2"], scores["fold_r2"], fit.alpha or 0.0)
+
+
+def _coordinates(table: AttributedGraph) -> Floats | None:
+    known = {str(name).lower(): name for name in table.frame.columns}
+    for x, y in _POSITIONS:
+        if x in known and y in known:
+            columns = table.frame[[known[x], known[y]]]
+            numeric = all(kind.kind in "iuf" for kind in columns.dtypes)
+            values = columns.to_numpy(dtype=np.float64) if numeric else np.full((1, 2), np.nan)
+            return values if np.isfinite(values).all() else None
+    return None

@@ -1,0 +1,140 @@
+"""What a person sees in the terminal: results on stdout; notes, progress and errors on stderr."""
+
+import json
+import shlex
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from graphmrf.cli.job import Prediction
+from graphmrf.cli.results import Results
+from graphmrf.errors import GraphMRFError, InvalidInputError
+from graphmrf.report.prose import method_name, method_uses
+
+OURS, BAD_INPUT = 1, 2
+_PREVIEW = 8
+
+
+@contextmanager
+def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
+    """Turn an exception into one line on stderr and an exit code: 2 for bad input, 1 for a failure of ours."""
+    try:
+        yield
+    except InvalidInputError as error:
+        _fail(f"error: {error}", BAD_INPUT, debug=debug)
+    except GraphMRFError as error:
+        _fail(f"failed: {error}", OURS, debug=debug)
+    except (OSError, MemoryError) as error:
+        _fail(f"failed: {error or type(error).__name__}", OURS, debug=debug)
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:  # the last resort: a user never sees a traceback unasked
+        _fail(f"failed: {type(error).__name__}: {error} (a bug of ours; --debug shows where)", OURS, debug=debug)
+
+
+def _fail(message: str, code: int, *, debug: bool) -> None:
+    if debug:
+        typer.echo(traceback.format_exc(), err=True)
+    typer.echo(" ".join(message.split()), err=True)
+    raise typer.Exit(code)
+
+
+def note(lines: Sequence[str]) -> None:
+    """Print one line for everything that was assumed or changed."""
+    for line in lines:
+        typer.echo(f"note: {line}", err=True)
+
+
+@contextmanager
+def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
+    """Show a bar on stderr, moved on by what it yields; nothing where stderr is no terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("fitting", total=steps)
+        yield lambda: bar.advance(task)
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """Print a summary on stdout."""
+    typer.echo(json.dumps(summary, indent=2, allow_nan=False))
+
+
+def command_line(context: typer.Context) -> str:
+    """Return the command as it was given, options in their own order."""
+    words = ["graphmrf", str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            flag = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
+            words += flag if isinstance(each, bool) else [*flag, str(each)]
+    return shlex.join(words)
+
+
+def show(found: Results, *, saved: Sequence[Path]) -> None:
+    """Print how every target was predicted, and where the results are or how to keep them."""
+    for prediction in found.predictions:
+        _show_target(prediction)
+    if saved:
+        typer.echo("Saved " + " and ".join(str(path) for path in saved))
+    else:
+        _preview(found)
+
+
+def _show_target(prediction: Prediction) -> None:
+    chosen, observed = prediction.chosen, prediction.observed
+    smoothing = "" if chosen.alpha is None else f", alpha {chosen.alpha:g}"
+    typer.echo(
+        f"{prediction.name}: {int((~observed).sum())} of {observed.size} nodes predicted from {int(observed.sum())} "
+        f"known values by {method_name(chosen.method.key).lower()} ({chosen.method.key}{smoothing}), "
+        f"cross-validated R2 {chosen.r2:.3f}"
+    )
+    if len(prediction.fits) > 1:
+        _print(_comparison(prediction))
+    if prediction.carries:
+        typer.echo(prediction.carries)
+
+
+def _comparison(prediction: Prediction) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    table.add_column("uses")
+    for name in ("R2", "worst fold", "alpha"):
+        table.add_column(name, justify="right")
+    for fit in prediction.fits:
+        chosen = " *" if fit is prediction.chosen else ""
+        alpha = "" if fit.alpha is None else f"{fit.alpha:g}"
+        scores = (f"{fit.r2:.3f}", f"{min(fit.fold_r2, default=np.nan):.3f}")
+        table.add_row(fit.method.key + chosen, method_uses(fit.method.key), *scores, alpha)
+    return table
+
+
+def _preview(found: Results) -> None:
+    hidden = ~np.logical_and.reduce([prediction.observed for prediction in found.predictions])
+    frame = found.frame()[hidden]
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in frame.columns:
+        table.add_column(str(name), justify="left" if name == frame.columns[0] else "right")
+    for row in frame.head(_PREVIEW).itertuples(index=False):
+        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+    _print(table)
+    typer.echo(
+        f"The first {min(_PREVIEW, len(frame))} of {len(frame)} predicted nodes; save all with -o predictions.csv"
+    )
+
+
+def _print(table: Table) -> None:
+    Console(markup=False, highlight=False).print(table)

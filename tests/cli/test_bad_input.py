@@ -1,0 +1,143 @@
+"""Bad input: exit code 2, one line that says what, where and what to do, and no output file."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def test_missing_file(town: Any, refused: Callable[..., str]) -> None:
+    (town.folder / "edges.csv").unlink()
+    assert "edges.csv: no such file" in refused()
+
+
+def test_directory_instead_of_a_file(town: Any, refused: Callable[..., str]) -> None:
+    (town.folder / "edges.csv").unlink()
+    (town.folder / "edges.csv").mkdir()
+    assert "is a directory" in refused()
+
+
+def test_empty_file(town: Any, refused: Callable[..., str]) -> None:
+    (town.folder / "nodes.csv").write_text("")
+    assert "nodes.csv is empty" in refused()
+
+
+def test_missing_target_column(refused: Callable[..., str]) -> None:
+    message = refused("--target", "rent")
+    assert "no column 'rent'" in message
+    assert "'age', 'income'" in message
+
+
+@pytest.mark.parametrize("option", ["--id", "--source", "--dest", "--weight", "--ignore"])
+def test_missing_column_of_an_option(option: str, refused: Callable[..., str]) -> None:
+    assert "no column 'zzz'" in refused(option, "zzz")
+
+
+def test_edge_to_an_unknown_node(town: Any, refused: Callable[..., str]) -> None:
+    town.edges.loc[4, "target"] = "Q9"
+    town.write()
+    message = refused()
+    assert "edges.csv, row 6, column target: node 'Q9' is not in" in message
+    assert "add it there or remove the edge" in message
+
+
+def test_duplicate_node_ids(town: Any, refused: Callable[..., str]) -> None:
+    town.nodes.loc[3, "place"] = town.nodes.loc[1, "place"]
+    town.write()
+    message = refused("--id", "place")
+    assert "rows 3 and 5, column place" in message
+    assert town.nodes.loc[1, "place"] in message
+
+
+@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "-1.0"), (np.nan, "nan"), (np.inf, "inf")])
+def test_weights_that_cannot_be(weight: float, shown: str, town: Any, refused: Callable[..., str]) -> None:
+    weights = np.ones(len(town.edges))
+    weights[7] = weight
+    town.write(edges=town.edges.assign(weight=weights))
+    assert f"edges.csv, row 9, column weight: an edge weight must be a finite number >= 0, got '{shown}'" in refused()
+
+
+def test_more_than_one_weight_column(town: Any, refused: Callable[..., str]) -> None:
+    town.write(edges=town.edges.assign(weight=1.0, km=2.0))
+    message = refused()
+    assert "'weight', 'km'" in message
+    assert "--weight" in message
+
+
+def test_text_in_a_numeric_target(town: Any, refused: Callable[..., str]) -> None:
+    column = town.nodes["income"].astype(object)
+    column[15] = "abc"
+    town.write(town.nodes.assign(income=column))
+    assert "nodes.csv, row 17, column income: 'abc' is not a finite number" in refused("--target", "income")
+
+
+def test_no_labelled_node(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.assign(income=np.nan))
+    assert "column income: no labelled node" in refused("--target", "income")
+
+
+def test_one_labelled_node(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.assign(income=[30.0] + [np.nan] * 63))
+    assert "column income: a single labelled node" in refused("--target", "income")
+
+
+def test_nothing_to_predict(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.assign(income=np.arange(64.0)))
+    assert "column income: nothing to predict" in refused("--target", "income")
+    assert "nothing to predict" in refused()
+
+
+def test_constant_target(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.assign(income=town.nodes["income"] * 0 + 5))
+    assert "column income: constant" in refused("--target", "income")
+
+
+@pytest.mark.parametrize("alpha", ["1", "1.5", "-0.1", "nan"])
+def test_alpha_outside_its_range(alpha: str, refused: Callable[..., str]) -> None:
+    assert "--alpha must be in [0, 1)" in refused("--alpha", alpha)
+
+
+@pytest.mark.parametrize("interval", ["0", "1", "90"])
+def test_interval_outside_its_range(interval: str, refused: Callable[..., str]) -> None:
+    assert "--interval must be between 0 and 1" in refused("--interval", interval)
+
+
+def test_too_few_folds(refused: Callable[..., str]) -> None:
+    assert "--folds must be at least 2" in refused("--folds", "1")
+
+
+def test_unknown_method(refused: Callable[..., str]) -> None:
+    assert "--method must be one of lp, lr, lgc, lgc-rp, auto" in refused("--method", "magic")
+
+
+@pytest.mark.parametrize("method", ["lr", "lgc", "lgc-rp"])
+def test_a_method_without_the_features_it_needs(method: str, refused: Callable[..., str]) -> None:
+    assert "use --method lp" in refused("--method", method, "--ignore", "age")
+
+
+@pytest.mark.parametrize("option", ["--output", "--report"])
+@pytest.mark.parametrize(("place", "why"), [("missing/out.csv", "no folder"), ("nodes.csv/out.csv", "no folder")])
+def test_unwritable_output(option: str, place: str, why: str, town: Any, refused: Callable[..., str]) -> None:
+    assert why in refused(option, str(town.folder / place))
+
+
+def test_output_of_an_unknown_format(town: Any, refused: Callable[..., str]) -> None:
+    assert "suffix" in refused("-o", str(town.folder / "out.xlsx"))
+
+
+def test_output_over_an_input(town: Any, refused: Callable[..., str]) -> None:
+    before = (town.folder / "nodes.csv").read_bytes()
+    assert "named twice" in refused("-o", str(town.folder / "nodes.csv"))
+    assert (town.folder / "nodes.csv").read_bytes() == before
+
+
+def test_the_place_of_the_output_is_checked_before_anything_is_read(town: Any, refused: Callable[..., str]) -> None:
+    (town.folder / "nodes.csv").write_text("")
+    assert "no folder" in refused("-o", str(town.folder / "missing" / "out.csv"))
+
+
+def test_debug_shows_where(town: Any) -> None:
+    result = town.run("--target", "rent", "--debug")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr

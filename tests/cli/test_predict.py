@@ -1,0 +1,283 @@
+"""graphmrf predict: what comes out, in every form, and the limit cases."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import graphmrf as gm
+from graphmrf.cli import app, job
+from graphmrf.datasets import files
+from graphmrf.errors import ConvergenceError
+
+METHODS = ["lp", "lr", "lgc", "lgc-rp", "auto"]
+
+
+def table(town: Any, *options: str) -> pd.DataFrame:
+    path = town.folder / "out.csv"
+    result = town.run("-o", str(path), *options)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(path, dtype={"place": "str"})
+
+
+def summary(town: Any, *options: str) -> dict[str, Any]:
+    result = town.run("--json", *options)
+    assert result.exit_code == 0, result.output
+    loaded: dict[str, Any] = json.loads(result.stdout)
+    return loaded
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_table_has_every_node_in_order_and_keeps_what_was_observed(method: str, town: Any) -> None:
+    made = table(town, "--target", "income", "--method", method)
+    assert list(made.columns) == ["place", "prediction", "std", "lower", "upper", "observed"]
+    assert made["place"].tolist() == town.nodes["place"].tolist()
+    observed = town.nodes["income"].notna()
+    assert made["observed"].tolist() == observed.tolist()
+    np.testing.assert_array_equal(made["prediction"][observed], town.nodes["income"][observed])
+    assert (made["std"][observed] == 0).all()
+    assert (made["std"][~observed] > 0).all()
+
+
+def test_the_interval_is_that_of_a_normal_distribution(town: Any) -> None:
+    made = table(town, "--target", "income", "--interval", "0.95")
+    np.testing.assert_allclose(made["upper"] - made["prediction"], 1.959964 * made["std"], rtol=1e-6)
+    np.testing.assert_allclose(made["prediction"] - made["lower"], 1.959964 * made["std"], rtol=1e-6)
+
+
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "lp": gm.LabelPropagation,
+    "lr": gm.LinearRegression,
+    "lgc": gm.LinearGraphConvolution,
+    "lgc-rp": lambda: gm.ResidualPropagation(gm.LinearGraphConvolution()),
+}
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_each_method_is_the_estimator_of_the_library(method: str, town: Any) -> None:
+    read = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv")
+    X = None if method == "lp" else read.frame[["age"]]
+    mean, std = ESTIMATORS[method]().fit(read.graph, X, read.outcome("income")).predict(return_std=True)
+    made = table(town, "--target", "income", "--method", method)
+    hidden = ~made["observed"]
+    np.testing.assert_allclose(made["prediction"][hidden], mean[hidden], rtol=1e-10)
+    np.testing.assert_allclose(made["std"][hidden], std[hidden], rtol=1e-10)
+
+
+def test_auto_takes_the_best_of_all(town: Any) -> None:
+    target = summary(town, "--target", "income")["targets"][0]
+    scores = {row["method"]: row["r2"] for row in target["comparison"]}
+    assert list(scores) == ["lp", "lr", "lgc", "lgc-rp"]
+    assert target["r2"] == max(scores.values()) == scores[target["method"]]
+    for method, score in scores.items():
+        assert summary(town, "--target", "income", "--method", method)["targets"][0]["r2"] == pytest.approx(score)
+
+
+def test_auto_prints_the_comparison_and_one_sentence(town: Any) -> None:
+    result = town.run("--target", "income")
+    assert result.exit_code == 0
+    for words in ("outcomes of neighbours", "lgc-rp", "carry the prediction", "save all with -o"):
+        assert words in result.stdout
+    assert result.stderr == "note: nodes.csv: the first column, 'place', is taken as the node id\n"
+
+
+def test_a_given_alpha_is_used_and_scored(town: Any) -> None:
+    target = summary(town, "--target", "income", "--alpha", "0.83")["targets"][0]
+    assert [row["alpha"] for row in target["comparison"]] == [0.83, None, 0.83, 0.83]
+    assert all(np.isfinite(row["r2"]) for row in target["comparison"])
+
+
+def test_json_is_all_there_is_on_stdout(town: Any) -> None:
+    made = summary(town, "--target", "income", "--method", "lgc")
+    assert (made["nodes"], made["edges"], made["components"], made["id"]) == (64, 112, 1, "place")
+    target = made["targets"][0]
+    assert target["target"] == "income"
+    assert target["observed"] + target["predicted"] == 64
+    assert list(target["coefficients"]) == ["age"]
+    assert town.made == []
+
+
+def test_quiet_prints_nothing(town: Any) -> None:
+    result = town.run("--target", "income", "--quiet", "-o", str(town.folder / "out.csv"))
+    assert (result.exit_code, result.output) == (0, "")
+    assert town.made == ["out.csv"]
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv.gz", "out.tsv"])
+def test_every_output_format_holds_the_same(name: str, town: Any) -> None:
+    expected = table(town, "--target", "income")
+    result = town.run("--target", "income", "-o", str(town.folder / name))
+    assert result.exit_code == 0
+    path = town.folder / name
+    separator = "\t" if name.endswith("tsv") else ","
+    made = (
+        pd.read_parquet(path) if name.endswith("parquet") else pd.read_csv(path, sep=separator, dtype={"place": "str"})
+    )
+    pd.testing.assert_frame_equal(made, expected)
+
+
+def test_every_input_format_gives_the_same(town: Any) -> None:
+    expected = table(town, "--target", "income")
+    town.nodes.to_parquet(town.folder / "n.parquet")
+    town.edges.to_csv(town.folder / "e.tsv.gz", sep="\t", index=False)
+    paths = [str(town.folder / name) for name in ("n.parquet", "e.tsv.gz")]
+    result = CliRunner().invoke(app, ["predict", *paths, "--target", "income", "-o", str(town.folder / "again.csv")])
+    assert result.exit_code == 0, result.output
+    pd.testing.assert_frame_equal(pd.read_csv(town.folder / "again.csv", dtype={"place": "str"}), expected)
+
+
+def test_the_same_seed_gives_the_same_bytes(town: Any) -> None:
+    first = [town.run("--target", "income", "--seed", "3", "--json").stdout for _ in range(2)]
+    assert first[0] == first[1]
+    table(town, "--target", "income", "--seed", "3")
+    before = (town.folder / "out.csv").read_bytes()
+    table(town, "--target", "income", "--seed", "3")
+    assert (town.folder / "out.csv").read_bytes() == before
+
+
+def with_rent(town: Any) -> pd.DataFrame:
+    rent = town.nodes["age"] / 4 + np.sin(np.arange(64))
+    rent[5:30] = np.nan
+    nodes: pd.DataFrame = town.nodes.assign(rent=rent)
+    return nodes
+
+
+@pytest.mark.parametrize("named", [(), ("--target", "income", "--target", "rent")])
+def test_several_targets_have_columns_of_their_own(named: tuple[str, ...], town: Any) -> None:
+    town.write(with_rent(town))
+    made = table(town, *named)
+    parts = ["prediction", "std", "lower", "upper", "observed"]
+    assert list(made.columns) == ["place", *(f"income_{part}" for part in parts), *(f"rent_{part}" for part in parts)]
+
+
+def test_one_target_is_no_feature_of_another(town: Any) -> None:
+    expected = table(town, "--target", "income")
+    town.write(with_rent(town))
+    made = table(town, "--target", "income", "--target", "rent")
+    np.testing.assert_allclose(made["income_prediction"], expected["prediction"])
+
+
+def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
+    age = town.nodes["age"].mask(np.arange(64) == 7)
+    town.write(town.nodes.assign(age=age, flat=1, side=["n", "s"] * 32, street=[f"s{i}" for i in range(64)]))
+    notes = town.run("--target", "income").stderr
+    assert "note: filled missing cells with the column mean: 'age' (1 cell)" in notes
+    assert "note: dropped columns with a single value: 'flat'" in notes
+    assert "note: one-hot encoded: 'side' (2 levels)" in notes
+    assert "note: dropped text columns with too many different values: 'street' (64 values)" in notes
+
+
+def test_ignored_columns_do_not_matter(town: Any) -> None:
+    expected = table(town, "--target", "income")
+    town.write(town.nodes.assign(noise=np.cos(np.arange(64))))
+    pd.testing.assert_frame_equal(table(town, "--target", "income", "--ignore", "noise"), expected)
+
+
+def test_without_features_only_outcomes_of_neighbours_are_left(town: Any) -> None:
+    target = summary(town, "--target", "income", "--ignore", "age")["targets"][0]
+    assert [row["method"] for row in target["comparison"]] == ["lp"]
+    assert "no features" in target["carries"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_edges(method: str, town: Any) -> None:
+    town.write(edges=town.edges.head(0))
+    made = table(town, "--target", "income", "--method", method)
+    assert np.isfinite(made[["prediction", "std", "lower", "upper"]]).all(axis=None)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_isolated_nodes_and_components_without_labels(method: str, town: Any) -> None:
+    income = town.nodes["income"].copy()
+    income[:16] = np.nan
+    income[0] = 30.0
+    first_rows = set(town.nodes["place"][:16])
+    inside = town.edges.map(lambda name: name in first_rows)
+    cut = town.edges[inside["source"] == inside["target"]]
+    lonely = town.nodes["place"][[0, 40]].tolist()
+    town.write(town.nodes.assign(income=income), cut[~cut.isin(lonely).any(axis=1)])
+    made = table(town, "--target", "income", "--method", method)
+    assert np.isfinite(made[["prediction", "std", "lower", "upper"]]).all(axis=None)
+    assert (made["std"][~made["observed"]] > 0).all()
+    assert "income: 15 nodes have no path to a node with a known value" in town.run("--target", "income").stderr
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_labelled_nodes(method: str, town: Any) -> None:
+    income = town.nodes["income"].mask(np.arange(64) > 1)
+    income[:2] = 20.0, 40.0
+    town.write(town.nodes.assign(income=income))
+    made = table(town, "--target", "income", "--method", method)
+    assert np.isfinite(made["prediction"]).all()
+
+
+def test_a_report_is_written_beside_the_table(town: Any) -> None:
+    result = town.run(
+        "--target", "income", "-o", str(town.folder / "out.csv"), "--report", str(town.folder / "report.html")
+    )
+    assert result.exit_code == 0, result.output
+    assert town.made == ["out.csv", "report.html"]
+    assert "Saved " in result.stdout
+    page = (town.folder / "report.html").read_text(encoding="utf-8")
+    for words in ("income", "place", "--target income", "carry the prediction"):
+        assert words in page
+
+
+def test_a_failure_of_ours_is_exit_code_1_and_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ConvergenceError("no convergence\nafter 10 steps")
+
+    monkeypatch.setattr(job, "fit_all", fail)
+    result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "failed: no convergence after 10 steps\n"
+    assert town.made == []
+
+
+def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "fit_all", lambda *_, **__: {}["fits"])
+    result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("failed: KeyError")
+    assert result.stderr.count("\n") == 1
+    assert town.made == []
+
+
+def test_a_full_disk_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_half_way(_frame: pd.DataFrame, path: Path, _suffix: str) -> None:
+        path.write_text("half a ta")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_save", fail_half_way)
+    result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
+    assert result.exit_code == 1
+    assert "No space left" in result.stderr
+    assert town.made == []
+
+
+def test_version_and_help() -> None:
+    runner = CliRunner()
+    assert runner.invoke(app, ["--version"]).stdout.startswith("graphmrf 0")
+    assert "predict" in runner.invoke(app, ["--help"]).stdout
+    text = runner.invoke(app, ["predict", "--help"], env={"COLUMNS": "120", "TERM": "dumb"}).stdout
+    for words in ("graphmrf predict districts.csv borders.csv --target rent", "--method", "--interval", "Exit code"):
+        assert words in text
+
+
+def test_the_real_command(town: Any) -> None:
+    command = [sys.executable, "-c", "from graphmrf.cli import main; main()", "predict"]
+    paths = [str(town.folder / "nodes.csv"), str(town.folder / "edges.csv")]
+    good = subprocess.run([*command, *paths, "--json"], capture_output=True, text=True, check=False)
+    assert good.returncode == 0
+    assert json.loads(good.stdout)["nodes"] == 64
+    bad = subprocess.run([*command, *paths, "--target", "rent"], capture_output=True, text=True, check=False)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith("error: ")
+    assert "Traceback" not in bad.stderr
