@@ -1,0 +1,107 @@
+"""What enters the model as attributes: an array or a table, checked once, float64 afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from graphmrf.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphmrf._typing import Floats
+
+
+def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> tuple[Floats, tuple[str, ...]]:
+    """Return attributes as a float64 array of shape (n, q) and their names.
+
+    Parameters
+    ----------
+    A : array of shape (n, q) or (n,), or DataFrame
+        One row per node; NaN is missing.
+    n_nodes : int
+        Number of nodes of the graph.
+    names : sequence of str, optional
+        Names of the columns; by default those of the table, or ``a0, a1, ...``.
+
+    Examples
+    --------
+    >>> as_attributes([[1.0, 2.0], [3.0, 4.0]], 2)[1]
+    ('a0', 'a1')
+    """
+    if names is None and isinstance(A, pd.DataFrame | pd.Series):
+        names = [str(c) for c in A.columns] if isinstance(A, pd.DataFrame) else [str(A.name or "a0")]
+    array = _numbers(A)
+    if array.shape[0] != n_nodes:
+        raise InvalidInputError(
+            f"attributes must have one row per node, got {array.shape[0]} rows for {n_nodes} nodes; "
+            "give a row of NaN to nodes without values"
+        )
+    return array, check_names(names, array.shape[1])
+
+
+def aligned(A: Any, n_nodes: int, names: tuple[str, ...]) -> Floats:
+    """Return attributes as an array with the columns of a model: a table is matched by name, an array by position."""
+    if isinstance(A, pd.DataFrame):
+        absent = [name for name in names if name not in A.columns]
+        if absent:
+            raise InvalidInputError(
+                f"the model has attributes {', '.join(names)}; the table lacks {', '.join(absent)}; "
+                "add the columns (all NaN if unknown) or pass an array in the model's order"
+            )
+        A = A[list(names)]
+    array, _ = as_attributes(A, n_nodes)
+    if array.shape[1] != len(names):
+        raise InvalidInputError(
+            f"the model has {len(names)} attributes ({', '.join(names)}), got {array.shape[1]} columns; "
+            "pass one column per attribute, NaN where unknown"
+        )
+    return array
+
+
+def check_names(names: Sequence[str] | None, q: int) -> tuple[str, ...]:
+    """Return `q` distinct names, ``a0, a1, ...`` when there are none."""
+    if names is None:
+        return tuple(f"a{j}" for j in range(q))
+    chosen = tuple(str(name) for name in names)
+    if len(chosen) != q:
+        raise InvalidInputError(f"names must have one entry per attribute, got {len(chosen)} names for {q} attributes")
+    twice = sorted({name for name in chosen if chosen.count(name) > 1})
+    if twice:
+        raise InvalidInputError(f"names must differ from each other, got {', '.join(twice)} more than once; rename one")
+    return chosen
+
+
+def index_of(target: int | str, names: tuple[str, ...]) -> int:
+    """Return the position of a target given by name or by (possibly negative) position."""
+    if isinstance(target, str):
+        if target not in names:
+            raise InvalidInputError(f"target must be one of {', '.join(names)}, got {target!r}")
+        return names.index(target)
+    q = len(names)
+    if not -q <= target < q:
+        raise InvalidInputError(f"target must be a name or a position from {-q} to {q - 1}, got {target}")
+    return int(target) % q
+
+
+def _numbers(A: Any) -> Floats:
+    try:
+        array = np.array(A, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"attributes must be numbers, NaN where missing ({error}); encode texts first"
+        ) from None
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidInputError(f"attributes must be a matrix (n, q) with q >= 1, got shape {array.shape}")
+    infinite = np.argwhere(np.isinf(array))
+    if len(infinite):
+        node, column = infinite[0]
+        raise InvalidInputError(
+            f"attributes must be finite or NaN, got {array[node, column]} at node {node}, column {column}; "
+            "write NaN where the value is not known"
+        )
+    return array

@@ -1,0 +1,162 @@
+"""The Gaussian Markov random field over the attributes of a graph's nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphmrf.model.attributes import check_names, index_of
+from graphmrf.model.channels import Channels, channels
+from graphmrf.model.checks import edge_part, positive_definite, vector
+from graphmrf.model.display import as_html, as_text
+from graphmrf.model.precision import Precision
+from graphmrf.model.storage import read_model, write_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+    from graphmrf.model.diagnostics import Diagnostics
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class GaussianMRF:
+    r"""A Gaussian field over the nodes of a graph: attributes `A` (n, q) of one mean and sparse precision.
+
+    .. math:: \Gamma = H \otimes I + \mathrm{diag}(h) \otimes N,
+
+    or, coupled, :math:`H \otimes I + C \otimes N`, is the precision of the stacked columns of `A`.
+
+    Parameters
+    ----------
+    H : array of shape (q, q)
+        Interactions between the attributes of one node; symmetric positive definite.
+    h : array of shape (q,)
+        Smoothness of every attribute along the edges, >= 0.
+    C : array of shape (q, q)
+        In place of `h`: interactions along the edges; symmetric positive semidefinite.
+    mean : array of shape (q,), optional
+        Mean of every attribute, the same at all nodes; 0 by default.
+    names : sequence of str, optional
+        Names of the attributes; ``a0, a1, ...`` by default.
+    diagnostics : Diagnostics, optional
+        How the fit went, on models made by `fit`.
+
+    Raises
+    ------
+    InvalidInputError
+        If `H` is not positive definite, `h` or `C` negative, or a size does not match.
+
+    Examples
+    --------
+    >>> mrf = GaussianMRF([[2.0, -1.0], [-1.0, 2.0]], [1.0, 6.0], names=["income", "rent"])
+    >>> mrf
+    GaussianMRF(2 attributes; alpha: income=0.333, rent=0.75)
+    >>> mrf.omega("rent"), mrf.alpha("rent"), mrf.beta("rent")
+    (3.0, 0.75, array([0.5]))
+    """
+
+    H: Floats
+    C: Floats
+    mean: Floats
+    names: tuple[str, ...]
+    diagnostics: Diagnostics | None
+
+    def __init__(
+        self,
+        H: ArrayLike,
+        h: ArrayLike | None = None,
+        *,
+        C: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        diagnostics: Diagnostics | None = None,
+    ) -> None:
+        H = positive_definite(H)
+        q = len(H)
+        values: dict[str, Any] = {
+            "H": H,
+            "C": edge_part(h, C, q),
+            "mean": vector("mean", np.zeros(q) if mean is None else mean, q),
+            "names": check_names(names, q),
+            "diagnostics": diagnostics,
+        }
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    @property
+    def q(self) -> int:
+        """Number of attributes."""
+        return len(self.H)
+
+    @property
+    def h(self) -> Floats:
+        """Smoothness of every attribute, the diagonal of `C`, shape (q,)."""
+        return np.diag(self.C).copy()
+
+    @property
+    def is_coupled(self) -> bool:
+        """Whether `C` is more than a diagonal."""
+        return bool(np.count_nonzero(self.C - np.diag(np.diag(self.C))))
+
+    @cached_property
+    def channels(self) -> Channels:
+        """The independent channels of the field."""
+        return channels(self.H, self.C)
+
+    def index(self, target: int | str) -> int:
+        """Return the position of an attribute given by name or position."""
+        return index_of(target, self.names)
+
+    def omega(self, target: int | str = -1) -> float:
+        r"""Return the smoothing strength of an attribute, :math:`\omega = h_y / H_{yy}`."""
+        y = self.index(target)
+        return float(self.C[y, y] / self.H[y, y])
+
+    def alpha(self, target: int | str = -1) -> float:
+        r"""Return the smoothing level of an attribute, :math:`\alpha = \omega / (1 + \omega)`."""
+        omega = self.omega(target)
+        return omega / (1.0 + omega)
+
+    def beta(self, target: int | str = -1) -> Floats:
+        r"""Return the coefficients of the other attributes, :math:`\beta = -H_{xy} / H_{yy}`, shape (q - 1,)."""
+        y = self.index(target)
+        return np.delete(-self.H[:, y] / self.H[y, y], y)
+
+    def precision(self, graph: Graph) -> Precision:
+        r"""Return :math:`\Gamma` on a graph, as an operator on attribute matrices (n, q).
+
+        Examples
+        --------
+        >>> from graphmrf.graph import Graph
+        >>> operator = GaussianMRF([[2.0]], [1.0]).precision(Graph.from_edges([0, 1], [1, 2]))
+        >>> operator @ np.array([[1.0], [0.0], [0.0]])
+        array([[ 3.        ],
+               [-0.70710678],
+               [ 0.        ]])
+        """
+        return Precision(graph, self.H, self.C)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file."""
+        write_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> GaussianMRF:
+        """Return the model in a JSON file written by `save`."""
+        return cls(**read_model(path))
