@@ -1,0 +1,19 @@
+"""Predictors of a node's outcome, in scikit-learn's conventions: ``fit(graph, X, y)``, NaN in y is to be predicted.
+
+A new predictor is one file: a class with ``fit``, ``predict`` and, if residuals may be propagated on top of it,
+``fixed`` and ``n_coefficients_`` (see `NodeRegressor`).
+"""
+
+from graphmrf.estimators.label_propagation import LabelPropagation
+from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
+from graphmrf.estimators.linear_regression import LinearRegression
+from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.estimators.trends import NodeRegressor
+
+__all__ = [
+    "LabelPropagation",
+    "LinearGraphConvolution",
+    "LinearRegression",
+    "NodeRegressor",
+    "ResidualPropagation",
+]

@@ -1,0 +1,185 @@
+"""What the user hands to an estimator, checked once: every message states the rule, the finding and the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Graph
+from graphmrf.selection import assign_folds
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of every node of a graph, NaN where it is to be predicted.
+
+    Attributes
+    ----------
+    y : array of shape (n,)
+        Values in float64.
+    known : bool array of shape (n,)
+        Where there is one.
+    single : bool
+        Whether it was given in float32.
+    """
+
+    y: Floats
+    known: Bools
+    single: bool
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of labelled nodes."""
+        return int(np.count_nonzero(self.known))
+
+    def folds(self, n_folds: int, seed: int) -> Ints:
+        """Return the fold of every labelled node."""
+        return assign_folds(self.n_labelled, n_folds, seed=seed)
+
+    def clamp(self, values: Floats) -> Floats:
+        """Return the values, with the known outcomes where there are any."""
+        return np.where(self.known, self.y, values)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features in float64, shape (n, p), with the names of the columns when they came in a DataFrame."""
+
+    X: Floats
+    names: pd.Index | None
+    single: bool
+
+    def named(self, coef: Floats) -> Floats | pd.Series:
+        """Return one number for each column, under its name when there are names."""
+        return coef if self.names is None else pd.Series(coef, index=self.names)
+
+
+def check_graph(graph: object) -> Graph:
+    """Return the graph, or say how to make one."""
+    if not isinstance(graph, Graph):
+        raise InvalidInputError(
+            f"graph must be a graphmrf.Graph, got {type(graph).__name__}; wrap a matrix as Graph(W), "
+            "edge lists as Graph.from_edges(u, v)"
+        )
+    return graph
+
+
+def read_outcome(y: Any, n: int) -> Outcome:
+    """Return the outcome of `n` nodes: numbers, at least one of them known, none infinite."""
+    values, single = _numbers(y, "y")
+    if values.shape != (n,):
+        raise InvalidInputError(
+            f"y must have one entry for each of the {n} nodes, got shape {values.shape}; put NaN where it is unknown"
+        )
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        raise InvalidInputError(
+            f"y must be finite, got {values[infinite[0]]} at node {infinite[0]}; correct it, or put NaN to predict it"
+        )
+    known = ~np.isnan(values)
+    if not known.any():
+        raise InvalidInputError(f"y must have at least one known value, got NaN at all {n} nodes; label some nodes")
+    return Outcome(values, known, single)
+
+
+def read_features(X: Any, n: int, owner: str) -> Table:
+    """Return the features of `n` nodes: a table of finite numbers."""
+    if X is None:
+        raise InvalidInputError(f"{owner} needs features X, got None; without features use LabelPropagation")
+    names = X.columns if isinstance(X, pd.DataFrame) else None
+    values, single = _numbers(X, "X")
+    if values.ndim != 2:
+        raise InvalidInputError(
+            f"X must have two dimensions (nodes, features), got shape {values.shape}; reshape one feature to (n, 1)"
+        )
+    if len(values) != n:
+        raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(values)}")
+    _check_cells(values, names)
+    return Table(values, names, single)
+
+
+def match_features(X: Any, n: int, fitted: Table, owner: str) -> Table:
+    """Return the features of other nodes, with the columns that were fitted."""
+    table = read_features(X, n, owner)
+    if table.X.shape[1] != fitted.X.shape[1]:
+        raise InvalidInputError(
+            f"X must have the {fitted.X.shape[1]} features of the fit, got {table.X.shape[1]}; pass the same columns"
+        )
+    if fitted.names is not None and table.names is not None and list(table.names) != list(fitted.names):
+        wanted, found = list(fitted.names), list(table.names)
+        missing, extra = [c for c in wanted if c not in found], [c for c in found if c not in wanted]
+        finding = f"missing {missing}, unexpected {extra}" if missing or extra else "the same in another order"
+        raise InvalidInputError(f"X must have the columns of the fit, got {finding}; pass X[{wanted}]")
+    return table
+
+
+def as_given(values: Floats, *, single: bool) -> Floats:
+    """Return a copy of an answer, in float32 when everything given was."""
+    return np.array(values, dtype=np.float32 if single else np.float64)
+
+
+def check_fitted(estimator: object, attribute: str) -> None:
+    """Raise scikit-learn's NotFittedError unless `fit` has set the attribute."""
+    if attribute not in vars(estimator):
+        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; call fit(graph, X, y) first")
+
+
+def refuse_other_graph(graph: object, X: object, owner: str) -> None:
+    """Raise if a predictor that lives on the labels of its graph is asked about another one."""
+    if graph is not None or X is not None:
+        raise InvalidInputError(
+            f"{owner} predicts only the nodes of the graph it was fitted on, got another graph or X; call predict() "
+            "without them, or fit on the other graph with the labels known there"
+        )
+
+
+def _numbers(values: Any, name: str) -> tuple[Floats, bool]:
+    """Return float64 values, and whether they came as float32."""
+    if sparse.issparse(values):
+        raise InvalidInputError(f"{name} must be dense, got a sparse matrix; use {name}.toarray()")
+    if isinstance(values, pd.DataFrame):
+        return _frame_numbers(values)
+    if isinstance(values, pd.Series):
+        values = (
+            values.to_numpy(dtype=np.float64, na_value=np.nan) if values.dtype.kind in "buif" else values.to_numpy()
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    array = np.asarray(values)
+    if array.dtype.kind not in "buifO":
+        raise InvalidInputError(f"{name} must hold real numbers, got dtype {array.dtype}; convert or encode it first")
+    try:
+        return array.astype(np.float64), array.dtype == np.float32
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold numbers, got {error}; convert or encode it first") from error
+
+
+def _frame_numbers(frame: pd.DataFrame) -> tuple[Floats, bool]:
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind not in "buif":
+            raise InvalidInputError(
+                f"X must hold numbers, got {dtype} in column {name!r}; encode it, for example with pandas.get_dummies"
+            )
+    single = bool(frame.shape[1]) and all(dtype == np.float32 for dtype in frame.dtypes)
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan), single
+
+
+def _check_cells(X: Floats, names: pd.Index | None) -> None:
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    row, column = np.argwhere(bad)[0]
+    place = f"column {names[column]!r}" if names is not None else f"column {column}"
+    raise InvalidInputError(
+        f"X must be finite, got {X[row, column]} in {place} at node {row} ({np.count_nonzero(bad)} such cells in all); "
+        "fill missing cells first, for example with the mean of the column"
+    )

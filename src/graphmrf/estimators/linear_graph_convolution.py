@@ -1,0 +1,199 @@
+"""Linear graph convolution: the features of a node and of its neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.fields import MarginalField, marginal_variance
+from graphmrf.estimators.inputs import (
+    as_given,
+    check_fitted,
+    check_graph,
+    match_features,
+    read_features,
+    read_outcome,
+)
+from graphmrf.estimators.levels import Level, as_omega, given_level, settle
+from graphmrf.linalg import smooth
+from graphmrf.selection import fit_least_squares, search_convolution, whiten
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats
+    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.graph import Graph
+    from graphmrf.selection import Whitened
+
+_TOLERANCE = 1e-8
+
+
+class LinearGraphConvolution(BaseEstimator):
+    r"""Least squares on features that are smoothed over the graph (LGC).
+
+    .. math:: y = (I + \omega N)^{-1} (X - 1 m') b + c
+
+    with `m` the means of the features over all nodes, which the model assumes to be 0. Smoothing acts on the centred
+    features only, the constant c is not smoothed. It is exact, not a fixed number of steps.
+
+    Where the labelled nodes do not determine all coefficients, or only below the accuracy of the solver, the answer
+    is the `b` whose unsmoothed predictor `X b` varies least over all nodes (see `LinearRegression`). At ``alpha=0``,
+    or without edges, the predictions are those of `LinearRegression`; an isolated node keeps its own features.
+
+    Parameters
+    ----------
+    alpha : "cv" or float in [0, 1), default "cv"
+        Smoothing level; "cv" takes the best of the paper's 14 by cross-validation, see `selection.AlphaSearch`.
+    omega : float >= 0, optional
+        The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
+    folds : int, default 5
+        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+    seed : int, default 0
+        Seed of the folds, and of the probes behind the standard deviations of large graphs.
+    fit_intercept : bool, default True
+        Fit the constant c. Without it the features are not centred either: the model as it stands, for data of mean
+        zero. That carries over better to another graph when one strongly smooth sample has a large mean of its own.
+
+    Attributes
+    ----------
+    alpha_, omega_ : float
+        The smoothing level in use.
+    coef_ : array of shape (p,), or Series
+        Coefficients b of the smoothed features, named by column when X was a DataFrame.
+    intercept_ : float
+        The constant c: the prediction of a node with average features among average neighbours.
+    feature_means_ : array of shape (p,)
+        The means m.
+    n_coefficients_ : int
+        Degrees of freedom spent: the rank of the smoothed features, and one for the intercept.
+    scale_ : float
+        Noise scale, from the residuals; NaN when there are no more labels than coefficients.
+        Computed when first asked for.
+    cv_results_ : dict or None
+        "alpha", "mean_r2" (pooled over the folds) and "fold_r2" of every level tried; None when alpha was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph, LinearGraphConvolution
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> X, y = np.array([[0.0], [1.0], [0.0], [2.0], [4.0]]), np.array([1.0, 1.0, np.nan, 3.0, np.nan])
+    >>> LinearGraphConvolution(alpha=0.5).fit(path, X, y).predict().round(2)
+    array([0.86, 1.17, 1.17, 2.98, 4.12])
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Level = "cv",
+        omega: float | None = None,
+        folds: int = 5,
+        seed: int = 0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.alpha = alpha
+        self.omega = omega
+        self.folds = folds
+        self.seed = seed
+        self.fit_intercept = fit_intercept
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn the level and the coefficients.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        X : array or DataFrame of shape (n, p)
+            Features of all nodes, finite.
+        y : array or Series of shape (n,)
+            Outcomes, NaN where they are to be predicted.
+
+        Raises
+        ------
+        InvalidInputError
+            If the inputs break a rule, or alpha is "cv" and there are fewer than 2 labels.
+        """
+        level, n = given_level(self.alpha, self.omega), check_graph(graph).n_nodes
+        table, outcome = read_features(X, n, "LinearGraphConvolution"), read_outcome(y, n)
+        features = whiten(table.X, centred=self.fit_intercept)
+        self.alpha_, self.cv_results_ = settle(
+            level, lambda: search_convolution(graph, features, outcome.y, outcome.folds(self.folds, self.seed))
+        )
+        self.omega_ = as_omega(self.alpha_)
+        coef = self._regress(graph, features, outcome)
+        self.coef_, self.feature_means_ = table.named(coef), features.means
+        self._table, self._single = table, table.single and outcome.single
+        return self
+
+    def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
+        """Fit on the smoothed features at the level in use; return the coefficients of the features."""
+        Z = smooth(graph, features.Z, self.alpha_, tolerance=_TOLERANCE)
+        known, noise = outcome.known, features.noise(_TOLERANCE if self.alpha_ > 0 else 0.0)
+        fit = fit_least_squares(Z[known], outcome.y[known], intercept=self.fit_intercept, noise=noise)
+        self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
+        self._fitted = Z @ fit.coef + fit.intercept
+        residuals = outcome.y[known] - self._fitted[known]
+        self._field = MarginalField(graph, known, residuals, self.alpha_, fit.n_coefficients, self.seed)
+        return np.asarray(features.T @ fit.coef)
+
+    @overload
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        r"""Return what the model says at every node, also at the labelled ones.
+
+        Parameters
+        ----------
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
+            By default the graph and features of the fit.
+        return_std : bool, default False
+            Also return :math:`\tau \sqrt{[(I + \omega N)^{-1}]_{uu}}`: the standard deviation of an outcome whose own
+            and whose neighbours' labels are not used; the uncertainty of the coefficients is left out.
+
+        Returns
+        -------
+        array of shape (n,), or two of them
+            In float32 when X and y were.
+        """
+        check_fitted(self, "_field")
+        if graph is None and X is None:
+            mean = as_given(self._fitted, single=self._single)
+            return (mean, as_given(self._field.std, single=self._single)) if return_std else mean
+        if graph is None:
+            raise InvalidInputError(
+                "LinearGraphConvolution predicts other nodes on their graph, got X alone; pass both"
+            )
+        mean = as_given(self._elsewhere(check_graph(graph), X), single=self._single)
+        if not return_std:
+            return mean
+        std = self.scale_ * np.sqrt(marginal_variance(graph, self.alpha_, self.seed))
+        return mean, as_given(std, single=self._single)
+
+    @property
+    def scale_(self) -> float:
+        """Noise scale; computed when first asked for."""
+        check_fitted(self, "_field")
+        return self._field.scale
+
+    def fixed(self) -> LinearGraphConvolution:
+        """Return an unfitted copy with the level that was chosen."""
+        check_fitted(self, "_field")
+        copy: LinearGraphConvolution = clone(self).set_params(alpha=self.alpha_, omega=None)
+        return copy
+
+    def _elsewhere(self, graph: Graph, X: Any) -> Floats:
+        """Smoothing is linear, so one column is enough: that of the unsmoothed predictor."""
+        table = match_features(X, graph.n_nodes, self._table, "LinearGraphConvolution")
+        predictor = (table.X - self.feature_means_) @ np.asarray(self.coef_)
+        return np.asarray(smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_)

@@ -1,0 +1,141 @@
+"""Linear regression: the features of a node, no edges. The reference that a graph has to beat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from graphmrf.estimators.fields import root_mean
+from graphmrf.estimators.inputs import (
+    as_given,
+    check_fitted,
+    check_graph,
+    match_features,
+    read_features,
+    read_outcome,
+)
+from graphmrf.selection import fit_least_squares, whiten
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+
+
+class LinearRegression(BaseEstimator):
+    r"""Ordinary least squares on the labelled nodes (LR).
+
+    .. math:: y = X b + c
+
+    (The paper trains it as a network by gradient descent, with early stopping; least squares is where that would end.)
+
+    When the labelled nodes do not determine all coefficients, the answer is the `b` whose predictor `X b` varies
+    least over all nodes: a constant feature gets coefficient 0, equal features share theirs, no features at all leave
+    the mean of the labels, and predictions do not depend on the units of the features.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Fit the constant c.
+
+    Attributes
+    ----------
+    coef_ : array of shape (p,), or Series
+        Coefficients b, named by column when X was a DataFrame.
+    intercept_ : float
+        The constant c.
+    n_coefficients_ : int
+        Degrees of freedom spent: the rank of the features, and one for the intercept.
+    scale_ : float
+        Standard deviation of the residuals, :math:`s^2 = \lVert r \rVert^2 / (|L| - k)` with `k` degrees of freedom
+        spent; NaN when none is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph, LinearRegression
+    >>> path = Graph.from_edges([0, 1, 2], [1, 2, 3])
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, np.nan])
+    >>> LinearRegression().fit(path, X, y).predict().round(6)
+    array([1., 3., 5., 7.])
+    """
+
+    def __init__(self, *, fit_intercept: bool = True) -> None:
+        self.fit_intercept = fit_intercept
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn the coefficients.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph; only its number of nodes is read.
+        X : array or DataFrame of shape (n, p)
+            Features, finite.
+        y : array or Series of shape (n,)
+            Outcomes, NaN where they are to be predicted.
+
+        Raises
+        ------
+        InvalidInputError
+            If the inputs break a rule.
+        """
+        n = check_graph(graph).n_nodes
+        table, outcome = read_features(X, n, "LinearRegression"), read_outcome(y, n)
+        features = whiten(table.X, centred=self.fit_intercept)
+        Z, known = features.Z[outcome.known], outcome.y[outcome.known]
+        fit = fit_least_squares(Z, known, intercept=self.fit_intercept)
+        coef = features.T @ fit.coef
+        self.coef_, self.intercept_ = table.named(coef), fit.intercept - float(features.means @ coef)
+        self.n_coefficients_ = fit.n_coefficients
+        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, fit.n_coefficients)
+        self._table, self._single = table, table.single and outcome.single
+        self._features, self._fit = features, fit
+        return self
+
+    @overload
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        r"""Return what the model says at every node, also at the labelled ones.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            Another graph; not needed, because edges play no part.
+        X : array or DataFrame, optional
+            Features of other nodes, the same columns. By default those of the fit.
+        return_std : bool, default False
+            Also return :math:`s \sqrt{1 + z'(Z'Z)^{-1} z}` with z the features of the node and the intercept: the
+            standard deviation of a new outcome, the uncertainty of the coefficients included. A direction in which
+            the labelled nodes do not vary adds nothing.
+
+        Returns
+        -------
+        array of shape (n,), or two of them
+            In float32 when X and y were.
+        """
+        check_fitted(self, "_fit")
+        Z = self._features.Z if graph is None and X is None else self._transform(graph, X)
+        mean = as_given(Z @ self._fit.coef + self._fit.intercept, single=self._single)
+        if not return_std:
+            return mean
+        return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
+
+    def fixed(self) -> LinearRegression:
+        """Return an unfitted copy; there is nothing to choose."""
+        copy: LinearRegression = clone(self)
+        return copy
+
+    def _transform(self, graph: Graph | None, X: Any) -> Floats:
+        n = len(X) if graph is None else check_graph(graph).n_nodes
+        table = match_features(X, n, self._table, "LinearRegression")
+        return np.asarray((table.X - self._features.means) @ self._features.T)
