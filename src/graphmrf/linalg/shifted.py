@@ -132,7 +132,7 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
 
 
 def _block_width(column_bytes: int) -> int:
-    """Return how many columns go together: 8 while they stay in the cache, 16 when they are fetched from memory anyway."""
+    """Return how many columns go together: 8 while they stay in the cache, 16 if they come from memory anyway."""
     return 8 if 8 * column_bytes <= _CACHED_BYTES else 16
 
 

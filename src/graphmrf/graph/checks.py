@@ -1,0 +1,150 @@
+"""What a graph is built from, checked and tidied: weights and edge lists become symmetric matrices without loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from graphmrf.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from graphmrf._typing import Floats, Ints
+
+Tidy: TypeAlias = "tuple[sparse.csr_array, tuple[str, ...]]"
+"""Symmetric weights > 0 off the diagonal, in canonical form, and what was changed to get there."""
+
+_LARGEST_INT32 = np.iinfo(np.int32).max
+_ROUNDING = 1e-12
+
+
+def symmetric_matrix(W: Any, *, symmetrize: bool) -> Tidy:
+    """Return a square matrix as checked weights; `symmetrize` accepts directions and averages over them."""
+    W = _as_csr(W)
+    difference = W - W.T
+    unmatched = int((abs(difference.data) > _ROUNDING * W.data.max(initial=0.0)).sum())
+    if unmatched and not symmetrize:
+        raise InvalidInputError(
+            f"W must be symmetric, got {unmatched} unmatched entries, such as {_example(W, difference)}; "
+            "pass symmetrize=True to drop the directions, that is to use (W + W.T) / 2"
+        )
+    if difference.nnz:
+        W = sparse.csr_array((W + W.T) / 2)
+    notes = (f"averaged over directions: {unmatched} entries differed from their counterparts",) if unmatched else ()
+    loops = W.diagonal()
+    if loops.any():
+        W = sparse.csr_array(W - sparse.diags_array(loops))
+    W.eliminate_zeros()
+    W.sort_indices()
+    return W, (*notes, *_loops(int(np.count_nonzero(loops))))
+
+
+def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: int | None) -> Tidy:
+    """Return a list of undirected edges as checked weights; repeated edges count once, or add up if weighted."""
+    u, v = _end_points(u, "u"), _end_points(v, "v")
+    if u.shape != v.shape:
+        raise InvalidInputError(f"u and v must have the same length, got {u.size} and {v.size}")
+    n = _count_nodes(u, v, n_nodes)
+    w = np.ones(u.size) if weight is None else _edge_weights(weight, u, v)
+    proper = u != v
+    ends = np.minimum(u, v)[proper], np.maximum(u, v)[proper]
+    upper = sparse.csr_array(sparse.coo_array((w[proper], ends), shape=(n, n)))
+    repeated, absent = ends[0].size - upper.nnz, int((upper.data == 0).sum())
+    if weight is None:
+        upper.data[:] = 1.0
+    upper.eliminate_zeros()
+    W = sparse.csr_array(upper + upper.T)
+    W.sort_indices()
+    fate = "counted once" if weight is None else "added to the first"
+    return W, (*_repeats(repeated, fate), *_loops(u.size - ends[0].size), *_absent(absent))
+
+
+def index_type(n_entries: int, n_nodes: int) -> type[np.int32 | np.int64]:
+    """Return the integer type that counts all entries and all nodes: int32 as long as it can."""
+    return np.int32 if max(n_entries, n_nodes) <= _LARGEST_INT32 else np.int64
+
+
+def _as_csr(W: Any) -> sparse.csr_array:
+    """Return a copy of `W`, so that nothing below changes the caller's arrays."""
+    if not sparse.issparse(W):
+        W = np.asarray(W)
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise InvalidInputError(f"W must be a square matrix, got shape {W.shape}")
+    if W.dtype.kind not in "buif":
+        raise InvalidInputError(f"W must hold real numbers, got dtype {W.dtype}")
+    # Entries listed twice are added by SciPy on the way to CSR: in float64, where small integers cannot overflow.
+    real = sparse.csr_array(W.astype(np.float64))
+    real.sum_duplicates()
+    rows = np.repeat(np.arange(W.shape[0]), np.diff(real.indptr))
+    _check_weights(real.data, lambda k: f"entry ({rows[k]}, {real.indices[k]})")
+    return real
+
+
+def _example(W: sparse.csr_array, difference: Any) -> str:
+    worst = sparse.coo_array(difference)
+    k = int(np.argmax(worst.data))
+    i, j = int(worst.row[k]), int(worst.col[k])
+    return f"W[{i}, {j}] = {W[i, j]:g} but W[{j}, {i}] = {W[j, i]:g}"
+
+
+def _check_weights(data: Floats, place: Callable[[int], str]) -> None:
+    bad = ~np.isfinite(data) | (data < 0)
+    if bad.any():
+        k = int(np.flatnonzero(bad)[0])
+        raise InvalidInputError(
+            f"weights must be finite and >= 0, got {data[k]} at {place(k)}; remove the edge or correct its weight"
+        )
+
+
+def _end_points(values: ArrayLike, name: str) -> Ints:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidInputError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidInputError(
+            f"{name} must hold integer node numbers, got dtype {array.dtype}; number the nodes 0..n-1"
+        )
+    return array.astype(np.int64)
+
+
+def _count_nodes(u: Ints, v: Ints, n_nodes: int | None) -> int:
+    smallest = min(int(u.min(initial=0)), int(v.min(initial=0)))
+    largest = max(int(u.max(initial=-1)), int(v.max(initial=-1)))
+    n = largest + 1 if n_nodes is None else int(n_nodes)
+    if n < 0:
+        raise InvalidInputError(f"n_nodes must be >= 0, got {n}")
+    if smallest < 0 or largest >= n:
+        stray = smallest if smallest < 0 else largest
+        raise InvalidInputError(f"edges must join nodes 0..{n - 1}, got node {stray}; raise n_nodes or renumber")
+    return n
+
+
+def _edge_weights(weight: ArrayLike, u: Ints, v: Ints) -> Floats:
+    try:
+        w = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"weight must hold real numbers: {error}; convert or drop the others") from error
+    if w.shape != u.shape:
+        raise InvalidInputError(f"weight must have one entry per edge, got shape {w.shape} for {u.size} edges")
+    _check_weights(w, lambda k: f"edge {k} ({u[k]} -- {v[k]})")
+    return w
+
+
+def _loops(count: int) -> tuple[str, ...]:
+    return (f"dropped {count} self loop{'s' * (count > 1)}",) if count else ()
+
+
+def _repeats(count: int, fate: str) -> tuple[str, ...]:
+    were = "were" if count > 1 else "was"
+    return (f"{count} repeated edge{'s' * (count > 1)} {were} {fate}",) if count else ()
+
+
+def _absent(count: int) -> tuple[str, ...]:
+    return (f"dropped {count} edge{'s' * (count > 1)} of weight 0",) if count else ()
