@@ -49,6 +49,12 @@ class Engine(Protocol):
     def subtract(self, out: Block, coefficient: Floats, V: Block) -> Floats:
         """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
 
+    def mix(self, V: Block, tables: Floats, kinds: Ints, minus: Block | None, out: Block) -> None:
+        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]``, q x r, at row i.
+
+        The columns of `V` are groups of q, those of `out` groups of r; None subtracts nothing.
+        """
+
     def store(self, V: Block, rows: Ints | None, window: Floats, slot: int) -> None:
         """Set ``window[c, slot, r] = V[rows[r], c]``, for the first ``len(window)`` columns."""
 

@@ -19,21 +19,21 @@ _compiled: Any = njit(cache=True, parallel=True, error_model="numpy", fastmath={
 
 @njit(cache=True, inline="always")
 def _add_neighbours(  # noqa: PLR0913, PLR0917 - as below
-    indices: Any, start: Any, stop: Any, factors: Any, V: Any, out: Any, i: Any
+    indices: Any, start: Any, stop: Any, weights: Any, V: Any, out: Any, i: Any
 ) -> None:
     width = V.shape[1]
     c = 0
     while width - c >= 16:
-        _add_16(indices, start, stop, factors, V, c, out, i)
+        _add_16(indices, start, stop, weights, V, c, out, i)
         c += 16
     while width - c >= 8:
-        _add_8(indices, start, stop, factors, V, c, out, i)
+        _add_8(indices, start, stop, weights, V, c, out, i)
         c += 8
     while width - c >= 4:
-        _add_4(indices, start, stop, factors, V, c, out, i)
+        _add_4(indices, start, stop, weights, V, c, out, i)
         c += 4
     while c < width:
-        _add_1(indices, start, stop, factors, V, c, out, i)
+        _add_1(indices, start, stop, weights, V, c, out, i)
         c += 1
 
 
@@ -41,8 +41,8 @@ def _add_neighbours(  # noqa: PLR0913, PLR0917 - as below
 def advance(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
     indptr: Any,
     indices: Any,
-    factors: Any,
-    d: Any,
+    weights: Any,
+    degrees: Any,
     V: Any,
     scale: Any,
     previous: Any,
@@ -58,20 +58,20 @@ def advance(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
     for t in prange(len(chunks) - 1):
         for i in range(chunks[t], chunks[t + 1]):
             start, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
-            _add_neighbours(indices, start, stop, factors, V, out, np.int64(i))
-            loop = V.dtype.type(start == stop)
+            _add_neighbours(indices, start, stop, weights, V, out, np.int64(i))
+            loop, inverse = V.dtype.type(start == stop), V.dtype.type(1.0 / degrees[i])
             for c in range(width):
-                product = d[i] * out[i, c] + loop * V[i, c]
+                product = inverse * out[i, c] + loop * V[i, c]
                 out[i, c] = (product * scale[c] - previous[i, c] * back[c]) * mask[i * masked, c]
             for c in range(width):
-                dots[t, c] += np.float64(out[i, c]) * np.float64(V[i, c])
+                dots[t, c] += degrees[i] * np.float64(out[i, c]) * np.float64(V[i, c])
         for c in range(width):
             dots[t, c] *= scale[c]
     return dots
 
 
 @_compiled
-def subtract(out: Any, coefficient: Any, V: Any, chunks: Any) -> Any:
+def subtract(out: Any, coefficient: Any, V: Any, degrees: Any, chunks: Any) -> Any:
     """Compute ``out -= V coefficient``; return the sums of squares of the result, chunk by chunk."""
     width = V.shape[1]
     squares = np.zeros((len(chunks) - 1, width))
@@ -80,15 +80,35 @@ def subtract(out: Any, coefficient: Any, V: Any, chunks: Any) -> Any:
             for c in range(width):
                 value = out[i, c] - coefficient[c] * V[i, c]
                 out[i, c] = value
-                squares[t, c] += np.float64(value) * np.float64(value)
+                squares[t, c] += degrees[i] * np.float64(value) * np.float64(value)
     return squares
 
 
 @_compiled
-def store(V: Any, rows: Any, window: Any, slot: Any, chunks: Any) -> None:
-    """Set ``window[c, slot, r] = V[rows[r], c]``; an empty `rows` stands for all of them."""
+def store(V: Any, rows: Any, roots: Any, window: Any, slot: Any, chunks: Any) -> None:
+    """Set ``window[c, slot, r] = V[rows[r], c] * roots[rows[r]]``; an empty `rows` stands for all of them."""
     for t in prange(len(chunks) - 1):
         for r in range(chunks[t], chunks[t + 1]):
             i = rows[r] if len(rows) else r
             for c in range(window.shape[0]):
-                window[c, slot, r] = V[i, c]
+                window[c, slot, r] = V[i, c] * roots[i, 0]
+
+
+@_compiled
+def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> None:
+    """Set ``out = V tables[kinds] - minus`` group by group; an empty `minus` subtracts nothing, padding becomes 0."""
+    q, r = tables.shape[1], tables.shape[2]
+    n_groups = min(V.shape[1] // q, out.shape[1] // r)
+    for t in prange(len(chunks) - 1):
+        for i in range(chunks[t], chunks[t + 1]):
+            table = tables[kinds[i]]
+            for c in range(out.shape[1]):
+                out[i, c] = 0.0
+            for g in range(n_groups):
+                for a in range(q):
+                    value = V[i, g * q + a]
+                    for c in range(r):
+                        out[i, g * r + c] += value * table[a, c]
+            if minus.shape[0]:
+                for c in range(out.shape[1]):
+                    out[i, c] -= minus[i, c]

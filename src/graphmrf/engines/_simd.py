@@ -21,23 +21,24 @@ _I64 = ir.IntType(64)
 def gather(width: int) -> Any:
     """Return the intrinsic for blocks of `width` columns.
 
-    ``add_rows(indices, start, stop, factors, V, column, out, row)`` sets, for the `width` columns from `column` on,
-    ``out[row] = sum(f(e) * V[indices[e]] for e in range(start, stop))``, where f(e) is ``factors[e]`` when there is one
-    factor per edge (`factors` two-dimensional, shape (1, m)) and ``factors[indices[e]]`` when there is one per node.
+    ``add_rows(indices, start, stop, weights, V, column, out, row)`` sets, for the `width` columns from `column` on,
+    ``out[row] = sum(weights[e] * V[indices[e]] for e in range(start, stop))``; `weights` may be None.
     """
 
     @intrinsic
     def add_rows(  # noqa: PLR0913, PLR0917 - numba reads the signature
-        _: Any, indices: Any, start: Any, stop: Any, factors: Any, V: Any, column: Any, out: Any, row: Any
+        _: Any, indices: Any, start: Any, stop: Any, weights: Any, V: Any, column: Any, out: Any, row: Any
     ) -> Any:
-        signature = types.void(indices, start, stop, factors, V, column, out, row)
+        signature = types.void(indices, start, stop, weights, V, column, out, row)
         return signature, lambda *parts: _generate(width, *parts)
 
     return add_rows
 
 
 def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    arrays = {k: cgutils.create_struct_proxy(signature.args[k])(context, builder, args[k]) for k in (0, 3, 4, 6)}
+    unweighted = isinstance(signature.args[3], types.NoneType)
+    which = (0, 4, 6) if unweighted else (0, 3, 4, 6)
+    arrays = {k: cgutils.create_struct_proxy(signature.args[k])(context, builder, args[k]) for k in which}
     real = context.get_value_type(signature.args[4].dtype)
     vector = ir.VectorType(real, width)
     stride = cgutils.unpack_tuple(builder, arrays[4].shape)[1]
@@ -51,13 +52,12 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     node = builder.load(builder.gep(arrays[0].data, [edge]))
     if node.type.width < 64:
         node = builder.zext(node, _I64)
-    per_edge = signature.args[3].ndim == 2
-    factor = builder.load(builder.gep(arrays[3].data, [edge if per_edge else node]))
     source = _row_pointer(builder, arrays[4].data, vector, builder.add(builder.mul(node, stride), column))
-    product = builder.fmul(
-        _splat(builder, factor, vector), builder.load(source, align=real_size(real)), flags=["contract"]
-    )
-    new_total = builder.fadd(product, total, flags=["contract"])
+    neighbour = builder.load(source, align=real_size(real))
+    if not unweighted:
+        weight = builder.load(builder.gep(arrays[3].data, [edge]))
+        neighbour = builder.fmul(_splat(builder, weight, vector), neighbour, flags=["contract"])
+    new_total = builder.fadd(neighbour, total, flags=["contract"])
     next_edge = builder.add(edge, ir.Constant(_I64, 1))
     for phi, first, later in ((edge, start, next_edge), (total, zero, new_total)):
         phi.add_incoming(first, entry)

@@ -19,6 +19,8 @@ _CHUNK_COST = 20_000
 class CpuEngine:
     """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
 
+    A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows and
+    looks nothing else up; inner products weigh a row by its degree to make up for it. (Isolated nodes count as degree 1.)
     Sums are taken chunk by chunk in float64 and added in a fixed order: the number of threads changes no result.
 
     Parameters
@@ -32,19 +34,20 @@ class CpuEngine:
     def __init__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> None:
         self.n = degrees.size
         self._indptr, self._indices, self._weights = indptr, indices, weights
-        self._d = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-        self._factors: dict[np.dtype[np.floating], tuple[Floats, Floats]] = {}
+        self._degrees = np.where(degrees > 0, degrees, 1.0)
+        self._roots = np.sqrt(self._degrees)[:, None]
+        self._typed_weights: dict[np.dtype[np.floating], Floats | None] = {}
 
     def load(self, X: Floats) -> Floats:
         """Return the columns of `X`, padded with zeros to a width the kernels like."""
         X = np.asarray(X)
         block = np.zeros((self.n, _width(X.shape[1])), dtype=X.dtype)
-        block[:, : X.shape[1]] = X
+        np.divide(X, self._roots, out=block[:, : X.shape[1]], casting="same_kind")
         return block
 
     def unload(self, V: Floats, k: int) -> Floats:
         """Return the first `k` columns."""
-        return V[:, :k]
+        return np.multiply(V[:, :k], self._roots, dtype=V.dtype, casting="same_kind")
 
     def mask(self, allowed: Bools | None, width: int) -> Bools:
         """Return `allowed` padded to `width`, or one row of True for None."""
@@ -60,35 +63,38 @@ class CpuEngine:
 
     def squares(self, V: Floats) -> Floats:
         """Return the sum of squares of every column."""
-        total: Floats = np.einsum("ij,ij->j", V, V, dtype=np.float64)
+        total: Floats = np.einsum("i,ij,ij->j", self._degrees, V, V, dtype=np.float64)
         return total
 
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
         """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
-        factors, d = self._in(V.dtype)
-        scale, back = scale.astype(V.dtype), back.astype(V.dtype)
-        dots: Floats = _kernels.advance(
-            self._indptr, self._indices, factors, d, V, scale, previous, back, mask, out, self._edge_chunks
-        )
+        weights, scale, back = self._weights_in(V.dtype), scale.astype(V.dtype), back.astype(V.dtype)
+        edges = (self._indptr, self._indices, weights, self._degrees)
+        dots: Floats = _kernels.advance(*edges, V, scale, previous, back, mask, out, self._edge_chunks)
         return np.asarray(dots.sum(axis=0))
 
     def subtract(self, out: Floats, coefficient: Floats, V: Floats) -> Floats:
         """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
-        squares: Floats = _kernels.subtract(out, coefficient.astype(V.dtype), V, self._row_chunks(self.n))
+        squares: Floats = _kernels.subtract(
+            out, coefficient.astype(V.dtype), V, self._degrees, self._row_chunks(self.n)
+        )
         return np.asarray(squares.sum(axis=0))
+
+    def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
+        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
+        rows = self._row_chunks(self.n)
+        subtracted = np.empty((0, 0), dtype=out.dtype) if minus is None else minus
+        _kernels.mix(V, tables.astype(V.dtype, copy=False), kinds, subtracted, out, rows)
 
     def store(self, V: Floats, rows: Ints | None, window: Floats, slot: int) -> None:
         """Set ``window[c, slot, r] = V[rows[r], c]``."""
         rows = np.empty(0, dtype=np.int64) if rows is None else np.asarray(rows, dtype=np.int64)
-        _kernels.store(V, rows, window, slot, self._row_chunks(window.shape[2]))
+        _kernels.store(V, rows, self._roots, window, slot, self._row_chunks(window.shape[2]))
 
-    def _in(self, dtype: np.dtype[np.floating]) -> tuple[Floats, Floats]:
-        """Return what an edge multiplies by, per node or (shape (1, m)) per edge, and :math:`D^{-1/2}`, in `dtype`."""
-        if dtype not in self._factors:
-            d = self._d.astype(dtype)
-            per_edge = None if self._weights is None else (self._weights * self._d[self._indices]).astype(dtype)
-            self._factors[dtype] = (d if per_edge is None else per_edge[None, :], d)
-        return self._factors[dtype]
+    def _weights_in(self, dtype: np.dtype[np.floating]) -> Floats | None:
+        if dtype not in self._typed_weights:
+            self._typed_weights[dtype] = None if self._weights is None else self._weights.astype(dtype)
+        return self._typed_weights[dtype]
 
     @cached_property
     def _edge_chunks(self) -> Ints:

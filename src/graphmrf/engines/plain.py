@@ -65,6 +65,11 @@ class PlainEngine:
         out -= V * coefficient.astype(V.dtype)
         return _column_dots(out, out)
 
+    def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
+        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
+        mixed = np.matmul(V.reshape(self.n, -1, tables.shape[1]), tables[kinds])
+        np.subtract(mixed.reshape(out.shape), 0.0 if minus is None else minus, out=out)
+
     def store(self, V: Floats, rows: Ints | None, window: Floats, slot: int) -> None:
         """Set ``window[c, slot, r] = V[rows[r], c]``."""
         window[:, slot, :] = (V if rows is None else V[rows]).T[: len(window)]
