@@ -101,14 +101,9 @@ def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> N
     n_groups = min(V.shape[1] // q, out.shape[1] // r)
     for t in prange(len(chunks) - 1):
         for i in range(chunks[t], chunks[t + 1]):
-            table = tables[kinds[i]]
             for c in range(out.shape[1]):
-                out[i, c] = 0.0
-            for g in range(n_groups):
-                for a in range(q):
-                    value = V[i, g * q + a]
-                    for c in range(r):
-                        out[i, g * r + c] += value * table[a, c]
-            if minus.shape[0]:
-                for c in range(out.shape[1]):
-                    out[i, c] -= minus[i, c]
+                out[i, c] = -minus[i, c] if minus.shape[0] else 0.0
+            for pair in range(n_groups * q):
+                group, a = divmod(pair, q)
+                for c in range(r):
+                    out[i, group * r + c] += V[i, pair] * tables[kinds[i], a, c]

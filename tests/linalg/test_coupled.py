@@ -1,0 +1,155 @@
+"""Blocks of the precision against dense algebra, on both engines."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from cases import random_case
+from graphmrf._typing import Bools, Floats
+from graphmrf.engines.cpu import CpuEngine
+from graphmrf.errors import ConvergenceError
+from graphmrf.graph import Graph
+from graphmrf.linalg.cholesky import Dense
+from graphmrf.linalg.coupled import PrecisionBlock
+
+
+def parameters(rng: np.random.Generator, q: int) -> tuple[Floats, Floats]:
+    """H of condition up to 1e5; C diagonal with a zero, coupled of low rank, or coupled."""
+    Z = rng.normal(size=(q, q)) * 10.0 ** rng.uniform(-1, 1, q)
+    H = np.linalg.inv(Z.T @ Z + 0.01 * np.eye(q))
+    G = rng.normal(size=(q, int(rng.integers(1, q + 1))))
+    h = 10.0 ** rng.uniform(-1, 2, q) * (rng.random(q) < 0.7)
+    return H, np.diag(h) if rng.random() < 0.5 else G @ G.T * 10.0 ** rng.uniform(-1, 2)
+
+
+def random_block(seed: int, q: int = 3) -> PrecisionBlock:
+    rng = np.random.default_rng(seed)
+    case = random_case(seed)
+    H, C = parameters(rng, q)
+    missing = rng.random((len(case.W), q)) < rng.choice([0.2, 0.6, 1.0])
+    return PrecisionBlock(case.graph, H, C, missing)
+
+
+def dense(block: PrecisionBlock) -> Floats:
+    """Gamma_MM, entries node by node."""
+    M = block.missing.ravel()
+    W = block.graph.adjacency.toarray()
+    gamma = np.kron(np.eye(len(W)), block.H) + np.kron(oracle.laplacian(W), block.C)
+    return np.asarray(gamma[M][:, M])
+
+
+def on_the_other_engine(block: PrecisionBlock) -> PrecisionBlock:
+    graph = Graph(block.graph.adjacency)
+    graph.__dict__["engine"] = CpuEngine(graph.indptr, graph.indices, graph.weights, graph.degrees)
+    return PrecisionBlock(graph, block.H, block.C, block.missing)
+
+
+seeds = st.integers(0, 10**6)
+
+
+@given(seeds)
+def test_matrix_is_the_block_of_the_precision(seed: int) -> None:
+    block = random_block(seed)
+    np.testing.assert_allclose(block.matrix.toarray(), dense(block), atol=1e-12 * np.abs(dense(block)).max(initial=1.0))
+
+
+@given(seeds)
+def test_apply_multiplies_by_the_block(seed: int) -> None:
+    block = random_block(seed)
+    X = np.random.default_rng(seed).normal(size=(2, *block.missing.shape)) * block.missing
+    for engine in (block, on_the_other_engine(block)):
+        actual = engine.apply(X)
+        assert not actual[:, ~block.missing].any()
+        np.testing.assert_allclose(actual[:, block.missing], X[:, block.missing] @ dense(block), rtol=1e-9, atol=1e-9)
+
+
+@given(seeds)
+def test_solve_agrees_with_dense_algebra(seed: int) -> None:
+    block = random_block(seed)
+    B = np.random.default_rng(seed).normal(size=(3, *block.missing.shape))
+    gamma = dense(block)
+    root = np.linalg.cholesky(gamma).T if block.size else gamma
+    for engine in (block, on_the_other_engine(block)):
+        solution = engine.solve(B, tolerance=1e-11)
+        assert solution.converged
+        assert not solution.x[:, ~block.missing].any()
+        expected = np.linalg.solve(gamma, B[:, block.missing].T)
+        error = root @ (solution.x[:, block.missing].T - expected)  # the energy norm: no units
+        assert np.linalg.norm(error) <= 1e-8 * np.linalg.norm(root @ expected)
+
+
+@given(seeds)
+def test_precondition_inverts_the_diagonal_blocks(seed: int) -> None:
+    block = random_block(seed)
+    gamma = np.zeros((block.missing.size,) * 2)
+    gamma[np.ix_(block.missing.ravel(), block.missing.ravel())] = dense(block)
+    R = np.random.default_rng(seed).normal(size=(2, *block.missing.shape)) * block.missing
+    Z = block.precondition(R)
+    q = block.missing.shape[1]
+    for i, M in enumerate(block.missing):
+        inverse = np.linalg.inv(gamma[i * q : (i + 1) * q, i * q : (i + 1) * q][np.ix_(M, M)])
+        np.testing.assert_allclose(Z[:, i, M], R[:, i, M] @ inverse, rtol=1e-7)
+        np.testing.assert_allclose(block.node_variance[i, M], np.diag(inverse), rtol=1e-7)
+
+
+def test_residual_is_the_true_one_for_a_badly_conditioned_H() -> None:
+    """The trap of coupled systems: one step length per column reports convergence long before it is reached."""
+    rng = np.random.default_rng(0)
+    u, v = rng.integers(0, 300, (2, 900))
+    graph = Graph.from_edges(u, v, n_nodes=300)
+    units = np.diag([1e-4, 1.0, 1e4])
+    H = units @ (np.ones((3, 3)) + 1e-6 * np.eye(3)) @ units
+    missing = rng.random((300, 3)) < 0.8
+    block = PrecisionBlock(graph, H, units @ np.diag([1e-3, 1.0, 3.0]) @ units, missing)
+    B = rng.normal(size=(4, 300, 3)) @ units * missing
+    solution = block.solve(B, tolerance=1e-9)
+    R = (B - block.apply(solution.x))[:, missing]
+    assert solution.converged
+    for r, b in zip(R, B[:, missing], strict=True):
+        assert np.linalg.norm(r / _unit(missing, units)) <= 1e-5 * np.linalg.norm(b / _unit(missing, units))
+    assert solution.iterations < 2000
+
+
+def _unit(missing: Bools, units: Floats) -> Floats:
+    return np.broadcast_to(np.diag(units), missing.shape)[missing]
+
+
+def test_right_hand_sides_do_not_disturb_each_other() -> None:
+    block = random_block(3)
+    B = np.random.default_rng(0).normal(size=(3, *block.missing.shape))
+    B[1] = 0.0
+    together = block.solve(B, tolerance=1e-12).x
+    alone = np.concatenate([block.solve(b[None], tolerance=1e-12).x for b in B])
+    np.testing.assert_allclose(together, alone, rtol=1e-7, atol=1e-12)
+    assert not together[1].any()
+
+
+def test_nothing_missing_needs_no_iteration() -> None:
+    block = random_block(5)
+    empty = PrecisionBlock(block.graph, block.H, block.C, np.zeros_like(block.missing))
+    solution = empty.solve(np.ones((2, *block.missing.shape)))
+    assert solution.iterations == 0
+    assert solution.converged
+    assert not solution.x.any()
+
+
+def test_a_tolerance_out_of_reach_is_an_error() -> None:
+    block = random_block(7)
+    B = np.random.default_rng(0).normal(size=(1, *block.missing.shape))
+    with pytest.raises(ConvergenceError, match="relative residual"):
+        block.solve(B, tolerance=1e-30).or_raise(1e-30)
+
+
+@given(seeds)
+def test_dense_factor_solves_draws_and_gives_variances(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(5, 5))
+    A = Z @ Z.T + np.eye(5)
+    factored = Dense(A)
+    np.testing.assert_allclose(factored.inverse, np.linalg.inv(A), atol=1e-12)
+    np.testing.assert_allclose(factored.variance, np.diag(np.linalg.inv(A)), atol=1e-12)
+    np.testing.assert_allclose(A @ factored.solve(Z), Z, atol=1e-10)
+    root = factored.draw(np.eye(5))
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(A), atol=1e-12)
