@@ -1,0 +1,205 @@
+r"""The density of states of N: everything a likelihood needs to know about a graph, as a few thousand numbers.
+
+Small graphs get their eigenvalues. Large ones get stochastic Lanczos quadrature: for a vector `z` of random signs
+:math:`z' f(N) z` has the mean :math:`\mathrm{tr} f(N)`, and the Lanczos recurrence from `z` gives it as a Gauss rule,
+a sum of `f` over a few nodes with positive weights, for every `f` at once. What is known exactly is not left to chance: the
+eigenvalue 0 of every component is taken out of the probes, and the weights are calibrated to the traces of
+:math:`I`, :math:`N` and :math:`N^2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh_tridiagonal
+
+from graphmrf.graph import inverse_square_root
+from graphmrf.linalg.lanczos import lanczos
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+
+_EXACT_LIMIT = 4000
+_BLOCK = 16
+_STEPS = 100
+_POWERS = np.arange(3)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Quadrature rules of single probes, from which error bars come.
+
+    Attributes
+    ----------
+    nodes, weights : arrays of shape (probes, steps)
+        Gauss rules; the weights of a probe add up to its squared norm.
+    radau_nodes, radau_weights : arrays of shape (probes, steps + 1)
+        Gauss-Radau rules with a node at 0: for functions like ``log(1 + c l)`` the truth lies between the two.
+    """
+
+    nodes: Floats
+    weights: Floats
+    radau_nodes: Floats
+    radau_weights: Floats
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    r"""Nodes and weights with :math:`\sum_i f(l_i) \approx \sum_k w_k f(x_k)` over the eigenvalues `l` of N.
+
+    Attributes
+    ----------
+    nodes : array of shape (k,)
+        In [0, 2], the first ones 0; the eigenvalues themselves when `rules` is None.
+    weights : array of shape (k,)
+        They add up to the number of graph nodes.
+    rules : Rules or None
+        The rules of single probes where the spectrum is estimated, None where it is exact.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> states = density_of_states(Graph.from_edges([0, 1, 2], [1, 2, 0]))
+    >>> states.nodes, states.is_exact
+    (array([0. , 1.5, 1.5]), True)
+    >>> round(states.sum(np.log1p), 6), states.error(np.log1p)
+    (1.832581, 0.0)
+    """
+
+    nodes: Floats
+    weights: Floats
+    rules: Rules | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the nodes are the eigenvalues."""
+        return self.rules is None
+
+    @property
+    def n_nodes(self) -> float:
+        """Number of nodes of the graph, the sum of the weights."""
+        return float(self.weights.sum())
+
+    def sum(self, f: Callable[[Floats], Floats]) -> float:
+        """Return the sum of a function over the spectrum."""
+        return float(self.weights @ f(self.nodes))
+
+    def error(self, f: Callable[[Floats], Floats]) -> float:
+        """Return the standard error of `sum`: spread over probes, and the distance between Gauss and Radau rules.
+
+        The spread is that of what a parabola cannot explain, since the weights reproduce parabolas exactly.
+        """
+        if self.rules is None:
+            return 0.0
+        rules = self.rules
+        values = f(rules.nodes)
+        powers, count = rules.nodes[..., None] ** _POWERS, len(rules.nodes)
+        flat, weights = powers.reshape(-1, powers.shape[-1]), rules.weights.ravel()
+        root = np.sqrt(weights)
+        fitted = np.linalg.lstsq(root[:, None] * flat, root * values.ravel(), rcond=1e-10)[0]
+        residuals = (rules.weights * (values - powers @ fitted)).sum(axis=1)
+        radau = (rules.radau_weights * f(rules.radau_nodes)).sum(axis=1)
+        cut = abs(float((radau - (rules.weights * values).sum(axis=1)).mean()))
+        return float(np.hypot(residuals.std(ddof=_POWERS.size) / np.sqrt(count), cut))
+
+
+def density_of_states(graph: Graph, *, probes: int | None = None, steps: int = _STEPS, seed: int = 0) -> Spectrum:
+    """Return the density of states of the normalised Laplacian.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    probes : int, optional
+        Ask for Lanczos quadrature with this many probes, at least 4. By default up to 4000 nodes with edges get
+        their exact eigenvalues, larger graphs between 16 and 128 probes: the fewer the larger, since the
+        relative error falls with the number of nodes as it does with the number of probes.
+    steps : int
+        Lanczos steps per probe.
+    seed : int
+        Seed of the probes.
+    """
+    if probes is None and np.count_nonzero(~graph.isolated) <= _EXACT_LIMIT:
+        return Spectrum(_eigenvalues(graph), np.ones(graph.n_nodes))
+    count = int(np.clip(4_000_000 // max(graph.n_nodes, 1), 16, 128)) if probes is None else max(probes, 4)
+    rules = _probe(graph, count, steps, seed)
+    nodes, weights = rules.nodes.ravel(), _calibrated(graph, rules)
+    return Spectrum(np.append(0.0, nodes), np.append(float(graph.n_components), weights), rules)
+
+
+def _eigenvalues(graph: Graph) -> Floats:
+    """Return the eigenvalues, ascending; as many are exactly 0 as there are components."""
+    joined = np.flatnonzero(~graph.isolated)
+    values = np.zeros(graph.n_nodes)
+    if joined.size:
+        values[-joined.size :] = np.linalg.eigvalsh(graph.N[joined][:, joined].toarray())
+    values[: graph.n_components] = 0.0
+    return np.clip(values, 0.0, 2.0)
+
+
+def _probe(graph: Graph, probes: int, steps: int, seed: int) -> Rules:
+    a, b, norms = [], [], []
+    kernel = _kernel(graph)
+    for first in range(0, probes, _BLOCK):
+        rng = np.random.default_rng([seed, first])
+        Z = rng.integers(0, 2, (graph.n_nodes, min(_BLOCK, probes - first)), dtype=np.int8) * 2.0 - 1.0
+        Z -= kernel.T @ (kernel @ Z)
+        found = _recurrence(graph, Z, steps)
+        a.append(found[0])
+        b.append(found[1])
+        norms.append(np.einsum("ij,ij->j", Z, Z))
+    parts = [_rules(*column) for column in zip(np.hstack(a).T, np.hstack(b).T, np.concatenate(norms), strict=True)]
+    return Rules(*(np.array(part) for part in zip(*parts, strict=True)))
+
+
+def _kernel(graph: Graph) -> sparse.csr_array:
+    """Return the unit vectors of eigenvalue 0, one row per component: square roots of degrees, or a 1 if isolated."""
+    weight = graph.degrees + graph.isolated
+    total = np.bincount(graph.components, weight)
+    entries = (np.sqrt(weight / total[graph.components]), (graph.components, np.arange(graph.n_nodes)))
+    return sparse.csr_array(entries, shape=(graph.n_components, graph.n_nodes))
+
+
+def _recurrence(graph: Graph, Z: Floats, steps: int) -> tuple[Floats, Floats]:
+    """Return the diagonal and off-diagonal entries of the Jacobi matrices, shapes (steps, k)."""
+    engine, k = graph.engine, Z.shape[1]
+    start = engine.load(Z)
+    mask = engine.mask(None, start.shape[1])
+    taken = [(step.a[:k], step.b[:k]) for step in islice(lanczos(engine, start, mask), steps)]
+    return np.array([a for a, _ in taken]), np.array([b for _, b in taken])
+
+
+def _rules(a: Floats, b: Floats, norm: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the Gauss rule of a Jacobi matrix of I - N, and the Gauss-Radau rule with a node at l = 0."""
+    values, vectors = eigh_tridiagonal(a, b[:-1])
+    # The last entry that makes 1 an eigenvalue (Golub 1973); rounding may have brought a copy of 1 back already.
+    last = 1.0 - b[-1] ** 2 * float((vectors[-1] ** 2 / np.maximum(1.0 - values, 1e-12)).sum())
+    fixed, fixed_vectors = eigh_tridiagonal(np.append(a, last), b)
+    gauss = np.clip(1.0 - values, 0.0, 2.0), norm * vectors[0] ** 2
+    return *gauss, np.clip(1.0 - fixed, 0.0, 2.0), norm * fixed_vectors[0] ** 2
+
+
+def _calibrated(graph: Graph, rules: Rules) -> Floats:
+    """Return the mean weights, changed as little as possible so that the traces of I, N and N^2 come out exactly."""
+    nodes, weights = rules.nodes.ravel(), rules.weights.ravel() / len(rules.nodes)
+    powers = nodes[:, None] ** _POWERS
+    gap = _traces(graph) - weights @ powers
+    change = powers @ np.linalg.lstsq((weights * powers.T) @ powers, gap, rcond=1e-10)[0]
+    return np.asarray(weights * np.maximum(1.0 + change, 0.0))
+
+
+def _traces(graph: Graph) -> Floats:
+    """Return the traces of I (less the eigenvalues 0), N and N^2."""
+    squared = graph.adjacency
+    if graph.weights is not None:
+        squared.data = squared.data**2
+    joined = np.count_nonzero(~graph.isolated)
+    d = inverse_square_root(graph.degrees) ** 2
+    return np.array([graph.n_nodes - graph.n_components, joined, joined + d @ (squared @ d)])
