@@ -1,5 +1,7 @@
 """The density of states against dense eigenvalues and against graphs whose spectrum is known in closed form."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
