@@ -16,7 +16,9 @@ LISTED_COEFFICIENTS = 20
 BINS = 30
 CHART_HEIGHT = 360
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
+PLAIN_NUMBERS: Spec = {"exponentformat": "power", "minexponent": 5, "separatethousands": True}
 AXIS: Spec = {
+    **PLAIN_NUMBERS,
     "gridcolor": "var(--line)",
     "zerolinecolor": "var(--line)",
     "linecolor": "var(--line)",
@@ -192,7 +194,7 @@ def distribution(target: TargetReport) -> Spec:
             name=f"{name} ({len(values):,})",
             marker={"color": color, "line": {"width": 0}},
             opacity=0.6 if name == "predicted" else 1.0,
-            hovertemplate="%{x:.4s}: %{y:.1f} %<extra>%{fullData.name}</extra>",
+            hovertemplate="%{x:,.4g}: %{y:.1f} %<extra>%{fullData.name}</extra>",
         )
         for name, values, color in groups
         if len(values)
@@ -258,7 +260,7 @@ def _label(text: str, limit: int = 24) -> str:
 
 def _r2_range(values: Any, *, start: float | None = 0.0, headroom: float = 0.08) -> list[float]:
     """Axis limits: from `start` (or just below the smallest) to just above the largest, never below -1."""
-    finite = np.asarray([value for value in values if np.isfinite(value)])
+    finite = np.asarray([value for value in values if np.isfinite(value)] or [0.0, 1.0])
     low, high = float(finite.min()), min(float(finite.max()), 1.0)
     low = low if start is None else min(low, start)
     span = max(high - low, 0.05)

@@ -49,13 +49,13 @@ def positions(adjacency: Matrix, components: Ints, *, seed: int = 0) -> Floats:
     """
     _, label, size = np.unique(components, return_inverse=True, return_counts=True)
     order = np.lexsort((label, -size[label]))
-    pattern = csr_array(adjacency, dtype=np.float64)[order][:, order]
+    pattern = csr_array(adjacency[order][:, order])
     bounds = np.concatenate([[0], np.cumsum(np.sort(size)[::-1])])
     blocks = [_block(pattern, start, stop) for start, stop in pairwise(bounds)]
     rng = np.random.default_rng(seed)
     large, small = blocks[:RELAXED_COMPONENTS], blocks[RELAXED_COMPONENTS:]
     xy = np.empty((len(components), 2))
-    xy[order] = _pack([_upright(_place(W, rng)) for W in large] + [_upright(_spectral(W)) for W in small])
+    xy[order] = _pack([_upright(_place(W, rng)) for W in large] + [_upright(_spectral(W, rng)) for W in small])
     return xy
 
 
@@ -68,14 +68,15 @@ def _block(pattern: Matrix, start: int, stop: int) -> Matrix:
 
 def _upright(xy: Floats) -> Floats:
     """Centred, and turned so that the drawing is widest across."""
-    xy = xy - xy.mean(axis=0)
-    return xy @ np.linalg.eigh(xy.T @ xy)[1][:, ::-1]
+    centred = xy - xy.mean(axis=0)
+    turned: Floats = centred @ np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
+    return turned
 
 
 def _place(W: Matrix, rng: np.random.Generator) -> Floats:
     n = W.shape[0]
     if n <= CORE_NODES:
-        return _relax(W, _spectral(W), heat=1.0)
+        return _relax(W, _spectral(W, rng), heat=1.0)
     P = _merge(W, rng)
     coarse = csr_array(P.T @ W @ P)
     coarse.setdiag(0)
@@ -85,8 +86,8 @@ def _place(W: Matrix, rng: np.random.Generator) -> Floats:
     return _relax(W, xy + rng.uniform(-0.5, 0.5, xy.shape), heat=0.3)
 
 
-def _spectral(W: Matrix) -> Floats:
-    """The second and third smoothest eigenvectors of N = I - S, as coordinates of a random walk."""
+def _spectral(W: Matrix, rng: np.random.Generator) -> Floats:
+    """The second and third smoothest eigenvectors of N = I - S; a little noise parts nodes that they put together."""
     n = W.shape[0]
     if n <= 2:
         return np.array([[EDGE_LENGTH * i, 0.0] for i in range(n)])
@@ -94,11 +95,12 @@ def _spectral(W: Matrix) -> Floats:
     S = scale[:, None] * W.toarray() * scale
     xy = np.linalg.eigh(S)[1][:, [-2, -3]] * scale[:, None]
     xy *= np.sign(xy[np.abs(xy).argmax(axis=0), [0, 1]])
-    return xy / np.abs(xy).max(axis=0) * np.sqrt(n) * EDGE_LENGTH / 2
+    scaled: Floats = xy / np.abs(xy).max(axis=0) * np.sqrt(n) * EDGE_LENGTH / 2
+    return scaled + rng.uniform(-0.3, 0.3, scaled.shape)
 
 
 def _merge(W: Matrix, rng: np.random.Generator) -> Matrix:
-    """Clusters of a coarser graph, as an indicator matrix: every node joins its best neighbour among independent roots."""
+    """Clusters of a coarser graph, as indicators: every node joins its best neighbour among independent roots."""
     n = W.shape[0]
     priority = np.empty(n)
     priority[np.lexsort((rng.random(n), np.diff(W.indptr)))] = np.arange(1, n + 1)
@@ -138,7 +140,8 @@ def _relax(W: Matrix, xy: Floats, *, heat: float) -> Floats:
 def _repulsion(xy: Floats) -> Floats:
     """Sum over all other nodes of (x_i - x_j) / |x_i - x_j|^2."""
     gap = xy[:, None] - xy
-    return np.sum(gap / np.maximum(np.sum(gap**2, axis=2), 1e-3)[:, :, None], axis=1)
+    push: Floats = np.sum(gap / np.maximum(np.sum(gap**2, axis=2), 1e-3)[:, :, None], axis=1)
+    return push
 
 
 def _mesh_repulsion(xy: Floats) -> Floats:
@@ -152,7 +155,8 @@ def _mesh_repulsion(xy: Floats) -> Floats:
     square = np.maximum(dx**2 + dy**2, 1.0)
     spectrum = rfft2(mass, s=dx.shape)
     fields = [irfft2(spectrum * rfft2(d / square))[:MESH_CELLS, :MESH_CELLS].ravel() for d in (dx, dy)]
-    return B @ np.stack(fields, axis=1) / cell
+    push: Floats = B @ np.stack(fields, axis=1) / cell
+    return push
 
 
 def _cloud(at: Floats) -> Matrix:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphmrf._typing import Floats
-from graphmrf.report.charts import Spec, specification
+from graphmrf.report.charts import PLAIN_NUMBERS, Spec, specification
 from graphmrf.report.picture import Picture
 from graphmrf.report.prose import decimals
 from graphmrf.report.rows import PredictionReport, TargetReport
@@ -83,6 +83,7 @@ def _colorbar() -> Spec:
         "yanchor": "top",
         "outlinewidth": 0,
         "ticks": "",
+        **PLAIN_NUMBERS,
         "tickfont": {"color": "var(--ink-2)", "size": 12},
     }
 
@@ -93,7 +94,7 @@ def _drawing(picture: Picture, *, observed: Spec, predicted: Spec) -> Spec:
 
     nodes = go.Scatter if len(picture.nodes) <= SVG_NODES else go.Scattergl
     lines = go.Scatter if len(picture.edges) <= SVG_EDGES else go.Scattergl
-    size = float(np.clip(190 / np.sqrt(len(picture.nodes)), 3.5, 13))
+    size = float(np.clip(190 / np.sqrt(len(picture.nodes)), 2.6, 13))
     outline = {"width": 0.7 if nodes is go.Scatter else 0, "color": "var(--paper)"}
     style = {"mode": "markers", "hoverinfo": "text"}
     small, large = {"size": 0.8 * size, "symbol": "square"}, {"size": size, "symbol": "circle"}

@@ -89,12 +89,12 @@ def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path
 
 
 def embedded(value: Any) -> str:
-    """JSON that can stand inside a script element whatever strings it holds.
+    r"""JSON that can stand inside a script element whatever strings it holds.
 
     Examples
     --------
     >>> embedded({"id": "</script>"})
-    '{"id": "\\\\u003c/script\\\\u003e"}'
+    '{"id": "\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,9 +1,9 @@
 """The words of a report: names of methods, numbers as people write them, the headline."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from graphmrf.report.rows import TargetReport
 
@@ -43,7 +43,7 @@ def method_uses(key: str) -> str:
     return METHODS.get(key, (key, ""))[1]
 
 
-def decimals(values: Sequence[float]) -> int | None:
+def decimals(values: ArrayLike) -> int | None:
     """Decimals that show three digits of the spread of `values`; None asks for scientific notation.
 
     Examples

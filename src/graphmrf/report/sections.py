@@ -87,7 +87,8 @@ def _maps(target: TargetReport, picture: Picture) -> str:
         '<div class="card"><div class="card-head"><h3>The graph</h3>'
         '<form class="find"><label>Find a node <input name="id" type="search" autocomplete="off" '
         'placeholder="its id, then Enter"></label></form></div>'
-        "<p>Point at a node to see its value in both drawings. Drag to move, and use the buttons to zoom.</p>"
+        "<p>Point at a node, or tap it, to see its value in both drawings."
+        '<span class="mouse"> Drag to move; the buttons above a drawing zoom.</span></p>'
         '<ul class="legend"><li><i></i>observed</li><li><i class="round"></i>predicted</li></ul>'
         f'<div class="maps">{drawings}</div>'
         f'<p class="readout" role="status"></p><p class="fine">{escape(fine)}</p></div>'
@@ -95,11 +96,9 @@ def _maps(target: TargetReport, picture: Picture) -> str:
 
 
 def _map(figure: str, title: str, label: str) -> str:
-    return (
-        f"<figure><h4>{title}</h4>"
-        f'<div class="plot map" data-figure="{figure}" role="img" aria-label="{label}; the tables list its values"></div>'
-        "</figure>"
-    )
+    hint = f"{label}; the table of uncertain predictions lists values"
+    plot = f'<div class="plot map" data-figure="{figure}" role="img" aria-label="{hint}"></div>'
+    return f"<figure><h4>{title}</h4>{plot}</figure>"
 
 
 def _chart(figure: str, label: str) -> str:
@@ -151,9 +150,9 @@ def _uncertain(report: PredictionReport, target: TargetReport) -> str:
         return ""
     hidden = int(np.sum(~target.observed))
     text = (
-        f"The {min(LISTED_NODES, hidden)} of {hidden:,} predictions with the largest standard deviation. Few neighbours, or "
-        "few observed ones among them, make a prediction uncertain. Choose a column to sort by it, a row to see the node "
-        "in the drawings."
+        f"The {min(LISTED_NODES, hidden)} of {hidden:,} predictions with the largest standard deviation. "
+        "Few neighbours, or few observed ones among them, make a prediction uncertain. "
+        "Choose a column to sort by it, a row to see the node in the drawings."
     )
     return _card("Most uncertain predictions", text, content)
 

@@ -1,5 +1,6 @@
 """The tables of a report as HTML; every string from the user is escaped."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -11,6 +12,8 @@ from graphmrf.report.charts import largest
 from graphmrf.report.picture import most_uncertain
 from graphmrf.report.prose import DASH, decimals, level, method_name, method_uses, number
 from graphmrf.report.rows import Coefficients, MethodRow, PredictionReport, TargetReport
+
+SMALLEST = -1e308  # where a missing number sorts
 
 Cell = tuple[str, float | str]
 
@@ -51,7 +54,7 @@ def method_rows(target: TargetReport) -> str:
     if not target.comparison:
         return ""
     rows = sorted(target.comparison, key=lambda row: -row.r2 if np.isfinite(row.r2) else np.inf)
-    columns = ["Method", "#R²", "#Lowest to highest fold", "#α"]
+    columns = ["Method", "#R²", "#Folds", "#α"]
     body = [_method_row(row, chosen=row.method == target.method) for row in rows]
     return table(columns, body, caption=f"Accuracy of each method for {target.name}")
 
@@ -78,7 +81,7 @@ def _uncertain_row(report: PredictionReport, target: TargetReport, node: int, ne
 
 def _method_row(row: MethodRow, *, chosen: bool) -> str:
     folds = [fold for fold in row.fold_r2 if np.isfinite(fold)]
-    spread = f"{number(min(folds), 3)} to {number(max(folds), 3)}" if folds else DASH
+    spread = f"{number(min(folds), 2)} to {number(max(folds), 2)}" if folds else DASH
     cells: list[Cell] = [
         (method_name(row.method), row.method),
         _numeric(row.r2, 3),
@@ -100,7 +103,7 @@ def _row(cells: Sequence[Cell], *, attributes: str = "", extra: str = "") -> str
 def _kind(key: float | str) -> str:
     if isinstance(key, str):
         return f' data-key="{escape(key)}"'
-    return f' class="number" data-key="{key!r}"'
+    return f' class="number" data-key="{float(key) if math.isfinite(key) else SMALLEST!r}"'
 
 
 def _head(name: str) -> str:
@@ -111,7 +114,7 @@ def _head(name: str) -> str:
 
 
 def _numeric(value: float, places: int | None) -> Cell:
-    return number(value, places), float(value) if np.isfinite(value) else -1e308
+    return number(value, places), float(value)
 
 
 def _neighbours(graph: Graph, target: TargetReport) -> tuple[np.ndarray, np.ndarray]:

@@ -52,7 +52,8 @@
     return (edges = { x, y });
   }
 
-  function fillMap(spec, target, values) {
+  function fillMap(spec, target, values, width) {
+    const zoom = Math.min(1.1, Math.max(0.55, width / 520));
     const at = (wanted) => Array.from(nodes.x.keys()).filter((i) => Boolean(target.observed[i]) === wanted);
     for (const trace of spec.data) {
       if (!hasWebGL && trace.type === "scattergl") trace.type = "scatter";
@@ -62,6 +63,7 @@
       trace.y = members.map((i) => nodes.y[i]);
       trace.text = members.map((i) => `<b>${literal(nodes.id[i])}</b><br>${describe(target, i)}`);
       trace.customdata = members;
+      trace.marker.size *= zoom;
       if (trace.marker.colorscale) trace.marker.color = members.map((i) => values[i]);
     }
     return spec;
@@ -107,7 +109,7 @@
       const name = div.dataset.figure;
       const spec = themed(target.figures[name]);
       const isMap = div.classList.contains("map");
-      if (isMap) fillMap(spec, target, name === "std_map" ? target.std : target.value);
+      if (isMap) fillMap(spec, target, name === "std_map" ? target.std : target.value, div.clientWidth);
       if (isMap && touch) spec.layout.dragmode = false;
       return Plotly.newPlot(div, spec.data, spec.layout, {
         responsive: true, displaylogo: false, displayModeBar: isMap ? undefined : false, scrollZoom: false,

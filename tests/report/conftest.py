@@ -1,0 +1,55 @@
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphmrf.graph import Graph
+from graphmrf.report import AlphaCurve, Coefficients, MethodRow, PredictionReport, TargetReport, Truth
+
+ALPHAS = np.array([0.0, 0.5, 0.9])
+
+
+def ring(n: int) -> Graph:
+    return Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n, n_nodes=n)
+
+
+def target(n: int, name: str = "income") -> TargetReport:
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=n)
+    y[::2] = np.nan
+    prediction, std = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    return TargetReport(
+        name=name,
+        y=y,
+        prediction=prediction,
+        method="lp",
+        alpha=0.5,
+        std=std,
+        lower=prediction - 1.64 * std,
+        upper=prediction + 1.64 * std,
+        carries="Neighbours carry the prediction.",
+        comparison=(MethodRow("lp", 0.62, (0.6, 0.65), 0.5), MethodRow("lr", 0.31, (0.3, np.nan))),
+        curves=(AlphaCurve("lp", ALPHAS, np.array([0.1, 0.62, 0.5]), rng.uniform(0, 0.7, (3, 2)), 0.5),),
+        coefficients=Coefficients(("age", "rooms"), np.array([0.3, -1.2]), intercept=2.0),
+        truth=Truth(r2=0.6, coverage=0.88, n_nodes=n // 2),
+    )
+
+
+@pytest.fixture(scope="session")
+def make_report() -> Callable[..., PredictionReport]:
+    """A report on a ring of n nodes; fields can be overridden, `names` gives the targets."""
+
+    def build(n: int = 40, names: tuple[str, ...] = ("income",), **changes: object) -> PredictionReport:
+        report = PredictionReport(
+            title="Wards of a town",
+            graph=ring(n),
+            node_ids=[f"ward-{i}" for i in range(n)],
+            targets=tuple(target(n, name) for name in names),
+            notes=("dropped constant column 'zone'",),
+            command="graphmrf predict nodes.csv edges.csv --target income",
+            version="0.1.0",
+        )
+        return replace(report, **changes)  # type: ignore[arg-type]  # each field has its own type
+
+    return build

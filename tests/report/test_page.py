@@ -1,0 +1,214 @@
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.report import AlphaCurve, Coefficients, MethodRow, PredictionReport, page, render, write_report
+from graphmrf.report.prose import DASH, MINUS
+
+Maker = Callable[..., PredictionReport]
+EVIL = '<script>alert("1")</script><img src=x onerror=alert(2)>'
+
+
+class Reader(HTMLParser):
+    """Elements and text of a page, script and style apart."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] not in ("script", "style"):
+            self.text.append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.tags)
+
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+def data_of(content: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', content, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found.group(1))
+    return data
+
+
+def test_the_page_says_what_was_predicted_how_well_and_by_what(make_report: Maker) -> None:
+    words = Reader(render(make_report())).words()
+    assert "Predicted income for 20 of 40 nodes." in words
+    assert "Expect an R² of about 0.62" in words
+    assert "Neighbours carry the prediction." in words
+    assert "Checked against 20 outcomes it never saw: R² 0.60; the 90 % intervals contain 88 % of them." in words
+    assert "dropped constant column 'zone'" in words
+    assert "graphmrf predict nodes.csv edges.csv --target income" in words
+    assert "graphmrf 0.1.0" in words
+
+
+def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
+    report = make_report(names=(EVIL, "b"), title=EVIL, notes=(EVIL,), command=EVIL, version=EVIL, node_ids=[EVIL] * 40)
+    odd = replace(
+        report.targets[0],
+        carries=EVIL,
+        method=EVIL,
+        comparison=(MethodRow(EVIL, 0.5, (0.4,), 0.1),),
+        curves=(AlphaCurve(EVIL, np.zeros(1), np.zeros(1), np.zeros((1, 2)), 0.0),),
+        coefficients=Coefficients((EVIL,), np.ones(1)),
+    )
+    content = render(replace(report, targets=(odd, report.targets[1])))
+    clean, dirty = Reader(render(make_report(names=("a", "b")))), Reader(content)
+    assert dirty.count("script") == clean.count("script") == 3
+    assert dirty.count("img") == clean.count("img") == 0
+    assert "<script>alert" not in content
+    assert dirty.words().count('<script>alert("1")</script>') > 20
+    assert data_of(content)["nodes"]["id"] == [EVIL] * 40
+
+
+def test_names_are_literal_in_plotly_texts_too(make_report: Maker) -> None:
+    target = replace(make_report().targets[0], coefficients=Coefficients(("<b>x</b>",), np.ones(1)))
+    figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["coefficients"]
+    assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b&gt;x&lt;/b&gt;"]
+
+
+def test_the_page_loads_nothing(make_report: Maker) -> None:
+    tags = Reader(render(make_report())).tags
+    links = [value for _, attributes in tags for name, value in attributes.items() if name in ("src", "href")]
+    assert set(links) == {"#main", "data:,"}
+    policy = next(a["content"] for tag, a in tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+
+
+def test_every_figure_has_a_place_and_a_description(make_report: Maker) -> None:
+    content = render(make_report(names=("a", "b")))
+    placed = [a for _, a in Reader(content).tags if "data-figure" in a]
+    figures = [name for target in data_of(content)["targets"] for name in target["figures"]]
+    assert sorted(str(a["data-figure"]) for a in placed) == sorted(figures)
+    assert len(figures) == 12
+    assert all(a["role"] == "img" and a["aria-label"] for a in placed)
+
+
+def test_sections_without_rows_are_left_out(make_report: Maker) -> None:
+    full = make_report().targets[0]
+    bare = replace(
+        full, std=None, lower=None, upper=None, comparison=(), curves=(), coefficients=None, truth=None, carries=""
+    )
+    content = render(make_report(targets=(bare,), notes=(), command="", version=""))
+    words = Reader(content).words()
+    for absent in (
+        "Most uncertain",
+        "Which method",
+        "Accuracy against",
+        "features contribute",
+        "Standard dev",
+        "Notes",
+    ):
+        assert absent not in words
+    assert set(data_of(content)["targets"][0]["figures"]) == {"value_map", "distribution"}
+
+
+def test_unmeasured_accuracy_is_a_dash_not_a_crash(make_report: Maker) -> None:
+    nothing = np.full(3, np.nan)
+    target = replace(
+        make_report().targets[0],
+        comparison=(MethodRow("lp", np.nan, (np.nan, np.nan), 0.5),),
+        curves=(AlphaCurve("lp", np.array([0.0, 0.5, 0.9]), nothing, np.full((3, 2), np.nan), 0.5),),
+    )
+    words = Reader(render(make_report(targets=(target,)))).words()
+    assert "Expect an R²" not in words
+    assert DASH in words
+
+
+def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
+    target = replace(make_report().targets[0], comparison=(MethodRow("lp", -0.2, (-0.3, -0.1), 0.5),))
+    assert f"Expect no accuracy (R² {MINUS}0.20)" in Reader(render(make_report(targets=(target,)))).words()
+
+
+def test_the_table_counts_observed_neighbours(make_report: Maker) -> None:
+    report = make_report(40)
+    rows = re.findall(r'<tr data-node="(\d+)">.*?<td[^>]*>(\d+)</td><td[^>]*>(\d+)</td></tr>', render(report))
+    W = report.graph.adjacency.toarray() > 0
+    assert len(rows) == 20
+    for node, neighbours, observed in rows:
+        assert int(neighbours) == W[int(node)].sum()
+        assert int(observed) == (W[int(node)] & report.targets[0].observed).sum()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e5, 1e15])
+def test_any_scale_of_values_is_readable(make_report: Maker, scale: float) -> None:
+    target = make_report().targets[0]
+    target = replace(target, y=target.y * scale, prediction=target.prediction * scale, lower=None, upper=None)
+    rows = re.findall(r'<tr data-node="(\d+)">.*?</th><td[^>]*>([^<]*)</td>', render(make_report(targets=(target,))))
+    assert max(len(text) for _, text in rows) <= 10
+    shown = [float(text.replace(",", "").replace(MINUS, "-")) for _, text in rows]
+    np.testing.assert_allclose(shown, target.prediction[[int(node) for node, _ in rows]], atol=0.01 * scale)
+
+
+def test_the_same_report_gives_the_same_page(make_report: Maker) -> None:
+    assert render(make_report(300)) == render(make_report(300))
+
+
+@pytest.mark.parametrize(("everything", "sentence"), [("observed", "for 0 of 40"), ("hidden", "for 40 of 40")])
+def test_all_observed_and_all_hidden_are_shown(make_report: Maker, everything: str, sentence: str) -> None:
+    target = make_report().targets[0]
+    y = np.ones(40) if everything == "observed" else np.full(40, np.nan)
+    assert sentence in Reader(render(make_report(targets=(replace(target, y=y),)))).words()
+
+
+def test_writing_replaces_the_file_and_leaves_nothing_else(make_report: Maker, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert write_report(path, make_report()) == path
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_report_leaves_the_old_file(
+    make_report: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    with pytest.raises(InvalidInputError, match="No space left on device"):
+        write_report(path, make_report())
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_directory_is_not_a_report(make_report: Maker, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="is a directory; give a file name inside it"):
+        write_report(tmp_path, make_report())
+    with pytest.raises(InvalidInputError, match="there is no folder"):
+        write_report(tmp_path / "absent" / "report.html", make_report())
+
+
+def test_ids_that_are_not_text_are_shown_as_text(make_report: Maker) -> None:
+    assert data_of(render(make_report(node_ids=np.arange(40))))["nodes"]["id"][7] == "7"
+
+
+def test_half_a_surrogate_in_an_id_is_written(make_report: Maker, tmp_path: Path) -> None:
+    path = write_report(tmp_path / "report.html", make_report(node_ids=["\ud800"] * 40))
+    assert "&#55296;" in path.read_text(encoding="utf-8")
+
+
+def test_embedded_json_cannot_end_its_script() -> None:
+    text = page.embedded({"id": "</script><!--&"})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"id": "</script><!--&"}
