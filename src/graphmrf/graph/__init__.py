@@ -242,11 +242,13 @@ class Graph:
     @cached_property
     def bandwidth(self) -> int:
         """Largest distance between neighbours in reverse Cuthill-McKee order: small if the graph is nearly a line."""
+        if not self.indices.size:
+            return 0
         order = reverse_cuthill_mckee(self.adjacency, symmetric_mode=True)
         place = np.empty(self.n_nodes, dtype=np.int64)
         place[order] = np.arange(self.n_nodes)
         rows = np.repeat(place, np.diff(self.indptr))
-        return int(np.abs(rows - place[self.indices]).max(initial=0))
+        return int(np.abs(rows - place[self.indices]).max())
 
     @property
     def adjacency(self) -> sparse.csr_array:

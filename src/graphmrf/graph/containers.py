@@ -57,7 +57,7 @@ def pyg_matrix(data: Any, weight: str | None) -> sparse.coo_array:
 
 def pysal_matrix(w: Any) -> Any:
     """Return the sparse matrix of PySAL weights."""
-    transform = str(getattr(w, "transform", getattr(w, "transformation", "O"))).upper()
+    transform = str(getattr(w, "transformation", None) or w.transform).upper()
     if transform in ("R", "V"):
         raise InvalidInputError(
             f"w must be symmetric, got weights with transform {transform!r}, which scales rows; "
@@ -69,10 +69,11 @@ def pysal_matrix(w: Any) -> Any:
 def polygon_edges(frame: Any) -> Edges:
     """Return the pairs of polygons that share a point, each once."""
     shapes = frame.geometry
-    strange = np.flatnonzero(~shapes.geom_type.isin(["Polygon", "MultiPolygon"]))
+    kinds = shapes.geom_type.fillna("nothing")
+    strange = np.flatnonzero(~kinds.isin(["Polygon", "MultiPolygon"]))
     if strange.size:
         raise InvalidInputError(
-            f"geometry must hold polygons, got {shapes.geom_type.iloc[strange[0]]} at row {strange[0]}; "
+            f"geometry must hold polygons, got {kinds.iloc[strange[0]]} at row {strange[0]}; "
             "drop such rows, or give the edges yourself with Graph.from_edges"
         )
     first, second = shapes.sindex.query(shapes, predicate="intersects")
