@@ -197,7 +197,7 @@ def test_no_edges(method: str, town: Any) -> None:
 def test_isolated_nodes_and_components_without_labels(method: str, town: Any) -> None:
     income = town.nodes["income"].copy()
     income[:16] = np.nan
-    income[0] = 30.0
+    income[[0, 40]] = 30.0, np.nan
     first_rows = set(town.nodes["place"][:16])
     inside = town.edges.map(lambda name: name in first_rows)
     cut = town.edges[inside["source"] == inside["target"]]
@@ -206,7 +206,7 @@ def test_isolated_nodes_and_components_without_labels(method: str, town: Any) ->
     made = table(town, "--target", "income", "--method", method)
     assert np.isfinite(made[["prediction", "std", "lower", "upper"]]).all(axis=None)
     assert (made["std"][~made["observed"]] > 0).all()
-    assert "income: 15 nodes have no path to a node with a known value" in town.run("--target", "income").stderr
+    assert "income: 16 nodes have no path to a node with a known value" in town.run("--target", "income").stderr
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -242,7 +242,10 @@ def test_a_failure_of_ours_is_exit_code_1_and_leaves_nothing(town: Any, monkeypa
 
 
 def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "fit_all", lambda *_, **__: {}["fits"])
+    def stumble(*_: object, **__: object) -> None:
+        raise KeyError("fits")
+
+    monkeypatch.setattr(job, "fit_all", stumble)
     result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
     assert result.exit_code == 1
     assert result.stderr.startswith("failed: KeyError")

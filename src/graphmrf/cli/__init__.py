@@ -31,11 +31,11 @@ def graphmrf(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
     ] = False,
 ) -> None:
-    """Numbers on the nodes of a graph, some of them missing: fill them in, with error bars.
+    """Fill in missing numbers on the nodes of a graph, with error bars.
 
     [bold]Start here[/bold]:
 
-        graphmrf predict nodes.csv edges.csv --target income -o predictions.csv --report report.html
+        graphmrf predict nodes.csv edges.csv --target income -o predictions.csv
     """
 
 

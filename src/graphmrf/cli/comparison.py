@@ -17,13 +17,30 @@ CLEAR = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One method fitted to one target, with its cross-validated accuracy."""
+    """One method fitted to one target; `scores` has its cross-validated accuracy at every level tried."""
 
     method: Method
     estimator: Estimator
-    alpha: float | None
-    r2: float
-    fold_r2: tuple[float, ...]
+    scores: dict[str, Floats]
+
+    @property
+    def alpha(self) -> float | None:
+        """Smoothing level in use; None for a method without one."""
+        return getattr(self.estimator, "alpha_", None)
+
+    @property
+    def r2(self) -> float:
+        """Pooled accuracy at that level."""
+        return float(self.scores["mean_r2"][self._row])
+
+    @property
+    def fold_r2(self) -> tuple[float, ...]:
+        """Accuracy of every fold at that level."""
+        return tuple(float(score) for score in self.scores["fold_r2"][self._row])
+
+    @property
+    def _row(self) -> int:
+        return int(np.argmin(np.abs(self.scores["alpha"] - (self.alpha or 0.0))))
 
 
 def fit_all(
@@ -35,8 +52,8 @@ def fit_all(
         features = X if method.features else None
         estimator = method.make(tuning)
         estimator.fit(graph, features, y)
-        scores = estimator.cv_results_ or _scores_of_one_level(method, graph, features, y, tuning)
-        fits.append(_scored(method, estimator, scores))
+        searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
+        fits.append(Fit(method, estimator, searched or _scores_of_one_level(method, graph, features, y, tuning)))
         advance()
     return tuple(fits)
 
@@ -44,7 +61,7 @@ def fit_all(
 def _scores_of_one_level(
     method: Method, graph: Graph, X: pd.DataFrame | None, y: Floats, tuning: Tuning
 ) -> dict[str, Floats]:
-    """Cross-validate a given level, which estimators do not: refit without each fold, on the folds they would use."""
+    """Cross-validate where the estimator itself had nothing to choose: refit without each of the folds it would use."""
     labelled = np.flatnonzero(~np.isnan(y))
     folds = assign_folds(labelled.size, tuning.folds, seed=tuning.seed)
     predictions = np.empty(labelled.size)
@@ -55,13 +72,6 @@ def _scores_of_one_level(
         estimator.fit(graph, X, training)
         predictions[folds == fold] = estimator.predict()[labelled[folds == fold]]
     return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], y[labelled], folds).table()
-
-
-def _scored(method: Method, estimator: Estimator, scores: dict[str, Floats]) -> Fit:
-    level = getattr(estimator, "alpha_", None)
-    row = int(np.argmin(np.abs(scores["alpha"] - (level or 0.0))))
-    fold_r2 = tuple(float(score) for score in scores["fold_r2"][row])
-    return Fit(method, estimator, level, float(scores["mean_r2"][row]), fold_r2)
 
 
 def best(fits: Sequence[Fit]) -> Fit:

@@ -15,9 +15,7 @@ AUTO = "auto"
 
 
 class Estimator(Protocol):
-    """What the command line needs of an estimator; one without a smoothing level has no `alpha_`."""
-
-    cv_results_: dict[str, Floats] | None
+    """What the command line needs of an estimator; `alpha_`, `cv_results_` and `coef_` are shown where it has them."""
 
     def fit(self, graph: Graph, X: pd.DataFrame | None, y: Floats) -> Any:
         """Learn from the outcomes that are there."""
@@ -54,8 +52,8 @@ def _lp(tuning: Tuning) -> Estimator:
     return LabelPropagation(alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
 
 
-def _lr(tuning: Tuning) -> Estimator:
-    return LinearRegression(folds=tuning.folds, seed=tuning.seed)
+def _lr(_: Tuning) -> Estimator:
+    return LinearRegression()
 
 
 def _lgc(tuning: Tuning) -> Estimator:
@@ -63,7 +61,7 @@ def _lgc(tuning: Tuning) -> Estimator:
 
 
 def _lgc_rp(tuning: Tuning) -> Estimator:
-    return ResidualPropagation(LinearGraphConvolution(), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
+    return ResidualPropagation(_lgc(tuning), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
 
 
 METHODS = {

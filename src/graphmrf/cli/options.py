@@ -9,8 +9,12 @@ from graphmrf.cli.methods import AUTO, METHODS
 
 _COLUMNS, _OUTPUT, _METHOD = "Columns", "Output", "Method"
 
-Nodes = Annotated[Path, typer.Argument(help="Table of nodes: CSV, TSV (also .gz) or Parquet.", show_default=False)]
-Edges = Annotated[Path, typer.Argument(help="Table of edges, in the same formats.", show_default=False)]
+Nodes = Annotated[
+    Path, typer.Argument(metavar="NODES", help="Table of nodes: CSV, TSV (also .gz) or Parquet.", show_default=False)
+]
+Edges = Annotated[
+    Path, typer.Argument(metavar="EDGES", help="Table of edges, in the same formats.", show_default=False)
+]
 
 Target = Annotated[
     list[str] | None,

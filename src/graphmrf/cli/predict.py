@@ -64,15 +64,17 @@ def predict(
 ) -> None:
     """Fill the empty cells of a column of NODES, with error bars.
 
-    The two tables make a graph: NODES has one row per node (an id, numbers, text), EDGES has one row per edge (two ids,
-    perhaps a weight). Columns are found by name; every assumption is printed as a note.
+    The two tables make a graph: NODES has one row per node (an id, numbers,
+    text), EDGES has one row per edge (two ids, perhaps a weight). Columns are
+    found by name, and every assumption is printed as a note.
 
     [bold]Example[/bold]: rents are known for some districts only.
 
-        graphmrf predict districts.csv borders.csv --target rent -o rents.csv --report rents.html
+        graphmrf predict districts.csv borders.csv --target rent -o rents.csv
 
-    The table has one row per node in the order of NODES: id, prediction, std, lower, upper, observed.
-    Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
+    The result has one row per node, in the order of NODES: the id, prediction,
+    std, lower, upper, observed. Exit code 0: done, 1: a failure of ours,
+    2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
         settings = Settings(method, interval, Tuning(alpha, folds, seed))

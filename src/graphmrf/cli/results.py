@@ -101,8 +101,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _linear(fit: Fit) -> Any:
+    """Return the estimator that has the coefficients: the base, when residuals are propagated on top of it."""
+    return getattr(fit.estimator, "base_", fit.estimator)
+
+
 def _coefficients(fit: Fit) -> dict[str, float] | None:
-    coef = getattr(fit.estimator, "coef_", None)
+    coef = getattr(_linear(fit), "coef_", None)
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
 
 
@@ -121,7 +126,7 @@ def _section(prediction: Prediction) -> TargetReport:
         level=prediction.interval,
         carries=prediction.carries,
         comparison=tuple(MethodRow(fit.method.key, fit.r2, fit.fold_r2, fit.alpha) for fit in prediction.fits),
-        curves=tuple(_curve(fit, scores) for fit in prediction.fits if (scores := _searched(fit))),
+        curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
         coefficients=_named_coefficients(chosen),
     )
 
@@ -130,14 +135,11 @@ def _named_coefficients(fit: Fit) -> Coefficients | None:
     named = _coefficients(fit)
     if named is None:
         return None
-    return Coefficients(tuple(named), np.array(list(named.values())), getattr(fit.estimator, "intercept_", None))
+    return Coefficients(tuple(named), np.array(list(named.values())), _linear(fit).intercept_)
 
 
-def _searched(fit: Fit) -> dict[str, Floats] | None:
-    return None if fit.alpha is None else fit.estimator.cv_results_
-
-
-def _curve(fit: Fit, scores: dict[str, Floats]) -> AlphaCurve:
+def _curve(fit: Fit) -> AlphaCurve:
+    scores = fit.scores
     return AlphaCurve(fit.method.key, scores["alpha"], scores["mean_r2"], scores["fold_r2"], fit.alpha or 0.0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import typer
 from rich import box
 from rich.console import Console
@@ -18,7 +19,7 @@ from rich.table import Table
 from graphmrf.cli.job import Prediction
 from graphmrf.cli.results import Results
 from graphmrf.errors import GraphMRFError, InvalidInputError
-from graphmrf.report.prose import method_name, method_uses
+from graphmrf.report.prose import decimals, method_name, method_uses, number
 
 OURS, BAD_INPUT = 1, 2
 _PREVIEW = 8
@@ -117,8 +118,8 @@ def _comparison(prediction: Prediction) -> Table:
     for fit in prediction.fits:
         chosen = " *" if fit is prediction.chosen else ""
         alpha = "" if fit.alpha is None else f"{fit.alpha:g}"
-        scores = (f"{fit.r2:.3f}", f"{min(fit.fold_r2, default=np.nan):.3f}")
-        table.add_row(fit.method.key + chosen, method_uses(fit.method.key), *scores, alpha)
+        worst = min((score for score in fit.fold_r2 if not np.isnan(score)), default=np.nan)
+        table.add_row(fit.method.key + chosen, method_uses(fit.method.key), number(fit.r2), number(worst), alpha)
     return table
 
 
@@ -128,12 +129,19 @@ def _preview(found: Results) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for name in frame.columns:
         table.add_column(str(name), justify="left" if name == frame.columns[0] else "right")
-    for row in frame.head(_PREVIEW).itertuples(index=False):
-        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+    for row in zip(*(_cells(frame[name]) for name in frame.columns), strict=True):
+        table.add_row(*row)
     _print(table)
     typer.echo(
         f"The first {min(_PREVIEW, len(frame))} of {len(frame)} predicted nodes; save all with -o predictions.csv"
     )
+
+
+def _cells(column: pd.Series) -> list[str]:
+    if column.dtype.kind != "f":
+        return [str(cell) for cell in column.head(_PREVIEW)]
+    places = decimals(column.to_numpy())
+    return [number(cell, places) for cell in column.head(_PREVIEW)]
 
 
 def _print(table: Table) -> None:
