@@ -14,8 +14,8 @@ def grid(side: int) -> Graph:
 
 
 def lengths(xy: Floats, pairs: tuple[np.ndarray, np.ndarray]) -> Floats:
-    gap: Floats = xy[pairs[0]] - xy[pairs[1]]
-    return np.sqrt(np.sum(gap**2, axis=1))
+    distance: Floats = np.linalg.norm(xy[pairs[0]] - xy[pairs[1]], axis=1)
+    return distance
 
 
 @pytest.mark.parametrize("side", [7, 25])
