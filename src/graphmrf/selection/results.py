@@ -22,7 +22,7 @@ class AlphaSearch:
 
     The score that decides is the pooled :math:`R^2`: of all labelled nodes at once, each predicted by the fit that did
     not see it. (The paper sums the :math:`R^2` of the folds; the two differ only by how folds are weighted.)
-    Of equal scores the first wins.
+    Of equal scores (squared errors within a relative 1e-9, or nothing but rounding) the first wins.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ class AlphaSearch:
         squared = (predictions - y) ** 2
         groups = [folds == fold for fold in range(int(folds.max()) + 1)]
         fold_r2 = np.stack([_explained(squared[:, group], y[group]) for group in groups], axis=1)
-        best = int(np.argmin(squared.sum(axis=1)))
-        return cls(np.asarray(alphas, dtype=np.float64), predictions, fold_r2, _explained(squared, y), best)
+        levels = np.asarray(alphas, dtype=np.float64)
+        return cls(levels, predictions, fold_r2, _explained(squared, y), _first_least(squared.sum(axis=1), y))
 
     @property
     def alpha(self) -> float:
@@ -81,6 +81,11 @@ class AlphaSearch:
     def table(self) -> dict[str, Floats]:
         """Return the scores under the names of an estimator's ``cv_results_``."""
         return {"alpha": self.alphas, "mean_r2": self.mean_r2, "fold_r2": self.fold_r2}
+
+
+def _first_least(errors: Floats, y: Floats) -> int:
+    """Return the first position whose error equals the least, up to rounding."""
+    return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + 1e-24 * np.sum(y**2)))
 
 
 def _explained(squared: Floats, y: Floats) -> Floats:

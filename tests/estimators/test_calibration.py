@@ -1,0 +1,49 @@
+"""Error bars hold what they promise on data drawn from the model."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oracle
+from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
+from graphmrf._typing import Floats
+from graphmrf.metrics import coverage
+
+N, ALPHA, DRAWS = 80, 0.9, 40
+Z90 = 1.6448536
+
+
+def ring_with_chords(rng: np.random.Generator) -> Floats:
+    W = np.zeros((N, N))
+    nodes = np.arange(N)
+    for u, v in [*zip(nodes, np.roll(nodes, 1), strict=True), *rng.integers(0, N, (60, 2))]:
+        if u != v:
+            W[u, v] = W[v, u] = 1.0
+    return W
+
+
+@pytest.mark.parametrize("name", ["LP", "LR", "LGC", "LGC/RP"])
+def test_ninety_per_cent_intervals_hold_ninety_per_cent(name: str) -> None:
+    rng = np.random.default_rng(1)
+    W = ring_with_chords(rng)
+    graph, X = Graph(W), rng.normal(size=(N, 2))
+    level = 0.0 if name == "LR" else ALPHA
+    fields = 2.0 * oracle.draw(W, level, rng, DRAWS) + 5.0
+    if name != "LP":
+        fields = fields + oracle.smooth(W, X - X.mean(axis=0), level) @ np.array([1.5, -1.0])
+    models: dict[str, Any] = {
+        "LP": LabelPropagation(alpha=ALPHA),
+        "LR": LinearRegression(),
+        "LGC": LinearGraphConvolution(alpha=ALPHA),
+        "LGC/RP": ResidualPropagation(LinearGraphConvolution(alpha=ALPHA), alpha=ALPHA),
+    }
+    inside, scales = [], []
+    for y in fields:
+        hidden = rng.random(N) < 0.5
+        model = models[name].fit(graph, X, np.where(hidden, np.nan, y))
+        mean, std = (part[hidden] for part in model.predict(return_std=True))
+        inside.append(coverage(y[hidden], mean - Z90 * std, mean + Z90 * std))
+        scales.append(model.scale_)
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(scales) == pytest.approx(2.0, rel=0.08)
