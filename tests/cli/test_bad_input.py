@@ -69,7 +69,8 @@ def test_text_in_a_numeric_target(town: Any, refused: Callable[..., str]) -> Non
     column = town.nodes["income"].astype(object)
     column[15] = "abc"
     town.write(town.nodes.assign(income=column))
-    assert "nodes.csv, row 17, column income: 'abc' is not a finite number" in refused("--target", "income")
+    for options in ((), ("--target", "income")):
+        assert "nodes.csv, row 17, column income: 'abc' is not a finite number" in refused(*options)
 
 
 def test_no_labelled_node(town: Any, refused: Callable[..., str]) -> None:
@@ -91,6 +92,11 @@ def test_nothing_to_predict(town: Any, refused: Callable[..., str]) -> None:
 def test_constant_target(town: Any, refused: Callable[..., str]) -> None:
     town.write(town.nodes.assign(income=town.nodes["income"] * 0 + 5))
     assert "column income: constant" in refused("--target", "income")
+
+
+def test_an_id_named_like_a_result(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.rename(columns={"place": "std"}))
+    assert "rename it" in refused()
 
 
 @pytest.mark.parametrize("alpha", ["1", "1.5", "-0.1", "nan"])

@@ -94,6 +94,14 @@ def test_a_given_alpha_is_used_and_scored(town: Any) -> None:
     assert all(np.isfinite(row["r2"]) for row in target["comparison"])
 
 
+@pytest.mark.parametrize("method", ["lp", "lgc", "lgc-rp"])
+def test_a_given_alpha_has_the_score_of_the_search(method: str, town: Any) -> None:
+    read = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv")
+    searched = ESTIMATORS[method]().fit(read.graph, read.frame[["age"]], read.outcome("income")).cv_results_
+    given = summary(town, "--target", "income", "--method", method, "--alpha", "0.6")["targets"][0]
+    assert given["r2"] == pytest.approx(searched["mean_r2"][searched["alpha"] == 0.6][0], abs=1e-5)
+
+
 def test_json_is_all_there_is_on_stdout(town: Any) -> None:
     made = summary(town, "--target", "income", "--method", "lgc")
     assert (made["nodes"], made["edges"], made["components"], made["id"]) == (64, 112, 1, "place")
@@ -183,7 +191,8 @@ def test_ignored_columns_do_not_matter(town: Any) -> None:
 def test_without_features_only_outcomes_of_neighbours_are_left(town: Any) -> None:
     target = summary(town, "--target", "income", "--ignore", "age")["targets"][0]
     assert [row["method"] for row in target["comparison"]] == ["lp"]
-    assert "no features" in target["carries"]
+    assert "Without features" in target["carries"]
+    assert summary(town, "--target", "income", "--method", "lp")["targets"][0]["carries"] == ""
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -52,9 +52,10 @@ def test_text_that_names_nodes_is_dropped_and_told() -> None:
 
 
 def test_what_is_neither_number_nor_text_is_dropped_and_told() -> None:
-    made = features(attributed(day=pd.date_range("2020-01-01", periods=6)))
+    made = features(attributed(day=pd.date_range("2020-01-01", periods=6), shape=[np.zeros(2)] * 6))
     assert made.X.shape == (6, 0)
     assert "neither numbers nor text: 'day' (datetime64" in made.notes[0]
+    assert "'shape' (object)" in made.notes[0]
 
 
 def test_a_column_to_ignore_must_exist() -> None:

@@ -80,20 +80,17 @@ def best(fits: Sequence[Fit]) -> Fit:
 
 
 def carrier(fits: Sequence[Fit]) -> str:
-    """Return one sentence: outcomes of neighbours, features, or both; empty when one method says nothing about that."""
+    """Return one sentence on what carries the prediction: outcomes of neighbours, features, or both."""
     outcomes = _accuracy(fits, outcomes=True, features=False)
+    if not any(fit.method.features for fit in fits):
+        return f"Without features only outcomes of neighbours can carry the prediction: R2 {outcomes:.2f}."
     features = _accuracy(fits, outcomes=False, features=True)
-    both = _accuracy(fits, outcomes=True, features=True)
-    if outcomes is None:
-        return ""
-    if features is None or both is None:
-        return f"Only outcomes of neighbours can carry the prediction, there are no features: R2 {outcomes:.2f}."
-    return _sentence(outcomes, features, both)
+    return _sentence(outcomes, features, _accuracy(fits, outcomes=True, features=True))
 
 
-def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float | None:
+def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
     scores = [fit.r2 for fit in fits if (fit.method.outcomes, fit.method.features) == (outcomes, features)]
-    return max(scores, default=None)
+    return max(scores)
 
 
 def _sentence(outcomes: float, features: float, both: float) -> str:

@@ -15,6 +15,8 @@ from graphmrf.datasets import AttributedGraph, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
+OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -84,6 +86,8 @@ class Job:
         """Return the job for the targets named, else for every numeric column with missing cells."""
         names = tuple(dict.fromkeys(named)) or _incomplete(table, ignore)
         targets = {name: _read_target(table, name) for name in names}
+        if table.id in OUTPUT_COLUMNS:
+            raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
         made = features(table, targets=names, ignore=ignore)
         methods = choose(settings.method, n_features=made.X.shape[1])
         told = made.notes if any(method.features for method in methods) else ()
@@ -113,23 +117,28 @@ class Job:
             interval=settings.interval,
             chosen=chosen,
             fits=fits,
-            carries=carrier(fits),
+            carries=carrier(fits) if settings.method == AUTO else "",
             notes=tuple(f"{name}: {note}" for note in _notes(self.table.graph, observed, std, settings.tuning.folds)),
         )
 
 
 def _incomplete(table: AttributedGraph, ignore: Sequence[str]) -> tuple[str, ...]:
-    found = tuple(
-        str(name)
-        for name, column in table.frame.items()
-        if name not in (table.id, *ignore) and types.is_numeric_dtype(column) and 0 < column.isna().sum() < len(column)
-    )
+    frame = table.frame.drop(columns=[table.id, *(name for name in ignore if name in table.frame)])
+    found = tuple(str(name) for name, column in frame.items() if column.isna().any() and _means_numbers(column))
     if not found:
         raise InvalidInputError(
             f"nothing to predict: no numeric column of {table.path} has an empty cell; "
             "empty the cells to predict, and name their column with --target"
         )
     return found
+
+
+def _means_numbers(column: pd.Series) -> bool:
+    """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
+    if types.is_numeric_dtype(column) or not types.is_string_dtype(column):
+        return types.is_numeric_dtype(column) and bool(column.notna().any())
+    share = pd.to_numeric(column.dropna(), errors="coerce").notna().mean()
+    return bool(0.5 < share < 1)
 
 
 def _read_target(table: AttributedGraph, name: str) -> Floats:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from graphmrf._typing import Floats
 from graphmrf.cli.comparison import Fit
-from graphmrf.cli.job import Prediction
+from graphmrf.cli.job import OUTPUT_COLUMNS, Prediction
 from graphmrf.datasets import AttributedGraph
 from graphmrf.report import AlphaCurve, Coefficients, MethodRow, PredictionReport, TargetReport
 
@@ -66,13 +66,9 @@ class Results:
 
 
 def _columns(prediction: Prediction) -> dict[str, Any]:
-    return {
-        "prediction": prediction.value,
-        "std": prediction.std,
-        "lower": prediction.value - prediction.half_width,
-        "upper": prediction.value + prediction.half_width,
-        "observed": prediction.observed,
-    }
+    value, width = prediction.value, prediction.half_width
+    columns = (value, prediction.std, value - width, value + width, prediction.observed)
+    return dict(zip(OUTPUT_COLUMNS, columns, strict=True))
 
 
 def _target(prediction: Prediction) -> dict[str, Any]:

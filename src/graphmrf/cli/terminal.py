@@ -101,7 +101,7 @@ def _show_target(prediction: Prediction) -> None:
     typer.echo(
         f"{prediction.name}: {int((~observed).sum())} of {observed.size} nodes predicted from {int(observed.sum())} "
         f"known values by {method_name(chosen.method.key).lower()} ({chosen.method.key}{smoothing}), "
-        f"cross-validated R2 {chosen.r2:.3f}"
+        f"cross-validated R2 {number(chosen.r2)}"
     )
     if len(prediction.fits) > 1:
         _print(_comparison(prediction))

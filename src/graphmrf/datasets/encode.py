@@ -96,9 +96,10 @@ def _told(prepared: list[_Prepared]) -> tuple[str, ...]:
 
 def _prepare(table: AttributedGraph, name: str) -> _Prepared:
     series = table.frame[name]
-    if series.nunique(dropna=False) <= 1 or series.notna().sum() == 0:
+    prepare = _preparation(series)
+    if prepare is not _neither and series.nunique(dropna=False) <= 1:
         return _Prepared({}, "dropped columns with a single value", f"'{name}'")
-    return _preparation(series)(table, name)
+    return prepare(table, name)
 
 
 def _preparation(series: pd.Series) -> Callable[[AttributedGraph, str], _Prepared]:
