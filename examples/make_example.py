@@ -4,8 +4,8 @@ The districts are the cells of a planar graph. Four attributes are one draw a ~ 
 Gamma = H (x) I + diag(h) (x) N, brought to units people know. Rent is kept for 30 % of the districts; the others go to
 `hidden.csv`, so that a demo can say how well it predicts.
 
-Parameters and seed were picked from a handful so that features and neighbours both help clearly; of the four seeds tried
-with these parameters this one is the easiest to predict. The accuracy here says nothing about other data.
+Parameters and seed were picked from a handful so that features and neighbours both help clearly; of the four seeds
+tried with these parameters this one is the easiest to predict. The accuracy here says nothing about other data.
 
     python examples/make_example.py [FOLDER]
 """
