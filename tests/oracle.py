@@ -121,3 +121,17 @@ def draw(W: Floats, alpha: float, rng: np.random.Generator, size: int) -> Floats
     """Fields of covariance (I + omega N)^-1, shape (size, n)."""
     root = np.linalg.cholesky(np.linalg.inv(precision(W, alpha)))
     return rng.standard_normal((size, len(W))) @ root.T
+
+
+def field_precision(W: Floats, H: Floats, C: Floats) -> Floats:
+    """Gamma = H (x) I + C (x) N, columns stacked."""
+    return np.asarray(np.kron(H, np.eye(len(W))) + np.kron(C, laplacian(W)))
+
+
+def field_given(W: Floats, H: Floats, C: Floats, A: Floats) -> tuple[Floats, Floats]:
+    """Conditional mean (n, q) and covariance (of the NaN entries, columns stacked) of a field of mean 0 given A."""
+    gamma, z = field_precision(W, H, C), A.T.ravel().copy()
+    M = np.isnan(z)
+    covariance = np.asarray(np.linalg.inv(gamma[M][:, M]))
+    z[M] = -covariance @ gamma[M][:, ~M] @ z[~M]
+    return z.reshape(A.T.shape).T, covariance

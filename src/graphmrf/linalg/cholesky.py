@@ -44,6 +44,8 @@ class Dense:
     @cached_property
     def inverse(self) -> Floats:
         """:math:`A^{-1}`, symmetric."""
+        if not self.A.size:
+            return self.A  # LAPACK refuses it
         lower, failed = lapack.dpotri(self.factor, lower=True)
         assert not failed
         return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
