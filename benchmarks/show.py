@@ -32,6 +32,8 @@ def show(name: str, text: str | None, rows: list[Row]) -> None:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, dict):
+        return " ".join(f"{name} {number:.3f}" for name, number in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
