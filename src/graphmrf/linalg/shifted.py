@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.errors import ConvergenceError
+from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.linalg.lanczos import inverse, lanczos
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Solution:
     iterations : int
         Products with the operator, the most over all columns.
     residual : float
-        Largest ``norm(b - A x) / norm(b)``: recomputed from x by `solve`, from the recurrence by `solve_rows`.
+        Largest ``norm(b - A x) / norm(b)``: recomputed from x by `solve`; by `solve_rows` taken from the recurrence,
+        or what rounding leaves where that is more.
     converged : bool
         Whether `residual` met the tolerance.
     """
@@ -75,17 +76,18 @@ def solve(engine: Engine, B: Floats, sigma: Floats, *, allowed: Bools | None = N
         Wanted ``norm(b - A x) / norm(b)`` of every shift and column.
     """
     solution = solve_rows(engine, B, sigma, allowed=allowed, tolerance=tolerance)
-    x, iterations, norms = solution.x, solution.iterations, np.linalg.norm(B, axis=0)
+    x, iterations = solution.x, solution.iterations
     shifts = np.broadcast_to(sigma, (len(x), B.shape[1]))
-    for refinement in range(_REFINEMENTS + 1):
-        R = [B - shifts[s] * x[s] + product(engine, x[s], allowed) for s in range(len(x))]
-        residual = max((_relative(r, norms) for r in R), default=0.0)
-        if residual <= tolerance or refinement == _REFINEMENTS:
+    residual = true_residual(engine, B, x, shifts, allowed)
+    for _ in range(_REFINEMENTS):
+        if residual <= tolerance:
             break
-        for s, r in enumerate(R):
-            correction = solve_rows(engine, r, shifts[s : s + 1], allowed=allowed, tolerance=tolerance / residual / 2)
+        for s, shift in enumerate(shifts):
+            r = _remainder(engine, B, x[s], shift, allowed)
+            correction = solve_rows(engine, r, shift[None], allowed=allowed, tolerance=tolerance / residual / 2)
             x[s] += correction.x[0]
             iterations += correction.iterations
+        residual = true_residual(engine, B, x, shifts, allowed)
     return Solution(x, iterations, residual, residual <= tolerance)
 
 
@@ -109,7 +111,7 @@ def solve_rows(
     """
     k = B.shape[1]
     sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (len(sigma), k))
-    order = np.argsort(sigma.min(axis=0), kind="stable")
+    order = np.argsort(sigma.min(axis=0, initial=np.inf), kind="stable")
     blocks = np.array_split(order, max(1, -(-k // _block_width(engine.n * B.dtype.itemsize))))
     n_rows = engine.n if rows is None else len(rows)
     x = np.empty((k, len(sigma), n_rows), dtype=B.dtype)
@@ -118,10 +120,19 @@ def solve_rows(
         part = slice(None) if len(blocks) == 1 else columns
         mask = None if allowed is None else allowed[:, part]
         state = _Shifts(engine, B[:, part], sigma[:, part], mask, rows)
+        check_finite(state.norms)
         state.run(tolerance)
         x[part] = state.x
-        iterations, residual = max(iterations, state.iterations), max(residual, float(state.residual.max(initial=0.0)))
+        iterations, residual = max(iterations, state.iterations), max(residual, state.worst)
     return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
+
+
+def check_finite(norms: Floats) -> None:
+    """Refuse right-hand sides whose norms are not finite: the recurrence would stop at once and call it converged."""
+    if not np.isfinite(norms).all():
+        raise InvalidInputError(
+            "values to smooth or propagate must be finite, got NaN, infinity or a norm beyond 1e154"
+        )
 
 
 def iteration_bound(sigma: Floats, tolerance: float) -> int:
@@ -173,6 +184,12 @@ class _Shifts:
                     break
         self._enter_x()
 
+    @property
+    def worst(self) -> float:
+        """Largest relative residual; of a recurrence that went on falling, what rounding the solution leaves."""
+        rounding = np.finfo(self.x.dtype).eps / 8.0 * (self.sigma + 1.0) / (self.sigma - 1.0)
+        return float(np.where(self.norms > 0, np.maximum(self.residual, rounding), 0.0).max(initial=0.0))
+
     def _take(self, step: LanczosStep, tolerance: float) -> None:
         k = len(self.norms)
         a, b, scale = step.a[:k], step.b[:k], step.scale[:k]
@@ -212,8 +229,16 @@ class _Shifts:
                 self.x[c] += onto_x[c, :, -1:] * self.p[c]
 
 
-def _relative(R: Floats, norms: Floats) -> float:
-    return float((np.linalg.norm(R, axis=0) * inverse(norms)).max(initial=0.0))
+def true_residual(engine: Engine, B: Floats, x: Floats, sigma: Floats, allowed: Bools | None) -> float:
+    """Return the largest ``norm(b - A x) / norm(b)`` over shifts and columns, computed from `x` (n_shifts, n, k)."""
+    norms = inverse(np.linalg.norm(B, axis=0))
+    shifts = np.broadcast_to(sigma, (len(x), B.shape[1]))
+    remainders = (_remainder(engine, B, x[s], shifts[s], allowed) for s in range(len(x)))
+    return max((float((np.linalg.norm(r, axis=0) * norms).max(initial=0.0)) for r in remainders), default=0.0)
+
+
+def _remainder(engine: Engine, B: Floats, x: Floats, shift: Floats, allowed: Bools | None) -> Floats:
+    return np.asarray(B - shift * x + product(engine, x, allowed))
 
 
 def product(engine: Engine, X: Floats, allowed: Bools | None = None) -> Floats:

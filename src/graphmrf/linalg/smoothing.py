@@ -12,7 +12,7 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.shifted import product, solve, solve_rows
+from graphmrf.linalg.shifted import Solution, check_finite, product, solve, solve_rows, true_residual
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -31,7 +31,7 @@ def multiply(graph: Graph, X: Floats) -> Floats:
     >>> multiply(Graph.from_edges([0], [1], n_nodes=3), np.array([[1.0], [2.0], [3.0]])).ravel()
     array([2., 1., 3.])
     """
-    return product(graph.engine, _columns(X))
+    return product(graph.engine, _columns(graph, X))
 
 
 def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None = None) -> Floats:
@@ -64,8 +64,8 @@ def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None
     >>> smooth(Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [0.0], [0.0]]), 0.5).ravel().round(4)
     array([0.5833, 0.2357, 0.0833])
     """
-    X = _columns(X)
-    levels = np.broadcast_to(check_alphas(alpha), X.shape[1])
+    X = _columns(graph, X)
+    levels = _levels(alpha, X.shape[1])
     active = levels > 0
     result = X.copy()
     if active.any():
@@ -83,7 +83,7 @@ def smooth_grid(
     -------
     array of shape (n_alphas, n_rows, k)
     """
-    X, levels = _columns(X), check_alphas(alphas)
+    X, levels = _columns(graph, X), check_alphas(alphas)
     solved = _grid(graph, X, levels[:, None], (rows, None), tolerance)
     solved *= np.divide(1.0 - levels, levels, out=np.ones_like(levels), where=levels > 0).astype(X.dtype)[:, None, None]
     solved[levels == 0] = X if rows is None else X[rows]
@@ -120,8 +120,8 @@ def propagate(graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolera
     >>> propagate(path, np.array([[1.0], [np.nan], [1.0]]), np.array([True, False, True]), 0.5).ravel().round(4)
     array([1.    , 0.7071, 1.    ])
     """
-    Y, known = _known(Y, known)
-    levels = np.broadcast_to(check_alphas(alpha), Y.shape[1])
+    Y, known = _known(graph, Y, known)
+    levels = _levels(alpha, Y.shape[1])
     active = levels > 0
     B = product(graph.engine, Y, ~known)
     result = Y.copy()
@@ -145,7 +145,7 @@ def propagate_grid(
     -------
     array of shape (n_alphas, n_rows, k)
     """
-    Y, known = _known(Y, known)
+    Y, known = _known(graph, Y, known)
     levels = check_alphas(alphas)
     levels = levels[:, None] if levels.ndim == 1 else levels
     B = product(graph.engine, Y, ~known)
@@ -166,10 +166,14 @@ def check_alphas(alphas: ArrayLike) -> Floats:
 
 def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, tolerance: float | None) -> Floats:
     """Solve (1/alpha - S) x = b, all rows; the levels are (1, k), all > 0."""
-    if prefers_factor(graph, levels, allowed):
-        return solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
     tolerance = default_tolerance(B.dtype) if tolerance is None else tolerance
-    solution = solve(graph.engine, B, 1.0 / levels, allowed=allowed, tolerance=tolerance)
+    if prefers_factor(graph, levels, allowed):
+        check_finite(B)
+        x = solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
+        residual = true_residual(graph.engine, B, x[None], 1.0 / levels, allowed)
+        solution = Solution(x[None], 0, residual, residual <= tolerance)
+    else:
+        solution = solve(graph.engine, B, 1.0 / levels, allowed=allowed, tolerance=tolerance)
     return np.asarray(solution.or_raise(tolerance)[0])
 
 
@@ -185,11 +189,32 @@ def default_tolerance(dtype: np.dtype[np.floating]) -> float:
     return 1e-5 if dtype == np.float32 else 1e-8
 
 
-def _known(Y: Floats, known: Bools) -> tuple[Floats, Bools]:
-    Y = _columns(Y)
+def check_known(graph: Graph, known: Bools, width: int | None = None) -> Bools:
+    """Return a mask of known nodes of shape (n,), or of known entries where a width is given."""
+    known = np.asarray(known)
+    shapes = [(graph.n_nodes,)] if width is None else [(graph.n_nodes,), (graph.n_nodes, width)]
+    if known.dtype != np.bool_ or known.shape not in shapes:
+        wanted = " or ".join(map(str, shapes))
+        raise InvalidInputError(f"known must be a bool array of shape {wanted}, got {known.dtype} of {known.shape}")
+    return known
+
+
+def _known(graph: Graph, Y: Floats, known: Bools) -> tuple[Floats, Bools]:
+    Y = _columns(graph, Y)
+    known = check_known(graph, known, Y.shape[1])
     known = np.broadcast_to(known[:, None] if known.ndim == 1 else known, Y.shape)
     return np.where(known, Y, Y.dtype.type(0)), known
 
 
-def _columns(X: Floats) -> Floats:
+def _levels(alpha: ArrayLike, k: int) -> Floats:
+    levels = check_alphas(alpha)
+    if levels.shape not in ((), (k,)):
+        raise InvalidInputError(f"alpha must be one number or one for each of {k} columns, got shape {levels.shape}")
+    return np.broadcast_to(levels, k)
+
+
+def _columns(graph: Graph, X: Floats) -> Floats:
+    X = np.asarray(X)
+    if X.ndim != 2 or len(X) != graph.n_nodes:
+        raise InvalidInputError(f"columns must have shape (n_nodes, k) = ({graph.n_nodes}, k), got {X.shape}")
     return X if X.dtype in (np.float32, np.float64) else np.asarray(X, dtype=np.float64)

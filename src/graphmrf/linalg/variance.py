@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve, lapack
 
+from graphmrf.linalg.cholesky import Dense
 from graphmrf.linalg.shifted import product, solve
-from graphmrf.linalg.smoothing import check_alphas, multiply, propagate
+from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
 
 _EXACT_LIMIT = 3000
 _PROBES = 64
+_PROBES_AT_ONCE = 16
+_ROWS_AT_ONCE = 1024
 _TOLERANCE = 1e-5
 
 
@@ -51,15 +55,17 @@ def conditional_variance(graph: Graph, known: Bools, alpha: float, *, seed: int 
     >>> conditional_variance(Graph.from_edges([0, 1], [1, 2]), np.array([True, False, True]), 0.5)
     array([0. , 0.5, 0. ])
     """
-    level = float(check_alphas(alpha))
-    unknown = ~known
+    level, unknown = float(check_alphas(alpha)), ~check_known(graph, known)
     variance = np.zeros(graph.n_nodes)
-    if level == 0 or not unknown.any():
+    if level == 0:
         variance[unknown] = 1.0
     elif np.count_nonzero(unknown) <= _EXACT_LIMIT:
-        variance[unknown] = np.diag(_dense_inverse(_precision(graph, level)[unknown][:, unknown].toarray()))
+        variance[unknown] = Dense(_precision(graph, level)[unknown][:, unknown].toarray()).variance
     else:
-        variance[unknown] = _probed_variance(graph, unknown, level, _signs(graph.n_nodes, probes, seed))[unknown]
+        rest = _mean(graph.n_nodes, probes, seed, lambda Z: _variance_rest(graph, unknown, level, Z))
+        longer = level**3 / (1.0 - level) * _constant_vectors(graph, unknown) ** 2
+        paths = 1.0 + level * graph.isolated + level**2 * _squared_paths(graph, unknown) + longer
+        variance[unknown] = (1.0 - level) * np.maximum(rest + paths, 1.0)[unknown]
     return variance
 
 
@@ -69,6 +75,7 @@ def loo_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0, pr
     The value at a known node, given those at the other known nodes, has variance :math:`1 / P_{ii}` and, for values
     `r`, lies :math:`(P r)_i / P_{ii}` away from its mean. `P` is also the Schur complement
     :math:`M_{LL} - M_{LU} M_{UU}^{-1} M_{UL}` of :math:`M = I + \omega N`: dense on small graphs, probed on large ones.
+    The parameters are those of `conditional_variance`.
 
     Examples
     --------
@@ -77,33 +84,40 @@ def loo_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0, pr
     >>> loo_precision(Graph.from_edges([0, 1], [1, 2]), np.array([True, False, True]), 0.5)
     array([1.75, 1.75])
     """
-    level = float(check_alphas(alpha))
-    unknown = ~known
-    M = _precision(graph, level)
-    if level == 0 or not unknown.any():
-        return np.asarray(M.diagonal()[known])
-    if np.count_nonzero(unknown) <= _EXACT_LIMIT:
-        cross = M[unknown][:, known].toarray()
-        factor = cho_factor(M[unknown][:, unknown].toarray(), lower=True, overwrite_a=True)
-        return np.asarray(M.diagonal()[known] - np.einsum("ij,ij->j", cross, cho_solve(factor, cross)))
-    return _probed_precision(graph, known, level, _signs(graph.n_nodes, probes, seed))[known]
+    level, known = float(check_alphas(alpha)), check_known(graph, known)
+    omega = level / (1.0 - level)
+    diagonal = 1.0 + omega * ~graph.isolated
+    if level == 0 or known.all():
+        return np.asarray(diagonal[known])
+    if np.count_nonzero(~known) <= _EXACT_LIMIT:
+        return np.asarray(diagonal[known] - _explained(_precision(graph, level), known))
+    rest = _mean(graph.n_nodes, probes, seed, lambda Z: _precision_rest(graph, known, level, Z))
+    estimate = diagonal + rest - omega * level * _squared_paths(graph, ~known)
+    return np.asarray(np.clip(estimate, 1.0, 1.0 + omega)[known])
 
 
 def _precision(graph: Graph, alpha: float) -> sparse.csr_array:
     return sparse.csr_array(sparse.eye_array(graph.n_nodes) + alpha / (1.0 - alpha) * graph.N)
 
 
-def _dense_inverse(A: Floats) -> Floats:
-    """Return the inverse of a positive definite matrix; only its lower triangle and diagonal are meaningful."""
-    factor, failed = lapack.dpotrf(A, lower=True, overwrite_a=True)
-    assert not failed
-    inverse, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    assert not failed
-    return np.asarray(inverse)
+def _explained(M: sparse.csr_array, known: Bools) -> Floats:
+    """Return the diagonal of M_LU M_UU^-1 M_UL; the known nodes may be many, so they are taken some at a time."""
+    covariance = Dense(M[~known][:, ~known].toarray()).inverse
+    cross = sparse.csr_array(M[known][:, ~known])
+    explained = np.empty(cross.shape[0])
+    for start in range(0, explained.size, _ROWS_AT_ONCE):
+        part = cross[start : start + _ROWS_AT_ONCE]
+        explained[start : start + _ROWS_AT_ONCE] = part.multiply(part @ covariance).sum(axis=1)
+    return explained
 
 
-def _signs(n: int, probes: int, seed: int) -> Floats:
-    return np.random.default_rng(seed).choice([-1.0, 1.0], size=(n, probes))
+def _mean(n: int, probes: int, seed: int, rest: Callable[[Floats], Floats]) -> Floats:
+    """Return the mean of ``z * rest(z)`` over probes, which are taken some at a time to save memory."""
+    rng, total = np.random.default_rng(seed), np.zeros(n)
+    for start in range(0, probes, _PROBES_AT_ONCE):
+        Z = 2.0 * rng.integers(0, 2, size=(n, min(_PROBES_AT_ONCE, probes - start)), dtype=np.int8) - 1.0
+        total += (Z * rest(Z)).sum(axis=1)
+    return total / probes
 
 
 def _squared_paths(graph: Graph, end: Bools) -> Floats:
@@ -113,17 +127,15 @@ def _squared_paths(graph: Graph, end: Bools) -> Floats:
     return np.asarray(squares @ end.astype(np.float64)) + (graph.isolated & end)
 
 
-def _probed_variance(graph: Graph, unknown: Bools, alpha: float, Z: Floats) -> Floats:
-    """(1 - alpha) (I - alpha S_UU)^-1, less what has a known diagonal: I + alpha S + alpha^2 S^2, constant parts."""
+def _variance_rest(graph: Graph, unknown: Bools, alpha: float, Z: Floats) -> Floats:
+    """(I - alpha S_UU)^-1 Z, less what has a known diagonal: I + alpha S + alpha^2 S^2, and constants."""
     allowed = np.broadcast_to(unknown[:, None], Z.shape)
     Z = Z * unknown[:, None]
     SZ = product(graph.engine, Z, allowed)
     solution = solve(graph.engine, Z, np.array([[1.0 / alpha]]), allowed=allowed, tolerance=_TOLERANCE)
     rest = solution.or_raise(_TOLERANCE)[0] / alpha - Z - alpha * SZ - alpha**2 * product(graph.engine, SZ, allowed)
-    u, weight = _constant_vectors(graph, unknown), alpha**3 / (1.0 - alpha)
-    rest -= weight * u[:, None] * _component_sums(graph, u[:, None] * Z)
-    known_part = 1.0 + alpha * graph.isolated + alpha**2 * _squared_paths(graph, unknown) + weight * u**2
-    return np.asarray((1.0 - alpha) * np.maximum((Z * rest).mean(axis=1) + known_part, 1.0))
+    u = _constant_vectors(graph, unknown)[:, None]
+    return np.asarray(rest - alpha**3 / (1.0 - alpha) * u * _component_sums(graph, u * Z))
 
 
 def _constant_vectors(graph: Graph, unknown: Bools) -> Floats:
@@ -143,13 +155,9 @@ def _component_sums(graph: Graph, X: Floats) -> Floats:
     return np.asarray((members @ X)[graph.components])
 
 
-def _probed_precision(graph: Graph, known: Bools, alpha: float, Z: Floats) -> Floats:
-    """(P z)_L = (M [z_L; propagated z])_L, less M_LL z - M_LU M_UL z / (1 + omega), whose diagonal is known."""
-    omega = alpha / (1.0 - alpha)
+def _precision_rest(graph: Graph, known: Bools, alpha: float, Z: Floats) -> Floats:
+    """(M [z_L; propagated z])_L, less M_LL z - M_LU M_UL z / (1 + omega), whose diagonal is known."""
     Z = Z * known[:, None]
     filled = propagate(graph, Z, known, alpha, tolerance=_TOLERANCE)
     one_step = alpha * (multiply(graph, Z) * ~known[:, None])
-    rest = -omega * multiply(graph, filled - Z - one_step)
-    diagonal = (Z * rest).mean(axis=1)
-    diagonal += 1.0 + omega * ~graph.isolated - omega * alpha * _squared_paths(graph, ~known)
-    return np.asarray(np.clip(diagonal, 1.0, 1.0 + omega))
+    return np.asarray(-alpha / (1.0 - alpha) * multiply(graph, filled - Z - one_step))
