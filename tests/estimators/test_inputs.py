@@ -79,6 +79,8 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "LGC graph alone": (lambda: LinearGraphConvolution(alpha=0.5).fit(GRAPH, X, Y).predict(GRAPH), "needs features X"),
     "LR graph alone": (lambda: LinearRegression().fit(GRAPH, X, Y).predict(GRAPH), "needs features X"),
     "other count": (lambda: LinearRegression().fit(GRAPH, X, Y).predict(X=X[:, :1]), "2 features of the fit, got 1"),
+    "other sparse": (lambda: LinearRegression().fit(GRAPH, X, Y).predict(X=sparse.csr_array(X)), "use X.toarray"),
+    "other rows": (lambda: LinearRegression().fit(GRAPH, X, Y).predict(GRAPH, X[:5]), "each of the 12 nodes, got 5"),
     "other names": (
         lambda: LinearRegression().fit(GRAPH, FRAME, Y).predict(X=FRAME.rename(columns={"age": "era"})),
         r"missing \['age'\], unexpected \['era'\]",

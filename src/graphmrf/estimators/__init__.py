@@ -1,5 +1,7 @@
 """Predictors of a node's outcome, in scikit-learn's conventions: ``fit(graph, X, y)``, NaN in y is to be predicted.
 
+Computation is in float64; answers are in float32 when what was given was, and then as accurate as that.
+
 A new predictor is one file: a class with ``fit``, ``predict`` and, if residuals may be propagated on top of it,
 ``fixed`` and ``n_coefficients_`` (see `NodeRegressor`).
 """

@@ -51,16 +51,24 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Features in float64, shape (n, p), with the names of the columns when they came in a DataFrame."""
+class Columns:
+    """The features of a fit: how many, and their names when they came in a DataFrame."""
 
-    X: Floats
+    count: int
     names: pd.Index | None
-    single: bool
 
     def named(self, coef: Floats) -> Floats | pd.Series:
         """Return one number for each column, under its name when there are names."""
         return coef if self.names is None else pd.Series(coef, index=self.names)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features in float64, shape (n, p), and whether they were given in float32."""
+
+    X: Floats
+    columns: Columns
+    single: bool
 
 
 def check_graph(graph: object) -> Graph:
@@ -91,8 +99,8 @@ def read_outcome(y: Any, n: int) -> Outcome:
     return Outcome(values, known, single)
 
 
-def read_features(X: Any, n: int, owner: str) -> Table:
-    """Return the features of `n` nodes: a table of finite numbers."""
+def read_features(X: Any, n: int | None, owner: str) -> Table:
+    """Return the features of `n` nodes (None: of any number): a table of finite numbers."""
     if X is None:
         raise InvalidInputError(f"{owner} needs features X, got None; without features use LabelPropagation")
     names = X.columns if isinstance(X, pd.DataFrame) else None
@@ -101,25 +109,26 @@ def read_features(X: Any, n: int, owner: str) -> Table:
         raise InvalidInputError(
             f"X must have two dimensions (nodes, features), got shape {values.shape}; reshape one feature to (n, 1)"
         )
-    if len(values) != n:
+    if n is not None and len(values) != n:
         raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(values)}")
     _check_cells(values, names)
-    return Table(values, names, single)
+    return Table(values, Columns(values.shape[1], names), single)
 
 
-def match_features(X: Any, n: int, fitted: Table, owner: str) -> Table:
+def match_features(X: Any, n: int | None, fitted: Columns, owner: str) -> Floats:
     """Return the features of other nodes, with the columns that were fitted."""
     table = read_features(X, n, owner)
-    if table.X.shape[1] != fitted.X.shape[1]:
+    columns = table.columns
+    if columns.count != fitted.count:
         raise InvalidInputError(
-            f"X must have the {fitted.X.shape[1]} features of the fit, got {table.X.shape[1]}; pass the same columns"
+            f"X must have the {fitted.count} features of the fit, got {columns.count}; pass the same columns"
         )
-    if fitted.names is not None and table.names is not None and list(table.names) != list(fitted.names):
-        wanted, found = list(fitted.names), list(table.names)
+    if fitted.names is not None and columns.names is not None and list(columns.names) != list(fitted.names):
+        wanted, found = list(fitted.names), list(columns.names)
         missing, extra = [c for c in wanted if c not in found], [c for c in found if c not in wanted]
         finding = f"missing {missing}, unexpected {extra}" if missing or extra else "the same in another order"
         raise InvalidInputError(f"X must have the columns of the fit, got {finding}; pass X[{wanted}]")
-    return table
+    return table.X
 
 
 def as_given(values: Floats, *, single: bool) -> Floats:

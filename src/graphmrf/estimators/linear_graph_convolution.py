@@ -126,8 +126,8 @@ class LinearGraphConvolution(BaseEstimator):
         )
         self.omega_ = as_omega(self.alpha_)
         coef = self._regress(graph, features, outcome)
-        self.coef_, self.feature_means_ = table.named(coef), features.means
-        self._table, self._single = table, table.single and outcome.single
+        self.coef_, self.feature_means_ = table.columns.named(coef), features.means
+        self._columns, self._single = table.columns, table.single and outcome.single
         return self
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
@@ -194,6 +194,6 @@ class LinearGraphConvolution(BaseEstimator):
 
     def _elsewhere(self, graph: Graph, X: Any) -> Floats:
         """Smoothing is linear, so one column is enough: that of the unsmoothed predictor."""
-        table = match_features(X, graph.n_nodes, self._table, "LinearGraphConvolution")
-        predictor = (table.X - self.feature_means_) @ np.asarray(self.coef_)
+        X = match_features(X, graph.n_nodes, self._columns, "LinearGraphConvolution")
+        predictor = (X - self.feature_means_) @ np.asarray(self.coef_)
         return np.asarray(smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_)

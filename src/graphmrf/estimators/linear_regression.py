@@ -89,10 +89,10 @@ class LinearRegression(BaseEstimator):
         Z, known = features.Z[outcome.known], outcome.y[outcome.known]
         fit = fit_least_squares(Z, known, intercept=self.fit_intercept)
         coef = features.T @ fit.coef
-        self.coef_, self.intercept_ = table.named(coef), fit.intercept - float(features.means @ coef)
+        self.coef_, self.intercept_ = table.columns.named(coef), fit.intercept - float(features.means @ coef)
         self.n_coefficients_ = fit.n_coefficients
         self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, fit.n_coefficients)
-        self._table, self._single = table, table.single and outcome.single
+        self._columns, self._single = table.columns, table.single and outcome.single
         self._features, self._fit = features, fit
         return self
 
@@ -136,6 +136,6 @@ class LinearRegression(BaseEstimator):
         return copy
 
     def _transform(self, graph: Graph | None, X: Any) -> Floats:
-        n = len(X) if graph is None else check_graph(graph).n_nodes
-        table = match_features(X, n, self._table, "LinearRegression")
-        return np.asarray((table.X - self._features.means) @ self._features.T)
+        n = None if graph is None else check_graph(graph).n_nodes
+        X = match_features(X, n, self._columns, "LinearRegression")
+        return np.asarray((X - self._features.means) @ self._features.T)

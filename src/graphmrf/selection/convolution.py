@@ -136,12 +136,9 @@ def _fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: flo
     """Return (n_labelled, n_folds): predictions at all rows of the fit without each fold."""
     groups = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
     factors = [triangular(design(Z, y, group, intercept=intercept)) for group in groups]
-    predictions = np.empty((len(y), len(groups)))
-    for fold in range(len(groups)):
-        others = triangular(np.vstack(factors[:fold] + factors[fold + 1 :]))
-        fit = solve_factor(others, intercept=intercept, noise=noise)
-        predictions[:, fold] = Z @ fit.coef + fit.intercept
-    return predictions
+    others = [triangular(np.vstack(factors[:fold] + factors[fold + 1 :])) for fold in range(len(groups))]
+    fits = [solve_factor(factor, intercept=intercept, noise=noise) for factor in others]
+    return np.asarray(Z @ np.column_stack([fit.coef for fit in fits]) + [fit.intercept for fit in fits])
 
 
 def _propagated(graph: Graph, y: Floats, fits: Floats, known: Bools, *, levels: Floats, tolerance: float) -> Floats:

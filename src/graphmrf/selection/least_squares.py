@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RANK_TOLERANCE = 1e-10
 """Singular values below this part of the largest count as zero."""
 
-_BLOCK_ROWS = 512
+_BLOCK_SIZE = 8192  # entries; from 9216 on OpenBLAS starts threads, which cost more than they give here
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def triangular(M: Floats) -> Floats:
     array([[5. , 1.4],
            [0. , 0.2]])
     """
-    rows = max(_BLOCK_ROWS, 4 * M.shape[1])
+    rows = max(_BLOCK_SIZE // max(M.shape[1], 1), 4 * M.shape[1])
     while len(M) > rows:
         M = np.vstack([np.linalg.qr(M[i : i + rows], mode="r") for i in range(0, len(M), rows)])
     return np.asarray(np.linalg.qr(M, mode="r")) if M.size else M[: M.shape[1]]

@@ -72,6 +72,16 @@ def search_residual(
         Levels in [0, 1).
     tolerance : float
         Relative residual of the solves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> y, folds = np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0])
+    >>> search_residual(path, y, np.full((4, 2), 2.0), folds, alphas=(0.0, 0.9)).predictions.round(2)
+    array([[2.  , 2.  , 2.  , 2.  ],
+           [1.36, 1.58, 3.49, 3.27]])
     """
     labelled = np.flatnonzero(~np.isnan(y))
     known = training_masks(graph.n_nodes, labelled, folds)
