@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.linalg.lanczos import inverse
 from graphmrf.model.attributes import aligned
 from graphmrf.model.sample import check_count
 from graphmrf.model.unknowns import Unknowns
@@ -78,7 +79,7 @@ class Posterior:
     @cached_property
     def std_error(self) -> Floats:
         """Standard error of `std`, shape (n, q); 0 where it is exact."""
-        return np.divide(self._variance[1], 2.0 * self.std, out=np.zeros_like(self.std), where=self.std > 0)
+        return np.asarray(0.5 * self._variance[1] * inverse(self.std))
 
     def sample(self, n_samples: int = 1, seed: int = 0) -> Floats:
         """Return independent draws of all attributes given the known ones, shape (n_samples, n, q)."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
 
-_DENSE_SOLVE = 1000
+_DENSE_SOLVE = 500
 """Entries up to which one dense factor beats iterating."""
 
 _DENSE_VARIANCE = 4000

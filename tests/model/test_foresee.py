@@ -1,0 +1,167 @@
+"""Foreseen accuracy against dense algebra and simulation; suggestions against trying every node."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from fields import Field, fields, parameters, random_field
+from graphmrf._typing import Bools, Floats, Ints
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Graph
+from graphmrf.metrics import r2
+from graphmrf.model import GaussianMRF
+from graphmrf.model.condition import condition
+from graphmrf.model.foresee import estimate_r2, expected_r2, probed_r2, probed_suggestions, suggest
+from graphmrf.model.sample import sample
+from graphmrf.model.target import Given, target_of
+
+KINDS: tuple[Given, ...] = ("labels", "features", "both")
+seeds = st.integers(0, 10**6)
+
+
+def dense_covariance(field: Field, U: Bools, given: str) -> Floats:
+    """Covariance of the last attribute on U, by inverting the precision of all that is unknown."""
+    A = np.zeros_like(field.truth) if given in ("features", "both") else np.full_like(field.truth, np.nan)
+    A[:, -1] = np.where(U, np.nan, 0.0) if given in ("labels", "both") else np.nan
+    _, covariance = oracle.field_given(field.W, field.mrf.H, field.mrf.C, A)
+    which = np.zeros(A.shape, dtype=bool)
+    which[U, -1] = True
+    kept = which.T.ravel()[np.isnan(A).T.ravel()]
+    return np.asarray(covariance[np.ix_(kept, kept)])
+
+
+def some_labelled(seed: int, n: int) -> Bools:
+    labelled = np.random.default_rng(seed).random(n) < 0.4
+    labelled[:2] = False
+    return labelled
+
+
+@given(fields(), seeds)
+def test_expected_r2_is_the_ratio_of_dense_traces(field: Field, seed: int) -> None:
+    labelled = some_labelled(seed, len(field.W))
+    prior = dense_covariance(field, ~labelled, "nothing")
+    spread = np.trace(prior) - prior.sum() / len(prior)
+    for kind in KINDS:
+        expected = 1 - np.trace(dense_covariance(field, ~labelled, kind)) / spread
+        actual = expected_r2(field.mrf, field.graph, -1, labelled, kind)
+        np.testing.assert_allclose(actual, expected, atol=1e-8, rtol=1e-8)
+
+
+def middling(seed: int, n: int = 300) -> tuple[Graph, GaussianMRF, Bools]:
+    """A weighted graph with isolated nodes, a model and labels."""
+    rng = np.random.default_rng(seed)
+    u, v = rng.integers(0, n - 5, (2, 3 * n))
+    graph = Graph.from_edges(u, v, rng.uniform(0.5, 2.0, u.size), n_nodes=n)
+    H, C = parameters(rng, 3)
+    return graph, GaussianMRF(H, C=C), rng.random(n) < 0.3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_probed_r2_lies_within_its_error_bar(seed: int, kind: Given) -> None:
+    graph, mrf, labelled = middling(seed)
+    exact = estimate_r2(mrf, graph, -1, labelled, kind)
+    assert exact.standard_error == 0
+    problem = target_of(mrf, graph, -1, labelled)
+    runs = [probed_r2(problem, kind, probes=32, seed=s) for s in range(8)]
+    distances = np.array([(run.value - exact.value) / (run.standard_error + 1e-9) for run in runs])
+    assert np.abs(distances).max() < 4.5
+    assert (distances**2).mean() < 4
+    assert max(run.standard_error for run in runs) < 0.2 * (1 - exact.value) + 1e-6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_expected_r2_is_the_mean_over_simulated_data(kind: Given) -> None:
+    n = 400
+    node, rng = np.arange(n), np.random.default_rng(0)
+    graph = Graph.from_edges(np.tile(node, 3), (node + rng.integers(1, 20, (3, n))).ravel() % n)
+    mrf = GaussianMRF([[1.0, -0.9, 0.1], [-0.9, 2.0, -0.4], [0.1, -0.4, 0.8]], [10.0, 20.0, 5.0])
+    labelled = rng.random(n) < 0.3
+    scores = []
+    for truth in sample(mrf, graph, 50, seed=1):
+        A = truth.copy()
+        if kind == "labels":
+            A[:, :-1] = np.nan
+        A[:, -1] = np.nan if kind == "features" else np.where(labelled, A[:, -1], np.nan)
+        mean = condition(mrf, graph, A).mean[:, -1]
+        scores.append(r2(truth[~labelled, -1], mean[~labelled]))
+    assert abs(np.mean(scores) - expected_r2(mrf, graph, -1, labelled, kind)) < 0.02
+
+
+def remaining_variance(field: Field, U: Bools, labels: Ints, given: str) -> float:
+    left = U.copy()
+    left[labels] = False
+    return float(np.trace(dense_covariance(field, left, given)))
+
+
+@given(seeds, st.sampled_from(["both", "labels"]))
+def test_suggestions_are_the_best_next_labels(seed: int, kind: str) -> None:
+    field = random_field(seed)
+    labelled = some_labelled(seed, len(field.W))
+    chosen = suggest(field.mrf, field.graph, -1, labelled, 3 if (~labelled).sum() > 3 else 1, given=kind)
+    assert not labelled[chosen].any()
+    for step in range(len(chosen)):
+        before = list(chosen[:step])
+        others = [i for i in np.flatnonzero(~labelled) if i not in before]
+        left = [remaining_variance(field, ~labelled, np.array([*before, i]), kind) for i in others]
+        best = remaining_variance(field, ~labelled, chosen[: step + 1], kind)
+        assert best <= min(left) * (1 + 1e-8)
+
+
+def test_fewer_suggestions_are_the_first_of_more() -> None:
+    graph, mrf, labelled = middling(1)
+    many = suggest(mrf, graph, -1, labelled, 6)
+    assert len(set(many.tolist())) == 6
+    np.testing.assert_array_equal(suggest(mrf, graph, -1, labelled, 3), many[:3])
+    assert suggest(mrf, graph, -1, labelled, 0).size == 0
+
+
+@pytest.mark.parametrize("kind", ["both", "labels"])
+def test_probed_suggestions_are_nearly_as_good(kind: Given) -> None:
+    graph, mrf, labelled = middling(2)
+    problem = target_of(mrf, graph, -1, labelled)
+    chosen, best = probed_suggestions(problem, kind, 5, seed=0), suggest(mrf, graph, -1, labelled, 5, given=kind)
+    before = np.trace(problem.covariance(kind))
+    gains = [before - _left(problem.covariance(kind), np.flatnonzero(~labelled), nodes) for nodes in (chosen, best)]
+    assert len(set(chosen.tolist())) == 5
+    assert gains[0] >= 0.95 * gains[1]
+
+
+def _left(Sigma: Floats, nodes: Ints, labels: Ints) -> float:
+    known = np.isin(nodes, labels)
+    cross = Sigma[known][:, ~known]
+    gained = np.einsum("ij,ij->", cross, np.linalg.solve(Sigma[known][:, known], cross))
+    return float(np.trace(Sigma[~known][:, ~known]) - gained)
+
+
+def test_large_graphs_are_probed() -> None:
+    graph, mrf, labelled = middling(0)
+    with patch("graphmrf.model.foresee._EXACT_NODES", 0):
+        assert estimate_r2(mrf, graph, -1, labelled, "labels").standard_error > 0
+        assert suggest(mrf, graph, -1, labelled, 2).shape == (2,)
+
+
+def test_more_information_foresees_more() -> None:
+    graph, mrf, labelled = middling(4)
+    by = {kind: expected_r2(mrf, graph, -1, labelled, kind) for kind in KINDS}
+    assert by["both"] >= max(by["labels"], by["features"]) - 1e-12
+
+
+def test_bad_questions_are_refused() -> None:
+    graph, mrf, labelled = middling(0)
+    with pytest.raises(InvalidInputError, match="given must be one of labels, features, both"):
+        expected_r2(mrf, graph, -1, labelled, "everything")
+    with pytest.raises(InvalidInputError, match="given must be one of both, labels"):
+        suggest(mrf, graph, -1, labelled, given="features")
+    with pytest.raises(InvalidInputError, match="labelled must be True or False"):
+        expected_r2(mrf, graph, -1, np.flatnonzero(labelled))  # type: ignore[arg-type]  # what a user may try
+    with pytest.raises(InvalidInputError, match="at least 2 nodes must be unlabelled"):
+        expected_r2(mrf, graph, -1, np.ones_like(labelled))
+    with pytest.raises(InvalidInputError, match="k must be a whole number"):
+        suggest(mrf, graph, -1, labelled, 10**6)
+    with pytest.raises(InvalidInputError, match="target must be one of"):
+        expected_r2(mrf, graph, "rent", labelled)
