@@ -21,7 +21,7 @@ demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
 
 test: lint chromium
-	$(BIN)/python -m pytest $(PYTESTFLAGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTESTFLAGS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check $(CODE)

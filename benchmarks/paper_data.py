@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats
 
-COUNTY = ["sh050m", "sh100m", "sh500m", "income", "migration", "birth", "death", "education", "unemployment", "election"]
+SHARES = ["sh050m", "sh100m", "sh500m"]
+COUNTY = [*SHARES, "income", "migration", "birth", "death", "education", "unemployment", "election"]
 CLIMATE = ["airT", "landT", "precipitation", "sunlight", "pm2.5"]
 WARD = ["edu", "age", "gender", "income", "populationsize", "election"]
 TABLES = {
@@ -51,14 +52,31 @@ def tasks() -> Iterator[Task]:
     """Yield the 14 tasks in the order of the paper's table."""
     folder = root()
     assert folder is not None
-    for data, (name, nodes, attributes, outcomes) in TABLES.items():
-        graph = _graph(folder / name)
-        frame = pd.read_csv(folder / name / f"{nodes}.csv.gz")[attributes]
-        values = standardise(frame.fillna(frame.mean()).to_numpy(dtype=np.float64))
-        for outcome in outcomes:
-            k = attributes.index(outcome)
-            yield Task(data, outcome, graph, np.delete(values, k, axis=1), values[:, k])
+    for data in TABLES:
+        frame = _frame(folder, data)
+        yield from _outcomes(folder, data, data, frame)
     yield _twitch(folder / "twitch" / "PTBR")
+
+
+def london_as_printed() -> Iterator[Task]:
+    """Yield the four London tasks as in print: with the logarithm of the election result."""
+    folder = root()
+    assert folder is not None
+    frame = _frame(folder, "London")
+    yield from _outcomes(folder, "London", "London, log", frame.assign(election=np.log(frame["election"])))
+
+
+def _frame(folder: Path, data: str) -> pd.DataFrame:
+    name, nodes, attributes, _ = TABLES[data]
+    return pd.read_csv(folder / name / f"{nodes}.csv.gz")[attributes]
+
+
+def _outcomes(folder: Path, data: str, label: str, frame: pd.DataFrame) -> Iterator[Task]:
+    name, _, attributes, outcomes = TABLES[data]
+    values = standardise(frame.fillna(frame.mean()).to_numpy(dtype=np.float64))
+    for outcome in outcomes:
+        k = attributes.index(outcome)
+        yield Task(label, outcome, _graph(folder / name), np.delete(values, k, axis=1), values[:, k])
 
 
 def standardise(values: Floats) -> Floats:

@@ -7,7 +7,7 @@ residual of 1e-6, and fits least squares per level and fold. Chosen level and pr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -26,9 +26,12 @@ from graphmrf.selection import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Floats, Ints
 
 TOLERANCE = 1e-6
+_Timed: TypeAlias = tuple[float, AlphaSearch]
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -37,13 +40,13 @@ def run(*, quick: bool) -> list[Row]:
     work = workload(n)
     folds = assign_folds(int((~np.isnan(work.y)).sum()), 5, seed=0)
     features = whiten(work.X, centred=True)
-    ours = {
+    ours: dict[str, Callable[[], AlphaSearch]] = {
         "LP": lambda: search_propagation(work.graph, work.y, folds, tolerance=TOLERANCE),
         "LGC": lambda: search_convolution(work.graph, features, work.y, folds, tolerance=TOLERANCE),
         "LGC/RP": lambda: search_convolution_and_residual(work.graph, features, work.y, folds, tolerance=TOLERANCE),
     }
     for search in ours.values():
-        search()  # compile
+        _ = search()  # compile
     found = {name: best_of(3, search) for name, search in ours.items()}
     memory = peak_gigabytes()
     loop = _Loop.over(work, folds)
@@ -53,7 +56,7 @@ def run(*, quick: bool) -> list[Row]:
     return [_row(name, work, found[name], peers[name], memory) for name in ours]
 
 
-def _row(name: str, work: Workload, ours: tuple[float, AlphaSearch], peer: tuple[float, AlphaSearch], memory: float) -> Row:
+def _row(name: str, work: Workload, ours: _Timed, peer: _Timed, memory: float) -> Row:
     (seconds, search), (peer_seconds, reference) = ours, peer
     best = int(np.argmax(reference.mean_r2))
     difference = np.abs(search.predictions[best] - reference.predictions[best])
@@ -130,7 +133,7 @@ class _Loop:
             S_UU = self.S[unknown][:, unknown]
             A = sparse.eye_array(S_UU.shape[0], format="csr") - alpha * S_UU
             filled[unknown] = cg(A, alpha * (self.S @ filled)[unknown], rtol=TOLERANCE)[0]
-        return filled[self.labelled[self.folds == fold]]
+        return np.asarray(filled[self.labelled[self.folds == fold]])
 
     def _score(self, predictions: Floats) -> AlphaSearch:
         return AlphaSearch.score(ALPHAS, predictions, self.y[self.labelled], self.folds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit, prange
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
@@ -69,18 +70,12 @@ def _bandwidth() -> float:
     """Bytes per second of a copy by all cores."""
     source = np.ones(2**25)
     target = np.empty_like(source)
-    kernel = _copy_kernel()
-    kernel(source, target)
-    seconds, _ = best_of(5, lambda: kernel(source, target))
+    _copy(source, target)  # compile
+    seconds, _ = best_of(5, lambda: _copy(source, target))
     return float(2 * source.nbytes / seconds)
 
 
-def _copy_kernel():  # type: ignore[no-untyped-def]  # numba has no types
-    from numba import njit, prange
-
-    @njit(parallel=True)
-    def copy(source, target):  # type: ignore[no-untyped-def]
-        for i in prange(source.size):
-            target[i] = source[i]
-
-    return copy
+@njit(parallel=True)  # type: ignore[untyped-decorator]
+def _copy(source: Floats, target: Floats) -> None:
+    for i in prange(source.size):
+        target[i] = source[i]

@@ -27,16 +27,17 @@ def run(*, quick: bool) -> list[Row]:
         place = Path(folder)
         python = Path(sys.executable) if quick else _install(place)
         nodes, edges = _write(place)
-        predict = [python, "-m", "graphmrf", "predict", nodes, edges, "--target", "outcome", "-o", place / "out.csv"]
+        program = python.parent / "graphmrf"
+        predict: list[str | Path] = [program, "predict", nodes, edges, "--target", "outcome", "-o", place / "out.csv"]
         environment = os.environ | {"NUMBA_CACHE_DIR": str(place / "kernels")}
 
-        def call(command: list[str | Path]) -> None:
+        def call(*command: str | Path) -> None:
             subprocess.run([str(part) for part in command], check=True, capture_output=True, env=environment)
 
-        first, _ = timed(lambda: call(predict))
-        later, _ = best_of(3, lambda: call(predict))
-        imports, _ = best_of(3, lambda: call([python, "-c", "import graphmrf"]))
-        one_method, _ = best_of(3, lambda: call([*predict, "--method", "lgc-rp"]))
+        first, _ = timed(lambda: call(*predict))
+        later, _ = best_of(3, lambda: call(*predict))
+        imports, _ = best_of(3, lambda: call(python, "-c", "import graphmrf"))
+        one_method, _ = best_of(3, lambda: call(*predict, "--method", "lgc-rp"))
         compiled = (place / "kernels").exists()
     return [
         {
@@ -54,8 +55,7 @@ def run(*, quick: bool) -> list[Row]:
 def _install(place: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", place / "env"], check=True)
     python = place / "env" / "bin" / "python"
-    command = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", PROJECT]
-    subprocess.run(command, check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-compile", PROJECT], check=True)
     return python
 
 

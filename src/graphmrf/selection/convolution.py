@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from graphmrf.linalg import propagate_grid, smooth_grid
 from graphmrf.selection.least_squares import design, solve_factor, triangular
@@ -129,7 +130,9 @@ def fold_predictions(
     if features.Z.shape[1]:
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
     noise = features.noise(tolerance)
-    return np.stack([_fold_fits(Z, y[labelled], folds, intercept=features.centred, noise=noise) for Z in grid])
+    with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
+        fits = [_fold_fits(Z, y[labelled], folds, intercept=features.centred, noise=noise) for Z in grid]
+    return np.stack(fits)
 
 
 def _fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
