@@ -1,12 +1,18 @@
 """Numbers on the nodes of a graph: fill the missing ones, with error bars, from one generative model."""
 
-from graphmrf import datasets
-from graphmrf.datasets import AttributedGraph, read
-from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
-from graphmrf.graph import Graph
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphmrf import datasets
+    from graphmrf.datasets import AttributedGraph, read
+    from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
+    from graphmrf.graph import Graph
+    from graphmrf.model import GaussianMRF
 
 __all__ = [
     "AttributedGraph",
+    "GaussianMRF",
     "Graph",
     "LabelPropagation",
     "LinearGraphConvolution",
@@ -15,3 +21,26 @@ __all__ = [
     "datasets",
     "read",
 ]
+
+_HOMES = {
+    "AttributedGraph": "datasets",
+    "GaussianMRF": "model",
+    "Graph": "graph",
+    "LabelPropagation": "estimators",
+    "LinearGraphConvolution": "estimators",
+    "LinearRegression": "estimators",
+    "ResidualPropagation": "estimators",
+    "read": "datasets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that a command or an engine loads only what it needs."""
+    if name not in __all__:
+        raise AttributeError(f"module 'graphmrf' has no attribute {name!r}")
+    value = import_module(f"graphmrf.{_HOMES.get(name, name)}")
+    return getattr(value, name) if name in _HOMES else value
+
+
+def __dir__() -> list[str]:
+    return __all__
