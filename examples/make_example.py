@@ -4,8 +4,8 @@ The districts are the cells of a planar graph. Four attributes are one draw a ~ 
 Gamma = H (x) I + diag(h) (x) N, brought to units people know. Rent is kept for 30 % of the districts; the others go to
 `hidden.csv`, so that a demo can say how well it predicts.
 
-Parameters and seed were picked from a handful so that features and neighbours both help clearly; of the four seeds
-tried with these parameters this one is the easiest to predict. The accuracy here says nothing about other data.
+The parameters were picked so that features and neighbours both help clearly, the seed is 0. The accuracy here says
+nothing about other data.
 
     python examples/make_example.py [FOLDER]
 """
@@ -21,7 +21,7 @@ from scipy.spatial import Delaunay
 import graphmrf as gm
 from graphmrf._typing import Floats, Ints
 
-SEED = 7
+SEED = 0
 N_DISTRICTS = 1000
 LABELLED = 0.3
 FOLDER = Path(gm.datasets.__file__).parent / "example"
