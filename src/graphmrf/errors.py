@@ -15,3 +15,7 @@ class ConvergenceError(GraphMRFError, RuntimeError):
 
 class MissingExtraError(GraphMRFError, ImportError):
     """An optional dependency is not installed; the message gives the install line."""
+
+
+class FetchError(GraphMRFError, OSError):
+    """A published data set could not be downloaded or cached; nothing broken is left, so another try may work."""
