@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from graphmrf.model.attributes import check_names, index_of
+from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
 from graphmrf.model.channels import Channels, channels
 from graphmrf.model.checks import edge_part, positive_definite, vector
+from graphmrf.model.condition import Posterior, condition
 from graphmrf.model.display import as_html, as_text
+from graphmrf.model.fit import Options, fit, log_density, states_of
+from graphmrf.model.newton import Point
 from graphmrf.model.precision import Precision
+from graphmrf.model.sample import sample
 from graphmrf.model.storage import read_model, write_model
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
+    from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.diagnostics import Diagnostics
 
 
@@ -151,6 +156,91 @@ class GaussianMRF:
                [ 0.        ]])
         """
         return Precision(graph, self.H, self.C)
+
+    def log_likelihood(self, graph: Graph, A: Any, *, spectrum: Spectrum | None = None) -> float:
+        r"""Return the log density of attributes, with its constant :math:`-\tfrac12 nq \log 2\pi`.
+
+        NaN entries are integrated out. The higher it is on data that were not used for the fit, or the lower
+        `diagnostics.aic` after a fit, the better a graph explains the attributes; `compare_graphs` tabulates that.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        A : array of shape (n, q) or DataFrame
+            The attributes, in the order of the model or named as there.
+        spectrum : Spectrum, optional
+            ``density_of_states(graph)``, when it is at hand already.
+
+        Examples
+        --------
+        >>> from graphmrf.graph import Graph
+        >>> path, A = Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [1.2], [0.8]])
+        >>> round(GaussianMRF([[1.0]], [3.0]).log_likelihood(path, A), 4)
+        -2.6687
+        """
+        array = aligned(A, graph.n_nodes, self.names)
+        return log_density(graph, array - self.mean, Point(self.H, self.C), states_of(graph, spectrum))
+
+    @classmethod
+    def fit(
+        cls,
+        graph: Graph,
+        A: Any,
+        *,
+        center: bool | Literal["fitted"] = True,
+        coupled: bool = False,
+        start: GaussianMRF | None = None,
+        spectrum: Spectrum | None = None,
+    ) -> GaussianMRF:
+        """Return the model of maximum likelihood.
+
+        The problem is convex and solved to rounding by Newton's method: there is one answer, whatever the start.
+        An entry of h can be 0 at the maximum; `diagnostics.flags` then says so.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        A : array of shape (n, q) or DataFrame
+            Attributes, in any units. NaN is missing: the likelihood of the observed entries is maximised.
+        center : bool or "fitted"
+            True takes the mean of every attribute over (observed) nodes, False takes 0, and "fitted" the mean of
+            maximum likelihood, which weighs nodes by what they add: better where many entries are missing, or where
+            the field is smooth and degrees differ much.
+        coupled : bool
+            Fit a full C in place of ``diag(h)``.
+        start : GaussianMRF, optional
+            Where to begin.
+        spectrum : Spectrum, optional
+            ``density_of_states(graph)``, when it is at hand already.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are fewer nodes than attributes, or a column is empty, constant or a combination of others.
+
+        Examples
+        --------
+        >>> from graphmrf.graph import Graph
+        >>> ring = Graph.from_edges(range(8), [1, 2, 3, 4, 5, 6, 7, 0])
+        >>> mrf = GaussianMRF.fit(ring, [3.0, 4.0, 4.5, 3.5, 2.0, 1.0, 0.5, 1.5])
+        >>> round(mrf.alpha(), 3), mrf.mean
+        (0.924, array([2.5]))
+        """
+        array, names = as_attributes(A, graph.n_nodes)
+        begin = None if start is None else (start.H, start.C)
+        found = fit(graph, array, names, Options(center, coupled, begin, spectrum))
+        edges = {"C": found.C} if coupled else {"h": np.diag(found.C)}
+        return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=found.diagnostics)
+
+    def sample(self, graph: Graph, n_samples: int = 1, seed: int = 0) -> Floats:
+        """Return independent draws of all attributes, shape (n_samples, n, q); see `graphmrf.model.sample.sample`."""
+        return sample(self, graph, n_samples, seed)
+
+    def condition(self, graph: Graph, A: Any) -> Posterior:
+        """Return the posterior of the NaN entries of `A` given the others; see `graphmrf.model.condition.condition`."""
+        return condition(self, graph, A)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a JSON file."""

@@ -2,9 +2,9 @@ r"""Newton's method for the convex likelihood, with a barrier that keeps `H` and
 
 In channels the curvature does not mix pairs of channels, so a Newton step of the coupled field is a 2 by 2 system for
 every pair, and that of the paper's field (`C` diagonal) one q by q system after `H` is eliminated: no Hessian of the
-q (q + 1) / 2 parameters is ever formed. The barrier :math:`-2 \mu (\log\det H + \log\det C)` starts high and is taken to
-zero (the likelihood alone guards against a singular `H` with a weight of 1 / n only), steps stop short of the boundary and
-are halved until the objective falls: no start makes the search fail.
+q (q + 1) / 2 parameters is ever formed. The barrier :math:`-2 \mu (\log\det H + \log\det C)` starts high and is taken
+to zero (the likelihood alone guards against a singular `H` with a weight of 1 / n only), steps stop short of the
+boundary and are halved until the objective falls: no start makes the search fail.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 _BARRIERS = tuple(10.0**-k for k in range(12))
 _MAX_STEPS = 500
+_NEAR_STEPS = 12
+_NEAR_BARRIER = 6
 _PATIENCE = 6
 _SETTLED = 1e-24
 """Squared Newton decrement, per node, below which rounding is all that is left."""
 _SHORT_OF_BOUNDARY = 0.95
+NEGLIGIBLE = 1e-6
+"""Strength of a channel of a coupled field that counts as 0."""
 _ZERO = 1e-12
 """Smoothing strength that counts as 0 once the barrier is gone."""
 
@@ -93,26 +97,48 @@ class Problem:
         return replace(d, G0=d.G0 - push, s0=d.s0 + 2.0 * barrier, G1=d.G1 - push / strength, s2=d.s2 + pull)
 
 
-def minimise_coupled(problem: Problem, start: Point) -> Point:
-    """Return the optimum over positive definite H and positive semidefinite C; what is nearly 0 in C is made 0."""
-    point = start
-    for barrier in _BARRIERS:
+def minimise_coupled(problem: Problem, start: Point, *, near: bool = False) -> Point:
+    """Return the optimum over positive definite H and positive semidefinite C; what is nearly 0 in C is made 0.
+
+    A start that is `near` the optimum goes on from a low barrier.
+    """
+    barriers = _BARRIERS[_NEAR_BARRIER:] if near else _BARRIERS
+    point = inside(start, barriers[0])
+    for barrier in barriers:
         point = descend(problem, point, barrier, coupled_step)
     parts = point.parts
-    strength = np.where(parts.strength < np.sqrt(_ZERO), 0.0, parts.strength)
+    strength = np.where(parts.strength < NEGLIGIBLE, 0.0, parts.strength)
     C = (parts.U * strength) @ parts.U.T
     return Point(point.H, (C + C.T) / 2, point.steps)
 
 
-def minimise_diagonal(problem: Problem, start: Point) -> Point:
-    """Return the optimum over positive definite H and ``C = diag(h)``, h >= 0; an h at the boundary is exactly 0."""
-    point, q = start, len(start.H)
+def inside(start: Point, barrier: float) -> Point:
+    """Return a start whose C is as far inside its cone as a barrier wants it."""
+    return Point(start.H, start.C + 1e-3 * np.sqrt(barrier) * np.diag(np.diag(start.H)))
+
+
+def minimise_diagonal(problem: Problem, start: Point, *, near: bool = False) -> Point:
+    """Return the optimum over positive definite H and ``C = diag(h)``, h >= 0; an h at the boundary is exactly 0.
+
+    A start that is `near` the optimum needs no barrier; if it turns out not to be near, the barriers are still there.
+    """
+    if near:
+        try:
+            return _settle(problem, start, np.diag(start.C) > 0, max_steps=_NEAR_STEPS)
+        except ConvergenceError:
+            pass
+    point = inside(start, _BARRIERS[0])
     for barrier in _BARRIERS[:-3]:
-        point = descend(problem, point, barrier, DiagonalStep(np.ones(q, dtype=bool)))
+        point = descend(problem, point, barrier, DiagonalStep(np.ones(len(start.H), dtype=bool)))
     free = np.diag(point.C) / np.diag(point.H) > slope(problem, point) * np.diag(point.H)
-    for _ in range(4 * q + 4):
+    return _settle(problem, point, free, max_steps=_MAX_STEPS)
+
+
+def _settle(problem: Problem, point: Point, free: Bools, *, max_steps: int) -> Point:
+    """Return the optimum without barrier: only free entries of h move, the others are 0 unless their slope is < 0."""
+    for _ in range(4 * free.size + 4):
         point = Point(point.H, point.C * np.diag(free), point.steps)
-        point = descend(problem, point, 0.0, DiagonalStep(free))
+        point = descend(problem, point, 0.0, DiagonalStep(free), max_steps=max_steps)
         blocked = free & (np.diag(point.C) == 0)
         released = ~free & (slope(problem, point) < -1e-9)
         if not (blocked | released).any():
@@ -127,11 +153,13 @@ def slope(problem: Problem, point: Point) -> Floats:
     return np.asarray(np.einsum("aj,ab,bj->j", inverse, problem.derivatives(point, 0.0).G1, inverse))
 
 
-def descend(problem: Problem, point: Point, barrier: float, direction: Direction) -> Point:
+def descend(
+    problem: Problem, point: Point, barrier: float, direction: Direction, *, max_steps: int = _MAX_STEPS
+) -> Point:
     """Return the minimum with one barrier; while the barrier is still high, a point near enough to go on from."""
     target = _SETTLED if barrier <= _BARRIERS[-1] else 1e-3 * barrier
     best, patience = np.inf, _PATIENCE
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         step = direction(point, problem.derivatives(point, barrier))
         patience = _PATIENCE if step.decrement < best / 2 or step.decrement > 1e-9 else patience - 1
         best = min(best, step.decrement)
@@ -141,7 +169,7 @@ def descend(problem: Problem, point: Point, barrier: float, direction: Direction
         if reached is None:
             return point
         point = reached
-    raise ConvergenceError(f"no optimum after {_MAX_STEPS} Newton steps; standardise the attributes and fit again")
+    raise ConvergenceError(f"no optimum after {max_steps} Newton steps; standardise the attributes and fit again")
 
 
 def _search(problem: Problem, point: Point, barrier: float, step: Step) -> Point | None:

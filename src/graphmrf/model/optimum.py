@@ -10,39 +10,81 @@ import numpy as np
 from graphmrf.model.newton import Point, Problem, minimise_coupled, minimise_diagonal
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.likelihood import Statistics
 
 _MEAN_ROUNDS = 200
 
 
-def maximise(data: Statistics, states: Spectrum, *, coupled: bool, start: Point | None = None) -> Point:
+def maximise(
+    data: Statistics, states: Spectrum, *, coupled: bool, start: Point | None = None, near: bool = False
+) -> Point:
     """Return the maximum-likelihood (H, C) for statistics of standardised attributes.
 
-    A graph without edges says nothing about C, which is then 0.
+    A graph without edges says nothing about C, which is then 0. A start that is `near` the maximum saves steps.
     """
     if not has_edges(states):
         return Point(np.linalg.inv(data.M0 / data.n), np.zeros_like(data.M0))
-    start = first_guess(data) if start is None else _inside(start)
     minimise = minimise_coupled if coupled else minimise_diagonal
-    return minimise(Problem(data, states), start)
+    return minimise(Problem(data, states), first_guess(data) if start is None else Point(start.H, start.C), near=near)
 
 
-def maximise_with_mean(
-    data: Statistics, states: Spectrum, *, coupled: bool, start: Point | None = None
-) -> tuple[Point, Floats]:
-    """Return the maximum-likelihood (H, C) and mean, in turns; the last attribute of `data` is a column of ones."""
-    shift: Floats = np.zeros(len(data.M0) - 1)
-    point = maximise(data.centred(shift), states, coupled=coupled, start=start)
-    for _ in range(_MEAN_ROUNDS):
-        moved = best_shift(data, point)
-        settled, shift = np.abs(moved - shift).max() < 1e-12, moved
-        if settled:
-            break
-        found = maximise(data.centred(shift), states, coupled=coupled, start=point)
-        point = Point(found.H, found.C, point.steps + found.steps)
-    return point, shift
+@dataclass(frozen=True)
+class Plan:
+    """What is to be fitted to standardised attributes."""
+
+    states: Spectrum
+    names: tuple[str, ...]
+    coupled: bool
+    mean_is_free: bool
+    start: Point | None = None
+
+    def best(self, data: Statistics, start: Point | None, *, near: bool = False) -> tuple[Point, Floats]:
+        """Return (H, C) and the shift of the mean that maximise the likelihood; `data` has a last column of ones.
+
+        With the mean free, the two are found in turns: for a given mean the problem is convex, and for given (H, C) the
+        mean is one small system. The mean moves little, so few turns are enough.
+        """
+        shift: Floats = np.zeros(len(self.names))
+        point = maximise(data.centred(shift), self.states, coupled=self.coupled, start=start, near=near)
+        for _ in range(_MEAN_ROUNDS if self.mean_is_free else 0):
+            moved = best_shift(data, point)
+            settled, shift = np.abs(moved - shift).max() < 1e-10, moved
+            if settled:
+                break
+            found = maximise(data.centred(shift), self.states, coupled=self.coupled, start=point, near=True)
+            point = Point(found.H, found.C, point.steps + found.steps)
+        return point, shift
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A maximum, still in standardised units.
+
+    Attributes
+    ----------
+    point : Point
+        The parameters.
+    shift : array of shape (q,)
+        The mean.
+    data : Statistics
+        What they were fitted to (expected statistics, where entries are missing).
+    log_likelihood, error : float
+        Of the observed entries, and its standard error.
+    observed : bool array of shape (n, q)
+        The observed entries.
+    flags : tuple of str
+        Remarks.
+    """
+
+    point: Point
+    shift: Floats
+    data: Statistics
+    log_likelihood: float
+    error: float
+    observed: Bools
+    flags: tuple[str, ...] = ()
 
 
 def best_shift(data: Statistics, point: Point) -> Floats:
@@ -60,11 +102,6 @@ def has_edges(states: Spectrum) -> bool:
 def first_guess(data: Statistics) -> Point:
     """Return a start: half the precision at the nodes, half along the edges."""
     return Point(np.linalg.inv(data.M0 / data.n) / 2, np.diag(data.n / np.diag(data.M1)) / 2)
-
-
-def _inside(start: Point) -> Point:
-    """Return a start whose C is safely inside its cone."""
-    return Point(start.H, start.C + 1e-3 * np.diag(np.diag(start.H)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,138 @@
+r"""The likelihood of attributes with holes, and its maximum.
+
+The gradient of the observed-data likelihood is that of the complete one at the statistics *expected* given what is
+observed (Fisher's identity): :math:`E[A'A] = \hat A'\hat A + K_0`, :math:`E[A'NA] = \hat A' N \hat A + K_1`. So the fit
+is expectation maximisation, a fixed point of the statistics: every M-step is the complete, convex fit, and Anderson's
+acceleration takes the place of most rounds. Where the sums of covariances are probed, the probes stay the same from
+round to round: there is one deterministic answer, whose noise is well below the sampling error of the parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphmrf.errors import ConvergenceError
+from graphmrf.model.holes import Expectation, Holes, expect, log_det_missing
+from graphmrf.model.likelihood import Statistics, log_determinant, log_likelihood_error, statistics
+from graphmrf.model.optimum import Fitted
+from graphmrf.model.screening import check_independent
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+    from graphmrf.linalg.spectrum import Spectrum
+    from graphmrf.model.newton import Point
+    from graphmrf.model.optimum import Plan
+    from graphmrf.model.screening import Standardised
+
+_ROUNDS = 500
+_MEMORY = 8
+_SETTLED = 1e-7
+"""Change of the statistics per node below which a fixed point is reached: twice the gradient."""
+
+
+def fit_missing(graph: Graph, table: Standardised, plan: Plan) -> Fitted:
+    """Return the maximum of the observed-data likelihood.
+
+    Raises
+    ------
+    InvalidInputError
+        If the attributes are linear combinations of each other where all of them are observed.
+    ConvergenceError
+        If the statistics do not settle.
+    """
+    holes, mixer, steps = Holes(graph, table.B), _Mixer(), 0
+    _check_complete_rows(holes, plan.names)
+    data, start = _first_statistics(holes), plan.start
+    for _ in range(_ROUNDS):
+        point, shift = plan.best(data, start, near=steps > 0)
+        steps += point.steps
+        expected = _statistics(graph, expect(holes, point, shift))
+        if _distance(data, expected) < _SETTLED:
+            return _fitted(holes, expected, (replace(point, steps=steps), shift), plan.states)
+        data, start = mixer.next(data, expected), point
+    raise ConvergenceError(
+        f"the fit did not settle in {_ROUNDS} rounds; leave out attributes that are missing at most nodes"
+    )
+
+
+def observed_log_likelihood(holes: Holes, point: Point, shift: Floats, states: Spectrum) -> tuple[float, float]:
+    """Return the log density of the observed entries, with its constant, and its standard error."""
+    filled = expect(holes, point, shift).filled - shift
+    data = statistics(holes.graph, filled)
+    energy = float(np.vdot(point.H, data.M0) + np.vdot(point.C, data.M1))
+    hidden, hidden_error = log_det_missing(holes, point)
+    constant = (holes.B.size - holes.count) * float(np.log(2.0 * np.pi))
+    value = 0.5 * (log_determinant(point.parts, states) - hidden - energy - constant)
+    return value, float(np.hypot(log_likelihood_error(point.parts, states), 0.5 * hidden_error))
+
+
+def _fitted(holes: Holes, expected: Statistics, found: tuple[Point, Floats], states: Spectrum) -> Fitted:
+    point, shift = found
+    value, error = observed_log_likelihood(holes, point, shift, states)
+    flags = [f"{holes.count} of {holes.B.size} entries were missing; there are no standard errors"]
+    if not holes.is_exact:
+        flags.append(f"covariances of the missing entries were estimated with {holes.probes} probes")
+    return Fitted(point, shift, expected.centred(shift), value, error, ~holes.missing, tuple(flags))
+
+
+def _check_complete_rows(holes: Holes, names: tuple[str, ...]) -> None:
+    rows = holes.B[~holes.missing.any(axis=1)]
+    if len(rows) > 2 * len(names):
+        M0 = rows.T @ rows
+        check_independent(Statistics(len(rows), M0, M0), names)
+
+
+def _first_statistics(holes: Holes) -> Statistics:
+    """Return the statistics with missing entries at their mean, of unit variance and unrelated."""
+    spread = np.diag(holes.missing.sum(axis=0).astype(np.float64))
+    return _statistics(holes.graph, Expectation(np.where(holes.missing, 0.0, holes.B), spread, spread))
+
+
+def _statistics(graph: Graph, expectation: Expectation) -> Statistics:
+    """Return expected statistics, with a last column of ones."""
+    data = statistics(graph, np.column_stack([expectation.filled, np.ones(graph.n_nodes)]))
+    K0, K1 = (np.pad((K + K.T) / 2, (0, 1)) for K in (expectation.K0, expectation.K1))
+    return Statistics(data.n, data.M0 + K0, data.M1 + K1)
+
+
+def _distance(one: Statistics, other: Statistics) -> float:
+    return float(max(np.abs(one.M0 - other.M0).max(), np.abs(one.M1 - other.M1).max()) / one.n)
+
+
+@dataclass
+class _Mixer:
+    """Anderson's acceleration: the mixture of recent rounds whose changes cancel best."""
+
+    inputs: list[Floats] = field(default_factory=list)
+    changes: list[Floats] = field(default_factory=list)
+
+    def next(self, data: Statistics, expected: Statistics) -> Statistics:
+        """Return the statistics to go on with: a mixture, or what was expected where that is no valid pair."""
+        x, g = (np.stack([s.M0, s.M1]) for s in (data, expected))
+        self.inputs, self.changes = [*self.inputs[-_MEMORY:], x], [*self.changes[-_MEMORY:], g - x]
+        if len(self.changes) > 2 and np.linalg.norm(self.changes[-1]) > 2.0 * np.linalg.norm(self.changes[-2]):
+            self.inputs, self.changes = self.inputs[-1:], self.changes[-1:]
+        mixed = self._mixture()
+        if not _is_valid(mixed):
+            self.inputs, self.changes, mixed = [], [], g
+        return Statistics(data.n, mixed[0], mixed[1])
+
+    def _mixture(self) -> Floats:
+        last, steps = self.changes[-1], np.diff(np.array(self.changes), axis=0)
+        if not len(steps):
+            return self.inputs[-1] + last
+        unit = np.sqrt(np.abs(np.einsum("rjj->rj", self.inputs[-1])))
+        weight = 1.0 / (unit[:, :, None] * unit[:, None, :] + 1e-300)
+        flat = (steps * weight).reshape(len(steps), -1)
+        share = np.linalg.lstsq(flat.T, (last * weight).ravel(), rcond=1e-8)[0]
+        moves = np.diff(np.array(self.inputs), axis=0) + steps
+        return np.asarray(self.inputs[-1] + last - np.tensordot(share, moves, axes=1))
+
+
+def _is_valid(pair: Floats) -> bool:
+    """Whether both matrices, less the column of ones, are those of some attributes."""
+    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > 1e-12 * np.trace(M[:-1, :-1])) for M in pair)
