@@ -12,13 +12,16 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.shifted import Solution, check_finite, product, solve, solve_rows, true_residual
+from graphmrf.linalg.shifted import Solution, product, solve, solve_rows, true_residual
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
+
+
+_LEAST_ALPHA = 1e-16
 
 
 def multiply(graph: Graph, X: Floats) -> Floats:
@@ -64,7 +67,7 @@ def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None
     >>> smooth(Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [0.0], [0.0]]), 0.5).ravel().round(4)
     array([0.5833, 0.2357, 0.0833])
     """
-    X = _columns(graph, X)
+    X = _finite(_columns(graph, X))
     levels = _levels(alpha, X.shape[1])
     active = levels > 0
     result = X.copy()
@@ -83,7 +86,7 @@ def smooth_grid(
     -------
     array of shape (n_alphas, n_rows, k)
     """
-    X, levels = _columns(graph, X), check_alphas(alphas)
+    X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
     solved = _grid(graph, X, levels[:, None], (rows, None), tolerance)
     solved *= np.divide(1.0 - levels, levels, out=np.ones_like(levels), where=levels > 0).astype(X.dtype)[:, None, None]
     solved[levels == 0] = X if rows is None else X[rows]
@@ -156,19 +159,18 @@ def propagate_grid(
 
 
 def check_alphas(alphas: ArrayLike) -> Floats:
-    """Return smoothing levels as float64, all in [0, 1)."""
+    """Return smoothing levels as float64, all in [0, 1); one too small to change any digit becomes 0."""
     levels = np.asarray(alphas, dtype=np.float64)
     bad = ~((levels >= 0) & (levels < 1))
     if bad.any():
         raise InvalidInputError(f"alpha must be in [0, 1), got {np.atleast_1d(levels)[np.atleast_1d(bad)][0]}")
-    return levels
+    return np.where(levels < _LEAST_ALPHA, 0.0, levels)
 
 
 def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, tolerance: float | None) -> Floats:
     """Solve (1/alpha - S) x = b, all rows; the levels are (1, k), all > 0."""
     tolerance = default_tolerance(B.dtype) if tolerance is None else tolerance
     if prefers_factor(graph, levels, allowed):
-        check_finite(B)
         x = solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
         residual = true_residual(graph.engine, B, x[None], 1.0 / levels, allowed)
         solution = Solution(x[None], 0, residual, residual <= tolerance)
@@ -203,7 +205,7 @@ def _known(graph: Graph, Y: Floats, known: Bools) -> tuple[Floats, Bools]:
     Y = _columns(graph, Y)
     known = check_known(graph, known, Y.shape[1])
     known = np.broadcast_to(known[:, None] if known.ndim == 1 else known, Y.shape)
-    return np.where(known, Y, Y.dtype.type(0)), known
+    return _finite(np.where(known, Y, Y.dtype.type(0))), known
 
 
 def _levels(alpha: ArrayLike, k: int) -> Floats:
@@ -211,6 +213,13 @@ def _levels(alpha: ArrayLike, k: int) -> Floats:
     if levels.shape not in ((), (k,)):
         raise InvalidInputError(f"alpha must be one number or one for each of {k} columns, got shape {levels.shape}")
     return np.broadcast_to(levels, k)
+
+
+def _finite(X: Floats) -> Floats:
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        raise InvalidInputError(f"values must be finite, got {X[row, column]} at row {row}, column {column}")
+    return X
 
 
 def _columns(graph: Graph, X: Floats) -> Floats:
