@@ -12,7 +12,7 @@ from graphmrf.datasets.recipe import Files, Recipe, Tables
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
-_RECIPES = {
+_RECIPES: dict[str, Recipe] = {
     recipe.info.name: recipe for part in (us, cdc, london, twitch, elliptic, samples) for recipe in part.RECIPES
 }
 

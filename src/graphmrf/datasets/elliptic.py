@@ -8,14 +8,10 @@ from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_node
 from graphmrf.errors import InvalidInputError
 
 _FEATURES, _EDGES, _CLASSES = (f"elliptic_txs_{part}.csv" for part in ("features", "edgelist", "classes"))
-_N_LOCAL, _N_AGGREGATED = 93, 72
+_LOCAL = tuple(f"local_{k}" for k in range(1, 94))
+_AGGREGATED = tuple(f"aggregated_{k}" for k in range(1, 73))
+_COLUMNS = ("tx_id", "time_step", *_LOCAL, *_AGGREGATED)
 _ILLICIT = {"1": 1.0, "2": 0.0, "unknown": np.nan}
-_COLUMNS = (
-    "tx_id",
-    "time_step",
-    *(f"local_{k}" for k in range(1, _N_LOCAL + 1)),
-    *(f"aggregated_{k}" for k in range(1, _N_AGGREGATED + 1)),
-)
 WHERE = (
     "the Elliptic data set cannot be downloaded without an account: sign in at "
     "kaggle.com/datasets/ellipticco/elliptic-data-set, accept its terms, unpack the archive"
@@ -31,11 +27,13 @@ def clean(files: Files) -> Tables:
     classes = known.reindex(ids)
     strange = sorted(set(classes.dropna()) - set(_ILLICIT))
     if strange:
-        raise InvalidInputError(f"{files[_CLASSES]}: class '{strange[0]}' is none of {', '.join(_ILLICIT)}")
+        raise InvalidInputError(f"{files[_CLASSES]}: class '{strange[0]}' is none of {', '.join(_ILLICIT)}; correct it")
     flows = pd.read_csv(files[_EDGES])
     u, v = (positions(flows[end], features["tx_id"]) for end in ("txId1", "txId2"))
     if (u < 0).any() or (v < 0).any():
-        raise InvalidInputError(f"{files[_EDGES]} names transactions that are not in {files[_FEATURES].name}")
+        raise InvalidInputError(
+            f"{files[_EDGES]} names a transaction that {files[_FEATURES].name} lacks; remove it"
+        )
     illicit = classes.map(_ILLICIT).to_numpy(dtype=np.float64)
     nodes = number_nodes({**{name: features[name].to_numpy() for name in _COLUMNS}, "illicit": illicit})
     return {"nodes": nodes, "edges": simple_edges(u, v)}
@@ -55,11 +53,12 @@ def _read_features(files: Files) -> pd.DataFrame:
 
 def _check_ids(ids: pd.Series, known: pd.Series, files: Files) -> None:
     if ids.duplicated().any() or known.index.duplicated().any():
-        raise InvalidInputError(f"a transaction is listed twice in {files[_FEATURES]} or {files[_CLASSES]}")
+        raise InvalidInputError(f"a transaction is listed twice in {files[_FEATURES]} or {files[_CLASSES]}; keep one")
     missing = ids[~ids.astype("str").isin(known.index)]
     if len(missing):
         raise InvalidInputError(
-            f"{files[_CLASSES]} has no class for transaction {missing.iloc[0]} and {len(missing) - 1} more"
+            f"{files[_CLASSES]} has no row for transaction {missing.iloc[0]} ({len(missing)} such); "
+            "give every transaction a class, or unknown"
         )
 
 
@@ -70,14 +69,8 @@ _INFO = Info(
     n_edges=234355,
     attributes=(
         Attribute("time_step", "1-49", "about two weeks each"),
-        *(
-            Attribute(f"local_{k}", "standardised", "about the transaction; not disclosed")
-            for k in range(1, _N_LOCAL + 1)
-        ),
-        *(
-            Attribute(f"aggregated_{k}", "standardised", "about its neighbours; not disclosed")
-            for k in range(1, _N_AGGREGATED + 1)
-        ),
+        *(Attribute(name, "", "about the transaction; not disclosed") for name in _LOCAL),
+        *(Attribute(name, "", "about its neighbours; not disclosed") for name in _AGGREGATED),
         Attribute("illicit", "0/1", "1 illicit, 0 licit, missing unknown"),
     ),
     outcomes=("illicit",),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from graphmrf._typing import Ints
 from graphmrf.datasets.dataset import Info
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
@@ -79,6 +80,6 @@ def simple_edges(u: ArrayLike, v: ArrayLike) -> pd.DataFrame:
     return pd.DataFrame(np.unique(kept, axis=0), columns=["u", "v"])
 
 
-def positions(labels: ArrayLike, order: ArrayLike) -> np.ndarray:
+def positions(labels: pd.Series, order: pd.Series | pd.Index) -> Ints:
     """Return where each label stands in `order`, -1 where it does not."""
     return np.asarray(pd.Index(order).get_indexer(pd.Index(labels)))

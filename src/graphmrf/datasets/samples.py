@@ -1,4 +1,4 @@
-"""The paper's own synthetic data: one Watts-Strogatz graph, ten samples of five attributes at three smoothness levels."""
+"""The paper's own synthetic data: ten samples of five attributes on one graph, at three levels of smoothness."""
 
 import json
 from functools import partial
