@@ -14,6 +14,7 @@ from graphmrf.model.checks import edge_part, positive_definite, vector
 from graphmrf.model.condition import Posterior, condition
 from graphmrf.model.display import as_html, as_text
 from graphmrf.model.fit import Options, fit, log_density, states_of
+from graphmrf.model.foresee import expected_r2, suggest
 from graphmrf.model.newton import Point
 from graphmrf.model.precision import Precision
 from graphmrf.model.sample import sample
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.diagnostics import Diagnostics
+    from graphmrf.model.target import Given
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -242,6 +244,16 @@ class GaussianMRF:
         """Return the posterior of the NaN entries of `A` given the others; see `graphmrf.model.condition.condition`."""
         return condition(self, graph, A)
 
+    def expected_r2(
+        self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, given: Given = "both"
+    ) -> float:
+        """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.foresee.expected_r2`."""
+        return expected_r2(self, graph, target, _mask(graph, labelled), given)
+
+    def suggest(self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, k: int = 1) -> Ints:
+        """Return the `k` nodes whose labels would help most; see `graphmrf.model.foresee.suggest`."""
+        return suggest(self, graph, target, _mask(graph, labelled), k)
+
     def save(self, path: str | Path) -> None:
         """Write the model to a JSON file."""
         write_model(self, path)
@@ -250,3 +262,7 @@ class GaussianMRF:
     def load(cls, path: str | Path) -> GaussianMRF:
         """Return the model in a JSON file written by `save`."""
         return cls(**read_model(path))
+
+
+def _mask(graph: Graph, labelled: Bools | None) -> Bools:
+    return np.zeros(graph.n_nodes, dtype=bool) if labelled is None else labelled
