@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphmrf import datasets
     from graphmrf.datasets import AttributedGraph, read
-    from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
+    from graphmrf.estimators import (
+        LabelPropagation,
+        LinearGraphConvolution,
+        LinearRegression,
+        ResidualPropagation,
+        SimpleGraphConvolution,
+    )
     from graphmrf.graph import Graph
     from graphmrf.model import GaussianMRF
 
@@ -18,6 +24,7 @@ __all__ = [
     "LinearGraphConvolution",
     "LinearRegression",
     "ResidualPropagation",
+    "SimpleGraphConvolution",
     "datasets",
     "read",
 ]
@@ -30,6 +37,7 @@ _HOMES = {
     "LinearGraphConvolution": "estimators",
     "LinearRegression": "estimators",
     "ResidualPropagation": "estimators",
+    "SimpleGraphConvolution": "estimators",
     "read": "datasets",
 }
 

@@ -10,6 +10,7 @@ from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
 from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.estimators.trends import NodeRegressor
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "LinearRegression",
     "NodeRegressor",
     "ResidualPropagation",
+    "SimpleGraphConvolution",
 ]

@@ -119,15 +119,15 @@ def match_features(X: Any, n: int | None, fitted: Columns, owner: str) -> Floats
     """Return the features of other nodes, with the columns that were fitted."""
     table = read_features(X, n, owner)
     columns = table.columns
-    if columns.count != fitted.count:
-        raise InvalidInputError(
-            f"X must have the {fitted.count} features of the fit, got {columns.count}; pass the same columns"
-        )
     if fitted.names is not None and columns.names is not None and list(columns.names) != list(fitted.names):
         wanted, found = list(fitted.names), list(columns.names)
         missing, extra = [c for c in wanted if c not in found], [c for c in found if c not in wanted]
         finding = f"missing {missing}, unexpected {extra}" if missing or extra else "the same in another order"
         raise InvalidInputError(f"X must have the columns of the fit, got {finding}; pass X[{wanted}]")
+    if columns.count != fitted.count:
+        raise InvalidInputError(
+            f"X must have the {fitted.count} features of the fit, got {columns.count}; pass the same columns"
+        )
     return table.X
 
 

@@ -17,6 +17,7 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
+from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.levels import Level, as_omega, given_level, settle
 from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
@@ -54,9 +55,12 @@ class LinearGraphConvolution(BaseEstimator):
         Folds of the cross-validation; as many as labelled nodes if there are fewer.
     seed : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
-    fit_intercept : bool, default True
+    fit_intercept : bool or "auto", default True
         Fit the constant c. Without it the features are not centred either: the model as it stands, for data of mean
-        zero. That carries over better to another graph when one strongly smooth sample has a large mean of its own.
+        zero. That carries over better to another graph, because one strongly smooth sample has a large mean of its
+        own, which says nothing about the next. "auto" finds out: it fits an intercept only if the labels show one
+        more than 3 standard errors from zero, under the field that the residuals form. True is right for predictions
+        on the graph of the fit; use "auto" (or False, if means are known to be zero) to predict another graph.
 
     Attributes
     ----------
@@ -93,7 +97,7 @@ class LinearGraphConvolution(BaseEstimator):
         omega: float | None = None,
         folds: int = 5,
         seed: int = 0,
-        fit_intercept: bool = True,
+        fit_intercept: Intercept = True,
     ) -> None:
         self.alpha = alpha
         self.omega = omega
@@ -120,7 +124,8 @@ class LinearGraphConvolution(BaseEstimator):
         """
         level, n = given_level(self.alpha, self.omega), check_graph(graph).n_nodes
         table, outcome = read_features(X, n, "LinearGraphConvolution"), read_outcome(y, n)
-        features = whiten(table.X, centred=self.fit_intercept)
+        intercept = settle_intercept(self, graph, X, outcome, lambda fitted: smooth(graph, table.X, fitted.alpha_))
+        features = whiten(table.X, centred=intercept)
         self.alpha_, self.cv_results_ = settle(
             level, lambda: search_convolution(graph, features, outcome.y, outcome.folds(self.folds, self.seed))
         )
@@ -128,13 +133,14 @@ class LinearGraphConvolution(BaseEstimator):
         coef = self._regress(graph, features, outcome)
         self.coef_, self.feature_means_ = table.columns.named(coef), features.means
         self._columns, self._single = table.columns, table.single and outcome.single
+        self._centred = intercept
         return self
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
         """Fit on the smoothed features at the level in use; return the coefficients of the features."""
         Z = smooth(graph, features.Z, self.alpha_, tolerance=_TOLERANCE)
         known, noise = outcome.known, features.noise(_TOLERANCE if self.alpha_ > 0 else 0.0)
-        fit = fit_least_squares(Z[known], outcome.y[known], intercept=self.fit_intercept, noise=noise)
+        fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, noise=noise)
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
         self._fitted = Z @ fit.coef + fit.intercept
         residuals = outcome.y[known] - self._fitted[known]
@@ -189,7 +195,9 @@ class LinearGraphConvolution(BaseEstimator):
     def fixed(self) -> LinearGraphConvolution:
         """Return an unfitted copy with the level that was chosen."""
         check_fitted(self, "_field")
-        copy: LinearGraphConvolution = clone(self).set_params(alpha=self.alpha_, omega=None)
+        copy: LinearGraphConvolution = clone(self).set_params(
+            alpha=self.alpha_, omega=None, fit_intercept=self._centred
+        )
         return copy
 
     def _elsewhere(self, graph: Graph, X: Any) -> Floats:

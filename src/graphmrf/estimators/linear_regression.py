@@ -16,6 +16,7 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
+from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.selection import fit_least_squares, whiten
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class LinearRegression(BaseEstimator):
 
     Parameters
     ----------
-    fit_intercept : bool, default True
-        Fit the constant c.
+    fit_intercept : bool or "auto", default True
+        Fit the constant c, see `LinearGraphConvolution`.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class LinearRegression(BaseEstimator):
     array([1., 3., 5., 7.])
     """
 
-    def __init__(self, *, fit_intercept: bool = True) -> None:
+    def __init__(self, *, fit_intercept: Intercept = True) -> None:
         self.fit_intercept = fit_intercept
 
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
@@ -85,9 +86,10 @@ class LinearRegression(BaseEstimator):
         """
         n = check_graph(graph).n_nodes
         table, outcome = read_features(X, n, "LinearRegression"), read_outcome(y, n)
-        features = whiten(table.X, centred=self.fit_intercept)
+        intercept = settle_intercept(self, graph, X, outcome, lambda _: table.X)
+        features = whiten(table.X, centred=intercept)
         Z, known = features.Z[outcome.known], outcome.y[outcome.known]
-        fit = fit_least_squares(Z, known, intercept=self.fit_intercept)
+        fit = fit_least_squares(Z, known, intercept=intercept)
         coef = features.T @ fit.coef
         self.coef_, self.intercept_ = table.columns.named(coef), fit.intercept - float(features.means @ coef)
         self.n_coefficients_ = fit.n_coefficients
@@ -131,8 +133,9 @@ class LinearRegression(BaseEstimator):
         return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
 
     def fixed(self) -> LinearRegression:
-        """Return an unfitted copy; there is nothing to choose."""
-        copy: LinearRegression = clone(self)
+        """Return an unfitted copy; there is nothing to choose but whether there is an intercept."""
+        check_fitted(self, "_fit")
+        copy: LinearRegression = clone(self).set_params(fit_intercept=self._features.centred)
         return copy
 
     def _transform(self, graph: Graph | None, X: Any) -> Floats:

@@ -170,7 +170,10 @@ class ResidualPropagation(BaseEstimator):
 
     def _fit_jointly(self, graph: Graph, X: Any, outcome: Outcome) -> Trend:
         table = read_features(X, graph.n_nodes, "LinearGraphConvolution")
-        features, folds = whiten(table.X, centred=self.base.fit_intercept), outcome.folds(self.folds, self.seed)
+        features, folds = (
+            whiten(table.X, centred=self.base.fit_intercept is not False),
+            outcome.folds(self.folds, self.seed),
+        )
         self.alpha_, self.cv_results_ = settle(
             None, lambda: search_convolution_and_residual(graph, features, outcome.y, folds)
         )

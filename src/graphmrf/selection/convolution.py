@@ -34,7 +34,7 @@ def search_regression(features: Whitened, y: Floats, folds: Ints) -> AlphaSearch
     array([1.])
     """
     labelled = np.flatnonzero(~np.isnan(y))
-    fits = _fold_fits(features.Z[labelled], y[labelled], folds, intercept=features.centred, noise=0.0)
+    fits = fold_fits(features.Z[labelled], y[labelled], folds, intercept=features.centred, noise=0.0)
     return AlphaSearch.score((0.0,), own_fold(fits, folds)[None], y[labelled], folds)
 
 
@@ -131,11 +131,11 @@ def fold_predictions(
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
     noise = features.noise(tolerance)
     with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
-        fits = [_fold_fits(Z, y[labelled], folds, intercept=features.centred, noise=noise) for Z in grid]
+        fits = [fold_fits(Z, y[labelled], folds, intercept=features.centred, noise=noise) for Z in grid]
     return np.stack(fits)
 
 
-def _fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
+def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
     """Return (n_labelled, n_folds): predictions at all rows of the fit without each fold."""
     groups = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
     factors = [triangular(design(Z, y, group, intercept=intercept)) for group in groups]

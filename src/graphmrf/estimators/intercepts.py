@@ -1,0 +1,86 @@
+"""Whether an intercept is worth learning, or only the mean that one smooth sample happens to have.
+
+A strongly smooth field has a large mean of its own, which changes from sample to sample. On the graph of the labels
+an intercept rightly takes it up; carried to another graph it is an error at every node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from sklearn.base import clone
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.levels import as_omega
+from graphmrf.estimators.trends import refitted
+from graphmrf.linalg import multiply, propagate
+from graphmrf.selection import search_residual
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphmrf._typing import Bools, Floats
+    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.graph import Graph
+
+Intercept: TypeAlias = bool | Literal["auto"]
+
+_STANDARD_ERRORS = 3.0
+
+
+def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smoothed: Callable[[Any], Floats]) -> bool:
+    """Return whether to fit an intercept: what the user said, or for "auto" what the labels say.
+
+    For "auto" the estimator is first fitted with an intercept, and the level of the field that its residuals form is
+    chosen by cross-validation. The intercept stays if it is more than 3 standard errors from zero under that field.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its `fit_intercept` decides; it is cloned.
+    graph, X, outcome : Graph, features, Outcome
+        What it is fitted on.
+    smoothed : callable
+        Gives the smoothed features (n, p), not centred, of the fitted clone.
+    """
+    choice = estimator.fit_intercept
+    if isinstance(choice, bool | np.bool_):
+        return bool(choice)
+    if choice != "auto":
+        raise InvalidInputError(f"fit_intercept must be True, False or 'auto', got {choice!r}")
+    fitted = clone(estimator).set_params(fit_intercept=True).fit(graph, X, outcome.y)
+    folds = outcome.folds(getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
+    without_fold = refitted(fitted.fixed(), graph, X, outcome, folds)
+    alpha = search_residual(graph, outcome.y, without_fold, folds).alpha
+    return standard_errors(graph, smoothed(fitted), outcome, alpha) > _STANDARD_ERRORS
+
+
+def standard_errors(graph: Graph, F: Floats, outcome: Outcome, alpha: float) -> float:
+    r"""Return how many standard errors the intercept is from zero, under a field of known level.
+
+    With :math:`V = [(I + \omega N)^{-1}]_{LL}` the generalised least squares of `y` on `F`, and on `F` with a constant,
+    leave :math:`Q_0 \ge Q_1`; the answer is the root of :math:`(Q_0 - Q_1)(|L| - k) / Q_1`. It is infinite
+    when no degrees of freedom are left, and 0 when the features can make up a constant themselves.
+    """
+    known = outcome.known
+    columns = np.column_stack([F, np.ones(known.size), np.where(known, outcome.y, 0.0)])
+    M = columns[known].T @ _precision_times(graph, columns, known, alpha)
+    without, (intercept, rank) = _left_over(M, F.shape[1])[0], _left_over(M, F.shape[1] + 1)
+    left = outcome.n_labelled - rank
+    if left <= 0 or intercept <= 0:
+        return float("inf") if without > intercept else 0.0
+    return float(np.sqrt(max(without - intercept, 0.0) * left / intercept))
+
+
+def _precision_times(graph: Graph, columns: Floats, known: Bools, alpha: float) -> Floats:
+    r"""Return :math:`V^{-1}` times the known rows: :math:`((I + \omega N) z)_L` with z propagated from them."""
+    filled = propagate(graph, columns, known, alpha)
+    return np.asarray((filled + as_omega(alpha) * (filled - multiply(graph, filled)))[known])
+
+
+def _left_over(M: Floats, k: int) -> tuple[float, int]:
+    """Return what regression on the first k columns leaves of the last, in the metric of `M`, and their rank."""
+    scale = np.sqrt(np.maximum(np.diag(M)[:k], np.finfo(float).tiny))
+    coef, _, rank, _ = np.linalg.lstsq(M[:k, :k] / np.outer(scale, scale), M[:k, -1] / scale, rcond=1e-10)
+    return float(M[-1, -1] - coef @ (M[:k, -1] / scale)), int(rank)

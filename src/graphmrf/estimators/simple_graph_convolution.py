@@ -1,0 +1,198 @@
+"""Simple graph convolution: features averaged over a whole number of steps, then least squares."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.fields import root_mean
+from graphmrf.estimators.inputs import (
+    as_given,
+    check_fitted,
+    check_graph,
+    match_features,
+    read_features,
+    read_outcome,
+)
+from graphmrf.estimators.intercepts import Intercept, settle_intercept
+from graphmrf.linalg.powers import loop_engine, power, powers
+from graphmrf.selection import fit_least_squares, whiten
+from graphmrf.selection.layers import LAYERS, search_layers
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats
+    from graphmrf.engines import Engine
+    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.graph import Graph
+    from graphmrf.selection import Whitened
+
+Layers: TypeAlias = int | Literal["cv"]
+
+
+class SimpleGraphConvolution(BaseEstimator):
+    r"""Least squares on features that are averaged with those of the neighbours, K times (SGC).
+
+    .. math:: y = \tilde S^K (X - 1 m') b + c, \qquad \tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}
+
+    with `m` the means of the features over all nodes; the constant c is not averaged. It is exact. (The paper trains
+    it by gradient steps and draws at most 30 neighbours; that variant is a `GraphConvolutionalNetwork` with
+    ``activation="identity"``.) With ``n_layers=0`` the predictions are those of `LinearRegression`; an isolated node
+    keeps its own features. Where the labelled nodes do not determine all coefficients, see `LinearRegression`.
+
+    Parameters
+    ----------
+    n_layers : "cv" or int >= 0, default "cv"
+        The power K; "cv" takes the best of 0, 1, 2, 3 by cross-validation, see `selection.AlphaSearch`.
+    folds : int, default 5
+        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+    seed : int, default 0
+        Seed of the folds.
+    fit_intercept : bool or "auto", default True
+        Fit the constant c, see `LinearGraphConvolution`.
+
+    Attributes
+    ----------
+    n_layers_ : int
+        The power in use.
+    coef_ : array of shape (p,), or Series
+        Coefficients b of the averaged features, named by column when X was a DataFrame.
+    intercept_ : float
+        The constant c.
+    feature_means_ : array of shape (p,)
+        The means m.
+    n_coefficients_ : int
+        Degrees of freedom spent: the rank of the averaged features, and one for the intercept.
+    scale_ : float
+        Standard deviation of the residuals; NaN when there are no more labels than coefficients.
+    cv_results_ : dict or None
+        "n_layers", "mean_r2" (pooled over the folds) and "fold_r2" of every number tried; None when it was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph, SimpleGraphConvolution
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> X, y = np.array([[0.0], [1.0], [0.0], [2.0], [4.0]]), np.array([1.0, 1.0, np.nan, 3.0, np.nan])
+    >>> SimpleGraphConvolution(n_layers=1).fit(path, X, y).predict().round(2)
+    array([1.18, 0.85, 1.68, 2.97, 3.78])
+    """
+
+    def __init__(
+        self, *, n_layers: Layers = "cv", folds: int = 5, seed: int = 0, fit_intercept: Intercept = True
+    ) -> None:
+        self.n_layers = n_layers
+        self.folds = folds
+        self.seed = seed
+        self.fit_intercept = fit_intercept
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn the number of layers and the coefficients.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        X : array or DataFrame of shape (n, p)
+            Features of all nodes, finite.
+        y : array or Series of shape (n,)
+            Outcomes, NaN where they are to be predicted.
+
+        Raises
+        ------
+        InvalidInputError
+            If the inputs break a rule, or n_layers is "cv" and there are fewer than 2 labels.
+        """
+        given, n = given_layers(self.n_layers), check_graph(graph).n_nodes
+        table, outcome = read_features(X, n, "SimpleGraphConvolution"), read_outcome(y, n)
+        engine = loop_engine(graph)
+        intercept = settle_intercept(self, graph, X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_))
+        features = whiten(table.X, centred=intercept)
+        coef = self._regress(engine, features, outcome, given)
+        self.coef_, self.feature_means_ = table.columns.named(coef), features.means
+        self._graph, self._features, self._columns = graph, features, table.columns
+        self._single = table.single and outcome.single
+        return self
+
+    def _regress(self, engine: Engine, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
+        """Choose the number of layers unless given, fit on its features; return the coefficients of the features."""
+        y, intercept = outcome.y[outcome.known], features.centred
+        Z = powers(engine, features.Z, max(LAYERS) if given is None else given, np.flatnonzero(outcome.known))
+        self.n_layers_, self.cv_results_ = len(Z) - 1, None
+        if given is None:
+            search = search_layers(Z, y, outcome.folds(self.folds, self.seed), intercept=intercept)
+            self.n_layers_ = search.best
+            self.cv_results_ = {"n_layers": np.array(LAYERS), "mean_r2": search.mean_r2, "fold_r2": search.fold_r2}
+        self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
+        self.intercept_, self.n_coefficients_ = self._fit.intercept, self._fit.n_coefficients
+        self._fitted = power(engine, (features.Z @ self._fit.coef)[:, None], self.n_layers_)[:, 0] + self.intercept_
+        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.n_coefficients_)
+        return np.asarray(features.T @ self._fit.coef)
+
+    @overload
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        r"""Return what the model says at every node, also at the labelled ones.
+
+        Parameters
+        ----------
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
+            By default the graph and features of the fit.
+        return_std : bool, default False
+            Also return :math:`s \sqrt{1 + z'(Z'Z)^{-1} z}` with z the averaged features of the node and the intercept:
+            the standard deviation of a new outcome, the uncertainty of the coefficients included.
+
+        Returns
+        -------
+        array of shape (n,), or two of them
+            In float32 when X and y were.
+        """
+        check_fitted(self, "_fit")
+        own = graph is None and X is None
+        if own and not return_std:
+            return as_given(self._fitted, single=self._single)
+        Z = self._averaged(graph, X)
+        mean = as_given(self._fitted if own else Z @ self._fit.coef + self.intercept_, single=self._single)
+        if not return_std:
+            return mean
+        return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
+
+    def fixed(self) -> SimpleGraphConvolution:
+        """Return an unfitted copy with the number of layers that was chosen."""
+        check_fitted(self, "_fit")
+        copy: SimpleGraphConvolution = clone(self).set_params(
+            n_layers=self.n_layers_, fit_intercept=self._features.centred
+        )
+        return copy
+
+    def _averaged(self, graph: Graph | None, X: Any) -> Floats:
+        """Return the uncorrelated features of the fit, or of another graph, after the layers."""
+        if graph is None and X is None:
+            return power(loop_engine(self._graph), self._features.Z, self.n_layers_)
+        if graph is None:
+            raise InvalidInputError(
+                "SimpleGraphConvolution predicts other nodes on their graph, got X alone; pass both"
+            )
+        X = match_features(X, check_graph(graph).n_nodes, self._columns, "SimpleGraphConvolution")
+        return power(loop_engine(graph), (X - self.feature_means_) @ self._features.T, self.n_layers_)
+
+
+def given_layers(n_layers: Layers) -> int | None:
+    """Return the number of layers that the user gave, or None when it is to be chosen by cross-validation."""
+    if isinstance(n_layers, str) and n_layers == "cv":
+        return None
+    if isinstance(n_layers, Integral) and not isinstance(n_layers, bool) and n_layers >= 0:
+        return int(n_layers)
+    raise InvalidInputError(f"n_layers must be 'cv' or a whole number >= 0, got {n_layers!r}")
