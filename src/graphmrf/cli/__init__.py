@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from graphmrf.cli import datasets
 from graphmrf.cli.predict import predict
 
 app = typer.Typer(
@@ -16,6 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(predict)
+app.add_typer(datasets.app, name="datasets")
 
 
 def _show_version(*, wanted: bool) -> None:

@@ -56,18 +56,28 @@ def note(lines: Sequence[str]) -> None:
 
 
 @contextmanager
-def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
+def progress(steps: int, *, quiet: bool, label: str = "fitting") -> Iterator[Callable[[], None]]:
     """Show a bar on stderr, moved on by what it yields; nothing where stderr is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("fitting", total=steps)
+        task = bar.add_task(label, total=steps)
         yield lambda: bar.advance(task)
 
 
 def print_json(summary: dict[str, Any]) -> None:
     """Print a summary on stdout."""
     typer.echo(json.dumps(summary, indent=2, allow_nan=False))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on stdout, the first column to the left and the others to the right."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left")
+    for row in rows:
+        table.add_row(*row)
+    _print(table)
 
 
 def command_line(context: typer.Context) -> str:

@@ -44,6 +44,11 @@ def info(name: str) -> Info:
     return recipe(name).info
 
 
+def n_files(name: str) -> int:
+    """Return how many raw files a data set is made of."""
+    return len(recipe(name).files)
+
+
 def recipe(name: str) -> Recipe:
     """Return how a data set is made, or raise with the nearest names."""
     if name in _RECIPES:

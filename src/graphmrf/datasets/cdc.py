@@ -69,7 +69,7 @@ def _year(files: Files, path: str, year: int) -> pd.DataFrame:
 def _recipe(year: int) -> Recipe:
     info = Info(
         name=f"cdc-{year}",
-        title=f"U.S. counties, border graph, climate averages of {year}",
+        title=f"U.S. counties: climate, {year}",
         n_nodes=3107,
         n_edges=9230,
         attributes=_ATTRIBUTES,

@@ -77,7 +77,7 @@ def _remedy(recipe: Recipe) -> str:
         return f"{recipe.where}, and name its folder"
     if _verifiable(recipe):
         return f"put all of them there, or leave data_dir and {DATA} out to download them"
-    return f"they are at {MIRROR}"
+    return f"take them from {MIRROR} and put them there"
 
 
 def _verifiable(recipe: Recipe) -> bool:

@@ -31,9 +31,7 @@ def clean(files: Files) -> Tables:
     flows = pd.read_csv(files[_EDGES])
     u, v = (positions(flows[end], features["tx_id"]) for end in ("txId1", "txId2"))
     if (u < 0).any() or (v < 0).any():
-        raise InvalidInputError(
-            f"{files[_EDGES]} names a transaction that {files[_FEATURES].name} lacks; remove it"
-        )
+        raise InvalidInputError(f"{files[_EDGES]} names a transaction that {files[_FEATURES].name} lacks; remove it")
     illicit = classes.map(_ILLICIT).to_numpy(dtype=np.float64)
     nodes = number_nodes({**{name: features[name].to_numpy() for name in _COLUMNS}, "illicit": illicit})
     return {"nodes": nodes, "edges": simple_edges(u, v)}
@@ -64,7 +62,7 @@ def _check_ids(ids: pd.Series, known: pd.Series, files: Files) -> None:
 
 _INFO = Info(
     name="elliptic",
-    title="Bitcoin transactions, payment flows, licit or illicit (Elliptic)",
+    title="Bitcoin transactions (Elliptic)",
     n_nodes=203769,
     n_edges=234355,
     attributes=(

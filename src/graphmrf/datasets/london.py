@@ -63,7 +63,7 @@ def clean(files: Files, *, year: int) -> Tables:
 def _recipe(year: int) -> Recipe:
     info = Info(
         name=f"london-{year}",
-        title=f"London electoral wards, adjacency graph, mayoral election of {year}",
+        title=f"London wards: election, {year}",
         n_nodes=608,
         n_edges=1750,
         attributes=_ATTRIBUTES,

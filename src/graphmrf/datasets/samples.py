@@ -54,7 +54,7 @@ def _recipe(level: int) -> Recipe:
     path = f"synthetic/WattsStrogatzOriginal/shift_{shift}.json"
     info = Info(
         name=f"synthetic-paper-h{level}",
-        title=f"The paper's synthetic attributes on a Watts-Strogatz graph, h0 = {level}",
+        title=f"The paper's own samples, h0 = {level}",
         n_nodes=1000,
         n_edges=3000,
         attributes=tuple(Attribute(name, "", "drawn from the Gaussian field") for name in _NAMES),

@@ -105,7 +105,7 @@ def _recipe(code: str, language: _Language) -> Recipe:
     unverified = "no checksum of its files is on record, so they are not downloaded: give them in a folder"
     info = Info(
         name=f"twitch-{code.lower()}",
-        title=f"Twitch streamers, mutual friendship graph, {language.spoken} (MUSAE)",
+        title=f"Twitch friendships: {language.spoken}",
         n_nodes=language.n_nodes,
         n_edges=language.n_edges,
         attributes=_ATTRIBUTES,

@@ -98,7 +98,7 @@ def _nodes(joined: pd.DataFrame, year: int) -> pd.DataFrame:
 def _recipe(year: int) -> Recipe:
     info = Info(
         name=f"us-{year}",
-        title=f"U.S. counties, Facebook friendship graph, demographics and presidential election, {year}",
+        title=f"U.S. counties: Facebook ties, {year}",
         n_nodes=3106,
         n_edges=22574,
         attributes=_ATTRIBUTES,

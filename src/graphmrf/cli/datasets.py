@@ -1,0 +1,176 @@
+"""graphmrf datasets: list, describe, fetch and export the paper's data sets."""
+
+import dataclasses
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from graphmrf import datasets
+from graphmrf.cli import options, terminal
+from graphmrf.datasets import Dataset, Info
+from graphmrf.errors import InvalidInputError
+
+_SHOWN = 20
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
+
+
+class Preset(StrEnum):
+    """What an export holds: the values as they were measured, or as the paper's experiments use them."""
+
+    raw = "raw"
+    paper = "paper"
+
+
+class Format(StrEnum):
+    """How an export is written: the suffix of its files."""
+
+    csv = "csv"
+    csv_gz = "csv.gz"
+    parquet = "parquet"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="As in graphmrf datasets list.", show_default=False)]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.", show_default=False)]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Raw files already on disk; nothing is downloaded.", envvar="GRAPHMRF_DATA"),
+]
+CacheDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Where downloads and cleaned copies are kept.", envvar="GRAPHMRF_CACHE"),
+]
+
+
+@app.command("list")
+def list_names(*, json: options.Json = False, debug: options.Debug = False) -> None:
+    """List the data sets that can be loaded by name."""
+    with terminal.errors_as_exit_codes(debug=debug):
+        known = [datasets.info(name) for name in datasets.names()]
+        if json:
+            terminal.print_json({"datasets": [_summary(info) for info in known]})
+            return
+        table = _table("name", "nodes", "edges", "title")
+        for info in known:
+            table.add_row(info.name, str(info.n_nodes), str(info.n_edges), info.title)
+        _print(table)
+
+
+@app.command()
+def info(name: Name, *, json: options.Json = False, debug: options.Debug = False) -> None:
+    """Show source, licence, counts and attributes of a data set."""
+    with terminal.errors_as_exit_codes(debug=debug):
+        known = datasets.info(name)
+        if json:
+            terminal.print_json(dataclasses.asdict(known))
+            return
+        for line in _lines(known):
+            typer.echo(line)
+        table = _table("attribute", "unit", "meaning")
+        for attribute in known.attributes[:_SHOWN]:
+            table.add_row(attribute.name, attribute.unit, attribute.meaning)
+        _print(table)
+        if len(known.attributes) > _SHOWN:
+            typer.echo(f"and {len(known.attributes) - _SHOWN} more; --json shows all")
+
+
+@app.command()
+def fetch(
+    names: Names,
+    *,
+    data_dir: DataDir = None,
+    cache_dir: CacheDir = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Download, clean and keep data sets, so that loading them needs no network."""
+    with terminal.errors_as_exit_codes(debug=debug):
+        for name in names:
+            datasets.info(name)
+        for name in names:
+            data = _load(name, data_dir, cache_dir, quiet=quiet)
+            if not quiet:
+                terminal.note(data.notes)
+                typer.echo(f"{name}: {data.graph.n_nodes} nodes, {data.graph.n_edges} edges, ready to load")
+
+
+@app.command()
+def export(
+    name: Name,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.", show_default=False)],
+    *,
+    preset: Annotated[Preset, typer.Option(help="Values as measured, or standardised as in the paper.")] = Preset.raw,
+    format: Annotated[Format, typer.Option(help="Of the files.")] = Format.csv,  # noqa: A002 - named like the option
+    data_dir: DataDir = None,
+    cache_dir: CacheDir = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Write a data set as nodes.csv and edges.csv, for graphmrf predict or any other program.
+
+    [bold]Example[/bold]:
+
+        graphmrf datasets export us-2016 counties
+        graphmrf predict counties/nodes.csv counties/edges.csv --target income
+    """
+    with terminal.errors_as_exit_codes(debug=debug):
+        data = _load(name, data_dir, cache_dir, quiet=quiet)
+        _make(folder)
+        saved = [datasets.write(table, folder / f"{part}.{format}") for part, table in _parts(data, preset)]
+        if not quiet:
+            terminal.note(data.notes)
+            typer.echo("Saved " + " and ".join(str(path) for path in saved))
+
+
+def _load(name: str, data_dir: Path | None, cache_dir: Path | None, *, quiet: bool) -> Dataset:
+    with terminal.progress(datasets.n_files(name), quiet=quiet, label=f"fetching {name}") as advance:
+        return datasets.load(name, data_dir=data_dir, cache_dir=cache_dir, advance=lambda _: advance())
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"{folder} cannot be made ({error.strerror}); choose another place") from error
+
+
+def _parts(data: Dataset, preset: Preset) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield "edges", data.edges
+    if preset == Preset.paper:
+        yield "nodes", pd.concat([data.frame[["node"]], datasets.paper(data)], axis=1)
+        return
+    yield "nodes", data.frame
+    yield from data.extra.items()
+
+
+def _summary(info: Info) -> dict[str, str | int]:
+    counts = {"n_nodes": info.n_nodes, "n_edges": info.n_edges, "n_attributes": len(info.attributes)}
+    return {"name": info.name, "title": info.title, **counts}
+
+
+def _lines(info: Info) -> Iterator[str]:
+    yield f"{info.name}: {info.title}"
+    yield f"{info.n_nodes} nodes, {info.n_edges} edges, {len(info.attributes)} attributes"
+    yield f"outcomes: {', '.join(info.outcomes)}"
+    yield f"source: {info.source}"
+    yield f"licence: {info.licence}"
+    for remark in info.remarks:
+        yield f"note: {remark}"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in columns:
+        table.add_column(name, justify="right" if name in ("nodes", "edges") else "left")
+    return table
+
+
+def _print(table: Table) -> None:
+    Console(markup=False, highlight=False).print(table)
