@@ -171,6 +171,24 @@ def test_nothing_missing_gives_the_values_back(limit: int) -> None:
         assert not posterior.std.any()
 
 
+def test_a_graph_without_nodes_has_an_empty_posterior() -> None:
+    mrf, graph = GaussianMRF(np.eye(2), [1.0, 0.0]), Graph.from_edges([], [], n_nodes=0)
+    posterior = condition(mrf, graph, np.zeros((0, 2)))
+    assert posterior.mean.shape == posterior.std.shape == posterior.sample(1)[0].shape == (0, 2)
+
+
+def test_many_nodes_without_edges_are_independent() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(5000, 2))
+    A[rng.random(A.shape) < 0.5] = np.nan
+    mrf = GaussianMRF([[2.0, -1.0], [-1.0, 2.0]], [1.0, 0.0])
+    posterior = condition(mrf, Graph.from_edges([], [], n_nodes=5000), A)
+    second = np.isnan(A[:, 1]) & ~np.isnan(A[:, 0])
+    np.testing.assert_allclose(posterior.mean[second, 1], A[second, 0] / 2, atol=1e-12)
+    np.testing.assert_allclose(posterior.std[second, 1], np.sqrt(0.5))
+    np.testing.assert_allclose(posterior.std_error, 0.0, atol=1e-6)
+
+
 def test_a_node_without_edges_sees_its_own_attributes_only() -> None:
     graph = Graph.from_edges([0], [1], n_nodes=3)
     H = np.array([[2.0, -1.0], [-1.0, 2.0]])

@@ -218,7 +218,8 @@ class PrecisionBlock:
 
 def _columns(X: Floats) -> Floats:
     """Return a stack (k, n, q) as columns (n, k q)."""
-    return np.ascontiguousarray(X.transpose(1, 0, 2)).reshape(X.shape[1], -1)
+    k, n, q = X.shape
+    return np.ascontiguousarray(X.transpose(1, 0, 2)).reshape(n, k * q)
 
 
 def _stack(V: Floats, shape: tuple[int, ...]) -> Floats:
