@@ -135,3 +135,12 @@ def field_given(W: Floats, H: Floats, C: Floats, A: Floats) -> tuple[Floats, Flo
     covariance = np.asarray(np.linalg.inv(gamma[M][:, M]))
     z[M] = -covariance @ gamma[M][:, ~M] @ z[~M]
     return z.reshape(A.T.shape).T, covariance
+
+
+def field_log_density(W: Floats, H: Floats, C: Floats, A: Floats) -> float:
+    """Log density of the entries of A that are not NaN, under a field of mean 0."""
+    z = A.T.ravel()
+    seen = ~np.isnan(z)
+    covariance = np.linalg.inv(field_precision(W, H, C))[seen][:, seen]
+    energy = z[seen] @ np.linalg.solve(covariance, z[seen])
+    return float(-0.5 * (energy + np.linalg.slogdet(2 * np.pi * covariance)[1]))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def compare_graphs(graphs: Mapping[str, Graph], A: Any, *, coupled: bool = False) -> pd.DataFrame:
     """Return one row per graph, best first: the likelihood of the attributes when the field is fitted on it.
 
-    Fits with edges have the same number of parameters, so the difference of two log-likelihoods is evidence for one graph
-    over the other; a few units are chance, and the errors say what the estimated spectra of large graphs leave open.
+    Fits with edges have the same number of parameters, so the difference of two log-likelihoods is evidence for one
+    graph over the other; a few units are chance, and `error` says what the estimated spectrum of a large graph adds.
 
     Parameters
     ----------

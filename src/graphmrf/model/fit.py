@@ -14,7 +14,7 @@ from graphmrf.model.holes import Holes
 from graphmrf.model.information import coupled_errors, diagonal_errors
 from graphmrf.model.likelihood import derivatives, log_likelihood, log_likelihood_error, statistics
 from graphmrf.model.missing import fit_missing, observed_log_likelihood
-from graphmrf.model.newton import NEGLIGIBLE, Point
+from graphmrf.model.newton import Point
 from graphmrf.model.optimum import Fitted, Plan, has_edges, projected_gradient
 from graphmrf.model.screening import Standardised, check_independent, check_rough, standardise
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 _WANTED_GRADIENT = 1e-6
+NEGLIGIBLE = 1e-9
+"""Strength of a channel that is 0 but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -133,15 +135,15 @@ def _standard_errors(fitted: Fitted, plan: Plan) -> tuple[Floats | None, Floats 
         return diagonal_errors(parts, d, np.zeros(len(plan.names), dtype=bool))
     if not plan.coupled:
         return diagonal_errors(parts, d, np.diag(fitted.point.C) > 0)
-    return coupled_errors(parts, d) if parts.strength[0] >= NEGLIGIBLE else (None, None)
+    return coupled_errors(parts, d) if parts.strength[0] > NEGLIGIBLE else (None, None)
 
 
 def _flags(point: Point, plan: Plan, gradient: float) -> tuple[str, ...]:
     flags = []
     if not has_edges(plan.states):
         flags.append("the graph has no edges, so nothing is known about smoothness: it was set to 0")
-    elif plan.coupled and point.parts.strength[0] < NEGLIGIBLE:
-        rank = int(np.count_nonzero(point.parts.strength >= NEGLIGIBLE))
+    elif plan.coupled and point.parts.strength[0] <= NEGLIGIBLE:
+        rank = int(np.count_nonzero(point.parts.strength > NEGLIGIBLE))
         flags.append(f"C is at the boundary: it has rank {rank} of {len(plan.names)}; no standard errors")
     elif not plan.coupled:
         zero = [name for name, h in zip(plan.names, np.diag(point.C), strict=True) if h == 0]

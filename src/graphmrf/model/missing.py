@@ -45,7 +45,7 @@ def fit_missing(graph: Graph, table: Standardised, plan: Plan) -> Fitted:
         If the statistics do not settle.
     """
     holes, mixer, steps = Holes(graph, table.B), _Mixer(), 0
-    _check_complete_rows(holes, plan.names)
+    _check_complete_rows(holes, table, plan.names)
     data, start = _first_statistics(holes), plan.start
     for _ in range(_ROUNDS):
         point, shift = plan.best(data, start, near=steps > 0)
@@ -79,9 +79,10 @@ def _fitted(holes: Holes, expected: Statistics, found: tuple[Point, Floats], sta
     return Fitted(point, shift, expected.centred(shift), value, error, ~holes.missing, tuple(flags))
 
 
-def _check_complete_rows(holes: Holes, names: tuple[str, ...]) -> None:
+def _check_complete_rows(holes: Holes, table: Standardised, names: tuple[str, ...]) -> None:
     rows = holes.B[~holes.missing.any(axis=1)]
     if len(rows) > 2 * len(names):
+        rows = rows - rows.mean(axis=0) if table.is_centred else rows
         M0 = rows.T @ rows
         check_independent(Statistics(len(rows), M0, M0), names)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.model.newton import Point, Problem, minimise_coupled, minimise_diagonal
+from graphmrf.model.canonical import maximise_coupled
+from graphmrf.model.likelihood import derivatives, log_likelihood
+from graphmrf.model.newton import Point, minimise
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
@@ -26,8 +28,9 @@ def maximise(
     """
     if not has_edges(states):
         return Point(np.linalg.inv(data.M0 / data.n), np.zeros_like(data.M0))
-    minimise = minimise_coupled if coupled else minimise_diagonal
-    return minimise(Problem(data, states), first_guess(data) if start is None else Point(start.H, start.C), near=near)
+    if coupled:
+        return maximise_coupled(data, states)
+    return minimise(data, states, first_guess(data) if start is None else Point(start.H, start.C), near=near)
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,19 @@ class Plan:
         """Return (H, C) and the shift of the mean that maximise the likelihood; `data` has a last column of ones.
 
         With the mean free, the two are found in turns: for a given mean the problem is convex, and for given (H, C) the
-        mean is one small system. The mean moves little, so few turns are enough.
+        mean is one small system. Together they are not convex, so the search begins at the best mean of white noise
+        and at that of a very smooth field, and the likelier end is taken.
         """
         shift: Floats = np.zeros(len(self.names))
+        if not self.mean_is_free:
+            return maximise(data.centred(shift), self.states, coupled=self.coupled, start=start, near=near), shift
+        shifts = [shift] if near or data.M1[-1, -1] <= 0 else [shift, data.M1[:-1, -1] / data.M1[-1, -1]]
+        ends = [self._in_turns(data, start, first, near=near) for first in shifts]
+        return max(ends, key=lambda end: log_likelihood(end[0].parts, data.centred(end[1]), self.states))
+
+    def _in_turns(self, data: Statistics, start: Point | None, shift: Floats, *, near: bool) -> tuple[Point, Floats]:
         point = maximise(data.centred(shift), self.states, coupled=self.coupled, start=start, near=near)
-        for _ in range(_MEAN_ROUNDS if self.mean_is_free else 0):
+        for _ in range(_MEAN_ROUNDS):
             moved = best_shift(data, point)
             settled, shift = np.abs(moved - shift).max() < 1e-10, moved
             if settled:
@@ -119,8 +130,8 @@ class Gradient:
 
 def projected_gradient(data: Statistics, states: Spectrum, point: Point, *, coupled: bool) -> Gradient:
     """Return the gradient in the directions in which (H, C) may move."""
-    d, inverse = Problem(data, states).derivatives(point, 0.0), point.parts.inverse
-    by_H, by_C = (inverse.T @ G @ inverse / 2 for G in (d.G0, d.G1))
+    d, inverse = derivatives(point.parts, data, states), point.parts.inverse
+    by_H, by_C = (inverse.T @ G @ inverse / (2.0 * data.n) for G in (d.G0, d.G1))
     if not has_edges(states):
         return Gradient(by_H, np.zeros_like(by_C))
     if not coupled:

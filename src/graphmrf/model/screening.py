@@ -24,6 +24,7 @@ class Standardised:
     B: Floats
     mean: Floats
     scale: Floats
+    is_centred: bool
 
     def with_ones(self) -> Floats:
         """Return `B` with a column of ones, whose statistics tell what another mean would change."""
@@ -53,7 +54,7 @@ def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> Standardi
         which = ", ".join(np.array(names)[flat])
         what = "vary" if centre else "have a value other than 0"
         raise InvalidInputError(f"every attribute must {what}, got the same everywhere for {which}; drop it")
-    return Standardised((A - mean) / scale, mean, scale)
+    return Standardised((A - mean) / scale, mean, scale, centre)
 
 
 def check_independent(data: Statistics, names: tuple[str, ...]) -> None:

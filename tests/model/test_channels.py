@@ -1,0 +1,54 @@
+"""The channels against the matrices they factor."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from cases import random_case
+from graphmrf._typing import Floats
+from graphmrf.model.channels import channels
+
+
+def random_pair(seed: int) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    q = int(rng.integers(1, 6))
+    Z, Y = rng.normal(size=(q, q)), rng.normal(size=(q, int(rng.integers(0, q + 1))))
+    H = Z @ Z.T + 10 ** rng.uniform(-6, 0) * np.eye(q)
+    return H, Y @ Y.T if seed % 2 else np.diag(rng.exponential(size=q) * (rng.random(q) < 0.7))
+
+
+@given(st.integers(0, 10**6), st.floats(0, 2))
+def test_one_matrix_factors_every_pencil(seed: int, level: float) -> None:
+    H, C = random_pair(seed)
+    parts = channels(H, C)
+    assert (parts.strength >= 0).all()
+    rebuilt = parts.U @ np.diag(1 + level * parts.strength) @ parts.U.T
+    np.testing.assert_allclose(rebuilt, H + level * C, atol=1e-9 * np.abs(H + level * C).max())
+    np.testing.assert_allclose(parts.U @ parts.inverse, np.eye(len(H)), atol=1e-7)
+    np.testing.assert_allclose(parts.log_det_H, np.linalg.slogdet(H)[1], rtol=1e-8, atol=1e-8)
+
+
+@given(st.integers(0, 10**6))
+def test_precision_of_the_field_falls_apart(seed: int) -> None:
+    H, C = random_pair(seed)
+    W = random_case(seed, n=7).W
+    parts, n = channels(H, C), len(W)
+    mix = np.kron(parts.U, np.eye(n))
+    inner = oracle.field_precision(W, np.eye(len(H)), np.diag(parts.strength))
+    gamma = oracle.field_precision(W, H, C)
+    np.testing.assert_allclose(mix @ inner @ mix.T, gamma, atol=1e-9 * np.abs(gamma).max())
+
+
+def test_separate_and_combine_are_inverses() -> None:
+    H, C = random_pair(3)
+    A = np.random.default_rng(0).normal(size=(6, len(H)))
+    parts = channels(H, C)
+    np.testing.assert_allclose(parts.combine(parts.separate(A)), A, atol=1e-10)
+    np.testing.assert_allclose(parts.alpha, parts.strength / (1 + parts.strength))
+
+
+def test_indefinite_H_is_refused() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        channels(np.array([[1.0, 2.0], [2.0, 1.0]]), np.eye(2))

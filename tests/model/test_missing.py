@@ -1,0 +1,158 @@
+"""Fits with missing entries: the observed-data likelihood of dense algebra, and its maximum."""
+
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracle
+from cases import random_case
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Graph
+from graphmrf.model import Diagnostics, GaussianMRF, density_of_states
+from graphmrf.model.holes import Holes, expect
+from graphmrf.model.missing import fit_missing
+from graphmrf.model.newton import Point
+from graphmrf.model.optimum import Plan
+from graphmrf.model.screening import standardise
+
+seeds = st.integers(0, 10**6)
+
+
+def ring(n: int) -> Graph:
+    i = np.arange(n)
+    return Graph.from_edges(np.tile(i, 2), np.concatenate([(i + 1) % n, (i + 3) % n]))
+
+
+def attributes(graph: Graph, seed: int, missing: float) -> Floats:
+    model = GaussianMRF([[2.0, -1.0], [-1.0, 1.5]], [4.0, 6.0], mean=[10.0, -3.0])
+    A: Floats = model.sample(graph, seed=seed)[0]
+    A[np.random.default_rng(seed).random(A.shape) < missing] = np.nan
+    return A
+
+
+def report(mrf: GaussianMRF) -> Diagnostics:
+    assert mrf.diagnostics is not None
+    return mrf.diagnostics
+
+
+@given(seeds)
+def test_expectations_are_those_of_dense_algebra(seed: int) -> None:
+    case, rng = random_case(seed, n=9), np.random.default_rng(seed)
+    Z, B = rng.normal(size=(2, 2)), rng.normal(size=(9, 2))
+    H, C = Z @ Z.T + 0.2 * np.eye(2), np.diag(rng.exponential(size=2))
+    B[rng.random(B.shape) < 0.5] = np.nan
+    B[:2] = [[0.3, 0.4], [np.nan, np.nan]]
+    found = expect(Holes(case.graph, B), Point(H, C), np.zeros(2))
+    mean, covariance = oracle.field_given(case.W, H, C, B)
+    full = np.zeros((18, 18))
+    hidden = np.isnan(B.T.ravel())
+    full[np.ix_(hidden, hidden)] = covariance
+    blocks = full.reshape(2, 9, 2, 9)
+    np.testing.assert_allclose(found.filled, mean, atol=1e-9)
+    np.testing.assert_allclose(found.K0, np.einsum("iuju->ij", blocks), atol=1e-9)
+    np.testing.assert_allclose(found.K1, np.einsum("iujv,uv->ij", blocks, oracle.laplacian(case.W)), atol=1e-9)
+
+
+@pytest.mark.parametrize("center", [True, False, "fitted"])
+@pytest.mark.parametrize("coupled", [True, False])
+def test_optimum_is_that_of_the_observed_likelihood(center: Any, coupled: bool) -> None:
+    graph = ring(40)
+    A = attributes(graph, 1, 0.3)
+    mrf = GaussianMRF.fit(graph, A, center=center, coupled=coupled)
+    d = report(mrf)
+    W = graph.adjacency.toarray()
+    dense = oracle.field_log_density(W, mrf.H, mrf.C, A - mrf.mean)
+    np.testing.assert_allclose(d.log_likelihood, dense, rtol=1e-9)
+    assert d.gradient_norm < 1e-6
+    assert d.H_std is None
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        E, F = rng.normal(size=(2, 2, 2)) * 0.02
+        other_H = (np.eye(2) + E) @ mrf.H @ (np.eye(2) + E).T
+        other_C = (np.eye(2) + F) @ mrf.C @ (np.eye(2) + F).T if coupled else mrf.C * np.exp(np.diag(F[0]))
+        assert oracle.field_log_density(W, other_H, other_C, A - mrf.mean) < dense + 1e-9
+        if center == "fitted":
+            assert oracle.field_log_density(W, mrf.H, mrf.C, A - mrf.mean - E[0]) < dense
+
+
+def test_slope_at_the_optimum_vanishes_by_finite_differences() -> None:
+    graph = ring(60)
+    A = attributes(graph, 2, 0.25)
+    mrf = GaussianMRF.fit(graph, A)
+    W, e = graph.adjacency.toarray(), 1e-4
+
+    def value(dH: Floats, dC: Floats) -> float:
+        return oracle.field_log_density(W, mrf.H + dH, mrf.C + dC, A - mrf.mean) / 60
+
+    zero, unit = np.zeros((2, 2)), np.array([[0.0, 1.0], [1.0, 0.0]])
+    for move in (np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), unit):
+        assert abs(value(e * move, zero) - value(-e * move, zero)) / (2 * e) < 1e-6
+    for move in (np.diag([1.0, 0.0]), np.diag([0.0, 1.0])):
+        assert abs(value(zero, e * move) - value(zero, -e * move)) / (2 * e) < 1e-6
+
+
+@pytest.mark.parametrize("center", [True, "fitted"])
+def test_nothing_missing_gives_the_complete_fit(center: Any) -> None:
+    graph = ring(50)
+    A = attributes(graph, 3, 0.0)
+    complete, table = GaussianMRF.fit(graph, A, center=center), standardise(A, ("a", "b"), centre=True)
+    plan = Plan(density_of_states(graph), ("a", "b"), coupled=False, mean_is_free=center == "fitted")
+    through_rounds = fit_missing(graph, table, plan)
+    units = np.outer(table.scale, table.scale)
+    np.testing.assert_allclose(through_rounds.point.H / units, complete.H, rtol=1e-9)
+    np.testing.assert_allclose(through_rounds.point.C / units, complete.C, rtol=1e-9)
+    np.testing.assert_allclose(
+        through_rounds.log_likelihood - 50 * np.log(table.scale).sum(), report(complete).log_likelihood, rtol=1e-12
+    )
+
+
+@given(seeds)
+@settings(max_examples=8)
+def test_nodes_without_any_value_do_not_break_the_fit(seed: int) -> None:
+    graph = ring(45)
+    A = attributes(graph, seed, 0.2)
+    A[::5] = np.nan
+    mrf = GaussianMRF.fit(graph, A)
+    assert report(mrf).n_nodes == int((~np.isnan(A)).any(axis=1).sum())
+    assert report(mrf).gradient_norm < 1e-6
+
+
+def test_probed_rounds_agree_with_exact_ones() -> None:
+    graph = ring(600)
+    A = attributes(graph, 4, 0.3)
+    exact, complete = GaussianMRF.fit(graph, A), GaussianMRF.fit(graph, attributes(graph, 4, 0.0))
+    with patch("graphmrf.model.holes.EXACT_LIMIT", 0):
+        probed = GaussianMRF.fit(graph, A)
+    d, errors = report(probed), report(complete)
+    assert errors.h_std is not None
+    assert errors.H_std is not None
+    assert (np.abs(probed.h - exact.h) < 0.5 * errors.h_std).all()
+    assert (np.abs(probed.H - exact.H) < 0.5 * errors.H_std).all()
+    assert d.log_likelihood_error > 0
+    assert abs(d.log_likelihood - exact.log_likelihood(graph, A)) < 4 * d.log_likelihood_error
+    assert any("probes" in flag for flag in d.flags)
+
+
+def test_probed_likelihood_lies_within_its_error() -> None:
+    graph = ring(300)
+    A = attributes(graph, 5, 0.4)
+    for C in ([[4.0, 0.0], [0.0, 6.0]], [[400.0, 100.0], [100.0, 600.0]], [[0.0, 0.0], [0.0, 0.0]]):
+        mrf = GaussianMRF([[2.0, -1.0], [-1.0, 1.5]], C=C, mean=[10.0, -3.0])
+        exact = mrf.log_likelihood(graph, A)
+        with patch("graphmrf.model.holes.EXACT_LIMIT", 0):
+            probed = mrf.log_likelihood(graph, A)
+        assert abs(probed - exact) < 0.005 * abs(exact) + 2.0
+
+
+def test_collinear_attributes_with_holes_are_named() -> None:
+    graph = ring(60)
+    A = attributes(graph, 6, 0.0)
+    A = np.column_stack([A, A.sum(axis=1)])
+    A[:10, 2] = np.nan
+    with pytest.raises(InvalidInputError, match="but a0, a1, a2 are"):
+        GaussianMRF.fit(graph, A)
