@@ -127,6 +127,8 @@ def _on_nodes(holes: Holes, H: Floats) -> float:
 
 
 def _inverse(A: Floats) -> Floats:
+    if not A.size:
+        return A
     lower = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
     inverse, failed = lapack.dpotri(lower, lower=True, overwrite_c=True)
     assert not failed
