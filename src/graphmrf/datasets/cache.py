@@ -5,6 +5,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,10 +66,16 @@ def write(tables: Tables, folder: Path, mark: bytes) -> None:
 
 
 def _rename(scratch: Path, folder: Path, mark: bytes) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
-    try:
-        scratch.rename(folder)
-    except OSError:
-        if read(folder, mark) is None:  # otherwise another process has just put its copy there
-            raise
+    """Give a folder its final name; a damaged copy there makes way, a whole one of another process stays."""
+    for last in (False, False, True):
+        try:
+            scratch.rename(folder)
+        except OSError:
+            if read(folder, mark) is not None:
+                return
+            if last:
+                raise
+            with suppress(OSError):
+                shutil.rmtree(folder.rename(scratch.with_name(f"{scratch.name}.old")), ignore_errors=True)
+        else:
+            return

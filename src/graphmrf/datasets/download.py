@@ -137,8 +137,10 @@ def _trouble(error: OSError, url: str, folder: Path) -> str:
             f"cannot keep downloads in {folder} ({error.strerror}); free some space, "
             f"or choose another folder with cache_dir or {CACHE}"
         )
-    response = getattr(error, "response", None)
-    reason = f"HTTP {response.status_code}" if response is not None else type(error).__name__
+    response, reason = getattr(error, "response", None), type(error).__name__
+    if response is not None:
+        reason = f"HTTP {response.status_code}"
+        response.close()  # pooch leaves it open
     return (
         f"cannot download {url} ({reason}); check the network and try again, "
         f"or give the files in a folder with data_dir or {DATA}"

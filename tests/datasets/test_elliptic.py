@@ -1,0 +1,88 @@
+"""Elliptic: small files of the published shape, where to get the real ones, and files that cannot be right."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphmrf.datasets import load, paper
+from graphmrf.errors import InvalidInputError
+
+IDS = (230425980, 5530458, 232022460, 232438397)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four transactions, 167 columns without a header, and one payment listed in both directions."""
+    made = tmp_path / "elliptic_bitcoin_dataset"
+    made.mkdir()
+    values = np.random.default_rng(0).standard_normal((4, 165))
+    numbers = [",".join(map(repr, row)) for row in values.tolist()]
+    rows = [f"{name},{step},{row}\n" for name, step, row in zip(IDS, (1, 1, 2, 2), numbers, strict=True)]
+    (made / "elliptic_txs_features.csv").write_text("".join(rows))
+    (made / "elliptic_txs_classes.csv").write_text(
+        f"txId,class\n{IDS[3]},1\n{IDS[0]},unknown\n{IDS[1]},2\n{IDS[2]},unknown\n"
+    )
+    (made / "elliptic_txs_edgelist.csv").write_text(
+        f"txId1,txId2\n{IDS[0]},{IDS[1]}\n{IDS[3]},{IDS[2]}\n{IDS[2]},{IDS[3]}\n"
+    )
+    return made
+
+
+def test_the_published_files(folder: Path, cache: Path) -> None:
+    data = load("elliptic", data_dir=folder, cache_dir=cache)
+    assert data.edges.to_numpy().tolist() == [[0, 1], [2, 3]]
+    assert data.frame["tx_id"].tolist() == list(IDS)
+    assert data.frame["time_step"].tolist() == [1, 1, 2, 2]
+    np.testing.assert_array_equal(data.frame["illicit"], [np.nan, 0, np.nan, 1])
+    values = np.random.default_rng(0).standard_normal((4, 165))
+    np.testing.assert_array_equal(data.frame.loc[:, "local_1":"aggregated_72"], values)
+    assert data.notes == ("4 nodes and 2 edges, not the 203769 and 234355 published",)
+
+
+def test_the_outer_folder_will_do(folder: Path, cache: Path) -> None:
+    assert load("elliptic", data_dir=folder.parent, cache_dir=cache).graph.n_edges == 2
+
+
+def test_the_preset_leaves_the_classes_alone(folder: Path, cache: Path) -> None:
+    values = paper(load("elliptic", data_dir=folder, cache_dir=cache))
+    assert values.shape == (4, 167)
+    np.testing.assert_array_equal(values["illicit"], [np.nan, 0, np.nan, 1])
+    np.testing.assert_allclose(values.drop(columns="illicit").std(), 1)
+
+
+def test_without_a_folder_the_message_says_where_to_get_it(cache: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"account: sign in at kaggle.com/.*--data-dir.*elliptic_txs_features"):
+        load("elliptic", cache_dir=cache)
+
+
+def test_a_folder_without_a_file_lists_it(folder: Path, cache: Path) -> None:
+    (folder / "elliptic_txs_classes.csv").unlink()
+    with pytest.raises(InvalidInputError, match=r"lacks 1 of the 3 raw files of elliptic: elliptic_txs_classes.csv"):
+        load("elliptic", data_dir=folder, cache_dir=cache)
+
+
+def _without_a_column(text: str) -> str:
+    return "\n".join(line.rsplit(",", 1)[0] for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("features", _without_a_column, "must have 167 columns and no header, got 166"),
+        ("features", lambda text: text.replace("\n", "\n5", 1), "has no row for transaction 55530458"),
+        ("features", lambda text: text + text, "listed twice"),
+        ("classes", lambda text: text.replace(",unknown", ",3"), "class '3' is none of 1, 2, unknown"),
+        ("classes", lambda text: text.replace("class", "kind"), "cannot clean .*KeyError: 'class'"),
+        ("edgelist", lambda text: text + "7,8\n", "names a transaction that elliptic_txs_features.csv lacks"),
+    ],
+)
+def test_files_that_cannot_be_right(
+    part: str, change: Callable[[str], str], message: str, folder: Path, cache: Path
+) -> None:
+    file = folder / f"elliptic_txs_{part}.csv"
+    file.write_text(change(file.read_text()))
+    with pytest.raises(InvalidInputError, match=message):
+        load("elliptic", data_dir=folder, cache_dir=cache)
+    assert not cache.exists()
