@@ -47,7 +47,7 @@ PAPER = {
 def run(*, quick: bool) -> list[Row]:
     """Fit every method on every split of every task."""
     if root() is None:
-        return [{"skipped": "set GRAPHMRF_CLEAN_DATA to the folder of the clean data sets"}]
+        return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
     rows = [_row(task, 2 if quick else 10) for task in (*tasks(), *london_as_printed())]
     differences = {name: np.array([abs(row[name]["R2"] - row[name]["paper"]) for row in rows]) for name in METHODS}
     for label, summary in (("mean |difference|", np.mean), ("largest |difference|", np.max)):
