@@ -34,6 +34,6 @@ def example() -> Example:
     >>> from graphmrf.datasets import read
     >>> files = example()
     >>> read(files.nodes, files.edges).graph
-    Graph(n_nodes=1000, n_edges=2923, unweighted)
+    Graph(n_nodes=1000, n_edges=2922, unweighted)
     """
     return Example(*(_FOLDER / f"{name}.csv" for name in ("nodes", "edges", "hidden")))
