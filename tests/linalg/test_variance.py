@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cases
+import oracle
+from families import FAMILIES, expander, grid, path, pieces
+from graphmrf.linalg import conditional_variance, loo_precision, multiply, propagate, variance
+
+ALPHAS = [0.0, 0.3, 0.9, 0.999, 0.9999]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_small_graphs_have_exact_variances(name: str, share: float) -> None:
+    graph = FAMILIES[name]
+    W, known = graph.adjacency.toarray(), np.random.default_rng(0).random(graph.n_nodes) < share
+    for alpha in ALPHAS:
+        expected = oracle.conditional_variance(W, known, alpha)
+        np.testing.assert_allclose(conditional_variance(graph, known, alpha), expected, rtol=1e-7, atol=1e-12)
+
+
+@given(case=cases.cases(), alpha=st.floats(0, 0.9999))
+def test_leave_one_out_is_leaving_one_out(case: cases.Case, alpha: float) -> None:
+    residual, spread = oracle.leave_one_out(case.W, case.truth, case.known, alpha)
+    P = loo_precision(case.graph, case.known, alpha)
+    np.testing.assert_allclose(1 / P, spread, rtol=1e-6)
+    filled = propagate(case.graph, case.truth[:, None], case.known, alpha, tolerance=1e-12)
+    Pr = filled + alpha / (1 - alpha) * (filled - multiply(case.graph, filled))
+    np.testing.assert_allclose(Pr[case.known, 0] / P, residual, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_all_or_no_known_nodes_have_a_leave_one_out_precision(name: str) -> None:
+    graph = FAMILIES[name]
+    everything = np.ones(graph.n_nodes, dtype=bool)
+    precision = oracle.precision(graph.adjacency.toarray(), 0.9)
+    np.testing.assert_allclose(loo_precision(graph, everything, 0.9), np.diag(precision))
+    assert loo_precision(graph, ~everything, 0.9).shape == (0,)
+    assert loo_precision(graph, everything, 0.0).tolist() == [1.0] * graph.n_nodes
+
+
+def test_many_known_nodes_are_taken_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, known = FAMILIES["grid"], np.arange(36) % 4 != 0
+    expected = loo_precision(graph, known, 0.95)
+    monkeypatch.setattr(variance, "_ROWS_AT_ONCE", 4)
+    np.testing.assert_allclose(loo_precision(graph, known, 0.95), expected)
+
+
+PROBED = {"grid": grid(18), "expander": expander(300), "path": path(200), "pieces": pieces()}
+
+
+@pytest.mark.parametrize("name", PROBED)
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.999])
+def test_draws_come_close_to_the_exact_diagonals(
+    name: str, share: float, alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = PROBED[name]
+    known = np.random.default_rng(3).random(graph.n_nodes) < share
+    exact = conditional_variance(graph, known, alpha), loo_precision(graph, known, alpha)
+    monkeypatch.setattr(variance, "_EXACT_LIMIT", 0)
+    probed = conditional_variance(graph, known, alpha), loo_precision(graph, known, alpha)
+    assert not probed[0][known].any()
+    for estimate, truth in zip((probed[0][~known], probed[1]), (exact[0][~known], exact[1]), strict=True):
+        error = np.sqrt(estimate / truth) - 1
+        assert (error**2).sum() <= 0.09**2 * error.size
+
+
+@pytest.mark.parametrize("name", ["edgeless", "single"])
+def test_isolated_nodes_need_no_luck(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variance, "_EXACT_LIMIT", 0)
+    none = np.zeros(FAMILIES[name].n_nodes, dtype=bool)
+    assert (conditional_variance(FAMILIES[name], none, 0.9) == 1.0).all()
+    assert (loo_precision(FAMILIES[name], ~none, 0.9) == 1.0).all()
+
+
+def test_more_draws_come_closer(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, known = PROBED["grid"], np.arange(324) % 5 == 0
+    exact = conditional_variance(graph, known, 0.99)
+    monkeypatch.setattr(variance, "_EXACT_LIMIT", 0)
+    few, many = (conditional_variance(graph, known, 0.99, probes=probes) - exact for probes in (20, 2000))
+    assert np.linalg.norm(many) < 0.3 * np.linalg.norm(few)
+
+
+def test_the_seed_decides_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, known = PROBED["expander"], np.arange(300) % 3 == 0
+    monkeypatch.setattr(variance, "_EXACT_LIMIT", 0)
+    for diagonal in (conditional_variance, loo_precision):
+        first = diagonal(graph, known, 0.9, seed=4)
+        np.testing.assert_array_equal(first, diagonal(graph, known, 0.9, seed=4))
+        assert (first != diagonal(graph, known, 0.9, seed=5)).any()
