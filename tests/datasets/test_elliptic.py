@@ -38,7 +38,7 @@ def test_the_published_files(folder: Path, cache: Path) -> None:
     np.testing.assert_array_equal(data.frame["illicit"], [np.nan, 0, np.nan, 1])
     values = np.random.default_rng(0).standard_normal((4, 165))
     np.testing.assert_array_equal(data.frame.loc[:, "local_1":"aggregated_72"], values)
-    assert data.notes == ("4 nodes and 2 edges, not the 203769 and 234355 published",)
+    assert data.notes == ("4 nodes and 2 edges, not the 203769 and 234355 on record",)
 
 
 def test_the_outer_folder_will_do(folder: Path, cache: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from graphmrf.datasets import load, samples
 from graphmrf.errors import InvalidInputError
 
-SHIFTS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
+NAMES = {"WattsStrogatzOriginal": "synthetic-paper", "WattsStrogatz": "synthetic-paper-watts-strogatz"}
 
 
 def test_the_published_form(tmp_path: Path) -> None:
@@ -33,17 +33,18 @@ def test_the_published_form(tmp_path: Path) -> None:
     assert H[1, 2:].tolist() == [4, 5, 6]
 
 
+@pytest.mark.parametrize("graph", NAMES)
 @pytest.mark.parametrize("level", samples.LEVELS)
-def test_equal_to_the_reference(level: int, tmp_path: Path, cache: Path, clean_data: Path) -> None:
-    reference = np.load(clean_data / "synthetic" / f"WattsStrogatzOriginal_h{level}.npz")
-    compact = load(f"synthetic-paper-h{level}", data_dir=clean_data, cache_dir=cache)
-    file = tmp_path / "synthetic" / "WattsStrogatzOriginal" / f"shift_{SHIFTS[level]}.json"
+def test_equal_to_the_reference(graph: str, level: int, tmp_path: Path, cache: Path, clean_data: Path) -> None:
+    reference = np.load(clean_data / "synthetic" / f"{graph}_h{level}.npz")
+    compact = load(f"{NAMES[graph]}-h{level}", data_dir=clean_data, cache_dir=cache)
+    file = tmp_path / "synthetic" / graph / f"shift_{samples.LEVELS[level]}.json"
     file.parent.mkdir(parents=True)
     H, W = reference["H"], np.zeros((1000, 1000), dtype=int)
     W[tuple(reference["edges"].T)] = W[tuple(reference["edges"].T[::-1])] = 1
     xi = [*reference["h"], *np.diag(H), *H[np.triu_indices(5, 1)]]
     file.write_text(json.dumps({"Y": reference["attributes"].tolist(), "A": W.tolist(), "ξ0": xi}))
-    published = load(f"synthetic-paper-h{level}", data_dir=tmp_path, cache_dir=cache)
+    published = load(f"{NAMES[graph]}-h{level}", data_dir=tmp_path, cache_dir=cache)
     for data in (compact, published):
         np.testing.assert_array_equal(data.edges, reference["edges"])
         np.testing.assert_array_equal(data.frame.loc[:, "a1":], reference["attributes"][0])

@@ -1,12 +1,17 @@
 """Tables to graphs and back, the paper's data sets by name, and a bundled example."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from graphmrf.datasets.bundled import Example, example
-from graphmrf.datasets.catalogue import info, load, n_files, names
 from graphmrf.datasets.dataset import Attribute, Dataset, Info
 from graphmrf.datasets.encode import Features, features
 from graphmrf.datasets.files import check_place, check_writable, write
-from graphmrf.datasets.paper import paper
 from graphmrf.datasets.tables import AttributedGraph, read
+
+if TYPE_CHECKING:
+    from graphmrf.datasets.catalogue import info, load, n_files, names
+    from graphmrf.datasets.preset import paper
 
 __all__ = [
     "Attribute",
@@ -27,3 +32,12 @@ __all__ = [
     "read",
     "write",
 ]
+
+_HOMES = {"info": "catalogue", "load": "catalogue", "n_files": "catalogue", "names": "catalogue", "paper": "preset"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the catalogue when it is first used: tables are read without a downloader and without the model."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'graphmrf.datasets' has no attribute {name!r}")
+    return getattr(import_module(f"graphmrf.datasets.{_HOMES[name]}"), name)

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from graphmrf.datasets import cache, cdc, elliptic, london, samples, twitch, us
+from graphmrf.datasets import cache, cdc, drawn, elliptic, london, samples, twitch, us
 from graphmrf.datasets.dataset import Dataset, Info
 from graphmrf.datasets.download import Places, check_downloadable, checksum, download, find
 from graphmrf.datasets.files import PathLike
@@ -13,7 +13,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
 _RECIPES: dict[str, Recipe] = {
-    recipe.info.name: recipe for part in (us, cdc, london, twitch, elliptic, samples) for recipe in part.RECIPES
+    recipe.info.name: recipe for part in (us, cdc, london, twitch, elliptic, samples, drawn) for recipe in part.RECIPES
 }
 
 
@@ -107,6 +107,8 @@ def load(
     Graph(n_nodes=3106, n_edges=22574, unweighted)
     """
     made = recipe(name)
+    if not made.files:
+        return _dataset(made, made.clean({}), ())
     places = Places.choose(data_dir, cache_dir, mirror)
     if places.data is None:
         check_downloadable(made)
@@ -167,7 +169,7 @@ def _dataset(made: Recipe, tables: Tables, notes: tuple[str, ...]) -> Dataset:
     nodes, edges = tables["nodes"], tables["edges"]
     graph = Graph.from_edges(edges["u"].to_numpy(), edges["v"].to_numpy(), n_nodes=len(nodes))
     if graph.n_nodes != made.info.n_nodes or graph.n_edges != made.info.n_edges:
-        published = f"the {made.info.n_nodes} and {made.info.n_edges} published"
-        notes = (*notes, f"{graph.n_nodes} nodes and {graph.n_edges} edges, not {published}")
+        known = f"the {made.info.n_nodes} and {made.info.n_edges} on record"
+        notes = (*notes, f"{graph.n_nodes} nodes and {graph.n_edges} edges, not {known}")
     extra = {name: table for name, table in tables.items() if name not in ("nodes", "edges")}
     return Dataset(graph, nodes, made.info, extra, notes)

@@ -1,8 +1,9 @@
-"""The paper's own synthetic data: ten samples of five attributes on one graph, at three levels of smoothness."""
+"""The paper's own synthetic data: ten samples of five attributes on a graph, at three levels of smoothness."""
 
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,25 +12,38 @@ from graphmrf._typing import Floats
 from graphmrf.datasets.dataset import Attribute, Info
 from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, simple_edges
 
-LEVELS = (1, 10, 100)
-_NAMES = tuple(f"a{k}" for k in range(1, 6))
+LEVELS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
+_PUBLISHED = {
+    "WattsStrogatzOriginal": ("own samples", ""),
+    "WattsStrogatz": ("second Watts-Strogatz", "watts-strogatz-"),
+}
 
 
 def clean(files: Files, *, path: str) -> Tables:
     """Return nodes (the first sample), edges, all samples, and the parameters they were drawn with."""
     file = files[path]
-    W, A, H, h = _read_archive(file) if file.suffix == ".npz" else _read_json(file)
-    n_samples, n_nodes, _ = A.shape
-    samples = pd.DataFrame(A.reshape(n_samples * n_nodes, -1), columns=list(_NAMES))
+    ends, A, H, h = _read_archive(file) if file.suffix == ".npz" else _read_json(file)
+    return tables(simple_edges(*ends), A, H, h)
+
+
+def tables(edges: pd.DataFrame, A: Floats, H: Floats, h: Floats) -> Tables:
+    """Return samples A (samples, n, q) of a field with parameters H (q, q) and h (q,) as tables."""
+    n_samples, n_nodes, q = A.shape
+    names = attribute_names(q)
+    samples = pd.DataFrame(A.reshape(n_samples * n_nodes, q), columns=names)
     samples.insert(0, "node", np.tile(np.arange(n_nodes), n_samples))
     samples.insert(0, "sample", np.repeat(np.arange(n_samples), n_nodes))
-    parameters = pd.DataFrame({"h": h, **{f"H{k + 1}": H[:, k] for k in range(len(h))}})
     return {
-        "nodes": number_nodes(dict(zip(_NAMES, A[0].T, strict=True))),
-        "edges": simple_edges(*W),
+        "nodes": number_nodes(dict(zip(names, A[0].T, strict=True))),
+        "edges": edges,
         "samples": samples,
-        "parameters": parameters,
+        "parameters": pd.DataFrame({"h": h, **{f"H{k + 1}": H[:, k] for k in range(q)}}),
     }
+
+
+def attribute_names(q: int) -> list[str]:
+    """Return a1, a2, ..."""
+    return [f"a{k + 1}" for k in range(q)]
 
 
 def _read_json(file: Path) -> tuple[Floats, Floats, Floats, Floats]:
@@ -49,16 +63,19 @@ def _read_archive(file: Path) -> tuple[Floats, Floats, Floats, Floats]:
         return content["edges"].T, content["attributes"].astype(np.float64), content["H"], content["h"]
 
 
-def _recipe(level: int) -> Recipe:
-    shift = {1: "+0.0", 10: "+1.0", 100: "+2.0"}[level]
-    path = f"synthetic/WattsStrogatzOriginal/shift_{shift}.json"
-    info = Info(
-        name=f"synthetic-paper-h{level}",
-        title=f"The paper's own samples, h0 = {level}",
-        n_nodes=1000,
-        n_edges=3000,
-        attributes=tuple(Attribute(name, "", "drawn from the Gaussian field") for name in _NAMES),
-        outcomes=_NAMES,
+def describe(name: str, title: str, n_edges: int, **rest: Any) -> Info:
+    """Return what is known of samples of five attributes on 1000 nodes."""
+    names = attribute_names(5)
+    attributes = tuple(Attribute(each, "", "drawn from the Gaussian field") for each in names)
+    return Info(name, title, 1000, n_edges, attributes, tuple(names), **rest)
+
+
+def _recipe(graph: str, level: int) -> Recipe:
+    kind, prefix = _PUBLISHED[graph]
+    info = describe(
+        f"synthetic-paper-{prefix}h{level}",
+        f"The paper's {kind}, h0 = {level}",
+        3000,
         source="Reference implementation of Jia & Benson, A Unifying Generative Model for Graph Learning Algorithms.",
         licence="Generated data; the repository has no licence file.",
         remarks=(
@@ -67,8 +84,8 @@ def _recipe(level: int) -> Recipe:
             "no checksum of its file is on record, so it is not downloaded: give it in a folder",
         ),
     )
-    alternative = f"synthetic/WattsStrogatzOriginal_h{level}.npz"
+    path, alternative = f"synthetic/{graph}/shift_{LEVELS[level]}.json", f"synthetic/{graph}_h{level}.npz"
     return Recipe(info, (RawFile(path, alternative=alternative),), partial(clean, path=path))
 
 
-RECIPES = tuple(_recipe(level) for level in LEVELS)
+RECIPES = tuple(_recipe(graph, level) for graph in _PUBLISHED for level in LEVELS)
