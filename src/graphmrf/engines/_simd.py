@@ -36,28 +36,18 @@ def gather(width: int) -> Any:
 
 
 def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    unweighted = isinstance(signature.args[3], types.NoneType)
-    which = (0, 4, 6) if unweighted else (0, 3, 4, 6)
+    which = [k for k in (0, 3, 4, 6) if not isinstance(signature.args[k], types.NoneType)]
     arrays = {k: cgutils.create_struct_proxy(signature.args[k])(context, builder, args[k]) for k in which}
-    real = context.get_value_type(signature.args[4].dtype)
-    vector = ir.VectorType(real, width)
-    stride = cgutils.unpack_tuple(builder, arrays[4].shape)[1]
-    start, stop, column, row = args[1], args[2], args[5], args[7]
+    vector = ir.VectorType(context.get_value_type(signature.args[4].dtype), width)
+    place = cgutils.unpack_tuple(builder, arrays[4].shape)[1], args[5]
+    start, stop, row = args[1], args[2], args[7]
     entry, loop, end = builder.block, builder.append_basic_block("edge"), builder.append_basic_block("done")
     zero = ir.Constant(vector, [0.0] * width)
     builder.cbranch(builder.icmp_signed("<", start, stop), loop, end)
 
     builder.position_at_end(loop)
     edge, total = builder.phi(_I64), builder.phi(vector)
-    node = builder.load(builder.gep(arrays[0].data, [edge]))
-    if node.type.width < 64:
-        node = builder.zext(node, _I64)
-    source = _row_pointer(builder, arrays[4].data, vector, builder.add(builder.mul(node, stride), column))
-    neighbour = builder.load(source, align=real_size(real))
-    if not unweighted:
-        weight = builder.load(builder.gep(arrays[3].data, [edge]))
-        neighbour = builder.fmul(_splat(builder, weight, vector), neighbour, flags=["contract"])
-    new_total = builder.fadd(neighbour, total, flags=["contract"])
+    new_total = builder.fadd(_neighbour(builder, arrays, edge, place, vector), total, flags=["contract"])
     next_edge = builder.add(edge, ir.Constant(_I64, 1))
     for phi, first, later in ((edge, start, next_edge), (total, zero, new_total)):
         phi.add_incoming(first, entry)
@@ -68,13 +58,26 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     result = builder.phi(vector)
     result.add_incoming(zero, entry)
     result.add_incoming(new_total, loop)
-    target = _row_pointer(builder, arrays[6].data, vector, builder.add(builder.mul(row, stride), column))
-    builder.store(result, target, align=real_size(real))
+    builder.store(result, _columns(builder, arrays[6].data, row, place, vector), align=_size(vector.element))
     return context.get_dummy_value()
 
 
-def _row_pointer(builder: Any, data: Any, vector: Any, offset: Any) -> Any:
-    return builder.bitcast(builder.gep(data, [offset]), vector.as_pointer())
+def _neighbour(builder: Any, arrays: Any, edge: Any, place: Any, vector: Any) -> Any:
+    """Load the columns of the node an edge points at, times the weight of the edge where there are weights."""
+    node = builder.load(builder.gep(arrays[0].data, [edge]))
+    if node.type.width < 64:
+        node = builder.zext(node, _I64)
+    values = builder.load(_columns(builder, arrays[4].data, node, place, vector), align=_size(vector.element))
+    if 3 not in arrays:
+        return values
+    weight = builder.load(builder.gep(arrays[3].data, [edge]))
+    return builder.fmul(_splat(builder, weight, vector), values, flags=["contract"])
+
+
+def _columns(builder: Any, data: Any, row: Any, place: Any, vector: Any) -> Any:
+    """Point at the columns of a row; `place` is the length of rows and the first of the columns."""
+    stride, column = place
+    return builder.bitcast(builder.gep(data, [builder.add(builder.mul(row, stride), column)]), vector.as_pointer())
 
 
 def _splat(builder: Any, scalar: Any, vector: Any) -> Any:
@@ -84,6 +87,6 @@ def _splat(builder: Any, scalar: Any, vector: Any) -> Any:
     return builder.shuffle_vector(first, undefined, lanes)
 
 
-def real_size(real: Any) -> int:
-    """Return the size in bytes of an LLVM floating-point type."""
+def _size(real: Any) -> int:
+    """Return the size in bytes of an LLVM floating-point type: rows are aligned to no more than that."""
     return 8 if isinstance(real, ir.DoubleType) else 4

@@ -19,9 +19,10 @@ _CHUNK_COST = 20_000
 class CpuEngine:
     """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
 
-    A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows and
-    looks nothing else up; inner products weigh a row by its degree to make up for it. (Isolated nodes count as degree 1.)
-    Sums are taken chunk by chunk in float64 and added in a fixed order: the number of threads changes no result.
+    A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows
+    and looks nothing else up; inner products weigh a row by its degree to make up for it. (Isolated nodes count as
+    degree 1.) Sums are taken chunk by chunk in float64 and added in a fixed order: the number of threads changes no
+    result.
 
     Parameters
     ----------
