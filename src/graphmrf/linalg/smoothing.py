@@ -82,9 +82,31 @@ def smooth_grid(
 ) -> Floats:
     """Return some rows of `smooth` at every level of a grid, from one Krylov space per column.
 
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    X : array of shape (n, k)
+        Signals.
+    alphas : array of shape (n_alphas,)
+        Smoothing levels in [0, 1).
+    rows : integer array, optional
+        Nodes to keep; by default all.
+    tolerance : float
+        Wanted relative residual, by the recurrence. float32 reaches 3e-6 at level .99 and raises when less is wanted.
+
     Returns
     -------
     array of shape (n_alphas, n_rows, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> signal = np.array([[1.0], [0.0], [0.0]])
+    >>> smooth_grid(Graph.from_edges([0, 1], [1, 2]), signal, [0.0, 0.5], np.array([0, 2])).round(4)[:, :, 0]
+    array([[1.    , 0.    ],
+           [0.5833, 0.0833]])
     """
     X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
     solved = _grid(graph, X, levels[:, None], (rows, None), tolerance)
@@ -141,12 +163,24 @@ def propagate_grid(
 
     Parameters
     ----------
+    graph, Y, known
+        As in `propagate`; the folds of a cross-validation are columns with masks of their own.
     alphas : array of shape (n_alphas,) or (n_alphas, k)
         The levels, the same for all columns or for each.
+    rows, tolerance
+        As in `smooth_grid`.
 
     Returns
     -------
     array of shape (n_alphas, n_rows, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path, y = Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [np.nan], [1.0]])
+    >>> propagate_grid(path, y, ~np.isnan(y), [0.0, 0.5, 0.9], np.array([1])).round(4).ravel()
+    array([0.    , 0.7071, 1.2728])
     """
     Y, known = _known(graph, Y, known)
     levels = check_alphas(alphas)
