@@ -110,6 +110,16 @@ def test_pyg_weights_are_read_from_tensors(name: str, shape: tuple[int, ...]) ->
     assert not Graph.from_pyg(data, weight=None).is_weighted
 
 
+def test_pyg_data_of_the_library_itself_is_read() -> None:
+    torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
+    data = pyg.Data(edge_index=torch.tensor(BOTH_WAYS.values), num_nodes=3)
+    assert not Graph.from_pyg(data).is_weighted
+    data.edge_weight = torch.tensor([1.0, 1.0, 2.0, 2.0], requires_grad=True)
+    np.testing.assert_array_equal(dense(Graph.from_pyg(data)), PATH)
+    with pytest.raises(InvalidInputError, match="of a heterogeneous graph pass one edge type"):
+        Graph.from_pyg(pyg.HeteroData())
+
+
 def test_pyg_edge_features_are_no_weights_and_isolated_nodes_count() -> None:
     data = SimpleNamespace(edge_index=BOTH_WAYS, num_nodes=5, edge_attr=Tensor(np.ones((4, 3))), edge_weight=None)
     graph = Graph.from_pyg(data)
