@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphmrf.cli import datasets
+from graphmrf.cli.field import fit, foresee, sample
 from graphmrf.cli.predict import predict
 
 app = typer.Typer(
@@ -16,7 +17,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(predict)
+for command in (predict, fit, sample, foresee):
+    app.command()(command)
 app.add_typer(datasets.app, name="datasets")
 
 

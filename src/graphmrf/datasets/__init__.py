@@ -7,7 +7,8 @@ from graphmrf.datasets.bundled import Example, example
 from graphmrf.datasets.dataset import Attribute, Dataset, Info
 from graphmrf.datasets.encode import Features, features
 from graphmrf.datasets.files import check_place, check_writable, write
-from graphmrf.datasets.tables import AttributedGraph, read
+from graphmrf.datasets.numeric import Attributes, attributes
+from graphmrf.datasets.tables import AttributedGraph, read, read_edges
 
 if TYPE_CHECKING:
     from graphmrf.datasets.catalogue import info, load, n_files, names
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Attribute",
     "AttributedGraph",
+    "Attributes",
     "Dataset",
     "Example",
     "Features",
     "Info",
+    "attributes",
     "check_place",
     "check_writable",
     "example",
@@ -30,6 +33,7 @@ __all__ = [
     "names",
     "paper",
     "read",
+    "read_edges",
     "write",
 ]
 

@@ -55,7 +55,7 @@ class AttributedGraph:
         InvalidInputError
             No such column, or a cell that is not a finite number; the message names its row.
         """
-        self._require(column)
+        self.require(column)
         numbers, stray = cells.as_numbers(self.frame[column])
         if stray is not None:
             raise InvalidInputError(
@@ -64,7 +64,8 @@ class AttributedGraph:
             )
         return numbers
 
-    def _require(self, column: str) -> None:
+    def require(self, column: str) -> None:
+        """Raise InvalidInputError unless the table has this column besides its ids."""
         if column == self.id:
             raise InvalidInputError(f"column '{column}' holds the node ids; choose another column")
         if column not in self.frame.columns:
@@ -134,6 +135,26 @@ def read(
     told = (f"{edge_file.path.name}: {note}" for note in graph.notes)
     notes = (*node_file.notes, *choice.notes, *edge_file.notes, *names.notes, *told)
     return AttributedGraph(graph, _frame(node_file, choice.column), choice.column, notes, node_file.path)
+
+
+def read_edges(
+    edges: PathLike, *, source: str | None = None, dest: str | None = None, weight: str | None = None
+) -> AttributedGraph:
+    """Return the graph of an edge file alone: its nodes are the ends of the edges, in order of appearance.
+
+    The parameters are those of `read`; the table has the single column `node`.
+    """
+    file = load(edges)
+    names = columns.edge_columns(file, source, dest, weight)
+    ends = [cells.canonical(file.columns[name]).combine_chunks() for name in (names.source, names.dest)]
+    keys = pc.unique(pa.concat_arrays(ends)).drop_null()
+    if len(keys) == 0:
+        raise InvalidInputError(f"{file.path} has no edges; without a table of nodes there is nothing to draw on")
+    u, v = (_positions(file, name, keys, file) for name in (names.source, names.dest))
+    graph = Graph.from_edges(u, v, _weights(file, names.weight), n_nodes=len(keys))
+    told = (f"{file.path.name}: {note}" for note in graph.notes)
+    frame = pd.DataFrame({"node": cells.ids(pa.chunked_array([keys]), typed=file.typed)})
+    return AttributedGraph(graph, frame, "node", (*file.notes, *names.notes, *told), file.path)
 
 
 def _frame(file: TableFile, id_name: str) -> pd.DataFrame:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from graphmrf.errors import ConvergenceError
+from graphmrf.graph import inverse_square_root
 from graphmrf.model.holes import Expectation, Holes, expect, log_det_missing
 from graphmrf.model.likelihood import Statistics, log_determinant, log_likelihood_error, statistics
 from graphmrf.model.optimum import Fitted
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 500
 _MEMORY = 8
+_EDGES = 1_000_000
 _SETTLED = 1e-7
 """Change of the statistics per node below which a fixed point is reached: twice the gradient."""
 
@@ -88,9 +91,48 @@ def _check_complete_rows(holes: Holes, table: Standardised, names: tuple[str, ..
 
 
 def _first_statistics(holes: Holes) -> Statistics:
-    """Return the statistics with missing entries at their mean, of unit variance and unrelated."""
-    spread = np.diag(holes.missing.sum(axis=0).astype(np.float64))
-    return _statistics(holes.graph, Expectation(np.where(holes.missing, 0.0, holes.B), spread, spread))
+    """Return the statistics of the pairs of observed entries, on nodes and on edges, scaled up to all of them.
+
+    That is an unbiased guess when entries are missing at random. Starting from entries at their mean instead would
+    take the field for rough, and end in the local maximum h = 0.
+    """
+    seen = np.column_stack([~holes.missing, np.ones(holes.graph.n_nodes)]).astype(np.float64)
+    B = np.where(seen[:, :-1] > 0, holes.B, 0.0)
+    X = np.column_stack([B, np.ones(len(B))])
+    M0 = _scaled_up(X.T @ X, seen.T @ seen / len(seen))
+    M1 = _scaled_up(*_edge_pairs(holes.graph, X, seen))
+    alone = np.diag(M1) == 0  # never observed at both ends of an edge: taken for rough
+    M1[alone, alone] = np.diag(M0)[alone]
+    return Statistics(len(seen), _nearest_valid(M0), _nearest_valid(M1))
+
+
+def _edge_pairs(graph: Graph, X: Floats, observed: Floats) -> tuple[Floats, Floats]:
+    """Return X'NX over the edges with both ends observed, and the part of all weight that those edges have."""
+    q = X.shape[1]
+    found, seen = np.zeros((q, q)), np.zeros((q, q))
+    scaled = X * inverse_square_root(graph.degrees)[:, None]
+    W = sparse.coo_array(graph.adjacency)
+    for first in range(0, W.nnz, _EDGES):
+        (i, j), w = (ends[first : first + _EDGES] for ends in W.coords), W.data[first : first + _EDGES, None]
+        both = observed[i] * observed[j]
+        difference = (scaled[i] - scaled[j]) * both
+        found += 0.5 * difference.T @ (w * difference)
+        seen += both.T @ (w * both)
+    return found, seen / max(float(W.data.sum()), 1e-300)
+
+
+def _scaled_up(total: Floats, share: Floats) -> Floats:
+    return np.divide(total, share, out=np.zeros_like(total), where=share > 0)
+
+
+def _nearest_valid(M: Floats) -> Floats:
+    """Return M with its off-diagonal, taken from pairs that differ from cell to cell, shrunk until it can be one."""
+    diagonal = np.diag(np.diag(M))
+    for shrinkage in np.linspace(0.0, 1.0, 11):
+        mixed = (1.0 - shrinkage) * M + shrinkage * diagonal
+        if np.linalg.eigvalsh(mixed[:-1, :-1])[0] > 1e-3 * np.diag(M)[:-1].min():
+            break
+    return np.asarray(mixed)
 
 
 def _statistics(graph: Graph, expectation: Expectation) -> Statistics:

@@ -27,7 +27,9 @@ def write_model(mrf: GaussianMRF, path: str | Path) -> None:
     content["mean"] = mrf.mean.tolist()
     if mrf.diagnostics is not None:
         content["diagnostics"] = {k: _plain(v) for k, v in asdict(mrf.diagnostics).items()}
-    Path(path).write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    draft = Path(f"{path}.part")
+    draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    draft.replace(path)  # whole or not at all
 
 
 def read_model(path: str | Path) -> dict[str, Any]:
@@ -51,6 +53,8 @@ def read_model(path: str | Path) -> dict[str, Any]:
 def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read ({error.strerror}); name a file written by mrf.save") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InvalidInputError(f"{path} is a damaged model file ({error}); fit and save the model again") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -1,0 +1,268 @@
+"""graphmrf fit, sample and foresee: the generative model on the same files as predict."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from graphmrf import datasets
+from graphmrf._typing import Bools
+from graphmrf.cli import options, terminal
+from graphmrf.errors import InvalidInputError
+from graphmrf.model import GaussianMRF
+from graphmrf.model.foresee import estimate_r2
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model written by graphmrf fit (.json).", show_default=False)
+]
+ModelOutput = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the model: a .json file.")
+]
+SampleOutput = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="The draws: .csv, .csv.gz, .tsv or .parquet."),
+]
+Named = Annotated[
+    list[str] | None,
+    typer.Option("--attribute", "-a", metavar="COL", help="Column to model; repeatable. Without it: all numeric ones."),
+]
+OneTarget = Annotated[str, typer.Option("--target", "-t", metavar="COL", help="The attribute to be predicted.")]
+Coupled = Annotated[bool, typer.Option("--coupled", help="Let attributes of neighbours interact across columns, too.")]
+Draws = Annotated[int, typer.Option("--draws", "-n", metavar="N", min=1, help="Number of draws.")]
+Given = Annotated[
+    Path | None,
+    typer.Option(metavar="NODES", help="Table of nodes: its cells are kept, its empty cells drawn given the others."),
+]
+Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
+
+
+def fit(
+    nodes: options.Nodes,
+    edges: options.Edges,
+    *,
+    attribute: Named = None,
+    ignore: options.Ignore = None,
+    coupled: Coupled = False,
+    id: options.Id = None,  # noqa: A002 - named like the option
+    source: options.Source = None,
+    dest: options.Dest = None,
+    weight: options.Weight = None,
+    output: ModelOutput = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Fit the generative model to the numeric columns of NODES.
+
+    Empty cells are fine: the likelihood of what is there is maximised. The
+    model says how attributes of one node hang together, and how smooth each
+    is along the edges.
+
+    [bold]Example[/bold]:
+
+        graphmrf fit districts.csv borders.csv --ignore x --ignore y -o city.json
+    """
+    with terminal.errors_as_exit_codes(debug=debug):
+        if output is not None:
+            _check_model_place(output)
+        table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+        found = datasets.attributes(table, named=attribute or (), ignore=ignore or ())
+        mrf = GaussianMRF.fit(table.graph, found.A, coupled=coupled)
+        if output is not None:
+            mrf.save(output)
+        if not quiet:
+            terminal.note((*table.notes, *found.notes, *_flags(mrf)))
+        if json:
+            terminal.print_json(_summary(mrf))
+        elif not quiet:
+            _show_model(mrf, output)
+
+
+def sample(
+    model: ModelFile,
+    edges: options.Edges,
+    *,
+    given: Given = None,
+    draws: Draws = 1,
+    seed: options.Seed = 0,
+    id: options.Id = None,  # noqa: A002 - named like the option
+    source: options.Source = None,
+    dest: options.Dest = None,
+    weight: options.Weight = None,
+    output: SampleOutput = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Draw attributes for all nodes from MODEL, or, with --given, only what is empty.
+
+    The result has one row per draw and node: sample, the node's id, and the
+    attributes.
+
+    [bold]Example[/bold]:
+
+        graphmrf sample city.json borders.csv --given districts.csv -n 10 -o rents.csv
+    """
+    with terminal.errors_as_exit_codes(debug=debug):
+        if output is not None:
+            datasets.check_writable(output)
+        mrf = GaussianMRF.load(model)
+        columns = {"source": source, "dest": dest, "weight": weight}
+        if given is None:
+            table = datasets.read_edges(edges, **columns)
+            drawn = mrf.sample(table.graph, draws, seed)
+        else:
+            table = datasets.read(given, edges, id=id, **columns)
+            drawn = mrf.condition(table.graph, _attributes(table, mrf)).sample(draws, seed)
+        frame = _long(table, mrf, drawn)
+        if output is not None:
+            datasets.write(frame, output)
+        if not quiet:
+            terminal.note(table.notes)
+            _show_draws(frame, draws, output)
+
+
+def foresee(
+    model: ModelFile,
+    nodes: options.Nodes,
+    edges: options.Edges,
+    *,
+    target: OneTarget,
+    suggest: Suggest = 0,
+    id: options.Id = None,  # noqa: A002 - named like the option
+    source: options.Source = None,
+    dest: options.Dest = None,
+    weight: options.Weight = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Say how accurate predictions of a column will be, before making them.
+
+    The nodes with a value in the column count as labelled. Expected R2 on the
+    others, under MODEL, of label propagation, graph convolution and both.
+
+    [bold]Example[/bold]:
+
+        graphmrf foresee city.json districts.csv borders.csv --target rent --suggest 5
+    """
+    with terminal.errors_as_exit_codes(debug=debug):
+        mrf = GaussianMRF.load(model)
+        table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+        labelled = _labelled(table, mrf, target)
+        expected = {
+            name: estimate_r2(mrf, table.graph, target, labelled, given)
+            for name, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
+        }
+        chosen = mrf.suggest(table.graph, target, labelled, suggest).tolist() if suggest else []
+        ids = [str(table.frame[table.id].iloc[node]) for node in chosen]
+        if not quiet:
+            terminal.note(table.notes)
+        if json:
+            values = {name: {"r2": found.value, "error": found.standard_error} for name, found in expected.items()}
+            terminal.print_json({"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids})
+        elif not quiet:
+            _show_expected(target, labelled, expected, ids)
+
+
+def _check_model_place(path: Path) -> None:
+    if path.suffix != ".json":
+        raise InvalidInputError(f"a model is kept as JSON, got {path}; name the file something.json")
+    datasets.check_place(path)
+
+
+def _attributes(table: datasets.AttributedGraph, mrf: GaussianMRF) -> pd.DataFrame:
+    """Return the model's attributes from a table; a column that is not there is unknown everywhere."""
+    here = set(table.frame.columns[1:])
+    if not here & set(mrf.names):
+        raise InvalidInputError(
+            f"{table.path} has none of the model's attributes ({', '.join(mrf.names)}); "
+            "leave --given away to draw all of them, or name the columns alike"
+        )
+    unknown = np.full(table.graph.n_nodes, np.nan)
+    return pd.DataFrame({name: table.outcome(name) if name in here else unknown for name in mrf.names})
+
+
+def _labelled(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str) -> Bools:
+    mrf.index(target)
+    labelled = ~np.isnan(table.outcome(target))
+    if labelled.all():
+        raise InvalidInputError(f"{table.path}, column {target}: no empty cell, so there is nothing to predict")
+    return labelled
+
+
+def _long(table: datasets.AttributedGraph, mrf: GaussianMRF, drawn: Any) -> pd.DataFrame:
+    n_samples, n, q = drawn.shape
+    ids = pd.concat([table.frame[table.id]] * n_samples, ignore_index=True)
+    frame = pd.DataFrame({"sample": np.repeat(np.arange(n_samples), n), table.id: ids})
+    return pd.concat([frame, pd.DataFrame(drawn.reshape(-1, q), columns=list(mrf.names))], axis=1)
+
+
+def _flags(mrf: GaussianMRF) -> tuple[str, ...]:
+    return mrf.diagnostics.flags if mrf.diagnostics is not None else ()
+
+
+def _summary(mrf: GaussianMRF) -> dict[str, Any]:
+    assert mrf.diagnostics is not None
+    found = mrf.diagnostics
+    return {
+        "attributes": {
+            name: {"mean": float(mean), "alpha": mrf.alpha(name), "omega": mrf.omega(name)}
+            for name, mean in zip(mrf.names, mrf.mean, strict=True)
+        },
+        "log_likelihood": found.log_likelihood,
+        "log_likelihood_error": found.log_likelihood_error,
+        "aic": found.aic,
+        "bic": found.bic,
+        "gradient_norm": found.gradient_norm,
+        "iterations": found.iterations,
+        "flags": list(found.flags),
+    }
+
+
+def _show_model(mrf: GaussianMRF, output: Path | None) -> None:
+    found = mrf.diagnostics
+    assert found is not None
+    rows = [
+        [name, f"{mean:.4g}", f"{mrf.alpha(name):.3f}", _strongest(mrf, name)]
+        for name, mean in zip(mrf.names, mrf.mean, strict=True)
+    ]
+    terminal.print_table(["attribute", "mean", "smoothness alpha", "depends most on (partial correlation)"], rows)
+    typer.echo(
+        f"{found.n_nodes} nodes, {found.n_parameters} parameters, log-likelihood {found.log_likelihood:.2f}, "
+        f"AIC {found.aic:.2f}, BIC {found.bic:.2f}; {found.iterations} Newton steps, "
+        f"gradient {found.gradient_norm:.0e}"
+    )
+    typer.echo(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
+
+
+def _strongest(mrf: GaussianMRF, name: str) -> str:
+    if mrf.q == 1:
+        return ""
+    k = mrf.index(name)
+    scale = np.sqrt(np.diag(mrf.H))
+    partial = -mrf.H[k] / (scale * scale[k])
+    partial[k] = 0.0
+    other = int(np.abs(partial).argmax())
+    return f"{mrf.names[other]} ({partial[other]:+.2f})"
+
+
+def _show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
+    if output is not None:
+        typer.echo(f"Saved {output}: {draws} draw{'s' * (draws > 1)}, {len(frame)} rows")
+        return
+    cells = [
+        [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.head(8).to_numpy()
+    ]
+    terminal.print_table(list(frame.columns), cells)
+    typer.echo(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
+
+
+def _show_expected(target: str, labelled: Bools, expected: dict[str, Any], ids: list[str]) -> None:
+    uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
+    rows = [[name, uses[name], f"{e.value:.3f}", f"{e.standard_error:.3f}"] for name, e in expected.items()]
+    typer.echo(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
+    terminal.print_table(["method", "uses", "expected R2", "± (probes)"], rows)
+    if ids:
+        typer.echo("Labels that would help most, in this order: " + ", ".join(ids))

@@ -1,0 +1,119 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import graphmrf as gm
+from graphmrf.cli import app
+
+RUNNER = CliRunner()
+CITY = gm.datasets.example()
+NODES, EDGES = str(CITY.nodes), str(CITY.edges)
+
+
+def run(*words: object) -> Result:
+    return RUNNER.invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("field") / "city.json"
+    result = run("fit", NODES, EDGES, "-a", "income", "-a", "rent", "-o", path)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_fit_saves_the_model_that_the_library_fits(model: Path) -> None:
+    table = gm.read(NODES, EDGES, id="district")
+    expected = gm.GaussianMRF.fit(table.graph, table.frame[["income", "rent"]])
+    saved = gm.GaussianMRF.load(model)
+    np.testing.assert_array_equal(saved.H, expected.H)
+    np.testing.assert_array_equal(saved.C, expected.C)
+    assert saved.names == ("income", "rent")
+
+
+def test_fit_takes_every_numeric_column_that_varies(tmp_path: Path) -> None:
+    frame = pd.read_csv(NODES).assign(city="Bern", level=3)
+    frame.to_csv(tmp_path / "nodes.csv", index=False)
+    result = run("fit", tmp_path / "nodes.csv", EDGES, "--ignore", "x", "--ignore", "y", "--json")
+    assert list(json.loads(result.stdout)["attributes"]) == ["income", "green", "minutes", "rent"]
+    assert "left out 'city': not numbers" in result.stderr
+    assert "left out 'level': one value only" in result.stderr
+
+
+def test_sample_draws_every_node_of_the_edge_file(model: Path, tmp_path: Path) -> None:
+    result = run("sample", model, EDGES, "-n", 3, "--seed", 1, "-o", tmp_path / "draws.csv")
+    assert result.exit_code == 0, result.output
+    frame = pd.read_csv(tmp_path / "draws.csv")
+    assert list(frame.columns) == ["sample", "node", "income", "rent"]
+    assert frame.groupby("sample").size().tolist() == [1000, 1000, 1000]
+    table = gm.datasets.read_edges(EDGES)
+    expected = gm.GaussianMRF.load(model).sample(table.graph, 3, 1)
+    np.testing.assert_allclose(frame[["income", "rent"]].to_numpy().reshape(3, 1000, 2), expected, rtol=1e-12)
+    assert frame["node"][:1000].tolist() == table.frame["node"].tolist()
+
+
+def test_conditional_draws_keep_what_is_known(model: Path, tmp_path: Path) -> None:
+    result = run("sample", model, EDGES, "--given", NODES, "-n", 2, "-o", tmp_path / "draws.parquet")
+    assert result.exit_code == 0, result.output
+    drawn, given = pd.read_parquet(tmp_path / "draws.parquet"), pd.read_csv(NODES)
+    for _, draw in drawn.groupby("sample"):
+        known = given["rent"].notna().to_numpy()
+        np.testing.assert_allclose(draw["rent"].to_numpy()[known], given["rent"][known])
+        assert draw["rent"].notna().all()
+    one, two = (draw["rent"].to_numpy() for _, draw in drawn.groupby("sample"))
+    assert not np.allclose(one, two)
+
+
+def test_foresee_says_what_the_library_says(model: Path) -> None:
+    result = run("foresee", model, NODES, EDGES, "--target", "rent", "--suggest", 2, "--json")
+    found = json.loads(result.stdout)
+    table, mrf = gm.read(NODES, EDGES, id="district"), gm.GaussianMRF.load(model)
+    labelled = ~np.isnan(table.outcome("rent"))
+    for method, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both")):
+        assert found["r2"][method]["r2"] == pytest.approx(mrf.expected_r2(table.graph, "rent", labelled, given))
+    suggested = mrf.suggest(table.graph, "rent", labelled, 2)
+    assert found["suggest"] == table.frame["district"].iloc[suggested].tolist()
+
+
+def test_without_an_output_the_draws_are_previewed(model: Path) -> None:
+    result = run("sample", model, EDGES)
+    assert "The first 8 of 1000 rows; save all with -o samples.csv" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fit", NODES, EDGES, "-o", "model.txt"), "name the file something.json"),
+        (("fit", NODES, EDGES, "-a", "price"), "has no column 'price'"),
+        (("fit", NODES, EDGES, "-a", "district"), "holds the node ids"),
+        (("sample", "missing.json", EDGES), "missing.json"),
+        (("foresee", "{model}", NODES, EDGES, "--target", "green"), "target must be one of income, rent"),
+        (("foresee", "{model}", NODES, EDGES, "--target", "income"), "nothing to predict"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(words: tuple[str, ...], message: str, model: Path) -> None:
+    result = run(*(model if word == "{model}" else word for word in words))
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_table_without_the_models_attributes_is_refused(model: Path, tmp_path: Path) -> None:
+    pd.read_csv(NODES)[["district", "green"]].to_csv(tmp_path / "nodes.csv", index=False)
+    result = run("sample", model, EDGES, "--given", tmp_path / "nodes.csv")
+    assert result.exit_code == 2
+    assert "none of the model's attributes (income, rent)" in result.stderr
+
+
+def test_a_damaged_model_or_one_of_another_version_is_refused(model: Path, tmp_path: Path) -> None:
+    content = json.loads(model.read_text())
+    for damage in ('{"format": "graphmrf.', json.dumps({**content, "version": 99}), json.dumps({"a": 1})):
+        (tmp_path / "bad.json").write_text(damage)
+        result = run("sample", tmp_path / "bad.json", EDGES, "-o", tmp_path / "draws.csv")
+        assert result.exit_code == 2
+        assert "bad.json" in result.stderr
+        assert not (tmp_path / "draws.csv").exists()
