@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 import graphmrf as gm
 from graphmrf.cli import app
+from graphmrf.model.target import Given
 
 RUNNER = CliRunner()
 CITY = gm.datasets.example()
@@ -73,7 +74,8 @@ def test_foresee_says_what_the_library_says(model: Path) -> None:
     found = json.loads(result.stdout)
     table, mrf = gm.read(NODES, EDGES, id="district"), gm.GaussianMRF.load(model)
     labelled = ~np.isnan(table.outcome("rent"))
-    for method, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both")):
+    cases: tuple[tuple[str, Given], ...] = (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
+    for method, given in cases:
         assert found["r2"][method]["r2"] == pytest.approx(mrf.expected_r2(table.graph, "rent", labelled, given))
     suggested = mrf.suggest(table.graph, "rent", labelled, 2)
     assert found["suggest"] == table.frame["district"].iloc[suggested].tolist()
