@@ -1,0 +1,135 @@
+"""The runs of a command on all cores: what is done already is not repeated, what is done now is kept at once."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import numba
+from threadpoolctl import threadpool_limits
+
+from graphmrf.errors import GraphMRFError
+from graphmrf.experiments.data import Source
+from graphmrf.experiments.runs import Result, Run
+from graphmrf.experiments.store import Journal, Record
+from graphmrf.experiments.work import perform
+
+Outcome: TypeAlias = tuple[Result, float]
+Watch: TypeAlias = Callable[[Run], None]
+
+
+def pending(runs: Iterable[Run], journal: Journal) -> tuple[Run, ...]:
+    """Return the runs that are not done yet, each once."""
+    return tuple(run for run in dict.fromkeys(runs) if run.key not in journal.found)
+
+
+def available_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def execute(runs: Iterable[Run], journal: Journal, source: Source, *, jobs: int, watch: Watch) -> dict[str, str]:
+    """Do the runs that are missing, and keep each result as it comes.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        All that is wanted.
+    journal : Journal
+        What is there; grows.
+    source : Source
+        Where the data are.
+    jobs : int
+        Number of processes, each on one core; results do not depend on it.
+    watch : callable
+        Called with every run when it has ended.
+
+    Returns
+    -------
+    dict
+        Message of every run that failed, by key; it is tried again by the next command.
+
+    Raises
+    ------
+    GraphMRFError
+        A process was killed from outside; what was finished is kept.
+    """
+    missing = pending(runs, journal)
+    failures: dict[str, str] = {}
+    if not missing:
+        return failures
+    try:
+        with _pool(min(jobs, len(missing))) as pool:
+            waiting = {pool.submit(_timed, run, source): run for run in missing}
+            for future in _finished(waiting):
+                run = waiting[future]
+                _keep(run, future, journal, failures)
+                watch(run)
+    except BrokenProcessPool as error:
+        raise GraphMRFError(
+            "a worker process was killed, perhaps for want of memory; what was finished is kept: "
+            "the same command goes on from there, --jobs 1 needs least memory"
+        ) from error
+    return failures
+
+
+def _keep(run: Run, future: Future[Outcome], journal: Journal, failures: dict[str, str]) -> None:
+    try:
+        result, seconds = future.result()
+    except BrokenProcessPool:
+        raise
+    except Exception as error:  # one run that fails must not take the others with it
+        failures[run.key] = f"{type(error).__name__}: {error}"
+    else:
+        journal.append(Record(run.key, result, seconds))
+
+
+def _finished(waiting: Iterable[Future[Outcome]]) -> Iterator[Future[Outcome]]:
+    left = set(waiting)
+    while left:
+        done, left = wait(left, return_when=FIRST_COMPLETED)
+        yield from done
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool; whatever ends the block early ends its processes, too."""
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _prepare() -> None:
+    """One thread for each process, and none that outlives the command."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # for what is not loaded yet
+    threadpool_limits(1)
+    numba.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _timed(run: Run, source: Source) -> Outcome:
+    start = time.process_time()
+    result = perform(run, source)
+    return result, time.process_time() - start

@@ -1,0 +1,140 @@
+"""Results as JSON lines: one for each finished run, safe on the disk before the next; a torn last line is dropped."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.experiments.runs import Result
+
+try:
+    import fcntl
+except ImportError:  # Windows: two commands on one folder are then not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 1
+FILE = "results.jsonl"
+_TITLE = "graphmrf reproduction"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run: its key, what it found, and how long it took on one core."""
+
+    key: str
+    result: Result
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The open results file of one command."""
+
+    stream: BinaryIO
+    found: dict[str, Record]
+
+    def append(self, record: Record) -> None:
+        """Add a line, and return when it is on the disk."""
+        line = {"key": record.key, "result": record.result, "seconds": round(record.seconds, 3)}
+        _write_line(self.stream, line)
+        self.found[record.key] = record
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """What the finished runs found, by key."""
+        return {key: record.result for key, record in self.found.items()}
+
+
+@contextmanager
+def journal(path: Path) -> Iterator[Journal]:
+    """Open a results file, new or from an earlier command, for reading and adding.
+
+    Parameters
+    ----------
+    path : path
+        The file; its folder must exist.
+
+    Raises
+    ------
+    InvalidInputError
+        The file is of another format, is damaged, or another command is writing to it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with journal(Path(folder, "results.jsonl")) as first:
+    ...         first.append(Record("accuracy seed=1", {"r2": 0.5}, 0.1))
+    ...     with journal(Path(folder, "results.jsonl")) as second:
+    ...         second.results
+    {'accuracy seed=1': {'r2': 0.5}}
+    """
+    with path.open("a+b", buffering=0) as stream:
+        _lock(stream, path)
+        whole = _whole_lines(stream)
+        if not whole:
+            _write_line(stream, {"title": _TITLE, "format": FORMAT, "version": version("graphmrf")})
+        else:
+            _check_title(whole[0], path)
+        yield Journal(stream, {record.key: record for record in _records(whole[1:], path)})
+
+
+def _lock(stream: BinaryIO, path: Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InvalidInputError(
+            f"another command is writing to {path}; wait until it is done, or give another folder with --output"
+        ) from error
+
+
+def _whole_lines(stream: BinaryIO) -> list[bytes]:
+    """Return the complete lines, and cut off what a killed command left after them."""
+    stream.seek(0)
+    content = stream.read()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        stream.truncate(end)
+    return content[:end].splitlines()
+
+
+def _write_line(stream: BinaryIO, value: Any) -> None:
+    line = memoryview((json.dumps(value, allow_nan=False) + "\n").encode())
+    while line:  # a disk that fills up takes a part of the line, then raises
+        line = line[stream.write(line) :]
+    os.fsync(stream.fileno())
+
+
+def _check_title(line: bytes, path: Path) -> None:
+    try:
+        title = json.loads(line)
+        ours = title["title"] == _TITLE
+    except (ValueError, KeyError, TypeError):
+        ours = False
+    if not ours:
+        raise InvalidInputError(
+            f"{path} is not a results file of graphmrf reproduce; give another folder with --output"
+        )
+    if title.get("format") != FORMAT:
+        raise InvalidInputError(
+            f"{path} has format {title.get('format')} (graphmrf {title.get('version')}), this version has format "
+            f"{FORMAT}; give another folder with --output, or move the file away to start again"
+        )
+
+
+def _records(lines: list[bytes], path: Path) -> Iterator[Record]:
+    for number, line in enumerate(lines, start=2):
+        try:
+            value = json.loads(line)
+            yield Record(value["key"], value["result"], value["seconds"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidInputError(
+                f"{path}, line {number} is damaged; delete that line, its run is repeated"
+            ) from error
