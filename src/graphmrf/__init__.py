@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from graphmrf import datasets
     from graphmrf.datasets import AttributedGraph, read
     from graphmrf.estimators import (
+        GraphConvolutionalNetwork,
         LabelPropagation,
         LinearGraphConvolution,
         LinearRegression,
@@ -20,6 +21,7 @@ __all__ = [
     "AttributedGraph",
     "GaussianMRF",
     "Graph",
+    "GraphConvolutionalNetwork",
     "LabelPropagation",
     "LinearGraphConvolution",
     "LinearRegression",
@@ -33,6 +35,7 @@ _HOMES = {
     "AttributedGraph": "datasets",
     "GaussianMRF": "model",
     "Graph": "graph",
+    "GraphConvolutionalNetwork": "estimators",
     "LabelPropagation": "estimators",
     "LinearGraphConvolution": "estimators",
     "LinearRegression": "estimators",

@@ -6,18 +6,22 @@ A new predictor is one file: a class with ``fit``, ``predict`` and, if residuals
 ``fixed`` and ``n_coefficients_`` (see `NodeRegressor`).
 """
 
+from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
+from graphmrf.estimators.networks.training import Training
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.estimators.trends import NodeRegressor
 
 __all__ = [
+    "GraphConvolutionalNetwork",
     "LabelPropagation",
     "LinearGraphConvolution",
     "LinearRegression",
     "NodeRegressor",
     "ResidualPropagation",
     "SimpleGraphConvolution",
+    "Training",
 ]

@@ -51,7 +51,7 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
         raise InvalidInputError(f"fit_intercept must be True, False or 'auto', got {choice!r}")
     fitted = clone(estimator).set_params(fit_intercept=True).fit(graph, X, outcome.y)
     folds = outcome.folds(getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
-    without_fold = refitted(fitted.fixed(), graph, X, outcome, folds)
+    without_fold = refitted(fitted, graph, X, outcome, folds)
     alpha = search_residual(graph, outcome.y, without_fold, folds).alpha
     return standard_errors(graph, smoothed(fitted), outcome, alpha) > _STANDARD_ERRORS
 

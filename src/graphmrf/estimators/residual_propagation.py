@@ -184,7 +184,7 @@ class ResidualPropagation(BaseEstimator):
 
         def search() -> AlphaSearch:
             folds = outcome.folds(self.folds, self.seed)
-            without_fold = refitted(trend.base.fixed(), graph, X, outcome, folds)
+            without_fold = refitted(trend.base, graph, X, outcome, folds)
             return search_residual(graph, outcome.y, without_fold, folds)
 
         self.alpha_, self.cv_results_ = settle(level, search)

@@ -73,9 +73,15 @@ def graph_trend(base: NodeRegressor, graph: Graph, X: Any, outcome: Outcome) -> 
     return Trend(fitted, prediction, outcome.y[known] - prediction[known], fitted.n_coefficients_)
 
 
-def refitted(base: NodeRegressor, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
-    """Return (n_labelled, n_folds): predictions at the labelled nodes of the base refitted without each fold."""
-    labelled, columns = np.flatnonzero(outcome.known), []
+def refitted(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
+    """Return (n_labelled, n_folds): predictions at the labelled nodes without each fold, hyper-parameters kept.
+
+    A predictor may do this itself in a better way, as ``refit_folds``.
+    """
+    if hasattr(fitted, "refit_folds"):
+        predictions: Floats = fitted.refit_folds(graph, X, outcome, folds)
+        return predictions
+    base, labelled, columns = fitted.fixed(), np.flatnonzero(outcome.known), []
     for fold in range(int(folds.max()) + 1):
         hidden = outcome.y.copy()
         hidden[labelled[folds == fold]] = np.nan

@@ -1,0 +1,260 @@
+"""Graph convolutional network: the nonlinear relative of simple graph convolution, trained by gradient descent."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.fields import root_mean
+from graphmrf.estimators.inputs import (
+    as_given,
+    check_fitted,
+    check_graph,
+    match_features,
+    read_features,
+    read_outcome,
+)
+from graphmrf.estimators.networks.choices import (
+    EPOCHS,
+    LAYERS,
+    Shape,
+    read_activation,
+    read_choice,
+)
+from graphmrf.estimators.networks.extra import pick_device
+from graphmrf.estimators.networks.scaling import Scaling
+from graphmrf.estimators.networks.training import Recipe, read_recipe
+from graphmrf.selection import AlphaSearch
+from graphmrf.selection.propagation import own_fold
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.estimators.networks.learner import Learner
+    from graphmrf.graph import Graph
+
+Choice: TypeAlias = int | Literal["cv"]
+
+
+class GraphConvolutionalNetwork(BaseEstimator):
+    r"""A network whose layers average over neighbours (GCN), trained on the squared error of the labels.
+
+    .. math:: H_0 = X, \qquad H_k = \sigma(\tilde S H_{k-1} \Theta_k + 1 c_k'), \qquad y = H_K \beta + c
+
+    with :math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`. It needs PyTorch: ``pip install 'graphmrf[gnn]'``.
+    Both hyper-parameters come from one cross-validation, in which all folds are trained at once and scored on the way.
+    On one device the same seed gives the same network.
+
+    Parameters
+    ----------
+    n_layers : "cv" or int >= 1, default "cv"
+        The number K of layers; "cv" takes the best of 1, 2, 3.
+    epochs : "cv" or int >= 1, default "cv"
+        Steps of the training; "cv" takes the best of 100, 200, 300, 400, 500.
+    hidden : int, default 32
+        Width of every layer.
+    activation : "relu" or "identity", default "relu"
+        The function :math:`\sigma`. With "identity" the network is linear in the features, as `SimpleGraphConvolution`
+        is, but trained by steps; together with ``training="paper"`` it is what the paper calls SGC.
+    training : "full", "paper" or Training, default "full"
+        "full" uses all labels and all neighbours at every step; "paper" a tenth of the labels and the mean over the
+        node and at most 30 of its neighbours; see `estimators.Training`.
+    device : str, default "auto"
+        Where PyTorch computes: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
+    folds : int, default 5
+        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+    seed : int, default 0
+        Seed of the folds, the initial weights, the batches and the neighbours drawn.
+    fit_intercept : bool, default True
+        Have the constants c, and centre features and outcomes before. Without it a node with features 0 among such
+        neighbours is predicted 0: for data of mean zero, if another graph is to be predicted
+        (see `LinearGraphConvolution`).
+
+    Attributes
+    ----------
+    n_layers_, epochs_ : int
+        Those in use.
+    device_ : str
+        Where it was trained.
+    n_coefficients_ : int
+        Degrees of freedom the training has spent: what makes the mean square of the residuals equal to that of the
+        cross-validation. (Without one: the number of features, and one for the intercept.)
+    scale_ : float
+        Root mean square of the errors at labels that a fold had not seen; without cross-validation of the residuals.
+    cv_results_ : dict or None
+        "n_layers", "epochs", "mean_r2" (pooled over the folds) and "fold_r2" of every pair tried; None when both
+        were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph, GraphConvolutionalNetwork
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> X, y = np.arange(5.0)[:, None], np.array([0.0, 1.0, np.nan, 3.0, 4.0])
+    >>> GraphConvolutionalNetwork(n_layers=1, epochs=300).fit(path, X, y).predict().round()
+    array([0., 1., 2., 3., 4.])
+    """
+
+    def __init__(  # noqa: PLR0913 - one parameter for each option, as in scikit-learn
+        self,
+        *,
+        n_layers: Choice = "cv",
+        epochs: Choice = "cv",
+        hidden: int = 32,
+        activation: Literal["relu", "identity"] = "relu",
+        training: Recipe = "full",
+        device: str = "auto",
+        folds: int = 5,
+        seed: int = 0,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.n_layers = n_layers
+        self.epochs = epochs
+        self.hidden = hidden
+        self.activation = activation
+        self.training = training
+        self.device = device
+        self.folds = folds
+        self.seed = seed
+        self.fit_intercept = fit_intercept
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Choose the hyper-parameters and train.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        X : array or DataFrame of shape (n, p)
+            Features of all nodes, finite.
+        y : array or Series of shape (n,)
+            Outcomes, NaN where they are to be predicted.
+
+        Raises
+        ------
+        InvalidInputError
+            If the inputs break a rule, the device is not there, or a cross-validation has fewer than 2 labels.
+        MissingExtraError
+            If PyTorch is not installed.
+        """
+        layers, epochs = read_choice("n_layers", self.n_layers, LAYERS), read_choice("epochs", self.epochs, EPOCHS)
+        read_choice("hidden", self.hidden, ())
+        n, training, relu = check_graph(graph).n_nodes, read_recipe(self.training), read_activation(self.activation)
+        table, outcome = read_features(X, n, "GraphConvolutionalNetwork"), read_outcome(y, n)
+        self.device_ = pick_device(self.device)
+        self._columns, self._single = table.columns, table.single and outcome.single
+        self._scaling = Scaling.none(table.X.shape[1])
+        if training.standardise:
+            self._scaling = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
+        learner = self._learner(graph, table.X)
+        shapes = [Shape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
+        self._choose(learner, outcome, shapes, epochs)
+        (networks,) = learner.learn(outcome.y, outcome.known[None], self._shape, [self.epochs_])
+        self._weights, self._fitted = networks.arrays(0), learner.predict(networks)[0]
+        self._measure(outcome)
+        return self
+
+    def _choose(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
+        """Set the shape and the number of steps, by cross-validation if there is more than one pair."""
+        self._shape, self.epochs_, self.cv_results_, self._searched = shapes[0], epochs[0], None, None
+        if len(shapes) * len(epochs) > 1:
+            folds = outcome.folds(self.folds, self.seed)
+            fits = [fit for shape in shapes for fit in learner.without_folds(outcome, folds, shape, epochs)]
+            search = AlphaSearch.score(
+                range(len(fits)), own_fold(np.stack(fits), folds), outcome.y[outcome.known], folds
+            )
+            pairs = [(shape, stop) for shape in shapes for stop in epochs]
+            self._shape, self.epochs_ = pairs[search.best]
+            self._searched = (folds, fits[search.best])
+            self.cv_results_ = {
+                "n_layers": np.array([shape.n_layers for shape, _ in pairs]),
+                "epochs": np.array([stop for _, stop in pairs]),
+                "mean_r2": search.mean_r2,
+                "fold_r2": search.fold_r2,
+            }
+        self.n_layers_ = self._shape.n_layers
+
+    def _measure(self, outcome: Outcome) -> None:
+        """Set the noise scale and the degrees of freedom."""
+        y = outcome.y[outcome.known]
+        squares = (y - self._fitted[outcome.known]) ** 2
+        if self._searched is None:
+            self.n_coefficients_ = self._columns.count + int(self.fit_intercept)
+            self.scale_ = root_mean(squares, self.n_coefficients_)
+            return
+        folds, fits = self._searched
+        unseen = (y - own_fold(fits, folds)) ** 2
+        self.scale_ = root_mean(unseen, 0)
+        share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
+        self.n_coefficients_ = int(np.clip(np.ceil((1.0 - share) * y.size), 0, y.size - 1))
+
+    @overload
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Return what the network says at every node, also at the labelled ones.
+
+        Parameters
+        ----------
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and the features of its nodes, the same columns, scaled as those of the fit. By default
+            the graph and features of the fit.
+        return_std : bool, default False
+            Also return `scale_`, the same for every node.
+
+        Returns
+        -------
+        array of shape (n,), or two of them
+            In float32 when X and y were.
+        """
+        check_fitted(self, "_fitted")
+        mean = self._fitted if graph is None and X is None else self._elsewhere(graph, X)
+        if not return_std:
+            return as_given(mean, single=self._single)
+        return as_given(mean, single=self._single), as_given(np.full(mean.size, self.scale_), single=self._single)
+
+    def fixed(self) -> GraphConvolutionalNetwork:
+        """Return an unfitted copy with the layers and steps that were chosen."""
+        check_fitted(self, "_fitted")
+        copy: GraphConvolutionalNetwork = clone(self).set_params(n_layers=self.n_layers_, epochs=self.epochs_)
+        return copy
+
+    def refit_folds(self, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
+        """Return (n_labelled, n_folds): predictions at labelled nodes of the network trained without each fold.
+
+        The layers and steps are those chosen; folds that were trained in the search are not trained again.
+        """
+        check_fitted(self, "_fitted")
+        if self._searched is not None and np.array_equal(self._searched[0], folds):
+            return self._searched[1]
+        X = match_features(X, graph.n_nodes, self._columns, "GraphConvolutionalNetwork")
+        (fits,) = self._learner(graph, X).without_folds(outcome, folds, self._shape, [self.epochs_])
+        return fits
+
+    def _learner(self, graph: Graph, X: Floats) -> Learner:
+        learner: Learner = import_module("graphmrf.estimators.networks.learner").Learner(
+            graph, X, self._scaling, read_recipe(self.training), self.seed, self.device_
+        )
+        return learner
+
+    def _elsewhere(self, graph: Graph | None, X: Any) -> Floats:
+        if graph is None:
+            raise InvalidInputError(
+                "GraphConvolutionalNetwork predicts other nodes on their graph, got X alone; pass both"
+            )
+        X = match_features(X, check_graph(graph).n_nodes, self._columns, "GraphConvolutionalNetwork")
+        learner = self._learner(graph, X)
+        models = import_module("graphmrf.estimators.networks.models")
+        prediction: Floats = learner.predict(models.Networks.of(self._shape, self._weights, learner.device))[0]
+        return prediction

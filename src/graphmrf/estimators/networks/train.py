@@ -1,0 +1,141 @@
+"""Gradient descent on several networks at once, each with its own training nodes."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from graphmrf.estimators.networks.models import Inputs, Networks
+from graphmrf.estimators.networks.operators import convolution, mean, tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from torch import Tensor
+
+    from graphmrf._typing import Bools, Floats
+    from graphmrf.estimators.networks.choices import Shape
+    from graphmrf.estimators.networks.training import Training
+    from graphmrf.graph import Graph
+
+_SMALL = 4_000_000
+"""Numbers in a hidden layer up to which a second thread costs more than it gives."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What networks learn from.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        Features of all nodes, and the average over neighbours.
+    y : tensor of shape (n,) or (n_models, n)
+        Outcomes; read at training nodes only.
+    masks : bool array of shape (n_models, n)
+        Training nodes of every network.
+    training : Training
+        How it is done.
+    seed : int
+        Seed of the initial weights, the batches and the neighbours drawn. Nothing drawn depends on the masks or the
+        number of networks: a network learns the same alone and in company.
+    """
+
+    inputs: Inputs
+    y: Tensor
+    masks: Bools
+    training: Training
+    seed: int
+
+    @property
+    def device(self) -> str:
+        """Where the numbers are."""
+        return str(self.y.device)
+
+
+def inputs_of(graph: Graph, X: Floats, training: Training, device: str) -> Inputs:
+    """Return features and the average that the training asks for, on a device."""
+    limit = training.neighbours
+    operator = convolution(graph, device) if limit is None else mean(graph, limit, device)
+    return Inputs.of(tensor(X, device), operator)
+
+
+def train(problem: Problem, shape: Shape, stops: Sequence[int]) -> Iterator[Networks]:
+    """Yield the networks after each number of steps in `stops`, which increase; they go on learning afterwards."""
+    n_models, options = len(problem.masks), problem.training
+    networks = Networks.glorot(shape, problem.inputs.X.shape[1], n_models, seed=problem.seed, device=problem.device)
+    optimiser = torch.optim.AdamW(
+        networks.parameters, lr=options.learning_rate, weight_decay=options.decay / options.learning_rate
+    )
+    batches, generator = _Batches.of(problem), _generator(problem)
+    with _threads(problem, shape):
+        for step in range(1, max(stops) + 1):
+            rows, weights = batches.draw(generator)
+            optimiser.zero_grad()
+            error = networks(problem.inputs, rows, generator) - _at(problem.y, rows)
+            (error**2 * weights).sum().backward()
+            optimiser.step()
+            if step in stops:
+                yield networks
+
+
+def outputs(networks: Networks, inputs: Inputs, *, seed: int) -> Floats:
+    """Return the outputs (n_models, n) at all nodes."""
+    generator = torch.Generator(inputs.X.device).manual_seed(seed)
+    with torch.no_grad():
+        values: Floats = networks(inputs, None, generator).cpu().numpy().astype(np.float64)
+    return values
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Training nodes of every network among the `nodes` that are any network's, and the sizes of the batches."""
+
+    nodes: Tensor
+    allowed: Tensor
+    sizes: Tensor
+    n: int
+    everything: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Batches:
+        nodes = np.flatnonzero(problem.masks.any(axis=0))
+        counts = problem.masks.sum(axis=1)
+        sizes = np.ceil(problem.training.batch * counts - 1e-9).astype(np.int64)
+        return cls(
+            nodes=torch.tensor(nodes, device=problem.device),
+            allowed=torch.tensor(problem.masks[:, nodes], device=problem.device),
+            sizes=torch.tensor(sizes, device=problem.device),
+            n=problem.masks.shape[1],
+            everything=bool((sizes == counts).all()),
+        )
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return nodes (n_models, size) and their weight in the error: 1 / size, 0 for what only fills a row."""
+        keys = torch.ones(len(self.nodes), device=self.nodes.device)
+        if not self.everything:
+            keys = torch.rand(self.n, generator=generator, device=self.nodes.device)[self.nodes]
+        longest = int(self.sizes.max())
+        keys = keys.masked_fill(~self.allowed, 2.0)
+        places = keys.topk(longest, dim=1, largest=False, sorted=True).indices
+        filled = torch.arange(longest, device=self.nodes.device) < self.sizes[:, None]
+        return self.nodes[places], filled / self.sizes[:, None]
+
+
+def _at(y: Tensor, rows: Tensor) -> Tensor:
+    return y[rows] if y.ndim == 1 else y.gather(1, rows)
+
+
+def _generator(problem: Problem) -> torch.Generator:
+    return torch.Generator(problem.device).manual_seed(problem.seed)
+
+
+def _threads(problem: Problem, shape: Shape) -> AbstractContextManager[object]:
+    small = problem.masks.size * shape.hidden <= _SMALL
+    return threadpool_limits(1) if small and problem.device == "cpu" else nullcontext()
