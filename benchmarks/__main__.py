@@ -7,7 +7,7 @@ import importlib
 
 from benchmarks.show import show
 
-NAMES = ("search", "smoothing", "scaling", "factor", "accuracy", "start")
+NAMES = ("search", "smoothing", "scaling", "factor", "accuracy", "start", "fit", "sample", "foresee")
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def _bandwidth() -> float:
     return float(2 * source.nbytes / seconds)
 
 
-@njit(parallel=True)  # type: ignore[untyped-decorator]
+@njit(parallel=True)
 def _copy(source: Floats, target: Floats) -> None:
     for i in prange(source.size):
         target[i] = source[i]
