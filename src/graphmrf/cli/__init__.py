@@ -8,6 +8,7 @@ import typer
 from graphmrf.cli import datasets
 from graphmrf.cli.field import fit, foresee, sample
 from graphmrf.cli.predict import predict
+from graphmrf.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="graphmrf",
@@ -17,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (predict, fit, sample, foresee):
+for command in (predict, fit, sample, foresee, reproduce):
     app.command()(command)
 app.add_typer(datasets.app, name="datasets")
 
