@@ -75,7 +75,7 @@ class Spectrum:
     Attributes
     ----------
     nodes : array of shape (k,)
-        In [0, 2], the first ones 0; the eigenvalues themselves when `rules` is None.
+        In [0, 2], the first one 0; when `rules` is None, the others are the eigenvalues that are not 0.
     weights : array of shape (k,)
         They add up to the number of graph nodes.
     rules : Rules or None
@@ -85,8 +85,8 @@ class Spectrum:
     --------
     >>> from graphmrf.graph import Graph
     >>> states = density_of_states(Graph.from_edges([0, 1, 2], [1, 2, 0]))
-    >>> states.nodes, states.is_exact
-    (array([0. , 1.5, 1.5]), True)
+    >>> states.nodes, states.weights, states.is_exact
+    (array([0. , 1.5, 1.5]), array([1., 1., 1.]), True)
     >>> round(states.sum(np.log1p), 6), states.error(np.log1p)
     (1.832581, 0.0)
     """
@@ -132,21 +132,19 @@ def density_of_states(graph: Graph, *, probes: int | None = None, steps: int | N
         Seed of the probes.
     """
     if probes is None and np.count_nonzero(~graph.isolated) <= _EXACT_LIMIT:
-        return Spectrum(_eigenvalues(graph), np.ones(graph.n_nodes))
+        return _exact(graph)
     count = int(np.clip(4_000_000 // max(graph.n_nodes, 1), 16, 128)) if probes is None else max(probes, 4)
     rules = _probe(graph, count, steps, seed)
     nodes, weights = rules.nodes.ravel(), _calibrated(graph, rules)
     return Spectrum(np.append(0.0, nodes), np.append(float(graph.n_components), weights), rules)
 
 
-def _eigenvalues(graph: Graph) -> Floats:
-    """Return the eigenvalues, ascending; as many are exactly 0 as there are components."""
+def _exact(graph: Graph) -> Spectrum:
+    """Return the eigenvalues, those that are 0 (one for each component) as one node."""
     joined = np.flatnonzero(~graph.isolated)
-    values = np.zeros(graph.n_nodes)
-    if joined.size:
-        values[-joined.size :] = np.linalg.eigvalsh(graph.N[joined][:, joined].toarray())
-    values[: graph.n_components] = 0.0
-    return np.clip(values, 0.0, 2.0)
+    values = np.linalg.eigvalsh(graph.N[joined][:, joined].toarray()) if joined.size else np.zeros(0)
+    positive = np.clip(values[graph.n_components - np.count_nonzero(graph.isolated) :], 0.0, 2.0)
+    return Spectrum(np.append(0.0, positive), np.append(float(graph.n_components), np.ones(positive.size)))
 
 
 def _probe(graph: Graph, probes: int, steps: int | None, seed: int) -> Rules:

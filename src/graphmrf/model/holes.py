@@ -68,7 +68,7 @@ class Holes:
     @property
     def probes(self) -> int:
         """Number of probes: the fewer the more entries are missing, since each of them averages over entries."""
-        return int(np.clip(1_000_000 // max(self.count, 1), 8, 64))
+        return int(np.clip(300_000 // max(self.count, 1), 8, 32))
 
     def signs(self) -> Iterator[Floats]:
         """Yield random signs on the missing entries, in stacks (k, n, q) of at most 160 MB; the same every time."""
