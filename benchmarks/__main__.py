@@ -7,7 +7,10 @@ import importlib
 
 from benchmarks.show import show
 
-NAMES = ("search", "smoothing", "scaling", "factor", "accuracy", "start", "fit", "sample", "foresee")
+NAMES = (
+    *("search", "smoothing", "scaling", "factor", "accuracy", "start"),
+    *("fit", "recovery", "spectrum", "sample", "foresee"),
+)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphmrf.datasets import synthetic
 from graphmrf.datasets.bundled import Example, example
 from graphmrf.datasets.dataset import Attribute, Dataset, Info
 from graphmrf.datasets.encode import Features, features
@@ -34,6 +35,7 @@ __all__ = [
     "paper",
     "read",
     "read_edges",
+    "synthetic",
     "write",
 ]
 
