@@ -58,6 +58,9 @@ class Engine(Protocol):
     def store(self, V: Block, rows: Ints | None, window: Floats, slot: int) -> None:
         """Set ``window[c, slot, r] = V[rows[r], c]``, for the first ``len(window)`` columns."""
 
+    def combine(self, window: Floats, coefficients: Floats, out: Floats) -> None:
+        """Add ``coefficients[c] @ window[c]`` to ``out[c]``, for the slots that there are coefficients for."""
+
 
 def engine_for(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
     """Return the engine for a graph of this size: SciPy for small ones, numba's parallel kernels beyond."""

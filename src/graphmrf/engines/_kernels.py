@@ -107,3 +107,17 @@ def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> N
                 group, a = divmod(pair, q)
                 for c in range(r):
                     out[i, group * r + c] += V[i, pair] * tables[kinds[i], a, c]
+
+
+@_compiled
+def combine(window: Any, coefficients: Any, out: Any, chunks: Any) -> None:
+    """Add ``coefficients[c] @ window[c]`` to ``out[c]``, by chunks of rows that stay in the cache."""
+    k, n_shifts, n_slots = coefficients.shape
+    for t in prange(len(chunks) - 1):
+        first, last = chunks[t], chunks[t + 1]
+        for c in range(k):
+            for s in range(n_shifts):
+                for slot in range(n_slots):
+                    factor = coefficients[c, s, slot]
+                    for r in range(first, last):
+                        out[c, s, r] += factor * window[c, slot, r]

@@ -92,6 +92,10 @@ class CpuEngine:
         rows = np.empty(0, dtype=np.int64) if rows is None else np.asarray(rows, dtype=np.int64)
         _kernels.store(V, rows, self._roots, window, slot, self._row_chunks(window.shape[2]))
 
+    def combine(self, window: Floats, coefficients: Floats, out: Floats) -> None:
+        """Add ``coefficients[c] @ window[c]`` to ``out[c]``."""
+        _kernels.combine(window, coefficients, out, self._row_chunks(window.shape[2]))
+
     def _weights_in(self, dtype: np.dtype[np.floating]) -> Floats | None:
         if dtype not in self._typed_weights:
             self._typed_weights[dtype] = None if self._weights is None else self._weights.astype(dtype)

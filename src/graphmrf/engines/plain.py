@@ -74,6 +74,10 @@ class PlainEngine:
         """Set ``window[c, slot, r] = V[rows[r], c]``."""
         window[:, slot, :] = (V if rows is None else V[rows]).T[: len(window)]
 
+    def combine(self, window: Floats, coefficients: Floats, out: Floats) -> None:
+        """Add ``coefficients[c] @ window[c]`` to ``out[c]``."""
+        out += coefficients @ window[:, : coefficients.shape[2]]
+
     def _operator(self, dtype: np.dtype[np.floating]) -> sparse.csr_array:
         if dtype not in self._operators:
             self._operators[dtype] = self._operators[np.dtype(np.float64)].astype(dtype)

@@ -111,13 +111,13 @@ def solve_rows(
     """
     k = B.shape[1]
     sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (len(sigma), k))
-    order = np.argsort(sigma.min(axis=0, initial=np.inf), kind="stable")
+    order = np.argsort(-sigma.min(axis=0, initial=np.inf), kind="stable")
     blocks = np.array_split(order, max(1, -(-k // _block_width(engine.n * B.dtype.itemsize))))
     n_rows = engine.n if rows is None else len(rows)
     x = np.empty((k, len(sigma), n_rows), dtype=B.dtype)
     iterations, residual = 0, 0.0
     for columns in blocks:
-        part = slice(None) if len(blocks) == 1 else columns
+        part = _as_slice(columns)
         mask = None if allowed is None else allowed[:, part]
         state = _Shifts(engine, B[:, part], sigma[:, part], mask, rows)
         if not np.isfinite(state.norms).all():
@@ -138,6 +138,12 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
 def _block_width(column_bytes: int) -> int:
     """Return how many columns go together: 8 while they stay in the cache, 16 if they come from memory anyway."""
     return 8 if 8 * column_bytes <= _CACHED_BYTES else 16
+
+
+def _as_slice(columns: Ints) -> slice | Ints:
+    """Return columns that follow each other as a slice, which takes no copy."""
+    consecutive = columns.size > 0 and bool((np.diff(columns) == 1).all())
+    return slice(int(columns[0]), int(columns[-1]) + 1) if consecutive else columns
 
 
 class _Shifts:
@@ -207,19 +213,17 @@ class _Shifts:
         t, onto_p = self.filled, self.onto_p.astype(self.x.dtype)
         if self.p is None:
             self.p = np.zeros_like(self.x)
-        for c, vectors in enumerate(self.window[:, :t]):
-            self.p[c] *= onto_p[c, :, -1:]
-            self.p[c] += onto_p[c, :, :t] @ vectors
+        self.p *= onto_p[:, :, -1:]
+        self.engine.combine(self.window, onto_p[:, :, :t], self.p)
         self.onto_x[:] = self.onto_p[:] = 0.0
         self.onto_p[:, :, -1] = 1.0
         self.filled = 0
 
     def _enter_x(self) -> None:
         t, onto_x = self.filled, self.onto_x.astype(self.x.dtype)
-        for c, vectors in enumerate(self.window[:, :t]):
-            self.x[c] += onto_x[c, :, :t] @ vectors
-            if self.p is not None:
-                self.x[c] += onto_x[c, :, -1:] * self.p[c]
+        self.engine.combine(self.window, onto_x[:, :, :t], self.x)
+        if self.p is not None:
+            self.x += onto_x[:, :, -1:] * self.p
 
 
 def true_residual(engine: Engine, B: Floats, x: Floats, sigma: Floats, allowed: Bools | None) -> float:
