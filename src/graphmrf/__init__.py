@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from graphmrf import datasets
     from graphmrf.datasets import AttributedGraph, read
     from graphmrf.estimators import (
+        GraphClassifier,
         GraphConvolutionalNetwork,
         LabelPropagation,
         LinearGraphConvolution,
@@ -21,6 +22,7 @@ __all__ = [
     "AttributedGraph",
     "GaussianMRF",
     "Graph",
+    "GraphClassifier",
     "GraphConvolutionalNetwork",
     "LabelPropagation",
     "LinearGraphConvolution",
@@ -35,6 +37,7 @@ _HOMES = {
     "AttributedGraph": "datasets",
     "GaussianMRF": "model",
     "Graph": "graph",
+    "GraphClassifier": "estimators",
     "GraphConvolutionalNetwork": "estimators",
     "LabelPropagation": "estimators",
     "LinearGraphConvolution": "estimators",

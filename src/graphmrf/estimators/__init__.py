@@ -6,6 +6,7 @@ A new predictor is one file: a class with ``fit``, ``predict`` and, if residuals
 ``fixed`` and ``n_coefficients_`` (see `NodeRegressor`).
 """
 
+from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
@@ -16,6 +17,7 @@ from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.estimators.trends import NodeRegressor
 
 __all__ = [
+    "GraphClassifier",
     "GraphConvolutionalNetwork",
     "LabelPropagation",
     "LinearGraphConvolution",

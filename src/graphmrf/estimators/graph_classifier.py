@@ -1,0 +1,206 @@
+"""Classification: a regression for every class, a cut-off and probabilities from labels that were held out."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.calibration import Calibration, best_cutoff
+from graphmrf.estimators.held_out import held_out
+from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
+from graphmrf.estimators.label_propagation import LabelPropagation
+from graphmrf.estimators.labels import check_classes, check_seen, read_labels
+from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.metrics import f1
+from graphmrf.selection.strata import assign_strata
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.labels import Labels
+    from graphmrf.graph import Graph
+
+
+class GraphClassifier(BaseEstimator):
+    r"""Classes of nodes from a regression of their indicator.
+
+    Of two classes the later in sorted order has outcome 1 and the other 0; a node is in it when its prediction, the
+    score, reaches a cut-off. The cut-off is the best for the metric on labels that were held out: scores are those of
+    the regressor refitted without each fold, its hyper-parameters kept. Of more classes each is set against the rest
+    and the most probable wins.
+
+    Probabilities are Platt's sigmoid of the score, fitted to the same held-out scores; with more than two classes
+    those of all classes are divided by their sum. A cut-off for F1 need not be where the probability is one half.
+
+    Parameters
+    ----------
+    regressor : estimator
+        Any predictor of graphmrf, such as ``ResidualPropagation(LinearGraphConvolution())``. It is cloned.
+    metric : "accuracy" or "f1", default "accuracy"
+        What the cut-off maximises, and what `score` returns: the share of right answers, or the F1 score of the later
+        class (with more than two classes, the mean of the F1 scores of all).
+    folds : int, default 5
+        Folds that are held out in turn; every class has its share in each.
+    seed : int, default 0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The classes, sorted.
+    cutoff_ : float or None
+        The cut-off; None with more than two classes.
+    held_out_score_ : float
+        The metric on held-out labels; of two classes at the best cut-off, so a little too good.
+    regressors_ : list
+        The fitted regressor of each class, or of the later of two.
+
+    Examples
+    --------
+    >>> from graphmrf import Graph, GraphClassifier, LabelPropagation
+    >>> path = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
+    >>> model = GraphClassifier(LabelPropagation(alpha=0.9), folds=2)
+    >>> model.fit(path, None, ["red", "red", None, None, "blue", "blue"]).predict()
+    array(['red', 'red', 'red', 'blue', 'blue', 'blue'], dtype='<U4')
+    """
+
+    def __init__(
+        self, regressor: Any, *, metric: Literal["accuracy", "f1"] = "accuracy", folds: int = 5, seed: int = 0
+    ) -> None:
+        self.regressor = regressor
+        self.metric = metric
+        self.folds = folds
+        self.seed = seed
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn the classes.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph.
+        X : array or DataFrame of shape (n, p), or None
+            Features of all nodes, as the regressor takes them.
+        y : array, list or Series of shape (n,)
+            Labels: text, numbers or booleans; None or NaN where they are to be predicted.
+
+        Raises
+        ------
+        InvalidInputError
+            If the inputs break a rule: one class only, or a class with fewer labelled nodes than folds.
+        """
+        self._check()
+        labels = read_labels(y, check_graph(graph).n_nodes)
+        folds = assign_strata(labels.codes[labels.known], self.folds, seed=self.seed)
+        check_classes(labels, self.folds)
+        self.classes_, self._codes = labels.classes, labels.codes
+        targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
+        outcomes = [read_outcome(labels.against_the_rest(code), graph.n_nodes) for code in targets]
+        self.regressors_ = [clone(self.regressor).fit(graph, X, outcome.y) for outcome in outcomes]
+        pairs = zip(self.regressors_, outcomes, strict=True)
+        scores = np.column_stack([held_out(fitted, graph, X, outcome, folds) for fitted, outcome in pairs])
+        self._calibrate(scores, labels)
+        return self
+
+    def _calibrate(self, scores: Floats, labels: Labels) -> None:
+        """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors)."""
+        codes, binary = labels.codes[labels.known], scores.shape[1] == 1
+        sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
+        self._calibrations = [Calibration.fit(s, side) for s, side in zip(scores.T, sides, strict=True)]
+        self.cutoff_ = None
+        if binary:
+            self.cutoff_, self.held_out_score_ = best_cutoff(scores[:, 0], sides[0], self.metric)
+        else:
+            self.held_out_score_ = self._measure(codes, self._decide(scores))
+
+    def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
+        """Return the class of every node.
+
+        Parameters
+        ----------
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and its features, where the regressor allows it. By default those of the fit; then labelled
+            nodes keep their label if the regressor keeps outcomes (label and residual propagation).
+
+        Returns
+        -------
+        array of shape (n,)
+            Of the type of the labels.
+        """
+        check_fitted(self, "_calibrations")
+        return self.classes_[self._predict(graph, X)]
+
+    def predict_proba(self, graph: Graph | None = None, X: Any = None) -> Floats:
+        """Return the probability of every class at every node, shape (n, n_classes), columns as in `classes_`.
+
+        The parameters are those of `predict`; a label that is kept has probability 1.
+        """
+        check_fitted(self, "_calibrations")
+        probability = self._probability(self._scores(graph, X))
+        if self._keeps(graph, X):
+            known = self._codes >= 0
+            probability[known] = np.eye(self.classes_.size)[self._codes[known]]
+        return probability
+
+    def score(self, graph: Graph | None, X: Any, y: Any) -> float:
+        """Return the metric of the predictions.
+
+        Parameters
+        ----------
+        graph, X : Graph and features, or None and None
+            Another graph; None for that of the fit, where labels that were used in the fit are left out.
+        y : array, list or Series of shape (n,)
+            True labels; None or NaN is left out.
+
+        Raises
+        ------
+        InvalidInputError
+            If a label is of no class of the fit, or nothing is left to score.
+        """
+        check_fitted(self, "_calibrations")
+        predicted = self._predict(graph, X)
+        truth = check_seen(read_labels(y, predicted.size), self.classes_)
+        scored = (truth >= 0) & (self._codes < 0 if graph is None and X is None else True)
+        if not scored.any():
+            raise InvalidInputError("y must have a label at some node that was not labelled in the fit, got none")
+        return self._measure(truth[scored], predicted[scored])
+
+    def _scores(self, graph: Graph | None, X: Any) -> Floats:
+        return np.column_stack([fitted.predict(graph, X) for fitted in self.regressors_]).astype(np.float64)
+
+    def _predict(self, graph: Graph | None, X: Any) -> Ints:
+        codes = self._decide(self._scores(graph, X))
+        return np.where(self._codes >= 0, self._codes, codes) if self._keeps(graph, X) else codes
+
+    def _decide(self, scores: Floats) -> Ints:
+        if self.cutoff_ is not None:
+            return (scores[:, 0] >= self.cutoff_).astype(np.int64)
+        return np.asarray(np.argmax(self._probability(scores), axis=1))
+
+    def _probability(self, scores: Floats) -> Floats:
+        each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self._calibrations, scores.T, strict=True)])
+        return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
+
+    def _keeps(self, graph: Graph | None, X: Any) -> bool:
+        return graph is None and X is None and isinstance(self.regressor, LabelPropagation | ResidualPropagation)
+
+    def _measure(self, truth: Ints, predicted: Ints) -> float:
+        if self.metric == "accuracy":
+            return float(np.mean(truth == predicted))
+        codes = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        return float(np.mean([f1(truth == code, predicted == code) for code in codes]))
+
+    def _check(self) -> None:
+        if self.metric not in ("accuracy", "f1"):
+            raise InvalidInputError(f"metric must be 'accuracy' or 'f1', got {self.metric!r}")
+        fit = getattr(self.regressor, "fit", None)
+        if isinstance(self.regressor, type) or fit is None or "graph" not in inspect.signature(fit).parameters:
+            raise InvalidInputError(
+                f"regressor must be a predictor of graphmrf, got {self.regressor!r}; pass an instance, such as "
+                "LinearGraphConvolution(), and a regressor of scikit-learn as ResidualPropagation(regressor)"
+            )

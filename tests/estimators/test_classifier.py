@@ -1,0 +1,294 @@
+"""Classification over any regressor: labels of any kind, cut-offs, probabilities, and clear errors."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression as ScikitRegression
+from sklearn.metrics import accuracy_score, f1_score
+
+import oracle
+from cases import random_case
+from graphmrf import (
+    Graph,
+    GraphClassifier,
+    LabelPropagation,
+    LinearGraphConvolution,
+    LinearRegression,
+    ResidualPropagation,
+    SimpleGraphConvolution,
+)
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.calibration import Calibration, best_cutoff
+from graphmrf.estimators.held_out import held_out
+from graphmrf.estimators.inputs import read_outcome
+from graphmrf.selection import assign_folds
+from graphmrf.selection.strata import assign_strata
+
+
+class _Mean:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> "_Mean":  # noqa: ARG002
+        self.n_, self.mean_ = graph.n_nodes, np.nanmean(y)
+        return self
+
+    def predict(self, graph: Any = None, X: Any = None) -> Any:  # noqa: ARG002
+        return np.full(self.n_, self.mean_)
+
+
+CASE = random_case(11, n=80, p=3, labelled=60)
+TRUTH = np.where(CASE.truth > np.median(CASE.truth), "yes", "no")
+
+
+def hidden_labels(truth: Any) -> Any:
+    labels = np.asarray(truth).astype(object)
+    labels[~CASE.known] = None
+    return labels
+
+
+LABELS = hidden_labels(TRUTH)
+THREE = np.array(["high", "low", "middle"])[np.digitize(CASE.truth, np.quantile(CASE.truth, [1 / 3, 2 / 3]))]
+
+REGRESSORS: dict[str, Any] = {
+    "LP": LabelPropagation(),
+    "LR": LinearRegression(),
+    "LGC": LinearGraphConvolution(),
+    "SGC": SimpleGraphConvolution(),
+    "LGC/RP": ResidualPropagation(LinearGraphConvolution()),
+    "SGC/RP": ResidualPropagation(SimpleGraphConvolution()),
+    "forest/RP": ResidualPropagation(RandomForestRegressor(5, random_state=0)),
+}
+every = pytest.mark.parametrize("regressor", REGRESSORS.values(), ids=REGRESSORS.keys())
+
+
+@every
+def test_it_learns_two_classes(regressor: Any) -> None:
+    model = GraphClassifier(regressor).fit(CASE.graph, CASE.X, LABELS)
+    assert model.classes_.tolist() == ["no", "yes"]
+    predicted, probability = model.predict(), model.predict_proba()
+    assert set(predicted) <= {"no", "yes"}
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    assert probability.shape == (80, 2)
+    hidden = ~CASE.known
+    assert model.score(None, None, TRUTH) == accuracy_score(TRUTH[hidden], predicted[hidden])
+    assert model.held_out_score_ >= 0.5
+
+
+@every
+def test_it_learns_three_classes(regressor: Any) -> None:
+    labels = hidden_labels(THREE)
+    model = GraphClassifier(regressor, metric="f1").fit(CASE.graph, CASE.X, labels)
+    assert model.cutoff_ is None
+    hidden, predicted = ~CASE.known, model.predict()
+    expected = f1_score(THREE[hidden], predicted[hidden], average="macro", labels=["high", "low", "middle"])
+    assert model.score(None, None, THREE) == pytest.approx(expected)
+    np.testing.assert_array_equal(model.classes_[model.predict_proba().argmax(axis=1)], predicted)
+
+
+def test_two_classes_are_one_regression_and_a_cutoff() -> None:
+    model = GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, LABELS)
+    y = np.where(CASE.known, TRUTH == "yes", np.nan)
+    score = LinearRegression().fit(CASE.graph, CASE.X, y).predict()
+    assert model.cutoff_ is not None
+    np.testing.assert_array_equal(model.predict() == "yes", score >= model.cutoff_)
+    order = np.argsort(score)
+    assert (np.diff(model.predict_proba()[order, 1]) >= 0).all()
+
+
+def test_the_cutoff_is_tuned_for_the_metric_on_held_out_folds() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 1))
+    rare = rng.random(400) < 0.15 / (1 + np.exp(-2 * X[:, 0]))
+    y = np.where(rng.random(400) < 0.7, rare.astype(float), np.nan)
+    graph = Graph.from_edges([], [], n_nodes=400)
+    by_f1 = GraphClassifier(LinearRegression(), metric="f1").fit(graph, X, y)
+    by_accuracy = GraphClassifier(LinearRegression()).fit(graph, X, y)
+    assert by_f1.cutoff_ is not None
+    assert by_accuracy.cutoff_ is not None
+    assert by_f1.cutoff_ < by_accuracy.cutoff_
+    known = ~np.isnan(y)
+    folds = assign_strata(y[known].astype(int), 5, seed=0)
+    labelled, scores = np.flatnonzero(known), np.empty(known.sum())
+    for fold in range(5):
+        scores[folds == fold] = oracle.linear_regression(X, oracle.hide(y, labelled[folds == fold]))[
+            labelled[folds == fold]
+        ]
+    expected = max(f1_score(y[known], scores >= cutoff) for cutoff in scores)
+    assert by_f1.held_out_score_ == pytest.approx(expected)
+    assert f1_score(y[known], scores >= by_f1.cutoff_) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.where(CASE.known, (TRUTH == "yes").astype(float), np.nan),
+        np.ma.array(TRUTH == "yes", mask=~CASE.known),
+        pd.Series(LABELS, dtype="string"),
+        pd.Series(LABELS).astype("category"),
+        pd.Series(hidden_labels(TRUTH == "yes"), dtype="boolean"),
+        [None if label is None else 3 * (label == "yes") for label in LABELS],
+    ],
+    ids=["floats", "masked", "strings", "categories", "booleans", "list"],
+)
+def test_labels_may_be_of_any_kind(labels: Any) -> None:
+    expected = GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, LABELS).predict()
+    model = GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, labels)
+    np.testing.assert_array_equal(model.predict() == model.classes_[1], expected == "yes")
+
+
+def test_propagation_keeps_labels_and_regression_does_not() -> None:
+    for regressor in (LabelPropagation(alpha=0.5), ResidualPropagation(LinearRegression(), alpha=0.5)):
+        model = GraphClassifier(regressor).fit(CASE.graph, CASE.X, LABELS)
+        np.testing.assert_array_equal(model.predict()[CASE.known], TRUTH[CASE.known])
+        sure = model.predict_proba()[CASE.known, 1]
+        np.testing.assert_array_equal(sure, TRUTH[CASE.known] == "yes")
+    proba = GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, LABELS).predict_proba()
+    assert ((proba > 0) & (proba < 1)).all()
+
+
+def test_another_graph() -> None:
+    other = random_case(3, n=30, p=3)
+    model = GraphClassifier(SimpleGraphConvolution()).fit(CASE.graph, CASE.X, LABELS)
+    truth = np.where(other.truth > 0, "yes", "no")
+    assert model.predict_proba(other.graph, other.X).shape == (30, 2)
+    predicted = model.predict(other.graph, other.X)
+    assert model.score(other.graph, other.X, truth) == accuracy_score(truth, predicted)
+    with pytest.raises(InvalidInputError, match="predicts only the nodes of the graph it was fitted on"):
+        GraphClassifier(LabelPropagation()).fit(CASE.graph, None, LABELS).predict(other.graph, other.X)
+
+
+def test_probabilities_are_calibrated() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(6000, 2))
+    p = 1 / (1 + np.exp(-(X @ [1.5, -1.0] - 0.5)))
+    truth = (rng.random(6000) < p).astype(float)
+    y = np.where(np.arange(6000) < 3000, truth, np.nan)
+    model = GraphClassifier(LinearRegression()).fit(Graph.from_edges([], [], n_nodes=6000), X, y)
+    said = model.predict_proba()[3000:, 1]
+    assert np.abs(said - p[3000:]).mean() < 0.03
+    for low in np.arange(0, 1, 0.2):
+        inside = (said >= low) & (said < low + 0.2)
+        assert abs(said[inside].mean() - truth[3000:][inside].mean()) < 0.06
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9]), st.booleans()), min_size=2, max_size=12))
+def test_the_cutoff_is_the_best_of_all(pairs: list[tuple[float, bool]]) -> None:
+    scores, positive = np.array([s for s, _ in pairs]), np.array([p for _, p in pairs])
+    for metric, measure in (("f1", f1_score), ("accuracy", accuracy_score)):
+        options = {"zero_division": 0.0} if metric == "f1" else {}
+        cutoff, value = best_cutoff(scores, positive, metric)
+        tried = [measure(positive, scores >= c, **options) for c in [*np.unique(scores), 2.0]]
+        assert value == pytest.approx(max(tried))
+        assert measure(positive, scores >= cutoff, **options) == pytest.approx(value)
+
+
+def test_separated_scores_get_no_certainty() -> None:
+    scores, positive = np.array([0.0, 0.1, 0.2, 0.8, 0.9, 1.0]), np.arange(6) >= 3
+    p = Calibration.fit(scores, positive)(scores)
+    np.testing.assert_allclose(p[[0, -1]], [1 / 5, 4 / 5], atol=0.1)
+    constant = Calibration.fit(np.ones(6), positive)(np.ones(1))
+    np.testing.assert_allclose(constant, 0.5, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        LabelPropagation(alpha=0.7),
+        ResidualPropagation(LinearGraphConvolution(alpha=0.5), alpha=0.7),
+        SimpleGraphConvolution(n_layers=1),
+        ResidualPropagation(ScikitRegression(), alpha=0.0),
+    ],
+    ids=["LP", "RP", "SGC", "scikit"],
+)
+def test_held_out_scores_are_refits_without_each_fold(regressor: Any) -> None:
+    y, folds = read_outcome(CASE.y, 80), assign_folds(60, 4, seed=2)
+    labelled = np.flatnonzero(CASE.known)
+    actual = held_out(clone(regressor).fit(CASE.graph, CASE.X, CASE.y), CASE.graph, CASE.X, y, folds)
+    for fold in range(4):
+        nodes = labelled[folds == fold]
+        refit = clone(regressor).fit(CASE.graph, CASE.X, oracle.hide(CASE.y, nodes))
+        np.testing.assert_allclose(actual[folds == fold], refit.predict()[nodes], rtol=1e-4, atol=1e-4)
+
+
+def test_a_stranger_with_a_graph_is_searched_again() -> None:
+    folds = assign_folds(60, 4, seed=2)
+    fitted = _Mean().fit(CASE.graph, CASE.X, CASE.y)
+    values = held_out(fitted, CASE.graph, CASE.X, read_outcome(CASE.y, 80), folds)
+    known = CASE.y[CASE.known]
+    np.testing.assert_allclose(values[folds == 1], known[folds != 1].mean())
+    assert GraphClassifier(_Mean()).fit(CASE.graph, CASE.X, LABELS).predict().shape == (80,)
+
+
+def test_strata_have_their_share_of_every_class() -> None:
+    codes = np.repeat([0, 1, 2], [50, 23, 7])
+    folds = assign_strata(codes, 5, seed=3)
+    for code in range(3):
+        counts = np.bincount(folds[codes == code], minlength=5)
+        assert np.ptp(counts) <= 1
+    assert np.ptp(np.bincount(folds)) <= 1
+
+
+def test_a_pickle_and_the_same_seed_predict_alike() -> None:
+    model = GraphClassifier(LinearGraphConvolution()).fit(CASE.graph, CASE.X, LABELS)
+    again = GraphClassifier(LinearGraphConvolution()).fit(CASE.graph, CASE.X, LABELS)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(), model.predict_proba())
+    np.testing.assert_array_equal(again.predict_proba(), model.predict_proba())
+    with pytest.raises(NotFittedError):
+        clone(model).predict()
+
+
+def test_one_class_only() -> None:
+    labels = hidden_labels(np.full(80, "yes"))
+    with pytest.raises(InvalidInputError, match="at least two classes, got only 'yes'"):
+        GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, labels)
+
+
+def test_a_class_with_fewer_members_than_folds() -> None:
+    labels = LABELS.copy()
+    labels[np.flatnonzero(CASE.known)[:3]] = "maybe"
+    with pytest.raises(InvalidInputError, match="each of the 5 folds, got 'maybe' with 3; label more of them"):
+        GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, labels)
+
+
+def test_classes_unseen_in_the_fit_cannot_be_scored() -> None:
+    model = GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, LABELS)
+    with pytest.raises(InvalidInputError, match=r"classes of the fit, 'no', 'yes', got 'perhaps'"):
+        model.score(None, None, np.where(CASE.known, TRUTH, "perhaps"))
+    with pytest.raises(InvalidInputError, match="not labelled in the fit, got none"):
+        model.score(None, None, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (LABELS[:5], r"one label for each of the 80 nodes, got shape \(5,\)"),
+        ([None] * 80, "at least one known label, got none at all 80 nodes"),
+        (["a"] * 40 + [1] * 40, "labels of one kind, got int and str"),
+    ],
+)
+def test_strange_labels_are_refused(labels: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, labels)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (GraphClassifier(LinearRegression(), metric="auc"), "metric must be 'accuracy' or 'f1', got 'auc'"),  # type: ignore[arg-type]
+        (GraphClassifier(ScikitRegression()), "regressor must be a predictor of graphmrf"),
+        (GraphClassifier(LinearRegression), "pass an instance"),
+        (GraphClassifier(LinearRegression(), folds=1), "folds must be at least 2, got 1"),
+    ],
+)
+def test_strange_options_are_refused(model: GraphClassifier, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(CASE.graph, CASE.X, LABELS)

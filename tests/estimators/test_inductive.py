@@ -1,0 +1,137 @@
+"""Fit on one graph, predict another."""
+
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+
+import oracle
+from cases import random_case
+from graphmrf import (
+    Graph,
+    GraphConvolutionalNetwork,
+    LinearGraphConvolution,
+    LinearRegression,
+    ResidualPropagation,
+    SimpleGraphConvolution,
+)
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import read_outcome
+from graphmrf.estimators.intercepts import Intercept, standard_errors
+from graphmrf.metrics import r2
+from graphmrf.selection import split
+
+LINEAR: dict[str, Any] = {
+    "LR": LinearRegression,
+    "LGC": LinearGraphConvolution,
+    "SGC": SimpleGraphConvolution,
+}
+linear = pytest.mark.parametrize("make", LINEAR.values(), ids=LINEAR.keys())
+FIRST, SECOND = random_case(1, n=40, p=3, labelled=30), random_case(2, n=25, p=3)
+
+
+def network() -> GraphConvolutionalNetwork:
+    pytest.importorskip("torch")
+    return GraphConvolutionalNetwork(n_layers=1, epochs=20, hidden=4, device="cpu")
+
+
+@pytest.mark.parametrize("make", [*LINEAR.values(), network], ids=[*LINEAR, "GCN"])
+def test_columns_that_differ_are_listed(make: Any) -> None:
+    X = pd.DataFrame(FIRST.X, columns=["age", "income", "size"])
+    model = make().fit(FIRST.graph, X, FIRST.y)
+    other = pd.DataFrame(SECOND.X, columns=["age", "incomes", "size"])
+    with pytest.raises(InvalidInputError, match=r"missing \['income'\], unexpected \['incomes'\]"):
+        model.predict(SECOND.graph, other)
+    with pytest.raises(InvalidInputError, match=r"missing \['income', 'size'\], unexpected \[\]"):
+        model.predict(SECOND.graph, other[["age"]])
+    with pytest.raises(InvalidInputError, match="the same in another order"):
+        model.predict(SECOND.graph, other.rename(columns={"incomes": "income"})[["size", "age", "income"]])
+    with pytest.raises(InvalidInputError, match="the 3 features of the fit, got 2"):
+        model.predict(SECOND.graph, SECOND.X[:, :2])
+    with pytest.raises(InvalidInputError, match="one row for each of the 25 nodes, got 24"):
+        model.predict(SECOND.graph, SECOND.X[:-1])
+
+
+@pytest.mark.parametrize("make", [*LINEAR.values(), network], ids=[*LINEAR, "GCN"])
+def test_the_graph_of_the_fit_is_predicted_as_before(make: Any) -> None:
+    model = make().fit(FIRST.graph, FIRST.X, FIRST.y)
+    np.testing.assert_allclose(model.predict(FIRST.graph, FIRST.X), model.predict(), rtol=1e-5, atol=1e-6)
+
+
+@linear
+def test_a_real_intercept_stays(make: Any) -> None:
+    y = FIRST.y + 1000.0
+    expected, actual = make().fit(FIRST.graph, FIRST.X, y), make(fit_intercept="auto").fit(FIRST.graph, FIRST.X, y)
+    np.testing.assert_allclose(actual.predict(), expected.predict(), rtol=1e-10)
+    assert actual.fixed().fit_intercept is True
+
+
+@linear
+def test_the_mean_of_one_smooth_sample_is_no_intercept(make: Any) -> None:
+    graph, X, y = smooth_samples(seed=0)
+    labels = np.where(split(300, 0.3), y[0], np.nan)
+    model = make(fit_intercept="auto").fit(graph, X[0], labels)
+    expected = make(fit_intercept=False).fit(graph, X[0], labels)
+    np.testing.assert_allclose(model.predict(graph, X[1]), expected.predict(graph, X[1]))
+    assert model.intercept_ == 0
+    assert model.fixed().fit_intercept is False
+
+
+def smooth_samples(seed: int) -> tuple[Graph, Floats, Floats]:
+    """Two samples of a model of mean zero: y = (I + omega N)^-1 X b plus a strongly smooth field."""
+    rng = np.random.default_rng(seed)
+    W = networkx.to_numpy_array(networkx.connected_watts_strogatz_graph(300, 6, 0.01, seed=seed))
+    X = oracle.draw(W, 0.99, rng, 4).reshape(2, 2, 300).transpose(0, 2, 1)
+    field = oracle.draw(W, 0.99, rng, 2)
+    y = np.stack([oracle.smooth(W, sample @ [3.0, -2.0], 0.9) for sample in X]) + field
+    return Graph(W), X, y
+
+
+def test_standard_errors_are_those_of_generalised_least_squares() -> None:
+    case, alpha = random_case(9, n=30, p=2, labelled=20), 0.8
+    L, F = case.known, np.column_stack([case.X, np.ones(30)])
+    P = oracle.known_precision(case.W, L, alpha)
+    inverse = np.linalg.inv(F[L].T @ P @ F[L])
+    b = inverse @ F[L].T @ P @ case.y[L]
+    residual = case.y[L] - F[L] @ b
+    expected = abs(b[-1]) / np.sqrt(inverse[-1, -1] * (residual @ P @ residual) / (20 - 3))
+    actual = standard_errors(case.graph, case.X, read_outcome(case.y, 30), alpha)
+    assert actual == pytest.approx(expected, rel=1e-4)
+
+
+def test_features_that_make_up_a_constant_need_no_intercept() -> None:
+    case = random_case(9, n=30, p=2, labelled=20)
+    X = np.column_stack([case.X, np.ones(30)])
+    assert standard_errors(case.graph, X, read_outcome(case.y, 30), 0.5) == pytest.approx(0.0, abs=1e-3)
+
+
+@linear
+def test_a_strange_intercept_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidInputError, match="fit_intercept must be True, False or 'auto', got 'maybe'"):
+        make(fit_intercept="maybe").fit(FIRST.graph, FIRST.X, FIRST.y)
+
+
+def test_residual_propagation_takes_an_automatic_intercept_too() -> None:
+    y = FIRST.y + 1000.0
+    expected = ResidualPropagation(LinearGraphConvolution()).fit(FIRST.graph, FIRST.X, y)
+    actual = ResidualPropagation(LinearGraphConvolution(fit_intercept="auto")).fit(FIRST.graph, FIRST.X, y)
+    np.testing.assert_allclose(actual.predict(), expected.predict(), rtol=1e-8)
+
+
+def test_the_paper_s_graph_that_fell_to_minus_three(clean_data: Path) -> None:
+    """Least squares with an intercept has R2 -3.06 here; without, or with one that knows the field, +0.37."""
+    file = np.load(clean_data / "synthetic" / "WattsStrogatz_h100.npz")
+    graph, A = Graph.from_edges(*file["edges"].astype(np.int64).T), file["attributes"].astype(np.float64)
+    scores: dict[Intercept, list[float]] = {True: [], "auto": []}
+    for target in range(5):
+        X, y = np.delete(A, target, axis=2), A[:, :, target]
+        labelled = split(1000, 0.3, seed=1)
+        for choice, found in scores.items():
+            model = LinearGraphConvolution(fit_intercept=choice).fit(graph, X[1], np.where(labelled, y[1], np.nan))
+            found.append(r2(y[0][~labelled], model.predict(graph, X[0])[~labelled]))
+    assert np.mean(scores[True]) < -2
+    assert np.mean(scores["auto"]) > 0.3
