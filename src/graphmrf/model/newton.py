@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.model.channels import Channels, channels
@@ -60,7 +61,8 @@ def minimise(data: Statistics, states: Spectrum, start: Point, *, near: bool = F
     half = solve_triangular(L, data.M1, lower=True)
     white = Statistics(data.n, data.n * np.eye(len(L)), solve_triangular(L, half.T, lower=True))
     problem = _Problem(white, states, L.T)
-    found = _minimise(problem, _Iterate(problem, L.T @ start.H @ L, np.diag(start.C).copy()), near=near)
+    with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
+        found = _minimise(problem, _Iterate(problem, L.T @ start.H @ L, np.diag(start.C).copy()), near=near)
     half = solve_triangular(L, found.H, lower=True, trans="T")
     H = solve_triangular(L, half.T, lower=True, trans="T")
     return Point((H + H.T) / 2, np.diag(found.h), found.steps)
