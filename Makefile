@@ -53,6 +53,13 @@ $(VENV)/.installed-core: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq --editable .
 	touch $@
 
+# PyTorch is pinned, and comes first: any other version would bring gigabytes for devices that tests do not need.
+$(VENV)/.installed-test $(VENV)/.installed-bench: | $(VENV)/.installed-torch
+
+$(VENV)/.installed-torch: | $(BIN)/python
+	$(BIN)/python -m pip install -qq torch==2.13.0
+	touch $@
+
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq --editable '.[$*]'
 	touch $@
