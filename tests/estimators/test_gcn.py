@@ -276,18 +276,19 @@ def test_without_pytorch_the_install_line_is_given(monkeypatch: pytest.MonkeyPat
 def test_decay_multiplies_every_weight() -> None:
     """With no error left to learn from, only the decay acts: every step takes the same part of each weight."""
     inputs = train.inputs_of(CASE.graph, np.zeros((40, 3)), Training(), "cpu")
-    problem = train.Problem(inputs, torch.zeros(40), np.ones((1, 40), dtype=bool), Training(decay=0.1), 0)
+    problem = train.Problem(inputs, torch.zeros(40), np.ones((1, 40), dtype=bool), Training(decay=0.1), [0])
     shape = Shape(1, 4, relu=True, bias=True)
-    first = models.Networks.glorot(shape, 3, 1, seed=0, device="cpu")
+    first = models.Networks.glorot(shape, 3, [0], "cpu")
     (last,) = train.train(problem, shape, [5])
     torch.testing.assert_close(last.weights[0], first.weights[0] * 0.9**5)
 
 
 def test_weights_start_uniform_within_the_bounds_of_glorot() -> None:
     shape = Shape(2, 64, relu=True, bias=True)
-    networks = models.Networks.glorot(shape, 10, 3, seed=1, device="cpu")
+    networks = models.Networks.glorot(shape, 10, [1, 2, 1], "cpu")
     for weight, bias, bound in zip(networks.weights, networks.biases, np.sqrt([6 / 74, 6 / 128, 6 / 65]), strict=True):
         assert 0.9 * bound < weight.abs().max() <= bound
         assert abs(weight.std() - bound / np.sqrt(3)) < 0.2 * bound
         torch.testing.assert_close(weight[0], weight[2])
+        assert not torch.equal(weight[0], weight[1])
         assert not bias.any()

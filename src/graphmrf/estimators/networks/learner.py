@@ -55,7 +55,8 @@ class Learner:
     def learn(self, y: Floats, masks: Bools, shape: Shape, stops: Sequence[int]) -> Iterator[Networks]:
         """Yield networks, one for each row of `masks` (its training nodes), after each number of steps."""
         target = tensor(np.nan_to_num(self.scaling.outcome(y)), self.device)
-        yield from train(Problem(self.inputs, target, masks, self.training, self.seed), shape, stops)
+        seeds = [self.seed] * len(masks)
+        yield from train(Problem(self.inputs, target, masks, self.training, seeds), shape, stops)
 
     def predict(self, networks: Networks) -> Floats:
         """Return the predictions (n_models, n) at all nodes."""

@@ -27,14 +27,13 @@ class Networks:
     biases: list[Tensor]
 
     @classmethod
-    def glorot(cls, shape: Shape, n_features: int, n_models: int, *, seed: int, device: str) -> Networks:
-        """Return networks that all start from the same uniform weights, biases 0."""
-        generator, weights = torch.Generator().manual_seed(seed), []
-        for size in shape.sizes(n_features):
-            uniform = torch.rand(size, generator=generator) * 2.0 - 1.0
-            first = (uniform * np.sqrt(6.0 / sum(size))).to(device)
-            weights.append(first.expand(n_models, *size).clone().requires_grad_())
-        biases = [torch.zeros(n_models, 1, w.shape[2], device=device).requires_grad_() for w in weights if shape.bias]
+    def glorot(cls, shape: Shape, n_features: int, seeds: Sequence[int], device: str) -> Networks:
+        """Return one network for every seed: uniform weights, biases 0. Equal seeds give equal weights."""
+        drawn = {seed: _uniform(shape.sizes(n_features), seed) for seed in set(seeds)}
+        layers = zip(*(drawn[seed] for seed in seeds), strict=True)
+        weights = [torch.stack(layer).to(device).requires_grad_() for layer in layers]
+        widths = [weight.shape[2] for weight in weights if shape.bias]
+        biases = [torch.zeros(len(seeds), 1, width, device=device).requires_grad_() for width in widths]
         return cls(shape, weights, biases)
 
     @classmethod
@@ -102,3 +101,9 @@ class Inputs:
     def first(self, generator: Generator) -> Tensor:
         """Return the averaged features."""
         return self.operator(self.X, generator) if self.averaged is None else self.averaged
+
+
+def _uniform(sizes: Sequence[tuple[int, int]], seed: int) -> list[Tensor]:
+    """Return matrices uniform within Glorot's bounds, drawn on the CPU so that all devices start alike."""
+    generator = torch.Generator().manual_seed(seed)
+    return [(torch.rand(size, generator=generator) * 2.0 - 1.0) * float(np.sqrt(6.0 / sum(size))) for size in sizes]

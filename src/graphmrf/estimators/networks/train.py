@@ -42,16 +42,16 @@ class Problem:
         Training nodes of every network.
     training : Training
         How it is done.
-    seed : int
-        Seed of the initial weights, the batches and the neighbours drawn. Nothing drawn depends on the masks or the
-        number of networks: a network learns the same alone and in company.
+    seeds : sequence of n_models ints
+        Seeds of the initial weights; the first also of the batches and the neighbours drawn, which all networks share.
+        Nothing drawn depends on the masks or the number of networks: one learns the same alone and in company.
     """
 
     inputs: Inputs
     y: Tensor
     masks: Bools
     training: Training
-    seed: int
+    seeds: Sequence[int]
 
     @property
     def device(self) -> str:
@@ -68,8 +68,8 @@ def inputs_of(graph: Graph, X: Floats, training: Training, device: str) -> Input
 
 def train(problem: Problem, shape: Shape, stops: Sequence[int]) -> Iterator[Networks]:
     """Yield the networks after each number of steps in `stops`, which increase; they go on learning afterwards."""
-    n_models, options = len(problem.masks), problem.training
-    networks = Networks.glorot(shape, problem.inputs.X.shape[1], n_models, seed=problem.seed, device=problem.device)
+    options = problem.training
+    networks = Networks.glorot(shape, problem.inputs.X.shape[1], problem.seeds, problem.device)
     optimiser = torch.optim.AdamW(
         networks.parameters, lr=options.learning_rate, weight_decay=options.decay / options.learning_rate
     )
@@ -133,7 +133,7 @@ def _at(y: Tensor, rows: Tensor) -> Tensor:
 
 
 def _generator(problem: Problem) -> torch.Generator:
-    return torch.Generator(problem.device).manual_seed(problem.seed)
+    return torch.Generator(problem.device).manual_seed(problem.seeds[0])
 
 
 def _threads(problem: Problem, shape: Shape) -> AbstractContextManager[object]:
