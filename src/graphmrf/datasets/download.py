@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import pooch
+from typing import TYPE_CHECKING
 
 from graphmrf.datasets.files import PathLike
 from graphmrf.datasets.recipe import Files, RawFile, Recipe
 from graphmrf.errors import FetchError, InvalidInputError
+
+if TYPE_CHECKING:
+    import pooch
 
 COMMIT = "cf60223"
 MIRROR = f"https://raw.githubusercontent.com/000Justin000/GaussianMRF/{COMMIT}/datasets/"
@@ -41,9 +43,16 @@ class Places:
     def choose(cls, data_dir: PathLike | None, cache_dir: PathLike | None, mirror: str | None) -> "Places":
         """Return the places given, else those of the environment, else the defaults."""
         data = data_dir or os.environ.get(DATA) or None
-        cache = cache_dir or os.environ.get(CACHE) or pooch.os_cache("graphmrf")
+        cache = cache_dir or os.environ.get(CACHE) or _user_cache()
         url = mirror or os.environ.get(URL) or MIRROR
         return cls(None if data is None else Path(data).expanduser(), Path(cache).expanduser(), url.rstrip("/") + "/")
+
+
+def _user_cache() -> Path:
+    # Imported where it is used: it brings a whole HTTP client, and most commands download nothing.
+    import pooch
+
+    return Path(pooch.os_cache("graphmrf"))
 
 
 def find(recipe: Recipe, folder: Path) -> Files:
@@ -107,6 +116,8 @@ def download(recipe: Recipe, places: Places, advance: Callable[[str], None]) -> 
     FetchError
         No network, no such file, a file cut short or with another checksum, a full disk. What arrived whole is kept.
     """
+    import pooch
+
     registry = {file.path: f"sha256:{file.sha256}" for file in recipe.files}
     store = pooch.create(path=places.cache / "raw" / COMMIT, base_url=places.mirror, registry=registry)
     files = {}
@@ -117,7 +128,7 @@ def download(recipe: Recipe, places: Places, advance: Callable[[str], None]) -> 
     return files
 
 
-def _fetch(store: pooch.Pooch, path: str) -> Path:
+def _fetch(store: "pooch.Pooch", path: str) -> Path:
     url = store.get_url(path)
     try:
         return Path(store.fetch(path))
@@ -150,6 +161,8 @@ def _trouble(error: OSError, url: str, folder: Path) -> str:
 @contextmanager
 def _hushed() -> Iterator[None]:
     """Keep pooch from telling on stderr what it fetches: who wants to know passes `advance`."""
+    import pooch
+
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)
