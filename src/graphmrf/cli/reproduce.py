@@ -1,5 +1,6 @@
 """graphmrf reproduce: every table and figure of the paper again, beside the published numbers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -112,23 +113,27 @@ def _jobs(jobs: int | None) -> int:
 
 def _with_data(chosen: tuple[Experiment, ...], source: Source, *, named: bool) -> Plan:
     """Load every data set once; without its data an experiment that was not named is left out, with a note."""
-    kept, left_out = [], []
     trouble: dict[str, GraphMRFError] = {}
-    for experiment in chosen:
-        for data in experiment.data:
-            try:
-                load_raw(source, data)
-            except (InvalidInputError, FetchError) as error:
-                if named:
-                    raise
-                trouble[experiment.name] = error
-                left_out.append(f"{experiment.name} left out: {error}")
-                break
-        else:
-            kept.append(experiment)
-    if trouble and not any(experiment.data for experiment in kept):
+    for data in dict.fromkeys(data for experiment in chosen for data in experiment.data):
+        try:
+            load_raw(source, data)
+        except (InvalidInputError, FetchError) as error:
+            if named:
+                raise
+            trouble[data] = error
+    kept = tuple(each for each in chosen if trouble.keys().isdisjoint(each.data))
+    if trouble and not any(each.data for each in kept):
         raise next(iter(trouble.values()))
-    return Plan(tuple(kept), tuple(left_out))
+    return Plan(kept, tuple(_left_out(chosen, trouble)))
+
+
+def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[str]:
+    """Yield a line for every data set that is missing; experiments are named by the first they lack."""
+    first = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
+    for data, error in trouble.items():
+        names = [name for name, lacks in first.items() if lacks == data]
+        if names:
+            yield f"left out {', '.join(names)}: {error}"
 
 
 def _run(plan: Plan, settings: Settings, source: Source, kept: Journal, *, jobs: int, quiet: bool) -> dict[str, str]:

@@ -111,9 +111,9 @@ def _cleaned(folder: Path, name: str) -> Dataset | None:
 
 def _archive(folder: Path, name: str) -> Dataset | None:
     made = recipe(name)
-    file = folder / made.files[0].alternative
-    if not file.is_file():
+    files = {file.path: folder / file.alternative for file in made.files}  # none where the samples are drawn here
+    if not all(file.is_file() for file in files.values()):
         return None
-    tables = made.clean({made.files[0].path: file})
+    tables = made.clean(files)
     graph = Graph.from_edges(tables["edges"]["u"], tables["edges"]["v"], n_nodes=len(tables["nodes"]))
     return Dataset(graph, tables["nodes"], made.info, {name: tables[name] for name in ("samples", "parameters")})

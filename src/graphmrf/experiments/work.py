@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphmrf._typing import Bools, Floats
-from graphmrf.experiments import fields, foresight
+from graphmrf.experiments import classes, fields, foresight
 from graphmrf.experiments.data import Source, attributes
 from graphmrf.experiments.methods import METHODS
 from graphmrf.experiments.runs import TRAINING, Options, Result, Run
@@ -65,6 +65,7 @@ def _scored(fitted: Any, prediction: Floats, y: Floats, test: Bools) -> dict[str
 
 KINDS: dict[str, Callable[[Source, Options], Result]] = {
     "accuracy": accuracy,
+    "classify": classes.classify,
     "coefficients": coefficients,
     "foreseen": foresight.foreseen,
     "inductive": inductive,
