@@ -38,17 +38,17 @@ def maximise_coupled(data: Statistics, states: Spectrum) -> Point:
 def _strength(m: float, states: Spectrum) -> tuple[float, int]:
     """Return the strength of a channel of roughness `m`, and the number of evaluations it took."""
     x, w = states.nodes, states.weights / states.n_nodes
-    if m >= float(w @ x):
+
+    def excess(strength: float) -> float:
+        """The difference of the two sides, over a positive factor that would make it vanish at 0."""
+        return float(w @ ((m - x) / (1.0 + strength * x)))
+
+    if excess(0.0) >= 0:
         return 0.0, 0
-
-    def excess(t: float) -> float:
-        scaled = np.exp(t) * x
-        return float(np.exp(t) * m / (1.0 + np.exp(t) * m) - w @ (scaled / (1.0 + scaled)))
-
     low, high = -1.0, 1.0
-    while excess(low) >= 0:
+    while excess(np.exp(low)) >= 0:
         low -= 2.0 * (1.0 - low)
-    while excess(high) <= 0:
+    while excess(np.exp(high)) <= 0:
         high += 2.0
-    t, result = brentq(excess, low, high, xtol=1e-14, full_output=True)
+    t, result = brentq(lambda t: excess(np.exp(t)), low, high, xtol=1e-14, full_output=True)
     return float(np.exp(t)), int(result.function_calls)
