@@ -88,10 +88,10 @@ class Outputs:
         return ReproductionSection(name, title, place, found.tables, figures, found.goals, found.remarks)
 
     def _figure(self, figure: Figure, source: Source) -> ReproductionFigure:
-        images = draw(figure, Atlas(self.shapes, self._points(figure, source)))
-        for suffix, content in images.items():
+        drawing = draw(figure, Atlas(self.shapes, self._points(figure, source)))
+        for suffix, content in (("png", drawing.png), ("svg", drawing.svg)):
             _write(self.folder / "figures" / f"{figure.name}.{suffix}", content)
-        return ReproductionFigure(figure.name, figure.caption, images["svg"])
+        return ReproductionFigure(figure.name, figure.caption, drawing.svg, drawing.width)
 
     def _points(self, figure: Figure, source: Source) -> dict[str, Floats]:
         """Return where to draw the nodes of maps without outlines: their coordinates, or a layout of the graph."""

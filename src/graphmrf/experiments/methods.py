@@ -148,6 +148,17 @@ def methods_for(columns: Sequence[str]) -> tuple[Method, ...]:
     return tuple(dict.fromkeys(method for method in found if not method.unavailable))
 
 
+def shown(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of the paper, and those of ours that this version has.
+
+    Examples
+    --------
+    >>> shown(["LP", "GCN", "my own"])
+    ('LP', 'GCN')
+    """
+    return tuple(column for column in columns if column in PAPER or not why_empty(column))
+
+
 def why_empty(column: str) -> str:
     """Return why a column has no numbers; empty when it may have some.
 

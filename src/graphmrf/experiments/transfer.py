@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from graphmrf.experiments.accuracy import transductive
 from graphmrf.experiments.experiment import average, base, count_missing, method_run, title_of
 from graphmrf.experiments.findings import Bars, Cell, Figure, Findings, Lines, Row, Series, Table
-from graphmrf.experiments.methods import METHODS, Method, method_of, methods_for, why_empty
+from graphmrf.experiments.methods import METHODS, Method, method_of, methods_for, shown, why_empty
 from graphmrf.experiments.runs import Results, Run, Settings
 
 FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -43,7 +43,7 @@ class LabelFraction:
         rows = tuple(
             Row((title_of(data), outcome, column), self._cells(results, settings, (data, outcome), column))
             for data, outcome in self.tasks
-            for column in self.columns
+            for column in shown(self.columns)
         )
         shares = tuple(f"{fraction:.0%}" for fraction in FRACTIONS)
         caption = f"{self.title}: mean R² of random splits."
@@ -107,7 +107,7 @@ class Inductive:
             for kind in ("transductive", "inductive")
         )
         caption = f"{self.title}: mean R² of random splits."
-        table = Table(self.name, caption, ("data", "setting"), self.columns, rows, ranked=True)
+        table = Table(self.name, caption, ("data", "setting"), shown(self.columns), rows, ranked=True)
         panels = tuple(_bars(table, group.label) for group in self.groups)
         figure = Figure(self.name, caption, panels, columns=len(panels))
         return Findings((table,), (figure,), (), self.remarks, count_missing(results, self.plan(settings)))
@@ -117,7 +117,7 @@ class Inductive:
 
     def _cells(self, results: Results, settings: Settings, group: Group, kind: str) -> tuple[Cell, ...]:
         cells = []
-        for column in self.columns:
+        for column in shown(self.columns):
             reason = why_empty(column)
             runs = [] if reason else _runs(group, METHODS[column], kind, settings)
             cells.append(replace(average(results, runs, column), note=reason))

@@ -11,6 +11,7 @@ from typing import Protocol
 from graphmrf.report.prose import DASH, number
 
 NEAR, FAR = 0.015, 0.04
+MOST_ROWS = 20
 
 
 class CellRow(Protocol):
@@ -107,11 +108,12 @@ class GoalRow(Protocol):
 
 @dataclass(frozen=True)
 class ReproductionFigure:
-    """A drawn figure: its name, its caption, and the SVG."""
+    """A drawn figure: its name, its caption, the SVG, and its width in pixels."""
 
     name: str
     caption: str
     svg: bytes
+    width: int = 800
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,8 @@ def _summary(report: ReproductionReport) -> str:
     listing = f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
     reading = (
         "Large numbers are ours; below each stands the paper's and the difference. "
-        f"Differences beyond {NEAR} are marked, those beyond {FAR} strongly. Point at a cell for its spread over runs."
+        f"Differences in accuracy beyond {NEAR} are marked, those beyond {FAR} strongly. "
+        "Point at a cell for its spread over runs."
     )
     return (
         f'<section id="summary" aria-labelledby="head-summary"><h2 id="head-summary">{headline}</h2>'
@@ -219,14 +222,15 @@ def _section(section: ReproductionSection) -> str:
     return (
         f'<section id="{name}" class="experiment" aria-labelledby="head-{name}">'
         f'<h2 id="head-{name}"><small>{escape(section.place)}</small> {escape(section.title)}</h2>'
-        f"{listing}{tables}{figures}</section>"
+        f"{listing}{figures}{tables}</section>"
     )
 
 
 def _figure(figure: ReproductionFigure) -> str:
     data = base64.b64encode(figure.svg).decode()
     return (
-        f'<figure class="card drawing"><img src="data:image/svg+xml;base64,{data}" alt="{escape(figure.caption)}">'
+        f'<figure class="card drawing"><img style="max-width:{figure.width}px" alt="{escape(figure.caption)}" '
+        f'src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{escape(figure.caption)}</figcaption></figure>"
     )
 
@@ -236,8 +240,9 @@ def _card(table: TableRow) -> str:
     heads += "".join(f'<th scope="col" class="number">{escape(column)}</th>' for column in table.columns)
     body = "".join(_row(row, table) for row in table.rows)
     caption = escape(table.caption)
+    kind = "scroll tall" if len(table.rows) > MOST_ROWS else "scroll"
     return (
-        f'<div class="card"><p>{caption}</p><div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+        f'<div class="card"><p>{caption}</p><div class="{kind}" tabindex="0" role="region" aria-label="{caption}">'
         f'<table class="compared"><caption class="unseen">{caption}</caption><thead><tr>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div></div>"
     )
@@ -247,27 +252,27 @@ def _row(row: LineRow, table: TableRow) -> str:
     ours = [cell.ours for cell in row.cells if cell.ours is not None]
     best = number(max(ours), table.decimals) if ours and table.ranked else None
     labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in row.labels)
-    return f"<tr>{labels}{''.join(_cell(cell, table.decimals, best) for cell in row.cells)}</tr>"
+    return f"<tr>{labels}{''.join(_cell(cell, table, best) for cell in row.cells)}</tr>"
 
 
-def _cell(cell: CellRow, decimals: int, best: str | None) -> str:
-    text = number(cell.ours, decimals)
+def _cell(cell: CellRow, table: TableRow, best: str | None) -> str:
+    text = number(cell.ours, table.decimals)
     kind = "number best" if text == best else "number"
     small = ""
     if cell.paper is not None:
-        small = f"<small>{number(cell.paper, min(decimals, 2))}{_difference(cell, decimals)}</small>"
+        small = f"<small>{number(cell.paper, min(table.decimals, 2))}{_difference(cell, table)}</small>"
     elif cell.ours is None and cell.note:
         small = f"<small>{escape(cell.note)}</small>"
     return f'<td class="{kind}" title="{escape(_hint(cell))}">{text}{small}</td>'
 
 
-def _difference(cell: CellRow, decimals: int) -> str:
-    if cell.difference is None or decimals == 0:
+def _difference(cell: CellRow, table: TableRow) -> str:
+    if cell.difference is None or table.decimals == 0:
         return ""
-    size = abs(cell.difference)
+    size = abs(cell.difference) if table.ranked else 0.0  # only accuracies are marked
     kind = "far" if size > FAR else "off" if size > NEAR else "near"
     sign = "+" if cell.difference >= 0 else ""
-    return f' <span class="{kind}">{sign}{number(cell.difference, decimals)}</span>'
+    return f' <span class="{kind}">{sign}{number(cell.difference, table.decimals)}</span>'
 
 
 def _hint(cell: CellRow) -> str:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -63,8 +64,17 @@ def check_figures() -> None:
         )
 
 
-def draw(figure: FigureRow, atlas: Atlas) -> dict[str, bytes]:
-    """Return the figure as PNG and as SVG.
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as PNG and as SVG, and how many pixels wide it is meant to be seen."""
+
+    png: bytes
+    svg: bytes
+    width: int
+
+
+def draw(figure: FigureRow, atlas: Atlas) -> Drawing:
+    """Return the figure, drawn.
 
     Parameters
     ----------
@@ -72,11 +82,6 @@ def draw(figure: FigureRow, atlas: Atlas) -> dict[str, bytes]:
         Its panels.
     atlas : Atlas
         Where nodes are on maps.
-
-    Returns
-    -------
-    dict
-        ``"png"`` and ``"svg"``.
     """
     check_figures()
     import matplotlib as mpl
@@ -92,7 +97,19 @@ def draw(figure: FigureRow, atlas: Atlas) -> dict[str, bytes]:
             _PAINTERS[panel.kind](ax, panel, atlas)
         for ax in axes[len(figure.panels) :]:
             ax.set_axis_off()
-        return {kind: _saved(canvas, kind) for kind in ("png", "svg")}
+        _legend(canvas, axes)
+        return Drawing(_saved(canvas, "png"), _saved(canvas, "svg"), round(_PIXELS * width * columns))
+
+
+def _legend(canvas: Any, axes: Any) -> None:
+    """One legend below all panels for what they have in common; panels with a legend of their own keep it."""
+    named: dict[str, Any] = {}
+    for ax in axes:
+        if ax.get_legend() is None:
+            handles, labels = ax.get_legend_handles_labels()
+            named |= dict(zip(labels, handles, strict=True))
+    if 1 < len(named) <= _MOST_NAMES:
+        canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
 
 
 def _saved(canvas: Any, kind: str) -> bytes:
@@ -113,8 +130,6 @@ def _lines(ax: Any, panel: Any, _: Atlas) -> None:
             y, spread = np.asarray(line.y), np.asarray(line.spread)
             ax.fill_between(line.x, y - spread, y + spread, color=colour, alpha=0.12, linewidth=0)
     _name(ax, panel)
-    if panel.series and all(line.colour is None for line in panel.series):
-        ax.legend(fontsize=8)
 
 
 def _bars(ax: Any, panel: Any, _: Atlas) -> None:
@@ -136,18 +151,18 @@ def _bars(ax: Any, panel: Any, _: Atlas) -> None:
     ax.set_xticks(places, panel.groups, rotation=30, ha="right")
     ax.set_title(panel.title)
     ax.set_ylabel(panel.y_label)
-    ax.legend(fontsize=8)
 
 
 def _points(ax: Any, panel: Any, _: Atlas) -> None:
     import matplotlib as mpl
 
     values = [value for each in panel.series for value in (*each.x, *each.y)]
-    low, high = min([0.0, *values]) - 0.03, max([1.0, *values]) + 0.03
+    low, high = max(min([0.0, *values]), _LOWEST) - 0.03, max([1.0, *values]) + 0.03
     ax.plot([low, high], [low, high], color="#c9d0d7", linewidth=1, zorder=0)
     for each in panel.series:
         colour = mpl.colormaps["viridis"](0.9 * each.colour)
-        ax.plot(each.x, each.y, each.marker, color=colour, markersize=6, markeredgecolor="white", markeredgewidth=0.5)
+        style = {"color": colour, "markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.5, "clip_on": False}
+        ax.plot(np.maximum(each.x, low), np.maximum(each.y, low), each.marker, **style)
     outcomes = {each.label.rpartition(", ")[0]: each.colour for each in panel.series}
     methods = {each.label.rpartition(", ")[2]: each.marker for each in panel.series}
     for name, colour in outcomes.items():
@@ -220,5 +235,8 @@ def _name(ax: Any, panel: Any) -> None:
     ax.set_ylabel(panel.y_label)
 
 
+_PIXELS = 105  # to an inch
+_MOST_NAMES = 9
+_LOWEST = -0.25  # what lies lower is drawn at the edge
 _PAINTERS = {"lines": _lines, "bars": _bars, "points": _points, "heat": _heat, "map": _map}
 _PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.0), "map": (4.4, 2.9), "lines": (3.6, 3.0)}
