@@ -76,6 +76,15 @@ def test_constant_and_collinear_columns_add_nothing(constant: float) -> None:
     assert whiten(X[:, 3:4], centred=True).Z.shape == (101, 0)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e306])
+@pytest.mark.parametrize("centred", [True, False])
+def test_features_whose_squares_over_or_underflow_are_kept(scale: float, centred: bool) -> None:
+    X = np.random.default_rng(0).uniform(-1.0, 3.0, size=(101, 2))
+    features, expected = whiten(X * np.array([scale, 1.0]), centred=centred), whiten(X, centred=centred)
+    np.testing.assert_allclose(np.abs(features.Z), np.abs(expected.Z), atol=1e-9)
+    np.testing.assert_allclose(features.means / [scale, 1.0], expected.means, rtol=1e-9)
+
+
 def test_without_centring_a_constant_is_a_feature() -> None:
     features = whiten(np.full((5, 1), 3.0), centred=False)
     np.testing.assert_allclose(abs(features.Z), 1.0)

@@ -68,14 +68,16 @@ def whiten(X: Floats, *, centred: bool) -> Whitened:
            [1.2247]])
     """
     n, p = X.shape
-    means = X.mean(axis=0) if centred else np.zeros(p)
-    deviations = X - means
+    magnitude = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+    unit = np.ldexp(1.0, np.frexp(magnitude)[1] - 1)  # powers of 2: nothing is rounded, and no square overflows
+    deviations = X / unit
+    means = deviations.mean(axis=0) if centred else np.zeros(p)
+    deviations -= means
     R = triangular(deviations)
     spread = np.linalg.norm(R, axis=0) / np.sqrt(n)
-    magnitude = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
-    constant = spread <= 16 * np.finfo(np.float64).eps * magnitude
+    constant = spread <= 16 * np.finfo(np.float64).eps * (magnitude / unit)
     scale = np.where(constant, np.inf, spread)
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     T = Vt[keep].T * (np.sqrt(n) / s[keep]) / scale[:, None]
-    return Whitened(deviations @ T, means, T, centred)
+    return Whitened(deviations @ T, means * unit, T / unit[:, None], centred)
