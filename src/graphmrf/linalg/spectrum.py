@@ -9,7 +9,6 @@ eigenvalue 0 of every component is taken out of the probes, and the weights are 
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 _EXACT_LIMIT = 4000
-_UNSHARED_LIMIT = 1500
-"""Size up to which an eigensolver gains nothing from threads, and loses much where cores are busy."""
 _BLOCK = 16
 _MOST_STEPS = 100
 _CHECK_EVERY = 20
@@ -147,7 +144,7 @@ def _exact(graph: Graph) -> Spectrum:
     """Return the eigenvalues, those that are 0 (one for each component) as one node."""
     joined = np.flatnonzero(~graph.isolated)
     N = graph.N[joined][:, joined].toarray()
-    with threadpool_limits(1, "blas") if joined.size <= _UNSHARED_LIMIT else nullcontext():
+    with threadpool_limits(1, "blas"):  # threads gain little up to this size, and lose much where cores are busy
         values = np.linalg.eigvalsh(N) if joined.size else np.zeros(0)
     positive = np.clip(values[graph.n_components - np.count_nonzero(graph.isolated) :], 0.0, 2.0)
     return Spectrum(np.append(0.0, positive), np.append(float(graph.n_components), np.ones(positive.size)))
