@@ -36,6 +36,7 @@ def test_coverage_counts_the_ends() -> None:
 
 def test_r2_of_a_constant_outcome_is_undefined() -> None:
     assert np.isnan(r2([1.0, 1.0], [1.0, 1.0]))
+    assert np.isnan(r2([0.1, 0.1, 0.1], [0.1, 0.1, 0.2]))  # the mean is not 0.1 but the next number
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,9 @@ def r2(y: ArrayLike, prediction: ArrayLike) -> float:
     0.5
     """
     truth, guess = _columns(y=y, prediction=prediction)
-    variance = float(np.sum((truth - truth.mean()) ** 2))
-    return 1.0 - float(np.sum((guess - truth) ** 2)) / variance if variance > 0 else float("nan")
+    if (truth == truth[0]).all():  # its mean may be rounded, and its variance then not 0
+        return float("nan")
+    return 1.0 - float(np.sum((guess - truth) ** 2) / np.sum((truth - truth.mean()) ** 2))
 
 
 def f1(y: ArrayLike, prediction: ArrayLike) -> float:
