@@ -146,6 +146,32 @@ def test_constant_outcomes_have_no_score_but_a_choice() -> None:
     np.testing.assert_allclose(search.predictions, 2.0, atol=1e-12)
 
 
+def test_equal_outcomes_have_no_score_whatever_their_rounded_mean() -> None:
+    y, folds = np.full(6, 0.1), np.array([0, 0, 0, 1, 1, 1])  # the mean of three is not 0.1 but the next number
+    search = AlphaSearch.score((0.1, 0.2), np.array([y + 1e-3, y]), y, folds)
+    assert np.isnan(search.mean_r2).all()
+    assert np.isnan(search.fold_r2).all()
+    assert search.alpha == 0.2
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1e-200, 0.0), (1e200, 0.0), (1.0, 1e12)])
+def test_scores_do_not_depend_on_the_unit_nor_on_the_origin_of_the_outcome(scale: float, offset: float) -> None:
+    rng = np.random.default_rng(0)
+    y, folds = rng.normal(size=20), np.arange(20) % 4
+    guesses = y + np.array([[0.5], [0.4], [0.45]]) * rng.normal(size=20)
+    expected = AlphaSearch.score((0.1, 0.2, 0.3), guesses, y, folds)
+    search = AlphaSearch.score((0.1, 0.2, 0.3), guesses * scale + offset, y * scale + offset, folds)
+    np.testing.assert_allclose(search.mean_r2, expected.mean_r2, rtol=1e-3)
+    assert search.alpha == expected.alpha == 0.2
+
+
+def test_an_outlier_does_not_blur_the_mean_of_the_folds_without_it() -> None:
+    graph = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
+    y, folds = np.array([1.0, 2.0, 3.0, 4.0, 1e20, 5.0]), np.array([0, 0, 0, 0, 1, 0])
+    search = search_propagation(graph, y, folds, alphas=(0.0,))
+    np.testing.assert_allclose(search.predictions[0, 4], 3.0)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prediction_reads_its_own_fold(seed: int) -> None:
     case = random_case(seed, n=20)

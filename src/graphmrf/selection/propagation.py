@@ -46,8 +46,7 @@ def search_propagation(
     0.999
     """
     values = y[~np.isnan(y)]
-    sums, counts = np.bincount(folds, weights=values), np.bincount(folds)
-    means = (values.sum() - sums) / (values.size - counts)
+    means = np.array([values[folds != fold].mean() for fold in range(int(folds.max()) + 1)])
     return search_residual(
         graph, y, np.broadcast_to(means, (values.size, means.size)), folds, alphas=alphas, tolerance=tolerance
     )

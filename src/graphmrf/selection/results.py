@@ -67,7 +67,8 @@ class AlphaSearch:
         >>> search.alpha, search.mean_r2
         (0.5, array([0.6, 1. ]))
         """
-        squared = (predictions - y) ** 2
+        unit = np.abs(y).max(initial=0.0) or 1.0  # without it squares of outcomes like 1e-200 would be 0
+        squared, y = ((predictions - y) / unit) ** 2, y / unit
         groups = [folds == fold for fold in range(int(folds.max()) + 1)]
         fold_r2 = np.stack([_explained(squared[:, group], y[group]) for group in groups], axis=1)
         levels = np.asarray(alphas, dtype=np.float64)
@@ -85,10 +86,12 @@ class AlphaSearch:
 
 def _first_least(errors: Floats, y: Floats) -> int:
     """Return the first position whose error equals the least, up to rounding."""
-    return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + 1e-24 * np.sum(y**2)))
+    rounding = 1e-24 * np.sum((y - y.mean()) ** 2) + (32.0 * np.finfo(np.float64).eps) ** 2 * np.sum(y**2)
+    return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + rounding))
 
 
 def _explained(squared: Floats, y: Floats) -> Floats:
     """R2 of every row of squared errors, NaN when y has no variance."""
-    variance = np.sum((y - y.mean()) ** 2)
-    return 1.0 - squared.sum(axis=1) / variance if variance > 0 else np.full(len(squared), np.nan)
+    if (y == y[:1]).all():  # their mean may be rounded, and their variance then not 0
+        return np.full(len(squared), np.nan)
+    return np.asarray(1.0 - squared.sum(axis=1) / np.sum((y - y.mean()) ** 2))
