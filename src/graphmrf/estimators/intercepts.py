@@ -33,7 +33,8 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
     """Return whether to fit an intercept: what the user said, or for "auto" what the labels say.
 
     For "auto" the estimator is first fitted with an intercept, and the level of the field that its residuals form is
-    chosen by cross-validation. The intercept stays if it is more than 3 standard errors from zero under that field.
+    chosen by cross-validation. The intercept stays if it is more than 3 standard errors from zero under that field;
+    and, if the estimator smooths features itself, under a field of its own level, which the model says is the same.
 
     Parameters
     ----------
@@ -52,8 +53,9 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
     fitted = clone(estimator).set_params(fit_intercept=True).fit(graph, X, outcome.y)
     folds = outcome.folds(getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
     without_fold = refitted(fitted, graph, X, outcome, folds)
-    alpha = search_residual(graph, outcome.y, without_fold, folds).alpha
-    return standard_errors(graph, smoothed(fitted), outcome, alpha) > _STANDARD_ERRORS
+    levels = {search_residual(graph, outcome.y, without_fold, folds).alpha, getattr(fitted, "alpha_", 0.0)}
+    F = smoothed(fitted)
+    return min(standard_errors(graph, F, outcome, alpha) for alpha in levels) > _STANDARD_ERRORS
 
 
 def standard_errors(graph: Graph, F: Floats, outcome: Outcome, alpha: float) -> float:
