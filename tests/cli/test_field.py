@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,8 @@ import graphmrf as gm
 from graphmrf.cli import app
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from graphmrf.model.target import Given
 
 RUNNER = CliRunner()
