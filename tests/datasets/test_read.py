@@ -140,6 +140,11 @@ def test_cells_become_what_they_say(table: Callable[..., AttributedGraph]) -> No
     assert frame["none"].isna().all()
 
 
+def test_true_and_false_with_empty_cells_are_numbers(table: Callable[..., AttributedGraph]) -> None:
+    made = table("id,yes\na,True\nb,\nc,false\n", "u,v\na,b\n")
+    np.testing.assert_array_equal(made.outcome("yes"), [1.0, np.nan, 0.0])
+
+
 BAD = {
     "duplicate id": ("id,a\nx,1\ny,2\nx,3\n", "u,v\n", ["nodes.csv, rows 2 and 4", "column id", "'x'", "--id"]),
     "missing id": ("id,a\nx,1\n,2\n", "u,v\n", ["nodes.csv, row 3", "column id", "missing"]),

@@ -84,7 +84,7 @@ def _numbers(text: pa.ChunkedArray) -> pd.Series | None:
 
 def _booleans(text: pa.ChunkedArray) -> pd.Series | None:
     lower = pc.utf8_lower(text)
-    if not pc.all(pc.is_in(lower, value_set=pa.array(["true", "false"])), skip_nulls=True, min_count=0).as_py():
+    if not pc.all(pc.is_in(lower.drop_null(), value_set=pa.array(["true", "false"])), min_count=0).as_py():
         return None
     return _plain(pc.equal(lower, "true"))
 
