@@ -75,6 +75,13 @@ def test_conditional_draws_keep_what_is_known(model: Path, tmp_path: Path) -> No
     assert not np.allclose(one, two)
 
 
+@pytest.mark.parametrize("command", ["sample", "predict"])
+def test_a_negative_seed_is_bad_input_not_a_bug(command: str, model: Path) -> None:
+    result = run(command, model if command == "sample" else NODES, EDGES, "--seed", -1)
+    assert result.exit_code == 2
+    assert "--seed" in result.stderr
+
+
 def test_foresee_says_what_the_library_says(model: Path) -> None:
     result = run("foresee", model, NODES, EDGES, "--target", "rent", "--suggest", 2, "--json")
     found = json.loads(result.stdout)

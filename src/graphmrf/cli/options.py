@@ -62,7 +62,8 @@ Alpha = Annotated[
 Interval = Annotated[float, typer.Option(metavar="P", help="Probability inside lower..upper.", rich_help_panel=_METHOD)]
 Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.", rich_help_panel=_METHOD)]
 Seed = Annotated[
-    int, typer.Option(metavar="S", help="Seed of the folds and of every random probe.", rich_help_panel=_METHOD)
+    int,
+    typer.Option(metavar="S", min=0, help="Seed of the folds and of every random probe.", rich_help_panel=_METHOD),
 ]
 
 Output = Annotated[
