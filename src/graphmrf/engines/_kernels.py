@@ -7,33 +7,38 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from graphmrf.engines._simd import gather
+from graphmrf.engines._simd import finish, gather
 
-_add_16 = gather(16)
-_add_8 = gather(8)
-_add_4 = gather(4)
-_add_1 = gather(1)
+_add_16, _finish_16 = gather(16), finish(16)
+_add_8, _finish_8 = gather(8), finish(8)
+_add_4, _finish_4 = gather(4), finish(4)
+_add_1, _finish_1 = gather(1), finish(1)
 
 _compiled: Any = njit(cache=True, parallel=True, error_model="numpy", fastmath={"contract", "nsz", "arcp"})
 
 
 @njit(cache=True, inline="always")
-def _add_neighbours(  # noqa: PLR0913, PLR0917 - as below
-    indices: Any, start: Any, stop: Any, weights: Any, V: Any, out: Any, i: Any
-) -> None:
+def _row(edges: Any, arrays: Any, numbers: Any, i: Any, mask_row: Any, t: Any) -> None:
+    """Compute one row of `advance`, by the widest groups of columns that fit."""
+    indices, start, stop, weights = edges
+    out, V = arrays[0], arrays[1]
     width = V.shape[1]
     c = 0
     while width - c >= 16:
         _add_16(indices, start, stop, weights, V, c, out, i)
+        _finish_16(arrays, numbers, i, mask_row, t, c)
         c += 16
     while width - c >= 8:
         _add_8(indices, start, stop, weights, V, c, out, i)
+        _finish_8(arrays, numbers, i, mask_row, t, c)
         c += 8
     while width - c >= 4:
         _add_4(indices, start, stop, weights, V, c, out, i)
+        _finish_4(arrays, numbers, i, mask_row, t, c)
         c += 4
     while c < width:
         _add_1(indices, start, stop, weights, V, c, out, i)
+        _finish_1(arrays, numbers, i, mask_row, t, c)
         c += 1
 
 
@@ -58,13 +63,9 @@ def advance(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
     for t in prange(len(chunks) - 1):
         for i in range(chunks[t], chunks[t + 1]):
             start, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
-            _add_neighbours(indices, start, stop, weights, V, out, np.int64(i))
             loop, inverse = V.dtype.type(start == stop), V.dtype.type(1.0 / degrees[i])
-            for c in range(width):
-                product = inverse * out[i, c] + loop * V[i, c]
-                out[i, c] = (product * scale[c] - previous[i, c] * back[c]) * mask[i * masked, c]
-            for c in range(width):
-                dots[t, c] += degrees[i] * np.float64(out[i, c]) * np.float64(V[i, c])
+            edges, arrays = (indices, start, stop, weights), (out, V, previous, scale, back, mask, dots)
+            _row(edges, arrays, (inverse, loop, degrees[i]), np.int64(i), np.int64(i * masked), np.int64(t))
         for c in range(width):
             dots[t, c] *= scale[c]
     return dots

@@ -1,7 +1,7 @@
-"""One loop in LLVM vector form: add up the rows of a block that a node's edges point at.
+"""Two steps of a product in LLVM vector form: add up the rows that a node's edges point at, then finish the row.
 
-numba cannot be told that the arrays of this loop do not overlap, so its own code for it is scalar and
-two to four times slower. Everything else is left to numba.
+numba cannot be told that the arrays do not overlap, and vectorises only rows much longer than ours, so its own code for
+these steps is scalar and two to four times slower. Everything else is left to numba.
 """
 
 from __future__ import annotations
@@ -33,6 +33,51 @@ def gather(width: int) -> Any:
         return signature, lambda *parts: _generate(width, *parts)
 
     return add_rows
+
+
+def finish(width: int) -> Any:
+    """Return the intrinsic that turns the sum over neighbours into a row of the result.
+
+    ``finish_row(arrays, numbers, row, mask_row, chunk, column)``, with ``arrays = (out, V, previous, scale, back, mask,
+    dots)`` and ``numbers = (inverse, loop, degree)``, sets, for the `width` columns from `column` on,
+    ``out[row] = ((inverse out[row] + loop V[row]) scale - previous[row] back) mask[mask_row]`` and adds
+    ``degree out[row] V[row]`` to ``dots[chunk]``.
+    """
+
+    @intrinsic
+    def finish_row(_: Any, arrays: Any, numbers: Any, row: Any, mask_row: Any, chunk: Any, column: Any) -> Any:
+        signature = types.void(arrays, numbers, row, mask_row, chunk, column)
+        return signature, lambda *parts: _generate_finish(width, *parts)
+
+    return finish_row
+
+
+def _generate_finish(width: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kinds, (row, mask_row, chunk, column) = signature.args[0].types, args[2:]
+    packed = cgutils.unpack_tuple(builder, args[0])
+    arrays = [cgutils.create_struct_proxy(kind)(context, builder, one) for kind, one in zip(kinds, packed, strict=True)]
+    out, V, previous, scale, back, mask, dots = (array.data for array in arrays)
+    vector = ir.VectorType(context.get_value_type(kinds[0].dtype), width)
+    double = ir.VectorType(ir.DoubleType(), width)
+    place, first = (cgutils.unpack_tuple(builder, arrays[1].shape)[1], column), ir.Constant(_I64, 0)
+
+    def load(data: Any, which: Any, kind: Any = vector) -> Any:
+        return builder.load(_columns(builder, data, which, place, kind), align=_size(kind.element))
+
+    inverse, loop, degree = cgutils.unpack_tuple(builder, args[1])
+    own, flags = load(V, row), {"flags": ["contract"]}
+    summed = builder.fmul(_splat(builder, inverse, vector), load(out, row), **flags)
+    product = builder.fadd(summed, builder.fmul(_splat(builder, loop, vector), own, **flags), **flags)
+    behind = builder.fmul(load(previous, row), load(back, first), **flags)
+    value = builder.fsub(builder.fmul(product, load(scale, first), **flags), behind, **flags)
+    let_through = builder.uitofp(load(mask, mask_row, ir.VectorType(ir.IntType(8), width)), vector)
+    value = builder.fmul(value, let_through, **flags)
+    builder.store(value, _columns(builder, out, row, place, vector), align=_size(vector.element))
+    pair = [one if vector.element == double.element else builder.fpext(one, double) for one in (value, own)]
+    weighted = builder.fmul(builder.fmul(*pair, **flags), _splat(builder, degree, double), **flags)
+    total = builder.fadd(load(dots, chunk, double), weighted, **flags)
+    builder.store(total, _columns(builder, dots, chunk, place, double), align=8)
+    return context.get_dummy_value()
 
 
 def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -88,5 +133,7 @@ def _splat(builder: Any, scalar: Any, vector: Any) -> Any:
 
 
 def _size(real: Any) -> int:
-    """Return the size in bytes of an LLVM floating-point type: rows are aligned to no more than that."""
+    """Return the size in bytes of an LLVM type: rows are aligned to no more than that."""
+    if isinstance(real, ir.IntType):
+        return int(real.width) // 8
     return 8 if isinstance(real, ir.DoubleType) else 4
