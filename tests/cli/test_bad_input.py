@@ -122,14 +122,18 @@ def test_a_method_without_the_features_it_needs(method: str, refused: Callable[.
     assert "use --method lp" in refused("--method", method, "--ignore", "age")
 
 
-@pytest.mark.parametrize("option", ["--output", "--report"])
-@pytest.mark.parametrize(("place", "why"), [("missing/out.csv", "no folder"), ("nodes.csv/out.csv", "no folder")])
-def test_unwritable_output(option: str, place: str, why: str, town: Any, refused: Callable[..., str]) -> None:
-    assert why in refused(option, str(town.folder / place))
+@pytest.mark.parametrize(("option", "name"), [("--output", "out.csv"), ("--report", "out.html")])
+@pytest.mark.parametrize("folder", ["missing", "nodes.csv"])
+def test_unwritable_output(option: str, name: str, folder: str, town: Any, refused: Callable[..., str]) -> None:
+    assert "no folder" in refused(option, str(town.folder / folder / name))
 
 
 def test_output_of_an_unknown_format(town: Any, refused: Callable[..., str]) -> None:
     assert "suffix" in refused("-o", str(town.folder / "out.xlsx"))
+
+
+def test_report_that_is_not_named_a_page(town: Any, refused: Callable[..., str]) -> None:
+    assert "something.html" in refused("--report", str(town.folder / "report.pdf"))
 
 
 def test_output_over_an_input(town: Any, refused: Callable[..., str]) -> None:

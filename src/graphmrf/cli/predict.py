@@ -33,11 +33,17 @@ class Places:
         if self.output is not None:
             datasets.check_writable(self.output)
         if self.report is not None:
-            datasets.check_place(self.report)
+            _check_report_place(self.report)
         files = [path.resolve() for path in (*inputs, self.output, self.report) if path is not None]
         for path in files[len(inputs) :]:
             if files.count(path) > 1:
                 raise InvalidInputError(f"{path} is named twice; write results to a file of their own")
+
+
+def _check_report_place(path: Path) -> None:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(f"a report is a page of HTML, got {path}; name the file something.html")
+    datasets.check_place(path)
 
 
 def predict(
