@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from graphmrf.datasets import cells
-from graphmrf.datasets.files import TableFile, listing
+from graphmrf.datasets.files import TableFile, delimiter_hint, listing
 from graphmrf.errors import InvalidInputError
 
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
@@ -54,7 +54,7 @@ def id_column(file: TableFile, option: str | None) -> Choice:
         if name in known:
             return Choice(known[name])
     first = next(iter(file.columns))
-    if _looks_like_ids(file, first):
+    if not _delimiter_hint(file) and _looks_like_ids(file, first):
         return Choice(first, (f"{file.path.name}: the first column, '{first}', is taken as the node id",))
     raise InvalidInputError(
         f"{file.path}: no id column found; its columns are {listing(file.columns)}: say which with --id"
@@ -122,7 +122,5 @@ def _looks_like_ids(file: TableFile, name: str) -> bool:
 
 
 def _delimiter_hint(file: TableFile) -> str:
-    names = list(file.columns)
-    if len(names) > 1 or file.typed or not any(mark in names[0] for mark in ";\t|"):
-        return ""
-    return "; the columns seem to be separated by something else than the suffix says (.csv: comma, .tsv: tab)"
+    hint = "" if file.typed else delimiter_hint(list(file.columns))
+    return f"; {hint}" if hint else ""

@@ -8,7 +8,7 @@ import re
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias, cast
@@ -154,8 +154,24 @@ def _unreadable(path: Path, error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"{path} is not UTF-8 text; save it again in that encoding"
     if row := re.match(r"Row #(\d+): (Expected \d+ columns, got \d+)", message):
-        return f"{path}, row {row_number(path, int(row[1]) - 2)}: {row[2].lower()}; quote cells that hold the delimiter"
+        remedy = delimiter_hint(_header(path)) or "quote cells that hold the delimiter"
+        return f"{path}, row {row_number(path, int(row[1]) - 2)}: {row[2].lower()}; {remedy}"
     return f"{path} cannot be read as {suffix_of(path)} ({message}); it may be cut short or have the wrong suffix"
+
+
+def delimiter_hint(names: Sequence[str]) -> str:
+    """Return what to do about a header whose only name holds another delimiter; else nothing.
+
+    Examples
+    --------
+    >>> delimiter_hint(["id;rent"])
+    "its columns seem to be separated by ';': save it with commas (.csv) or tabs (.tsv), and decimal points"
+    """
+    marks = [mark for mark in ";\t|," if len(names) == 1 and mark in names[0]]
+    if not marks:
+        return ""
+    remedy = "save it with commas (.csv) or tabs (.tsv), and decimal points"
+    return f"its columns seem to be separated by {marks[0]!r}: {remedy}"
 
 
 def _without_unnamed(path: Path, table: pa.Table) -> TableFile:
