@@ -50,6 +50,7 @@ def refused(result: Result, *, code: int = 2) -> str:
 def test_list_shows_every_name_and_its_counts(run: Run) -> None:
     lines = [line.split() for line in run("list").stdout.splitlines()]
     assert ["us-2016", "3106", "22574"] in [line[:3] for line in lines]
+    assert set(catalogue.names()) <= {word for line in lines for word in line[:1]}
     listed = json.loads(run("list", "--json").stdout)["datasets"]
     assert [each["name"] for each in listed] == list(catalogue.names())
 

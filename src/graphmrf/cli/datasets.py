@@ -167,8 +167,8 @@ def _lines(info: Info) -> Iterator[str]:
 
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    for name in columns:
-        table.add_column(name, justify="right" if name in ("nodes", "edges") else "left")
+    for k, name in enumerate(columns):
+        table.add_column(name, justify="right" if name in ("nodes", "edges") else "left", no_wrap=k == 0)
     return table
 
 
