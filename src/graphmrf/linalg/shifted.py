@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphmrf.engines import Engine
     from graphmrf.linalg.lanczos import LanczosStep
 
-_WINDOW_BYTES = 256 * 2**20
+_WINDOW_BYTES = 512 * 2**20
 _LONGEST_WINDOW = 64
 _CACHED_BYTES = 16 * 2**20
 _REFINEMENTS = 3
