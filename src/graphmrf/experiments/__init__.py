@@ -6,7 +6,7 @@ from graphmrf.experiments.data import raw as load_raw
 from graphmrf.experiments.experiment import Experiment
 from graphmrf.experiments.findings import Figure, Findings, Goal, Table
 from graphmrf.experiments.runner import available_cores, execute, pending
-from graphmrf.experiments.runs import Run, Settings
+from graphmrf.experiments.runs import Result, Run, Settings
 from graphmrf.experiments.store import Journal, Record, journal
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Goal",
     "Journal",
     "Record",
+    "Result",
     "Run",
     "Settings",
     "Source",

@@ -1,0 +1,182 @@
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from graphmrf.cli import app
+from graphmrf.experiments import EXPERIMENTS
+from small_paper import write_all
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_all(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("GRAPHMRF_DATA", "GRAPHMRF_CLEAN_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GRAPHMRF_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def reproduce(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)])
+
+
+def refused(*words: str | Path) -> str:
+    result = reproduce(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Let these be all experiments there are."""
+    few = tuple(each for each in EXPERIMENTS if each.name in names)
+    monkeypatch.setattr(sys.modules["graphmrf.cli.reproduce"], "find", lambda _: few)
+
+
+def test_the_list_has_every_experiment_and_its_time() -> None:
+    text = reproduce("--list").stdout
+    assert re.search(r"real-accuracy +Table 3 +Accuracy on real +\S+ (minutes|hours)", text)
+    assert "omega-lgc-rp" in text
+
+
+def test_two_tables_are_written_in_every_form(data: Path, output: Path) -> None:
+    result = reproduce("data-statistics", "coefficients", "--quick", "-o", output, "--data-dir", data)
+    assert result.exit_code == 0, result.output
+    assert "8 runs to do: about" in result.stderr
+    assert f"open {output}/index.html" in result.stdout
+    for name in ("data-statistics", "coefficients"):
+        for suffix in ("csv", "md", "tex"):
+            assert (output / "tables" / f"{name}.{suffix}").stat().st_size > 100
+    csv = (output / "tables" / "data-statistics.csv").read_text()
+    assert "London,attributes,6,,1,4,2," in csv
+    document = (output / "reproduction.md").read_text()
+    assert "| London | 100 (608) | 300 (1,750) | 6 (4) |" in document
+    assert "graphmrf reproduce data-statistics coefficients --quick" in document
+
+
+def test_the_page_is_one_file_with_figures_in_it(data: Path, output: Path) -> None:
+    result = reproduce("sampled-maps", "frequency-response", "--quick", "-o", output, "--data-dir", data)
+    assert result.exit_code == 0, result.output
+    page = (output / "index.html").read_text()
+    assert page.count('src="data:image/svg+xml;base64,') == 2
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    for name in ("sampled-maps", "frequency-response"):
+        assert (output / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert b"<svg" in (output / "figures" / f"{name}.svg").read_bytes()
+
+
+def test_the_same_command_again_does_nothing_twice(data: Path, output: Path) -> None:
+    words = ("coefficients", "--quick", "--no-figures", "-o", output, "--data-dir", data)
+    reproduce(*words)
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    result = reproduce(*words)
+    assert "runs to do" not in result.stderr
+    assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
+
+
+def test_a_full_run_takes_over_the_splits_of_a_quick_one(data: Path, output: Path) -> None:
+    reproduce("coefficients", "--quick", "--no-figures", "-o", output, "--data-dir", data)
+    result = reproduce("coefficients", "--no-figures", "-o", output, "--data-dir", data)
+    assert "16 runs to do, 4 are there already" in result.stderr
+
+
+def test_shapes_are_used_for_maps(data: Path, output: Path, tmp_path: Path) -> None:
+    square = [[[-100.0, 40.0], [-99.0, 40.0], [-99.0, 41.0], [-100.0, 40.0]]]
+    features = [
+        {"type": "Feature", "id": f"{1000 + k:05d}", "geometry": {"type": "Polygon", "coordinates": square}}
+        for k in range(100)
+    ]
+    shapes = tmp_path / "counties.json"
+    shapes.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    words = ("sampled-maps", "--quick", "--data-dir", data)
+    assert reproduce(*words, "-o", output, "--shapes", shapes).exit_code == 0
+    assert reproduce(*words, "-o", output.with_name("plain")).exit_code == 0
+    drawn, plain = (
+        (folder / "figures" / "sampled-maps.png").read_bytes() for folder in (output, output.with_name("plain"))
+    )
+    assert drawn != plain
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(output: Path) -> None:
+    message = refused("real-acuracy", "-o", output)
+    assert message.startswith("error: no experiment is called 'real-acuracy'; did you mean real-accuracy")
+    assert not output.exists()
+
+
+def test_a_folder_without_the_files_lists_them(output: Path, tmp_path: Path) -> None:
+    message = refused("coefficients", "-o", output, "--data-dir", tmp_path)
+    assert "us-2012" in message
+    assert "county_facebook/election.csv" in message
+
+
+def test_without_any_data_nothing_is_run(output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "frequency-response", "coefficients")
+    assert "us-2012" in refused("--quick", "-o", output, "--data-dir", tmp_path)
+
+
+def test_what_lacks_its_data_is_left_out_with_a_note(data: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, "synthetic-accuracy", "data-statistics", "fitted-parameters")
+    result = reproduce("--quick", "--no-figures", "-o", output, "--data-dir", data)
+    assert result.exit_code == 0, result.output
+    notes = [line for line in result.stderr.splitlines() if line.startswith("note:")]
+    assert len(notes) == 1
+    assert re.match("note: left out synthetic-accuracy, fitted-parameters: .*synthetic-paper-h1", notes[0])
+    assert "left out synthetic-accuracy" in (output / "reproduction.md").read_text()
+
+
+def test_results_of_another_version_are_refused_and_kept(data: Path, output: Path) -> None:
+    output.mkdir()
+    other = json.dumps({"title": "graphmrf reproduction", "format": 0, "version": "0.0.1"}) + "\n"
+    (output / "results.jsonl").write_text(other)
+    message = refused("data-statistics", "-o", output, "--data-dir", data)
+    assert "has format 0 (graphmrf 0.0.1), this version has format 1" in message
+    assert (output / "results.jsonl").read_text() == other
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--jobs", "0"), "--jobs must be at least 1, got 0"),
+        (("--seed", "-1"), "--seed must be 0 or more, got -1"),
+        (("--shapes", "nowhere.json"), "nowhere.json cannot be read"),
+    ],
+)
+def test_options_out_of_range_are_refused(words: tuple[str, ...], message: str, output: Path) -> None:
+    assert message in refused("data-statistics", "-o", output, *words)
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "cannot make the folder" in refused("data-statistics", "-o", tmp_path / "file", "--data-dir", data)
+
+
+def test_without_matplotlib_the_extra_is_named(data: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmrf.report.reproduction_figures.find_spec", lambda _: None)
+    result = reproduce("data-statistics", "-o", output, "--data-dir", data)
+    assert result.exit_code == 1
+    assert "pip install 'graphmrf[figures]', or use --no-figures" in result.stderr
+
+
+def test_a_run_that_fails_is_told_and_the_rest_is_written(data: Path, output: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(data, broken)
+    table = broken / "county_facebook" / "nodes_2012.csv.gz"
+    pd.read_csv(table, dtype={"fips": "str"}).drop(columns="education").to_csv(table, index=False)
+    result = reproduce("coefficients", "--quick", "--no-figures", "-o", output, "--data-dir", broken)
+    assert result.exit_code == 1
+    assert "2 runs failed, the first is 'coefficients data=us-2012" in result.stderr
+    assert "| 2016 |" in (output / "tables" / "coefficients.md").read_text()

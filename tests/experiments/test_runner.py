@@ -1,0 +1,118 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from graphmrf.errors import GraphMRFError
+from graphmrf.experiments import Result, Run, Source, execute, journal, pending
+
+RUNS = [
+    Run.of("accuracy", {"data": "us-2016", "outcome": outcome, "method": method, "seed": seed, "fraction": 0.3})
+    for outcome in ("income", "education")
+    for method in ("LP", "LR", "LGC")
+    for seed in (1, 2)
+]
+BROKEN = Run.of("accuracy", {"data": "us-2016", "outcome": "nothing", "method": "LP", "seed": 1, "fraction": 0.3})
+
+
+def done(source: Source, path: Path, runs: list[Run], *, jobs: int = 2) -> dict[str, Result]:
+    with journal(path) as kept:
+        assert not execute(runs, kept, source, jobs=jobs, watch=lambda _: None)
+        return kept.results
+
+
+def keys(path: Path) -> list[str]:
+    return [json.loads(line)["key"] for line in path.read_text().splitlines()[1:]]
+
+
+def test_results_do_not_depend_on_the_number_of_processes(source: Source, tmp_path: Path) -> None:
+    one, two = (done(source, tmp_path / f"{jobs}.jsonl", RUNS, jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+def test_nothing_is_repeated_and_nothing_is_lost(source: Source, results: Path) -> None:
+    first = done(source, results, RUNS[:5])
+    second = done(source, results, [*RUNS, *RUNS])
+    assert sorted(keys(results)) == sorted(run.key for run in RUNS)
+    assert {key: second[key] for key in first} == first
+
+
+def test_a_run_that_fails_leaves_the_others_alone_and_is_tried_again(source: Source, results: Path) -> None:
+    ended: list[Run] = []
+    with journal(results) as kept:
+        failures = execute([BROKEN, *RUNS[:3]], kept, source, jobs=2, watch=ended.append)
+        assert list(failures) == [BROKEN.key]
+        assert "nothing" in failures[BROKEN.key]
+        assert pending([BROKEN, *RUNS[:3]], kept) == (BROKEN,)
+    assert len(ended) == 4
+
+
+def test_a_worker_that_is_killed_is_reported_and_what_is_done_is_kept(source: Source, results: Path) -> None:
+    def kill_a_worker(_: Run) -> None:
+        for child in psutil.Process().children(recursive=True):
+            if "spawn_main" in " ".join(child.cmdline()):
+                child.kill()
+
+    with journal(results) as kept:
+        with pytest.raises(GraphMRFError, match="killed, perhaps for want of memory; what was finished is kept"):
+            execute(RUNS * 1, kept, source, jobs=1, watch=kill_a_worker)
+        assert kept.results
+    assert len(done(source, results, RUNS)) == len(RUNS)
+
+
+@contextmanager
+def command(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    arguments = ["-c", "from graphmrf.cli import main; main()", "reproduce", "omega-lp", "--quick", "--jobs", "2"]
+    environment = {**os.environ, "GRAPHMRF_CACHE": str(folder.parent / "cache")}
+    with subprocess.Popen(
+        [sys.executable, *arguments, "--no-figures", "--quiet", "--output", str(folder)], env=environment
+    ) as process:
+        yield process
+
+
+def wait_for_lines(path: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < count):
+        time.sleep(0.005)
+
+
+def test_killed_at_five_random_moments_it_ends_like_an_undisturbed_run(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    with command(whole) as undisturbed:
+        assert undisturbed.wait(300) == 0
+    moments = sorted(random.Random(7).sample(range(2, 50), 5))
+    for lines in moments:
+        with command(broken) as process:
+            wait_for_lines(broken / "results.jsonl", lines, process)
+            workers = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(workers, timeout=20)
+        assert not alive, "processes outlive the command that started them"
+    with command(broken) as last:
+        assert last.wait(300) == 0
+    assert len(keys(broken / "results.jsonl")) == len(set(keys(broken / "results.jsonl"))) == 52
+    for name in ("index.html", "reproduction.md"):
+        text = (broken / name).read_text().replace(str(broken), str(whole))
+        assert text == (whole / name).read_text()
+    found, expected = (
+        {
+            key: value
+            for line in (folder / "results.jsonl").read_text().splitlines()[1:]
+            for key, value in [_entry(line)]
+        }
+        for folder in (broken, whole)
+    )
+    assert found == expected
+
+
+def _entry(line: str) -> tuple[str, object]:
+    record = json.loads(line)
+    return record["key"], record["result"]
