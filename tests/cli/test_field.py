@@ -75,6 +75,21 @@ def test_conditional_draws_keep_what_is_known(model: Path, tmp_path: Path) -> No
     assert not np.allclose(one, two)
 
 
+def test_foresee_refuses_to_suggest_more_nodes_than_are_left(model: Path) -> None:
+    result = run("foresee", model, NODES, EDGES, "--target", "rent", "--suggest", 999)
+    assert result.exit_code == 2
+    assert "--suggest must be at most 700" in result.stderr
+
+
+def test_foresee_tells_of_features_it_takes_for_granted(model: Path, tmp_path: Path) -> None:
+    pd.read_csv(NODES)[["district", "rent"]].to_csv(tmp_path / "nodes.csv", index=False)
+    assert (
+        "as if features 'income' were known"
+        in run("foresee", model, tmp_path / "nodes.csv", EDGES, "--target", "rent").stderr
+    )
+    assert "as if" not in run("foresee", model, NODES, EDGES, "--target", "rent").stderr
+
+
 @pytest.mark.parametrize("command", ["sample", "predict"])
 def test_a_negative_seed_is_bad_input_not_a_bug(command: str, model: Path) -> None:
     result = run(command, model if command == "sample" else NODES, EDGES, "--seed", -1)

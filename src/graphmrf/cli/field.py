@@ -150,7 +150,7 @@ def foresee(
     with terminal.errors_as_exit_codes(debug=debug):
         mrf = GaussianMRF.load(model)
         table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
-        labelled = _labelled(table, mrf, target)
+        labelled = _labelled(table, mrf, target, suggest)
         expected = {
             name: estimate_r2(mrf, table.graph, target, labelled, given)
             for name, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
@@ -158,7 +158,7 @@ def foresee(
         chosen = mrf.suggest(table.graph, target, labelled, suggest).tolist() if suggest else []
         ids = [str(table.frame[table.id].iloc[node]) for node in chosen]
         if not quiet:
-            terminal.note(table.notes)
+            terminal.note((*table.notes, *_assumed(table, mrf, target)))
         if json:
             values = {name: {"r2": found.value, "error": found.standard_error} for name, found in expected.items()}
             terminal.print_json({"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids})
@@ -184,12 +184,22 @@ def _attributes(table: datasets.AttributedGraph, mrf: GaussianMRF) -> pd.DataFra
     return pd.DataFrame({name: table.outcome(name) if name in here else unknown for name in mrf.names})
 
 
-def _labelled(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str) -> Bools:
+def _labelled(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str, suggest: int) -> Bools:
     mrf.index(target)
     labelled = ~np.isnan(table.outcome(target))
-    if labelled.all():
+    left = int((~labelled).sum())
+    if not left:
         raise InvalidInputError(f"{table.path}, column {target}: no empty cell, so there is nothing to predict")
+    if suggest > left:
+        raise InvalidInputError(f"--suggest must be at most {left}, the number of nodes without a label, got {suggest}")
     return labelled
+
+
+def _assumed(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str) -> tuple[str, ...]:
+    lacking = [name for name in mrf.names if name != target and name not in table.frame.columns[1:]]
+    named = ", ".join(f"'{name}'" for name in lacking)
+    note = f"lgc and lgc-rp are foreseen as if features {named} were known, which {table.path} does not have"
+    return (note,) if lacking else ()
 
 
 def _long(table: datasets.AttributedGraph, mrf: GaussianMRF, drawn: Any) -> pd.DataFrame:
