@@ -75,6 +75,15 @@ def test_conditional_draws_keep_what_is_known(model: Path, tmp_path: Path) -> No
     assert not np.allclose(one, two)
 
 
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_file_that_is_no_model_says_how_to_make_one(content: str | None, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "city.json").write_text(content)
+    result = run("sample", tmp_path / "city.json", EDGES)
+    assert result.exit_code == 2
+    assert "graphmrf fit -o" in result.stderr
+
+
 def test_foresee_refuses_to_suggest_more_nodes_than_are_left(model: Path) -> None:
     result = run("foresee", model, NODES, EDGES, "--target", "rent", "--suggest", 999)
     assert result.exit_code == 2

@@ -13,7 +13,7 @@ Nodes = Annotated[
     Path, typer.Argument(metavar="NODES", help="Table of nodes: CSV, TSV (also .gz) or Parquet.", show_default=False)
 ]
 Edges = Annotated[
-    Path, typer.Argument(metavar="EDGES", help="Table of edges, in the same formats.", show_default=False)
+    Path, typer.Argument(metavar="EDGES", help="Table of edges: CSV, TSV (also .gz) or Parquet.", show_default=False)
 ]
 
 Target = Annotated[

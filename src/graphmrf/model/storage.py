@@ -54,12 +54,14 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read ({error.strerror}); name a file written by mrf.save") from None
+        raise InvalidInputError(
+            f"{path} cannot be read ({error.strerror}); name a file made by graphmrf fit -o or mrf.save"
+        ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InvalidInputError(f"{path} is a damaged model file ({error}); fit and save the model again") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidInputError(
-            f"{path} is not a model file: it lacks the mark {FORMAT!r}; save one with mrf.save(path)"
+            f"{path} is not a model file: it lacks the mark {FORMAT!r}; make one with graphmrf fit -o or mrf.save(path)"
         )
     if content.get("version") != VERSION:
         raise InvalidInputError(
