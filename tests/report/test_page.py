@@ -133,6 +133,17 @@ def test_unmeasured_accuracy_is_a_dash_not_a_crash(make_report: Maker) -> None:
     assert DASH in words
 
 
+@pytest.mark.parametrize("worst", [-11.0, -3e10])
+def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_report: Maker) -> None:
+    scores = np.array([0.7, worst, 0.5])
+    curve = AlphaCurve("lp", np.array([0.0, 0.5, 0.9]), scores, np.c_[scores, scores], 0.0)
+    target = replace(make_report().targets[0], curves=(curve,))
+    figures = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]
+    low, high = figures["alpha_curves"]["layout"]["yaxis"]["range"]
+    assert low == -1
+    assert 0.7 < high < 1.2
+
+
 def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
     target = replace(make_report().targets[0], comparison=(MethodRow("lp", -0.2, (-0.3, -0.1), 0.5),))
     assert f"Expect no accuracy (R² {MINUS}0.20)" in Reader(render(make_report(targets=(target,)))).words()

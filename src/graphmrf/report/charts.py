@@ -262,6 +262,6 @@ def _r2_range(values: Any, *, start: float | None = 0.0, headroom: float = 0.08)
     """Axis limits: from `start` (or just below the smallest) to just above the largest, never below -1."""
     finite = np.asarray([value for value in values if np.isfinite(value)] or [0.0, 1.0])
     low, high = float(finite.min()), min(float(finite.max()), 1.0)
-    low = low if start is None else min(low, start)
+    low = max(low if start is None else min(low, start), -1.0)
     span = max(high - low, 0.05)
-    return [max(low - (0 if low == start else 0.08 * span), -1.0), high + headroom * span]
+    return [max(low - (0 if low == start else 0.08 * span), -1.0), max(high + headroom * span, low + span)]
