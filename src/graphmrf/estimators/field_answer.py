@@ -1,0 +1,105 @@
+"""What a fitted general field says of the nodes of its graph, in the units of the outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from graphmrf.model.field import Calibration
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.inputs import Outcome, Table
+    from graphmrf.model.field import FieldPosterior, Scale
+
+
+@dataclass(frozen=True, eq=False)
+class FieldAnswer:
+    """Everything is computed when first asked for.
+
+    Attributes
+    ----------
+    posterior : FieldPosterior
+        The standardised field given its labels.
+    scale : Scale
+        From standardised values to the units of the outcome.
+    outcome : Outcome
+        The labels.
+    table : Table
+        The features.
+    """
+
+    posterior: FieldPosterior
+    scale: Scale
+    outcome: Outcome
+    table: Table
+
+    @property
+    def single(self) -> bool:
+        """Whether everything was given in float32."""
+        return self.outcome.single and (self.table.single or not self.table.columns.count)
+
+    @cached_property
+    def _unknown(self) -> Ints:
+        return np.flatnonzero(~self.outcome.known)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """Standardised leave-one-out residuals."""
+        residual, variance = self.posterior.left_out
+        return Calibration(residual / np.sqrt(variance))
+
+    @cached_property
+    def _standardised(self) -> tuple[Floats, Floats]:
+        mean, variance = self.posterior.moments(self._unknown)
+        return mean, np.sqrt(variance)
+
+    @cached_property
+    def predictions(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of every node."""
+        mean, std = self._standardised
+        centre, spread = self.scale.moments(mean, self.calibration.scale * std)
+        return self._filled(centre, self.outcome.y), self._filled(spread, np.zeros(self.outcome.y.size))
+
+    def end(self, reach: float) -> Floats:
+        """Return the point that lies some standard deviations from the centre, for every node."""
+        mean, std = self._standardised
+        return self._filled(self.scale.back(mean + reach * std), self.outcome.y)
+
+    def draw(self, count: int, seed: int) -> Floats:
+        """Return joint draws of all nodes."""
+        draws = self.posterior.draw(self._unknown, count, np.random.default_rng(seed))
+        whole = np.tile(self.outcome.y, (count, 1))
+        whole[:, self._unknown] = self.scale.back(draws)
+        return whole
+
+    def _filled(self, values: Floats, known: Floats) -> Floats:
+        whole = known.copy()
+        whole[self._unknown] = values
+        return whole
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """Linear coefficients and their standard errors, per unit of the feature."""
+        design_, (mean, std) = self.posterior.covariance.design, self.posterior.coefficients
+        unit = self.scale.unit
+        names = self.table.columns.names
+        frame = pd.DataFrame(index=pd.RangeIndex(self.table.columns.count) if names is None else names, dtype=float)
+        for k, name in enumerate(("own", "neighbours", "second neighbours")):
+            for title, values in ((name, mean[k]), (f"{name} (standard error)", std[k])):
+                column = np.zeros(self.table.columns.count)
+                column[design_.kept] = unit * values / design_.scales[k]
+                frame[title] = column
+        return frame
+
+    @cached_property
+    def left_out(self) -> pd.DataFrame:
+        """What the others say of every label."""
+        residual, variance = self.posterior.left_out
+        mean, std = self.scale.moments(self.posterior.z - residual, self.calibration.scale * np.sqrt(variance))
+        rows = np.flatnonzero(self.outcome.known)
+        return pd.DataFrame({"node": rows, "label": self.outcome.y[rows], "prediction": mean, "std": std})

@@ -1,0 +1,270 @@
+"""The general Gaussian field: linear, nonlinear and graph effects at once, all tuned by their own likelihood."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.field_answer import FieldAnswer
+from graphmrf.estimators.inputs import (
+    as_given,
+    check_fitted,
+    check_graph,
+    read_features,
+    read_outcome,
+    refuse_other_graph,
+)
+from graphmrf.linalg.matern import eigen
+from graphmrf.model.field import (
+    POSITIVE,
+    Covariance,
+    FieldPosterior,
+    choose_scale,
+    design,
+    maximise,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+    from graphmrf.model.field import Kind
+
+MAX_NODES = 6000
+"""Nodes up to which the exact solver runs."""
+
+MAX_LABELS = 3000
+"""Labels up to which the exact solver runs."""
+
+_KINDS = ("identity", "log", "box-cox", "yeo-johnson")
+_SHARES = {
+    "own features": ("own",),
+    "neighbours' features": ("neighbours", "second"),
+    "nonlinear effects": ("nonlinear",),
+    "local effects": ("local",),
+    "graph field": ("field",),
+    "noise": ("noise",),
+}
+
+
+class GraphRegressor(BaseEstimator):
+    r"""A Gaussian field with linear, nonlinear and graph effects; nothing to tune.
+
+    The outcome is a sum of independent Gaussian parts: linear effects of a node's own features, of its neighbours' and
+    of theirs, a smooth nonlinear function of own and neighbours' features, the same drifting over the graph, a field
+    that is smooth over the graph, and noise,
+
+    .. math:: \mathrm{Cov}(y) = t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)'
+              + f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+
+    with :math:`Z = [X, SX]`, squared-exponential `k` and `R` the correlations of :math:`(I + \omega N)^{-\nu}`. All
+    variances, smoothness and length scales maximise the likelihood of the labels (with weak priors, see
+    `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets variance 0. Linear
+    regression, label propagation and graph convolution with residual propagation are special or limiting cases.
+
+    A labelled node keeps its label in `predict`; labels may be noisy, and what the field says of a labelled node given
+    all others is in `left_out_`. A node no label reaches gets what its features say.
+
+    Parameters
+    ----------
+    transform : {"identity", "log", "box-cox", "yeo-johnson", "auto"}, default "identity"
+        Monotone transform of the outcome, under which it is Gaussian; exponents by likelihood. "auto" takes the
+        most likely of those that apply ("log" and "box-cox" need positive labels). Predictions are in the units of
+        the outcome: means, standard deviations and intervals of the transformed-back distribution.
+    seed : int, default 0
+        Seed of the part of many labels on which the search starts.
+
+    Attributes
+    ----------
+    hyperparameters_ : Hyperparameters
+        Variances (in shares of the variance of the labels), smoothness and length scales.
+    log_evidence_ : float
+        Log marginal likelihood of the labels, in their units.
+    shares_ : Series
+        Share of the variance of the labels that each kind of effect predicts (each label from all others), and noise.
+    coef_ : array of shape (p,), or Series
+        Linear coefficients of a node's own features, per unit of the feature.
+    coefficients_ : DataFrame
+        Linear coefficients of own, neighbours' (`SX`) and second neighbours' (`S²X`) features with their standard
+        errors, per unit of the feature; with a transform, of the transformed outcome. Nonlinear effects come on top.
+    explanation_ : str
+        One sentence: what carries the prediction.
+    left_out_ : DataFrame
+        For every labelled node its position, label, prediction from all other labels, and standard deviation.
+    transform_ : Scale
+        The transform in use.
+    solver_ : str
+        "exact".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph
+    >>> from graphmrf.estimators.graph_regressor import GraphRegressor
+    >>> ring = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
+    >>> X = np.cos(np.arange(40.0))[:, None]
+    >>> y = 3.0 * X[:, 0] + 1.0
+    >>> y[::4] = np.nan
+    >>> model = GraphRegressor().fit(ring, X, y)
+    >>> model.predict()[:2].round(1)
+    array([4. , 2.6])
+    >>> model.explanation_
+    'Own features explain 100 % of the variance.'
+    """
+
+    def __init__(self, *, transform: str = "identity", seed: int = 0) -> None:
+        self.transform = transform
+        self.seed = seed
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn the hyper-parameters and condition the field on the labels.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph, of at most 6000 nodes.
+        X : array or DataFrame of shape (n, p), or None
+            Features of all nodes, finite; None for the graph alone.
+        y : array or Series of shape (n,)
+            Outcomes, NaN where they are to be predicted; between 2 and 3000 known.
+
+        Raises
+        ------
+        InvalidInputError
+            If the inputs break a rule.
+        """
+        n = check_graph(graph).n_nodes
+        outcome = read_outcome(y, n)
+        table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor")
+        _check_size(n, outcome.n_labelled)
+        labels, rows = outcome.y[outcome.known], np.flatnonzero(outcome.known)
+        covariance = Covariance(design(graph, table.X), eigen(graph), rows)
+        scale = choose_scale(covariance, labels, _kinds(self.transform, labels), seed=self.seed)
+        found = maximise(covariance, scale.z, seed=self.seed)
+        self.hyperparameters_, self.transform_, self.solver_ = found.h, scale, "exact"
+        jacobian = 0.0 if scale.is_constant else scale.log_jacobian
+        self.log_evidence_, self.n_evaluations_ = found.log_evidence + jacobian, found.evaluations
+        posterior = FieldPosterior(covariance, found.h, scale.z)
+        self._answer = FieldAnswer(posterior, scale, outcome, table)
+        return self
+
+    @overload
+    def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(self, graph: None = None, X: None = None, *, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, graph: None = None, X: None = None, *, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Return the outcome of every node; labelled nodes keep their label.
+
+        Parameters
+        ----------
+        graph, X : None
+            The field lives on the labels of its graph, so there is no prediction for another one.
+        return_std : bool, default False
+            Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
+            of the coefficients included, calibrated on leave-one-out residuals; 0 at the labelled nodes.
+
+        Returns
+        -------
+        array of shape (n,), or two of them
+            In float32 when X and y were.
+        """
+        check_fitted(self, "_answer")
+        refuse_other_graph(graph, X, "GraphRegressor")
+        mean, std = self._answer.predictions
+        given = as_given(mean, single=self._answer.single)
+        return (given, as_given(std, single=self._answer.single)) if return_std else given
+
+    def predict_interval(
+        self, level: float = 0.9, *, interval: Literal["field", "conformal"] = "field"
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of an interval for the outcome of every node; labelled nodes have width 0.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Probability that the interval holds the outcome.
+        interval : {"field", "conformal"}
+            How many of its own standard deviations the interval of a node reaches. "field": the quantile of a
+            Student distribution fitted to the standardised leave-one-out residuals of the labels. "conformal": their
+            empirical quantile, of which no shape is assumed; infinite when there are too few labels for the level.
+        """
+        check_fitted(self, "_answer")
+        if not 0 < level < 1:
+            raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
+        if interval not in ("field", "conformal"):
+            raise InvalidInputError(f"interval must be 'field' or 'conformal', got {interval!r}")
+        calibration = self._answer.calibration
+        reach = calibration.student(level) if interval == "field" else calibration.conformal(level)
+        low, high = (self._answer.end(side * reach) for side in (-1.0, 1.0))
+        return as_given(low, single=self._answer.single), as_given(high, single=self._answer.single)
+
+    def sample(self, n_samples: int = 1, *, seed: int = 0) -> Floats:
+        """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n)."""
+        check_fitted(self, "_answer")
+        return as_given(self._answer.draw(n_samples, seed), single=self._answer.single)
+
+    @property
+    def shares_(self) -> pd.Series:
+        """Share of the variance of the labels by kind of effect."""
+        check_fitted(self, "_answer")
+        parts = self._answer.posterior.shares
+        return pd.Series({name: sum(parts[part] for part in group) for name, group in _SHARES.items()}, name="share")
+
+    @property
+    def explanation_(self) -> str:
+        """What carries the prediction, in one sentence."""
+        shares = self.shares_.drop("noise").sort_values(ascending=False)
+        told = [(str(name), round(100 * float(share))) for name, share in shares.items() if share >= 0.005]
+        if not told:
+            return "Neither features nor neighbours explain the outcome."
+        first, *others = told
+        rest = "".join(f", {name} {percent} %" for name, percent in others)
+        return f"{first[0].capitalize()} explain{'s' * (first[0] == 'graph field')} {first[1]} % of the variance{rest}."
+
+    @property
+    def coefficients_(self) -> pd.DataFrame:
+        """Linear coefficients and standard errors."""
+        check_fitted(self, "_answer")
+        return self._answer.coefficients
+
+    @property
+    def coef_(self) -> Floats | pd.Series:
+        """Linear coefficients of a node's own features."""
+        check_fitted(self, "_answer")
+        return self._answer.table.columns.named(self._answer.coefficients["own"].to_numpy())
+
+    @property
+    def left_out_(self) -> pd.DataFrame:
+        """What the field says of every label, given all others."""
+        check_fitted(self, "_answer")
+        return self._answer.left_out
+
+
+def _check_size(n: int, labelled: int) -> None:
+    if n > MAX_NODES or labelled > MAX_LABELS:
+        raise InvalidInputError(
+            f"GraphRegressor's exact solver takes at most {MAX_NODES} nodes and {MAX_LABELS} labels, got {n} and "
+            f"{labelled}; use ResidualPropagation(LinearGraphConvolution())"
+        )
+    if labelled < 2:
+        raise InvalidInputError(f"GraphRegressor needs at least 2 labelled nodes, got {labelled}; label more")
+
+
+def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:
+    """Return the transforms to compare."""
+    if transform not in (*_KINDS, "auto"):
+        raise InvalidInputError(f"transform must be one of {', '.join(_KINDS)} or auto, got {transform!r}")
+    lowest, constant = float(labels.min()), bool(np.ptp(labels) == 0)
+    if transform in POSITIVE and lowest <= 0:
+        raise InvalidInputError(f"transform {transform!r} needs positive labels, got {lowest}; use 'yeo-johnson'")
+    if constant:
+        return ("identity",)
+    wanted = _KINDS if transform == "auto" else (transform,)
+    return tuple(kind for kind in wanted if lowest > 0 or kind not in POSITIVE)  # type: ignore[misc]  # checked above

@@ -1,0 +1,189 @@
+r"""The covariance of the outcome: a sum of components, each a formula of its own.
+
+.. math:: t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)' + f R_{\omega\nu}
+          + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+
+with standardised features, :math:`Z = [X, SX]`, squared-exponential `k` and the correlations `R` of a Matern field on
+the graph. Every component has variance 1 at the average node before it is multiplied by its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphmrf.linalg.matern import Correlations
+from graphmrf.model.field.design import GROUPS
+from graphmrf.model.field.hyperparameters import INTERCEPT
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.linalg.matern import Correlation, Eigen
+    from graphmrf.linalg.triangle import Triangle
+    from graphmrf.model.field.design import Design
+    from graphmrf.model.field.hyperparameters import Hyperparameters
+
+COMPONENTS = ("own", "neighbours", "second", "nonlinear", "local", "field")
+"""The parts a prediction is made of, besides the constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """The covariance among some nodes, its derivatives, and its blocks with others.
+
+    Attributes
+    ----------
+    design : Design
+        Features of all nodes.
+    eigen : Eigen
+        Eigenvectors of the graph.
+    rows : integer array of shape (m,)
+        The nodes whose outcomes are known.
+    """
+
+    design: Design
+    eigen: Eigen
+    rows: Ints
+
+    @cached_property
+    def correlations(self) -> Correlations:
+        """The graph's part."""
+        return Correlations(self.eigen, self.rows)
+
+    @property
+    def triangle(self) -> Triangle:
+        """Layout of the matrices among the rows."""
+        return self.correlations.triangle
+
+    @cached_property
+    def F(self) -> Floats:
+        """Linear features of the rows."""
+        return self.design.linear[self.rows]
+
+    @cached_property
+    def Z(self) -> Floats:
+        """Nonlinear features of the rows."""
+        return self.design.Z[self.rows]
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Squared distances of the rows in feature space, as a lower triangle."""
+        return self.distances(np.ones(self.Z.shape[1]))
+
+    def distances(self, weights: Floats) -> Floats:
+        """Return weighted squared distances of the rows, as a lower triangle."""
+        Z = self.Z * np.sqrt(weights)
+        norms = np.einsum("ij,ij->i", Z, Z)
+        square = norms[:, None] + norms - 2.0 * (Z @ Z.T)
+        return np.maximum(self.triangle.pack(square), 0.0)
+
+    def among(self, h: Hyperparameters) -> Terms:
+        """Return the components among the rows."""
+        field = self.correlations.among(h.omega, h.nu)
+        if not self.design.p:
+            return Terms(self, h, field)
+        kernel = np.exp(-0.5 * self.distances(h.lengths**-2.0))
+        local_kernel = np.exp(self.squares * (-0.5 * h.local_length**-2.0))
+        return Terms(self, h, field, kernel, local_kernel, self.correlations.among(h.local_omega, h.local_nu))
+
+    def across(self, h: Hyperparameters, nodes: Ints) -> dict[str, Floats]:
+        """Return the components between other nodes and the rows, each of shape (len(nodes), m)."""
+        blocks = {"field": h.field * self.correlations.across(h.omega, h.nu, nodes)}
+        if not self.design.p:
+            return blocks
+        for name, group in zip(GROUPS, self.design.groups, strict=True):
+            blocks[name] = getattr(h, name) / self.design.p * (group[nodes] @ group[self.rows].T)
+        Z = self.design.Z
+        blocks["nonlinear"] = h.nonlinear * squared_exponential(Z[nodes] / h.lengths, self.Z / h.lengths)
+        local = squared_exponential(Z[nodes] / h.local_length, self.Z / h.local_length)
+        blocks["local"] = h.local * local * self.correlations.across(h.local_omega, h.local_nu, nodes)
+        return blocks
+
+    def variances(self, h: Hyperparameters, nodes: Ints) -> Floats:
+        """Return the prior variance of the outcome of some nodes, noise included."""
+        linear = np.einsum("ij,j,ij->i", self.design.linear[nodes], self.weights(h), self.design.linear[nodes])
+        return np.asarray(INTERCEPT + linear + h.field + h.nonlinear + h.local + h.noise)
+
+    def weights(self, h: Hyperparameters) -> Floats:
+        """Return the prior variance of every linear coefficient, shape (3 p,)."""
+        p = self.design.p
+        return np.repeat([h.own, h.neighbours, h.second], p) / max(p, 1)
+
+
+def squared_exponential(A: Floats, B: Floats) -> Floats:
+    r"""Return :math:`\exp(-\lVert a_i - b_j \rVert^2 / 2)`."""
+    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * (A @ B.T)
+    return np.asarray(np.exp(-0.5 * np.maximum(squares, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The components among the rows at some hyper-parameters, as lower triangles before their variances.
+
+    Attributes
+    ----------
+    covariance : Covariance
+        Where they come from.
+    h : Hyperparameters
+        The hyper-parameters.
+    field, local_field : Correlation
+        Graph correlations.
+    kernel, local_kernel : arrays
+        Nonlinear kernels; None without features.
+    """
+
+    covariance: Covariance
+    h: Hyperparameters
+    field: Correlation
+    kernel: Floats | None = None
+    local_kernel: Floats | None = None
+    local_field: Correlation | None = None
+
+    def total(self) -> Floats:
+        """Return the covariance of the outcomes of the rows, as a lower triangle."""
+        h, triangle = self.h, self.covariance.triangle
+        K = h.field * self.field.R + INTERCEPT
+        if self.kernel is not None and self.local_kernel is not None and self.local_field is not None:
+            F = self.covariance.F * np.sqrt(self.covariance.weights(h))
+            K += triangle.pack(F @ F.T)
+            K += h.nonlinear * self.kernel
+            K += h.local * self.local_kernel * self.local_field.R
+        K[triangle.diagonal] += h.noise
+        return np.asarray(K)
+
+    def pull(self, G: Floats) -> dict[str, float | Floats]:
+        """Return the derivatives by the logarithm of every hyper-parameter of a function with gradient `G` by K."""
+        h, triangle = self.h, self.covariance.triangle
+        omega, nu = h.field * self.field.pull(G)
+        slopes: dict[str, float | Floats] = {
+            "field": h.field * triangle.dot(G, self.field.R),
+            "omega": omega,
+            "nu": nu,
+            "noise": h.noise * float(G[triangle.diagonal].sum()),
+        }
+        if self.kernel is not None and self.local_kernel is not None and self.local_field is not None:
+            slopes |= self._pull_linear(G) | self._pull_nonlinear(h.nonlinear * self.kernel * G)
+            slopes |= self._pull_local(G, self.local_kernel, self.local_field)
+        return slopes
+
+    def _pull_linear(self, G: Floats) -> dict[str, float | Floats]:
+        F = self.covariance.F
+        by_weight = np.einsum("ij,ij->j", F, self.covariance.triangle.times(G, F)) * self.covariance.weights(self.h)
+        return dict(zip(GROUPS, by_weight.reshape(3, -1).sum(axis=1).tolist(), strict=True))
+
+    def _pull_nonlinear(self, GK: Floats) -> dict[str, float | Floats]:
+        triangle, Z = self.covariance.triangle, self.covariance.Z
+        spread = triangle.sums(GK) @ Z**2 - np.einsum("ij,ij->j", Z, triangle.times(GK, Z))
+        return {"nonlinear": float(triangle.double(GK).sum()), "lengths": 2.0 * spread * self.h.lengths**-2.0}
+
+    def _pull_local(self, G: Floats, kernel: Floats, field: Correlation) -> dict[str, float | Floats]:
+        h, triangle = self.h, self.covariance.triangle
+        by_field = h.local * kernel * G
+        product = by_field * field.R
+        omega, nu = field.pull(by_field)
+        by_length = triangle.dot(product, self.covariance.squares) * h.local_length**-2.0
+        by_variance = float(triangle.double(product).sum())
+        return {"local": by_variance, "local_length": by_length, "local_omega": omega, "local_nu": nu}

@@ -1,0 +1,132 @@
+"""The field given its labels: means, variances, draws, what leaving each label out would say, and what carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from graphmrf.errors import ConvergenceError
+from graphmrf.linalg.triangle import Factor
+from graphmrf.model.field.covariance import COMPONENTS, Covariance
+from graphmrf.model.field.hyperparameters import INTERCEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.model.field.hyperparameters import Hyperparameters
+
+_BLOCK = 1024
+_JITTER = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class FieldPosterior:
+    """The outcome of all nodes given standardised labels.
+
+    Attributes
+    ----------
+    covariance : Covariance
+        The covariance of the labelled nodes.
+    h : Hyperparameters
+        The hyper-parameters.
+    z : array of shape (m,)
+        The standardised labels.
+    """
+
+    covariance: Covariance
+    h: Hyperparameters
+    z: Floats
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Factor of the covariance of the labels."""
+        factor = Factor.of(self.covariance.triangle, self.covariance.among(self.h).total())
+        if factor is None:
+            raise ConvergenceError("the covariance of the labels is singular; check for columns of extreme values")
+        return factor
+
+    @cached_property
+    def dual(self) -> Floats:
+        """The labels times the inverse of their covariance."""
+        return self.factor.solve(self.z)
+
+    def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
+        """Return mean and variance of the outcome of unlabelled nodes, noise included."""
+        parts = [self._moments(block) for block in _blocks(nodes)]
+        means, variances = zip(*parts, strict=True) if parts else ((), ())
+        return np.concatenate([np.zeros(0), *means]), np.concatenate([np.zeros(0), *variances])
+
+    def _moments(self, nodes: Ints) -> tuple[Floats, Floats]:
+        across = self._across(nodes)
+        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
+        known = np.einsum("ij,ij->j", whitened, whitened)
+        variance = self.covariance.variances(self.h, nodes) - known
+        return across @ self.dual, np.maximum(variance, self.h.noise)
+
+    def _across(self, nodes: Ints) -> Floats:
+        total = np.full((nodes.size, self.covariance.rows.size), INTERCEPT)
+        for block in self.covariance.across(self.h, nodes).values():
+            total += block
+        return total
+
+    def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
+        there = Covariance(self.covariance.design, self.covariance.eigen, nodes)
+        prior = np.full((nodes.size, nodes.size), INTERCEPT) + sum(there.across(self.h, nodes).values())
+        across = self._across(nodes)
+        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
+        spread = prior - whitened.T @ whitened
+        spread[np.diag_indices_from(spread)] += self.h.noise + _JITTER
+        E = rng.standard_normal((count, nodes.size))
+        return np.asarray(across @ self.dual + E @ cholesky(spread, check_finite=False))
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return self.factor.inverse(self.covariance.triangle)
+
+    @cached_property
+    def left_out(self) -> tuple[Floats, Floats]:
+        r"""Residual and variance of every label given the others: :math:`a_i / P_{ii}` and :math:`1 / P_{ii}`."""
+        precision = self._inverse[self.covariance.triangle.diagonal]
+        return self.dual / precision, 1.0 / precision
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        r"""The part of the variance of the labels that every component predicts, and what none does.
+
+        Each label is predicted from the others, component by component. "noise" is the covariance of the whole
+        prediction's error with the label over the variance of the label; the rest is divided among the components
+        by the covariance of their predictions with the label, those below 0 counting as 0. The parts add up to 1.
+        """
+        residual, deviations = self.left_out[0], self.z - self.z.mean()
+        variance = float(np.mean(deviations**2))
+        if variance == 0:
+            return dict.fromkeys(COMPONENTS, 0.0) | {"noise": 1.0}
+        inverse = self.covariance.triangle.square(self._inverse)
+        parts = dict.fromkeys(COMPONENTS, 0.0)
+        for name, block in self.covariance.across(self.h, self.covariance.rows).items():
+            prediction = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
+            parts[name] = max(float(np.mean(prediction * deviations)) / variance, 0.0)
+        noise, total = float(np.clip(np.mean(residual * deviations) / variance, 0.0, 1.0)), sum(parts.values())
+        if total == 0:
+            return parts | {"noise": 1.0}
+        return {name: (1.0 - noise) * part / total for name, part in parts.items()} | {"noise": noise}
+
+    @cached_property
+    def coefficients(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the linear coefficients of standardised features, shapes (3, p)."""
+        F, weights = self.covariance.F, self.covariance.weights(self.h)
+        mean = weights * (F.T @ self.dual)
+        known = np.einsum("ij,ij->j", F, self.factor.solve(F)) if F.size else np.zeros(0)
+        std = np.sqrt(np.maximum(weights - weights**2 * known, 0.0))
+        return mean.reshape(3, -1), std.reshape(3, -1)
+
+
+def _blocks(nodes: Ints) -> Iterator[Ints]:
+    for first in range(0, nodes.size, _BLOCK):
+        yield nodes[first : first + _BLOCK]
