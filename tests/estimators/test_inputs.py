@@ -28,7 +28,7 @@ def with_cell(values: Any, place: Any, value: Any) -> Any:
 
 
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
-    "graph": (lambda: LabelPropagation().fit(cast("Any", np.eye(3)), None, Y), r"wrap a matrix as Graph\(W\)"),
+    "graph": (lambda: LabelPropagation().fit(cast("Any", np.eye(3)), None, Y), r"numpy.ndarray; .*Graph\(W\)"),
     "y shape": (lambda: LabelPropagation().fit(GRAPH, None, Y[:5]), r"each of the 12 nodes, got shape \(5,\)"),
     "y column": (lambda: LabelPropagation().fit(GRAPH, None, Y[:, None]), r"got shape \(12, 1\)"),
     "y infinite": (lambda: LabelPropagation().fit(GRAPH, None, with_cell(Y, 3, np.inf)), "got inf at node 3"),

@@ -1,5 +1,6 @@
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -129,6 +130,8 @@ def test_rounding_is_no_direction_and_is_evened_out() -> None:
     [
         (np.ones((2, 3)), r"W must be a square matrix, got shape \(2, 3\)"),
         (np.ones(4), r"W must be a square matrix, got shape \(4,\)"),
+        ([(0, 1), (1, 2), (2, 3)], r"got shape \(3, 2\); edge lists go to Graph.from_edges"),
+        (nx.path_graph(3), "Graph.from_networkx"),
         (sparse.csr_array(np.ones((3, 2))), r"W must be a square matrix, got shape \(3, 2\)"),
         ([["a", "b"], ["c", "d"]], "W must hold real numbers, got dtype <U1"),
         (np.eye(2) * 1j, "W must hold real numbers, got dtype complex128"),

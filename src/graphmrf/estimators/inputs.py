@@ -75,8 +75,8 @@ def check_graph(graph: object) -> Graph:
     """Return the graph, or say how to make one."""
     if not isinstance(graph, Graph):
         raise InvalidInputError(
-            f"graph must be a graphmrf.Graph, got {type(graph).__name__}; wrap a matrix as Graph(W), "
-            "edge lists as Graph.from_edges(u, v)"
+            f"graph must be a graphmrf.Graph, got {type(graph).__module__}.{type(graph).__name__}; wrap a matrix as "
+            "Graph(W), edge lists as Graph.from_edges(u, v), a graph of NetworkX as Graph.from_networkx(G)"
         )
     return graph
 

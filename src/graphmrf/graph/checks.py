@@ -74,7 +74,10 @@ def _as_csr(W: Any) -> sparse.csr_array:
     if not sparse.issparse(W):
         W = np.asarray(W)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        raise InvalidInputError(f"W must be a square matrix, got shape {W.shape}")
+        raise InvalidInputError(
+            f"W must be a square matrix, got shape {W.shape}; edge lists go to Graph.from_edges(u, v), graphs of other "
+            "libraries to Graph.from_networkx and its like"
+        )
     if W.dtype.kind not in "buif":
         raise InvalidInputError(f"W must hold real numbers, got dtype {W.dtype}")
     # Entries listed twice are added by SciPy on the way to CSR: in float64, where small integers cannot overflow.
