@@ -182,6 +182,16 @@ def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
     assert "note: dropped text columns with too many different values: 'street' (64 values)" in notes
 
 
+def test_error_bars_from_few_values_come_with_a_warning(town: Any) -> None:
+    known = town.nodes["income"].notna().cumsum()
+    town.write(town.nodes.assign(income=town.nodes["income"].where(known <= 6)))
+    notes = town.run("--target", "income", "--method", "lr").stderr
+    assert "note: income: only 6 known values for 1 feature: R2 is uncertain" in notes
+    assert "for 1 feature" not in town.run("--target", "income", "--method", "lp").stderr
+    town.write()
+    assert "too narrow" not in town.run("--target", "income").stderr
+
+
 def test_ignored_columns_do_not_matter(town: Any) -> None:
     expected = table(town, "--target", "income")
     town.write(town.nodes.assign(noise=np.cos(np.arange(64))))

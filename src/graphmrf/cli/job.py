@@ -15,6 +15,8 @@ from graphmrf.datasets import AttributedGraph, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
+FEW = 10
+"""With fewer known values than this beyond the coefficients, the noise is hardly known."""
 OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed")
 
 
@@ -118,7 +120,13 @@ class Job:
             chosen=chosen,
             fits=fits,
             carries=carrier(fits) if settings.method == AUTO else "",
-            notes=tuple(f"{name}: {note}" for note in _notes(self.table.graph, observed, std, settings.tuning.folds)),
+            notes=tuple(
+                f"{name}: {note}"
+                for note in (
+                    *_notes(self.table.graph, observed, std, settings.tuning.folds),
+                    *_roughness(observed, self.X.shape[1] if chosen.method.features else 0),
+                )
+            ),
         )
 
 
@@ -156,6 +164,13 @@ def _read_target(table: AttributedGraph, name: str) -> Floats:
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y
+
+
+def _roughness(observed: Bools, n_features: int) -> Iterator[str]:
+    known = int(observed.sum())
+    if 0 < known - 1 - n_features < FEW:
+        features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features else ""
+        yield f"only {known} known values{features}: R2 is uncertain, and error bars are likely too narrow"
 
 
 def _notes(graph: Graph, observed: Bools, std: Floats, folds: int) -> Iterator[str]:
