@@ -158,6 +158,11 @@ BAD = {
     "semicolons": ("id;a\nx;1\ny;1\n", EDGES, ["nodes.csv", "--id", "separated by ';'", ".csv"]),
     "decimal commas": ("id;a\nx;1,5\ny;2,5\n", EDGES, ["nodes.csv, row 2", "separated by ';'", "decimal points"]),
     "unknown node": (NODES, "u,v\n007,008\n\n007,Q9\n", ["edges.csv, row 4, column v", "'Q9'", "nodes.csv", "add it"]),
+    "unknown nodes": (
+        NODES,
+        "u,v\nP1,007\n007,008\nP2,7\n",
+        ["edges.csv, row 2", "'P1'", "(2 such cells in the column)"],
+    ),
     "other zeros": (
         "id,a\n01001,1\n01002,1\n",
         "u,v\n1001,01002\n",

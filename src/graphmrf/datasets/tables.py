@@ -186,7 +186,8 @@ def _positions(file: TableFile, name: str, keys: pa.Array, nodes: TableFile) -> 
     positions = pc.index_in(ends, value_set=keys)
     if positions.null_count:
         record = pc.index(positions.is_null(), True).as_py()
-        raise InvalidInputError(_stray(file, name, record, ends[record].as_py(), nodes, keys))
+        others = f" ({positions.null_count} such cells in the column)" if positions.null_count > 1 else ""
+        raise InvalidInputError(_stray(file, name, record, ends[record].as_py(), nodes, keys) + others)
     return np.asarray(positions.to_numpy(), dtype=np.int64)
 
 
