@@ -149,6 +149,20 @@ def test_probed_likelihood_lies_within_its_error() -> None:
         assert abs(probed - exact) < 0.005 * abs(exact) + 2.0
 
 
+def test_attribute_of_one_side_of_a_bipartite_graph_is_not_taken_for_rough() -> None:
+    i = np.arange(40)
+    graph = Graph.from_edges(np.tile(i, 2), np.concatenate([(i + 1) % 40, (i + 3) % 40]))
+    A = np.where(i % 2 == 1, np.nan, GaussianMRF([[1.0]], [100.0]).sample(graph)[0][:, 0])[:, None]
+    mrf = GaussianMRF.fit(graph, A)
+    assert mrf.diagnostics is not None
+    W, seen = graph.adjacency.toarray(), ~np.isnan(A[:, 0])
+    for omega in 10.0 ** np.linspace(-2, 3, 30):
+        K = np.linalg.inv(np.eye(40) + omega * oracle.laplacian(W))[seen][:, seen]
+        z = A[seen, 0] - mrf.mean[0]
+        H = np.array([[seen.sum() / (z @ np.linalg.solve(K, z))]])  # the best for this omega
+        assert oracle.field_log_density(W, H, omega * H, A - mrf.mean) < mrf.diagnostics.log_likelihood + 1e-6
+
+
 def test_collinear_attributes_with_holes_are_named() -> None:
     graph = ring(60)
     A = attributes(graph, 6, 0.0)

@@ -101,8 +101,9 @@ def _first_statistics(holes: Holes) -> Statistics:
     X = np.column_stack([B, np.ones(len(B))])
     M0 = _scaled_up(X.T @ X, seen.T @ seen / len(seen))
     M1 = _scaled_up(*_edge_pairs(holes.graph, X, seen))
-    alone = np.diag(M1) == 0  # never observed at both ends of an edge: taken for rough
-    M1[alone, alone] = np.diag(M0)[alone]
+    # Never observed at both ends of an edge, as on one side of a bipartite graph: half as rough as white noise.
+    alone = np.diag(M1) == 0
+    M1[alone, alone] = 0.5 * float(np.mean(~holes.graph.isolated)) * np.diag(M0)[alone]
     return Statistics(len(seen), _nearest_valid(M0), _nearest_valid(M1))
 
 
