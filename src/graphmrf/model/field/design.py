@@ -66,6 +66,7 @@ def design(graph: Graph, X: Floats) -> Design:
            [ 0.    ],
            [ 1.2247]])
     """
+    X = np.ascontiguousarray(X)  # so that rounding does not depend on the layout
     deviations = X - X.mean(axis=0)
     spread = np.sqrt(np.mean(deviations**2, axis=0))
     kept = spread > 16 * np.finfo(np.float64).eps * np.abs(X).max(axis=0, initial=0.0)

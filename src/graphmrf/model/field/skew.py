@@ -28,7 +28,8 @@ def choose_scale(covariance: Covariance, y: Floats, kinds: tuple[Kind, ...], *, 
     """Return the transform, of the kinds given, under which the labels are most likely.
 
     Exponents are found on the covariance of the untransformed outcome, then the field is fitted under every
-    transform; of many labels a random part decides. A fitted exponent costs one unit of log likelihood.
+    transform; of many labels a random part decides. A fitted exponent costs half the logarithm of the number of
+    labels (the Bayesian information criterion).
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def choose_scale(covariance: Covariance, y: Floats, kinds: tuple[Kind, ...], *, 
     P = small.triangle.square(_precision(plain, start.theta))
     powers = [_power(labels, P, kind) for kind in kinds]
     scores = [_score(small, labels, power, start.theta) for power in powers]
-    costs = [kind in ("box-cox", "yeo-johnson") for kind in kinds]
+    costs = [0.5 * np.log(labels.size) * (kind in ("box-cox", "yeo-johnson")) for kind in kinds]
     return Scale(y, powers[int(np.argmax(np.array(scores) - np.array(costs)))])
 
 

@@ -1,0 +1,276 @@
+"""GraphRegressor: what every estimator promises, limit cases, intervals, explanation."""
+
+import pickle
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from cases import random_case
+from graphmrf import Graph
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import graph_regressor
+from graphmrf.estimators.graph_regressor import GraphRegressor
+from graphmrf.metrics import coverage, r2
+
+CASE = random_case(11, n=60, p=3, labelled=40)
+GRAPH, U = CASE.graph, ~CASE.known
+
+
+def fitted(**options: Any) -> GraphRegressor:
+    return GraphRegressor(**options).fit(GRAPH, CASE.X, CASE.y)
+
+
+@cache
+def model() -> GraphRegressor:
+    return fitted()
+
+
+def ring(n: int) -> Graph:
+    return Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+
+
+def hide(y: Floats, *, share: float = 0.5, seed: int = 0) -> Floats:
+    return np.where(np.random.default_rng(seed).random(y.size) < share, np.nan, y)
+
+
+def test_fit_returns_self_and_predicts_every_node() -> None:
+    estimator = GraphRegressor()
+    assert estimator.fit(GRAPH, CASE.X, CASE.y) is estimator
+    mean, std = estimator.predict(return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std[U] > 0).all()
+    np.testing.assert_array_equal(std[~U], 0.0)
+    np.testing.assert_array_equal(mean[~U], CASE.y[~U])
+
+
+def test_the_same_data_give_the_same_answer_and_are_not_changed() -> None:
+    X, y = CASE.X.copy(), CASE.y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    again = GraphRegressor().fit(GRAPH, X, y)
+    np.testing.assert_array_equal(again.predict(return_std=True), model().predict(return_std=True))
+    model().predict()[:] = 0.0
+    np.testing.assert_array_equal(again.predict(), model().predict())
+
+
+def test_it_can_be_cloned_and_pickled() -> None:
+    copy = clone(GraphRegressor(transform="log", seed=3))
+    assert copy.get_params() == {"transform": "log", "seed": 3}
+    loaded = pickle.loads(pickle.dumps(model()))
+    np.testing.assert_array_equal(loaded.predict(), model().predict())
+
+
+def test_nothing_before_the_fit() -> None:
+    for question in ("predict", "predict_interval", "sample"):
+        with pytest.raises(NotFittedError, match="call fit"):
+            getattr(GraphRegressor(), question)()
+    for name in ("shares_", "coefficients_", "coef_", "left_out_", "explanation_"):
+        with pytest.raises(NotFittedError, match="call fit"):
+            getattr(GraphRegressor(), name)
+
+
+def test_nodes_in_another_order_get_the_same_predictions() -> None:
+    order = np.random.default_rng(0).permutation(60)
+    shuffled = GraphRegressor().fit(Graph(CASE.W[order][:, order]), CASE.X[order], CASE.y[order])
+    np.testing.assert_allclose(shuffled.predict(), model().predict()[order], atol=1e-3)
+
+
+def test_units_do_not_matter() -> None:
+    other = GraphRegressor().fit(GRAPH, CASE.X * [1e3, 1e-3, 7.0] + 5.0, 100.0 * CASE.y - 3.0)
+    np.testing.assert_allclose(other.predict(), 100.0 * model().predict() - 3.0, rtol=1e-4)
+    np.testing.assert_allclose(np.asarray(other.coef_) * [10.0, 1e-5, 0.07], model().coef_, rtol=1e-2, atol=1e-4)
+
+
+def test_single_precision_in_single_precision_out() -> None:
+    single = GraphRegressor().fit(GRAPH, CASE.X.astype(np.float32), CASE.y.astype(np.float32))
+    mean, std = single.predict(return_std=True)
+    assert mean.dtype == std.dtype == np.float32
+    np.testing.assert_allclose(mean, model().predict(), atol=1e-2)
+
+
+def test_columns_keep_their_names() -> None:
+    frame = pd.DataFrame(CASE.X, columns=["a", "b", "c"])
+    named = GraphRegressor().fit(GRAPH, frame, pd.Series(CASE.y))
+    assert list(named.coefficients_.index) == list(pd.Series(named.coef_).index) == ["a", "b", "c"]
+    np.testing.assert_array_equal(named.predict(), model().predict())
+
+
+def test_linear_effects_are_found_with_their_standard_errors() -> None:
+    rng = np.random.default_rng(5)
+    graph, X = ring(300), rng.normal(size=(300, 2)) * [1.0, 50.0]
+    y = X @ [2.0, 0.1] + 0.3 * rng.normal(size=300) + 40.0
+    linear = GraphRegressor().fit(graph, X, hide(y))
+    table = linear.coefficients_
+    errors = table["own (standard error)"].to_numpy()
+    assert (np.abs(np.asarray(linear.coef_) - [2.0, 0.1]) < 4 * errors).all()
+    assert (errors < [0.1, 0.002]).all()
+    assert linear.shares_["own features"] > 0.9
+    assert linear.explanation_.startswith("Own features explain")
+
+
+def test_a_graph_field_is_found_without_features() -> None:
+    angle = 2 * np.pi * np.arange(200) / 200
+    y = np.sin(3 * angle)
+    alone = GraphRegressor().fit(ring(200), None, hide(y))
+    assert r2(y, alone.predict()) > 0.99
+    assert alone.shares_["graph field"] > 0.95
+    assert alone.explanation_.startswith("Graph field explains")
+    assert len(alone.coef_) == 0
+
+
+def test_a_nonlinear_effect_is_found() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-2, 2, size=(300, 1))
+    y = np.cos(2 * X[:, 0])
+    hidden = hide(y)
+    curve = GraphRegressor().fit(ring(300), X, hidden)
+    assert r2(y[np.isnan(hidden)], curve.predict()[np.isnan(hidden)]) > 0.98
+    assert curve.shares_["nonlinear effects"] > 0.8
+
+
+def test_noise_is_called_noise() -> None:
+    rng = np.random.default_rng(4)
+    noise = GraphRegressor().fit(ring(300), rng.normal(size=(300, 2)), hide(rng.normal(size=300)))
+    assert noise.shares_["noise"] > 0.9
+    std = noise.predict(return_std=True)[1]
+    assert std[std > 0] == pytest.approx(1.0, abs=0.2)
+
+
+def test_intervals_are_nested_and_cover() -> None:
+    rng = np.random.default_rng(6)
+    graph, X = ring(400), rng.normal(size=(400, 2))
+    y = X[:, 0] + rng.normal(size=400)
+    hidden = hide(y)
+    new, estimator = np.isnan(hidden), GraphRegressor().fit(graph, X, hidden)
+    for kind in ("field", "conformal"):
+        widths = np.zeros(400)
+        for level in (0.5, 0.8, 0.95):
+            low, high = estimator.predict_interval(level, interval=kind)
+            assert (high - low >= widths).all()
+            assert coverage(y[new], low[new], high[new]) == pytest.approx(level, abs=0.08)
+            np.testing.assert_array_equal(low[~new], y[~new])
+            widths = high - low
+
+
+def test_too_few_labels_for_a_conformal_level() -> None:
+    low, high = model().predict_interval(0.99, interval="conformal")
+    assert np.isinf(high[U]).all()
+    assert np.isinf(low[U]).all()
+
+
+def test_draws_keep_labels_and_agree_with_the_predictions() -> None:
+    draws, (mean, std) = model().sample(4000, seed=1), model().predict(return_std=True)
+    np.testing.assert_array_equal(draws[:, ~U], np.tile(CASE.y[~U], (4000, 1)))
+    np.testing.assert_allclose(draws.mean(axis=0)[U], mean[U], atol=5 * std.max() / np.sqrt(4000))
+    np.testing.assert_array_equal(model().sample(2, seed=3), model().sample(2, seed=3))
+
+
+def test_left_out_predictions_come_with_their_labels() -> None:
+    table = model().left_out_
+    np.testing.assert_array_equal(table["node"], np.flatnonzero(~U))
+    np.testing.assert_array_equal(table["label"], CASE.y[~U])
+    assert (table["std"] > 0).all()
+
+
+@pytest.mark.parametrize("transform", ["log", "box-cox", "yeo-johnson", "auto"])
+def test_transformed_outcomes_come_back_in_their_units(transform: str) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(200, 1))
+    y = np.exp(1.5 * X[:, 0] + 0.2 * rng.normal(size=200) + 5.0)
+    hidden = hide(y)
+    new, skewed = np.isnan(hidden), GraphRegressor(transform=transform).fit(ring(200), X, hidden)
+    assert r2(np.log(y[new]), np.log(np.maximum(skewed.predict()[new], 1e-3))) > 0.8
+    low, high = skewed.predict_interval(0.9)
+    assert coverage(y[new], low[new], high[new]) > 0.75
+    assert skewed.log_evidence_ > GraphRegressor().fit(ring(200), X, hidden).log_evidence_
+
+
+def test_equal_labels_are_predicted_everywhere() -> None:
+    y = np.where(U, np.nan, 0.3)
+    mean, std = GraphRegressor().fit(GRAPH, CASE.X, y).predict(return_std=True)
+    np.testing.assert_allclose(mean, 0.3)
+    np.testing.assert_array_equal(std, 0.0)
+
+
+def test_all_nodes_labelled() -> None:
+    full = GraphRegressor().fit(GRAPH, CASE.X, CASE.truth)
+    np.testing.assert_array_equal(full.predict(), CASE.truth)
+    np.testing.assert_array_equal(full.sample(2), np.tile(CASE.truth, (2, 1)))
+    np.testing.assert_array_equal(full.predict_interval()[0], CASE.truth)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_few_labels_are_enough_for_an_answer(count: int) -> None:
+    y = np.full(60, np.nan)
+    y[:count] = CASE.truth[:count]
+    mean, std = GraphRegressor().fit(GRAPH, CASE.X, y).predict(return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std[count:] > 0).all()
+
+
+def test_constant_and_repeated_features_change_nothing() -> None:
+    constant = GraphRegressor().fit(GRAPH, np.column_stack([CASE.X, np.full(60, 0.1)]), CASE.y)
+    np.testing.assert_array_equal(constant.predict(), model().predict())
+    assert np.asarray(constant.coef_)[-1] == 0.0
+    twice = GraphRegressor().fit(GRAPH, np.hstack([CASE.X, CASE.X]), CASE.y)
+    np.testing.assert_allclose(twice.predict()[U], model().predict()[U], atol=0.5 * float(np.nanstd(CASE.y)))
+
+
+def test_without_edges_features_are_all_there_is() -> None:
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(100, 1))
+    y = 3 * X[:, 0] + 1.0
+    empty = GraphRegressor().fit(Graph(np.zeros((100, 100))), X, hide(y))
+    np.testing.assert_allclose(empty.predict(), y, atol=0.2)
+
+
+def test_isolated_nodes_and_other_components_get_a_finite_answer() -> None:
+    W = CASE.W.copy()
+    alone, cut = int(np.flatnonzero(U)[0]), np.flatnonzero(U)[1:4]
+    W[alone] = W[:, alone] = 0.0
+    inside = np.zeros((60, 60), dtype=bool)
+    inside[np.ix_(cut, cut)] = True
+    W[cut] = np.where(inside[cut], 1.0, 0.0)
+    W[:, cut] = W[cut].T
+    np.fill_diagonal(W, 0.0)
+    mean, std = GraphRegressor().fit(Graph(W), CASE.X, CASE.y).predict(return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std[[alone, *cut]] > 0).all()
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "one label": ({"y": np.append(1.0, np.full(59, np.nan))}, "at least 2 labelled"),
+    "no label": ({"y": np.full(60, np.nan)}, "at least one known"),
+    "missing cell": ({"X": np.where(np.eye(60, 3) > 0, np.nan, CASE.X)}, "X must be finite"),
+    "rows": ({"X": CASE.X[:5]}, "one row for each"),
+    "graph": ({"graph": CASE.W}, "Graph"),
+    "transform": ({"transform": "square"}, "transform must be one of"),
+    "sign": ({"transform": "log", "y": CASE.y - 100.0}, "positive labels"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_explained(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"graph": GRAPH, "X": CASE.X, "y": CASE.y, "transform": "identity"} | change
+    with pytest.raises(InvalidInputError, match=message):
+        GraphRegressor(transform=given["transform"]).fit(given["graph"], given["X"], given["y"])
+
+
+def test_bad_questions_are_explained() -> None:
+    with pytest.raises(InvalidInputError, match="level"):
+        model().predict_interval(95)
+    with pytest.raises(InvalidInputError, match="interval"):
+        model().predict_interval(interval="guess")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(InvalidInputError, match="only the nodes of the graph"):
+        model().predict(GRAPH)  # type: ignore[call-overload]  # on purpose
+
+
+def test_the_limit_of_the_exact_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_regressor, "MAX_NODES", 50)
+    with pytest.raises(InvalidInputError, match="at most 50 nodes"):
+        fitted()
