@@ -114,7 +114,7 @@ def test_too_few_folds(refused: Callable[..., str]) -> None:
 
 
 def test_unknown_method(refused: Callable[..., str]) -> None:
-    assert "--method must be one of lp, lr, lgc, lgc-rp, auto" in refused("--method", "magic")
+    assert "--method must be one of lp, lr, lgc, lgc-rp, sgc, sgc-rp, gcn, gcn-rp, auto" in refused("--method", "magic")
 
 
 @pytest.mark.parametrize("method", ["lr", "lgc", "lgc-rp"])

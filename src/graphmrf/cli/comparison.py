@@ -8,8 +8,10 @@ import pandas as pd
 
 from graphmrf._typing import Floats
 from graphmrf.cli.methods import Estimator, Method, Tuning
+from graphmrf.estimators.held_out import held_out
+from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
-from graphmrf.selection import AlphaSearch, assign_folds
+from graphmrf.selection import AlphaSearch
 
 CLEAR = 0.02
 """A difference of R2 below this is no difference."""
@@ -53,25 +55,18 @@ def fit_all(
         estimator = method.make(tuning)
         estimator.fit(graph, features, y)
         searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
-        fits.append(Fit(method, estimator, searched or _scores_of_one_level(method, graph, features, y, tuning)))
+        scores = searched if searched and "alpha" in searched else _scores(estimator, graph, features, y, tuning)
+        fits.append(Fit(method, estimator, scores))
         advance()
     return tuple(fits)
 
 
-def _scores_of_one_level(
-    method: Method, graph: Graph, X: pd.DataFrame | None, y: Floats, tuning: Tuning
-) -> dict[str, Floats]:
-    """Cross-validate where the estimator itself had nothing to choose: refit without each of the folds it would use."""
-    labelled = np.flatnonzero(~np.isnan(y))
-    folds = assign_folds(labelled.size, tuning.folds, seed=tuning.seed)
-    predictions = np.empty(labelled.size)
-    for fold in range(int(folds.max()) + 1):
-        training = y.copy()
-        training[labelled[folds == fold]] = np.nan
-        estimator = method.make(tuning)
-        estimator.fit(graph, X, training)
-        predictions[folds == fold] = estimator.predict()[labelled[folds == fold]]
-    return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], y[labelled], folds).table()
+def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Floats, tuning: Tuning) -> dict[str, Floats]:
+    """Cross-validate where the estimator itself had no level to choose, on the folds it would use."""
+    outcome = read_outcome(y, graph.n_nodes)
+    folds = outcome.folds(tuning.folds, tuning.seed)
+    predictions = held_out(estimator, graph, X, outcome, folds)
+    return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], outcome.y[outcome.known], folds).table()
 
 
 def best(fits: Sequence[Fit]) -> Fit:

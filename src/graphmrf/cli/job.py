@@ -9,10 +9,12 @@ import pandas as pd
 from pandas.api import types
 
 from graphmrf._typing import Bools, Floats
+from graphmrf.cli.classes import CLASS_COLUMNS, Classification, classify, is_category, read_classes
 from graphmrf.cli.comparison import Fit, best, carrier, fit_all
 from graphmrf.cli.methods import AUTO, Method, Tuning, choose
 from graphmrf.datasets import AttributedGraph, features
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.labels import Labels
 from graphmrf.graph import Graph
 
 FEW = 10
@@ -76,7 +78,7 @@ class Job:
 
     table: AttributedGraph
     X: pd.DataFrame
-    targets: dict[str, Floats]
+    targets: dict[str, Floats | Labels]
     methods: tuple[Method, ...]
     settings: Settings
     notes: tuple[str, ...]
@@ -87,8 +89,8 @@ class Job:
     ) -> "Job":
         """Return the job for the targets named, else for every numeric column with missing cells."""
         names = tuple(dict.fromkeys(named)) or _incomplete(table, ignore)
-        targets = {name: _read_target(table, name) for name in names}
-        if table.id in OUTPUT_COLUMNS:
+        targets = {name: _read(table, name, settings) for name in names}
+        if table.id in (*OUTPUT_COLUMNS, *CLASS_COLUMNS):
             raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
         made = features(table, targets=names, ignore=ignore)
         methods = choose(settings.method, n_features=made.X.shape[1])
@@ -100,9 +102,13 @@ class Job:
         """Number of steps of the run."""
         return len(self.targets) * len(self.methods)
 
-    def run(self, advance: Callable[[], None]) -> tuple[Prediction, ...]:
+    def run(self, advance: Callable[[], None]) -> tuple[Prediction | Classification, ...]:
         """Return the prediction of every target; `advance` is called after every fit."""
-        return tuple(self._predict(name, y, advance) for name, y in self.targets.items())
+        sort = classify(self.methods, self.table, self.X, self.settings.tuning, advance)
+        return tuple(
+            sort(name, y) if isinstance(y, Labels) else self._predict(name, y, advance)
+            for name, y in self.targets.items()
+        )
 
     def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
         settings = self.settings
@@ -147,6 +153,13 @@ def _means_numbers(column: pd.Series) -> bool:
         return types.is_numeric_dtype(column) and bool(column.notna().any())
     share = pd.to_numeric(column.dropna(), errors="coerce").notna().mean()
     return bool(0.5 < share < 1)
+
+
+def _read(table: AttributedGraph, name: str, settings: Settings) -> Floats | Labels:
+    table.require(name)
+    if is_category(table.frame[name]):
+        return read_classes(table, name, settings.tuning.folds)
+    return _read_target(table, name)
 
 
 def _read_target(table: AttributedGraph, name: str) -> Floats:

@@ -8,7 +8,14 @@ import pandas as pd
 
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
+from graphmrf.estimators import (
+    GraphConvolutionalNetwork,
+    LabelPropagation,
+    LinearGraphConvolution,
+    LinearRegression,
+    ResidualPropagation,
+    SimpleGraphConvolution,
+)
 from graphmrf.graph import Graph
 
 AUTO = "auto"
@@ -40,12 +47,13 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Method:
-    """A method by name, and what it looks at."""
+    """A method by name, what it looks at, and whether ``auto`` tries it."""
 
     key: str
     outcomes: bool
     features: bool
     make: Callable[[Tuning], Estimator]
+    automatic: bool = True
 
 
 def _lp(tuning: Tuning) -> Estimator:
@@ -64,6 +72,22 @@ def _lgc_rp(tuning: Tuning) -> Estimator:
     return ResidualPropagation(_lgc(tuning), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
 
 
+def _sgc(tuning: Tuning) -> Estimator:
+    return SimpleGraphConvolution(folds=tuning.folds, seed=tuning.seed)
+
+
+def _gcn(tuning: Tuning) -> Estimator:
+    return GraphConvolutionalNetwork(folds=tuning.folds, seed=tuning.seed)
+
+
+def _sgc_rp(tuning: Tuning) -> Estimator:
+    return ResidualPropagation(_sgc(tuning), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
+
+
+def _gcn_rp(tuning: Tuning) -> Estimator:
+    return ResidualPropagation(_gcn(tuning), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
+
+
 METHODS = {
     method.key: method
     for method in (
@@ -71,12 +95,16 @@ METHODS = {
         Method("lr", outcomes=False, features=True, make=_lr),
         Method("lgc", outcomes=False, features=True, make=_lgc),
         Method("lgc-rp", outcomes=True, features=True, make=_lgc_rp),
+        Method("sgc", outcomes=False, features=True, make=_sgc, automatic=False),
+        Method("sgc-rp", outcomes=True, features=True, make=_sgc_rp, automatic=False),
+        Method("gcn", outcomes=False, features=True, make=_gcn, automatic=False),
+        Method("gcn-rp", outcomes=True, features=True, make=_gcn_rp, automatic=False),
     )
 }
 
 
 def choose(name: str, *, n_features: int) -> tuple[Method, ...]:
-    """Return the methods to fit: the one named, or for ``auto`` all that the data allow.
+    """Return the methods to fit: the one named, or for ``auto`` the paper's own that the data allow.
 
     Examples
     --------
@@ -84,7 +112,8 @@ def choose(name: str, *, n_features: int) -> tuple[Method, ...]:
     ['lp']
     """
     if name == AUTO:
-        return tuple(method for method in METHODS.values() if n_features or not method.features)
+        tried = [method for method in METHODS.values() if method.automatic]
+        return tuple(method for method in tried if n_features or not method.features)
     if name not in METHODS:
         raise InvalidInputError(f"--method must be one of {', '.join([*METHODS, AUTO])}, got '{name}'")
     if METHODS[name].features and not n_features:

@@ -22,7 +22,8 @@ Target = Annotated[
         "--target",
         "-t",
         metavar="COL",
-        help="Column whose empty cells to predict; repeatable. Without it: every numeric column with empty cells.",
+        help="Column whose empty cells to predict; repeatable. Without it: every numeric column with empty cells. "
+        "A column of text is classified.",
         rich_help_panel=_COLUMNS,
     ),
 ]
@@ -48,8 +49,9 @@ MethodName = Annotated[
     str,
     typer.Option(
         metavar="|".join([*METHODS, AUTO]),
-        help="lp: outcomes of neighbours; lr: own features; lgc: features of the neighbourhood; lgc-rp: all of them; "
-        "auto: the best by cross-validation.",
+        help="lp: outcomes of neighbours; lr: own features; lgc, sgc, gcn: features of the neighbourhood, smoothed, "
+        "averaged or through a network; lgc-rp, sgc-rp, gcn-rp: outcomes of neighbours too; auto: the best of lp, lr, "
+        "lgc, lgc-rp by cross-validation.",
         rich_help_panel=_METHOD,
     ),
 ]

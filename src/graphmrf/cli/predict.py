@@ -79,8 +79,8 @@ def predict(
         graphmrf predict districts.csv borders.csv --target rent -o rents.csv
 
     The result has one row per node, in the order of NODES: the id, prediction,
-    std, lower, upper, observed. Exit code 0: done, 1: a failure of ours,
-    2: the input is wrong.
+    std, lower, upper, observed; for a target of words: prediction, probability,
+    observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
         settings = Settings(method, interval, Tuning(alpha, folds, seed))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats
+from graphmrf.cli.classes import Classification
 from graphmrf.cli.comparison import Fit
 from graphmrf.cli.job import OUTPUT_COLUMNS, Prediction
 from graphmrf.datasets import AttributedGraph
@@ -22,7 +23,7 @@ class Results:
     """The predictions of one run and what they belong to."""
 
     table: AttributedGraph
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[Prediction | Classification, ...]
     data_notes: tuple[str, ...]
 
     @property
@@ -57,7 +58,7 @@ class Results:
             title=f"Predictions for {self.table.path.name if self.table.path else 'a graph'}",
             graph=self.table.graph,
             node_ids=self.table.frame[self.table.id].tolist(),
-            targets=tuple(_section(prediction) for prediction in self.predictions),
+            targets=tuple(section for prediction in self.predictions for section in _sections(prediction)),
             coordinates=_coordinates(self.table),
             notes=self.notes,
             command=command,
@@ -65,13 +66,17 @@ class Results:
         )
 
 
-def _columns(prediction: Prediction) -> dict[str, Any]:
+def _columns(prediction: Prediction | Classification) -> dict[str, Any]:
+    if isinstance(prediction, Classification):
+        return prediction.columns()
     value, width = prediction.value, prediction.half_width
     columns = (value, prediction.std, value - width, value + width, prediction.observed)
     return dict(zip(OUTPUT_COLUMNS, columns, strict=True))
 
 
-def _target(prediction: Prediction) -> dict[str, Any]:
+def _target(prediction: Prediction | Classification) -> dict[str, Any]:
+    if isinstance(prediction, Classification):
+        return prediction.summary()
     hidden = ~prediction.observed
     return {
         "target": prediction.name,
@@ -105,6 +110,10 @@ def _linear(fit: Fit) -> Any:
 def _coefficients(fit: Fit) -> dict[str, float] | None:
     coef = getattr(_linear(fit), "coef_", None)
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
+
+
+def _sections(prediction: Prediction | Classification) -> tuple[TargetReport, ...]:
+    return prediction.sections() if isinstance(prediction, Classification) else (_section(prediction),)
 
 
 def _section(prediction: Prediction) -> TargetReport:

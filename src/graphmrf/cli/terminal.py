@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphmrf.cli.classes import Classification
 from graphmrf.cli.job import Prediction
 from graphmrf.cli.results import Results
 from graphmrf.errors import GraphMRFError, InvalidInputError
@@ -98,7 +99,10 @@ def command_line(context: typer.Context) -> str:
 def show(found: Results, *, saved: Sequence[Path]) -> None:
     """Print how every target was predicted, and where the results are or how to keep them."""
     for prediction in found.predictions:
-        _show_target(prediction)
+        if isinstance(prediction, Classification):
+            _show_classes(prediction)
+        else:
+            _show_target(prediction)
     if saved:
         typer.echo("Saved " + " and ".join(str(path) for path in saved))
     else:
@@ -117,6 +121,19 @@ def _show_target(prediction: Prediction) -> None:
         _print(_comparison(prediction))
     if prediction.carries:
         typer.echo(prediction.carries)
+
+
+def _show_classes(found: Classification) -> None:
+    chosen, observed = found.chosen, found.observed
+    smoothing = "" if chosen.alpha is None else f", alpha {chosen.alpha:g}"
+    typer.echo(
+        f"{found.name}: {int((~observed).sum())} of {observed.size} nodes classified from {int(observed.sum())} "
+        f"labels by {method_name(chosen.method.key).lower()} ({chosen.method.key}{smoothing}), "
+        f"right for {100 * chosen.accuracy:.0f} % of the labels held out"
+    )
+    if len(found.fits) > 1:
+        rows = [(fit.method.key, method_uses(fit.method.key), number(fit.accuracy)) for fit in found.fits]
+        print_table(("method", "uses", "accuracy"), rows)
 
 
 def _comparison(prediction: Prediction) -> Table:

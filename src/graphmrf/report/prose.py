@@ -18,6 +18,8 @@ METHODS = {
     "lr-rp": ("Linear regression + residual propagation", "own features and outcomes of neighbours"),
     "sgc": ("Simple graph convolution", "features of the neighbourhood"),
     "gcn": ("Graph convolutional network", "features of the neighbourhood"),
+    "sgc-rp": ("Simple convolution + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
+    "gcn-rp": ("Graph network + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
 }
 
 

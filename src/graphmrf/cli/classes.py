@@ -1,0 +1,152 @@
+"""A target of words: classified, with the probability of the class instead of an interval."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from graphmrf._typing import Bools, Floats
+from graphmrf.cli.methods import Method, Tuning
+from graphmrf.datasets import AttributedGraph
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import GraphClassifier
+from graphmrf.estimators.labels import Labels, check_classes, read_labels
+from graphmrf.report import TargetReport
+
+CLASS_COLUMNS = ("prediction", "probability", "observed")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFit:
+    """One method fitted to the classes of one target."""
+
+    method: Method
+    model: GraphClassifier
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers among labels that were held out."""
+        return self.model.held_out_score_
+
+    @property
+    def alpha(self) -> float | None:
+        """Smoothing level in use; None for a method without one, or with one for each class."""
+        levels = {getattr(regressor, "alpha_", None) for regressor in self.model.regressors_}
+        return levels.pop() if len(levels) == 1 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Classification:
+    """One target at every node; observed nodes keep their class, with probability 1."""
+
+    name: str
+    labels: Labels
+    probability: Floats
+    value: Any
+    chosen: ClassFit
+    fits: tuple[ClassFit, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def observed(self) -> Bools:
+        """Where the class was given."""
+        return self.labels.known
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of the result: the class, its probability, and whether it was given."""
+        position = np.searchsorted(self.labels.classes, self.value)
+        likely = self.probability[np.arange(position.size), position]
+        return dict(zip(CLASS_COLUMNS, (self.value, likely, self.observed), strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a script may want to know, ready for JSON."""
+        return {
+            "target": self.name,
+            "observed": int(self.observed.sum()),
+            "predicted": int((~self.observed).sum()),
+            "classes": self.labels.classes.tolist(),
+            "method": self.chosen.method.key,
+            "alpha": self.chosen.alpha,
+            "cutoff": self.chosen.model.cutoff_,
+            "accuracy": self.chosen.accuracy,
+            "comparison": [
+                {"method": fit.method.key, "accuracy": fit.accuracy, "alpha": fit.alpha} for fit in self.fits
+            ],
+        }
+
+    def sections(self) -> tuple[TargetReport, ...]:
+        """Return one section of the report for every class, or for the later of two: its probability."""
+        codes = [1] if self.labels.classes.size == 2 else range(self.labels.classes.size)
+        said = f"Right for {100 * self.chosen.accuracy:.0f} % of the labels that were held out."
+        return tuple(
+            TargetReport(
+                name=f"{self.name} = {self.labels.classes[code]}",
+                y=self.labels.against_the_rest(code),
+                prediction=self.probability[:, code],
+                method=self.chosen.method.key,
+                alpha=self.chosen.alpha,
+                carries=said,
+            )
+            for code in codes
+        )
+
+
+def is_category(column: pd.Series) -> bool:
+    """Return whether a column holds classes: words, most of which are no numbers, or true and false.
+
+    Examples
+    --------
+    >>> is_category(pd.Series(["red", None, "blue"])), is_category(pd.Series(["1.5", "2", "n/a"]))
+    (True, False)
+    """
+    kind = types.infer_dtype(column, skipna=True)
+    if kind in ("boolean", "categorical"):
+        return True
+    known = column.dropna()
+    return kind == "string" and known.size > 0 and bool(pd.to_numeric(known, errors="coerce").notna().mean() <= 0.5)
+
+
+def read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
+    """Return the classes of a column, or say what is wrong with them and where."""
+    try:
+        labels = read_labels(table.frame[name], len(table.frame))
+        check_classes(labels, n_folds)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
+    if labels.known.all():
+        raise InvalidInputError(
+            f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"
+        )
+    return labels
+
+
+def classify(
+    methods: Sequence[Method], table: AttributedGraph, X: pd.DataFrame, tuning: Tuning, advance: Callable[[], None]
+) -> Callable[[str, Labels], Classification]:
+    """Return what classifies one target by the best of the methods; `advance` is called after every fit."""
+
+    def work(name: str, labels: Labels) -> Classification:
+        y = pd.Series(np.where(labels.known, labels.codes, np.nan))
+        fits = []
+        for method in methods:
+            model = GraphClassifier(method.make(tuning), folds=tuning.folds, seed=tuning.seed)
+            fits.append(ClassFit(method, model.fit(table.graph, X if method.features else None, y)))
+            advance()
+        chosen = max(fits, key=lambda fit: fit.accuracy)
+        probability = chosen.model.predict_proba()
+        probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
+        codes = np.where(labels.known, labels.codes, chosen.model.predict().astype(np.int64))
+        return Classification(
+            name, labels, probability, labels.classes[codes], chosen, tuple(fits), (_said(name, labels),)
+        )
+
+    return work
+
+
+def _said(name: str, labels: Labels) -> str:
+    classes = [str(value) for value in labels.classes]
+    shown = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
+    return f"{name}: no numbers, so nodes are classified ({len(classes)} classes: {shown})"

@@ -1,0 +1,116 @@
+"""Targets of words are classified; the other methods by name."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphmrf.cli.classes import is_category
+
+
+@pytest.fixture
+def worded(town: Any) -> Any:
+    """The town, with its income as a word: low or high, or missing."""
+    income = town.nodes["income"]
+    words = np.where(income > income.median(), "high", "low").astype(object)
+    words[income.isna()] = None
+    town.write(town.nodes.drop(columns="income").assign(wealth=words))
+    return town
+
+
+def test_words_are_classified_with_a_line_saying_so(worded: Any) -> None:
+    out = worded.folder / "out.csv"
+    result = worded.run("--target", "wealth", "-o", str(out))
+    assert result.exit_code == 0, result.output
+    assert "note: wealth: no numbers, so nodes are classified (2 classes: high, low)" in result.stderr
+    assert "nodes classified from" in result.stdout
+    assert "accuracy" in result.stdout
+    frame = pd.read_csv(out, dtype={"place": str})
+    assert list(frame.columns) == ["place", "prediction", "probability", "observed"]
+    given = pd.read_csv(worded.folder / "nodes.csv")["wealth"]
+    assert (frame["prediction"][given.notna()] == given.dropna()).all()
+    assert (frame["observed"] == given.notna()).all()
+    assert (frame["probability"][frame["observed"]] == 1).all()
+    hidden = frame["probability"][~frame["observed"]]
+    assert ((hidden > 0) & (hidden < 1)).all()
+
+
+def test_the_summary_of_classes(worded: Any) -> None:
+    result = worded.run("--target", "wealth", "--method", "lgc-rp", "--json", "--quiet")
+    (target,) = json.loads(result.stdout)["targets"]
+    assert target["classes"] == ["high", "low"]
+    assert target["method"] == "lgc-rp"
+    assert 0.5 < target["accuracy"] <= 1
+    assert target["observed"] + target["predicted"] == 64
+
+
+def test_the_report_shows_the_probability(worded: Any) -> None:
+    page = worded.folder / "page.html"
+    assert worded.run("--target", "wealth", "--method", "lp", "--report", str(page)).exit_code == 0
+    text = page.read_text()
+    assert "wealth = low" in text
+    assert "of the labels that were held out" in text
+
+
+def test_several_targets_may_be_of_both_kinds(town: Any) -> None:
+    income = town.nodes["income"]
+    words = np.where(income > income.median(), "high", "low").astype(object)
+    words[income.isna()] = None
+    town.write(town.nodes.assign(wealth=words))
+    out = town.folder / "out.csv"
+    options = ("--target", "wealth", "--target", "income", "--method", "lr", "-o", str(out))
+    assert town.run(*options).exit_code == 0
+    columns = list(pd.read_csv(out).columns)
+    assert columns[1:4] == ["wealth_prediction", "wealth_probability", "wealth_observed"]
+    assert columns[4:6] == ["income_prediction", "income_std"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["high"] * 40 + [None] * 24, "column wealth: y must have at least two classes, got only 'high'"),
+        (["high"] * 40 + ["low"] * 2 + [None] * 22, "for each of the 5 folds, got 'low' with 2; label more of them"),
+        (["high", "low"] * 32, "column wealth: nothing to predict, every node has a class"),
+    ],
+)
+def test_bad_classes(words: list[str | None], message: str, town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.drop(columns="income").assign(wealth=words))
+    assert message in refused("--target", "wealth")
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pd.Series(["a", "b", None]), True),
+        (pd.Series(["a", "b"], dtype="category"), True),
+        (pd.Series([True, None], dtype="boolean"), True),
+        (pd.Series(["1", "2", "x"]), False),
+        (pd.Series([1.0, np.nan]), False),
+        (pd.Series([None, None], dtype=object), False),
+    ],
+)
+def test_what_counts_as_classes(column: Any, expected: bool) -> None:
+    assert is_category(column) is expected
+
+
+@pytest.mark.parametrize("method", ["sgc", "sgc-rp", "gcn", "gcn-rp"])
+def test_methods_by_name(method: str, town: Any) -> None:
+    if method.startswith("gcn"):
+        pytest.importorskip("torch")
+    result = town.run("--target", "income", "--method", method, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    (target,) = json.loads(result.stdout)["targets"]
+    assert target["method"] == method
+    assert -1 < target["r2"] < 1
+    assert len(target["comparison"]) == 1
+    assert target["mean_std"] > 0
+    assert (target["alpha"] is None) is (not method.endswith("rp"))
+
+
+def test_the_report_of_a_method_without_a_level(town: Any) -> None:
+    page = town.folder / "page.html"
+    assert town.run("--method", "sgc", "--report", str(page)).exit_code == 0
+    assert "Simple graph convolution" in page.read_text()
