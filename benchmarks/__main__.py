@@ -10,6 +10,7 @@ from benchmarks.show import show
 NAMES = (
     *("search", "smoothing", "scaling", "factor", "accuracy", "start"),
     *("fit", "recovery", "spectrum", "sample", "foresee"),
+    *("networks", "inductive", "classification", "sgc_speed"),
 )
 
 
