@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphmrf.estimators import (
         GraphClassifier,
         GraphConvolutionalNetwork,
+        GraphRegressor,
         LabelPropagation,
         LinearGraphConvolution,
         LinearRegression,
@@ -24,6 +25,7 @@ __all__ = [
     "Graph",
     "GraphClassifier",
     "GraphConvolutionalNetwork",
+    "GraphRegressor",
     "LabelPropagation",
     "LinearGraphConvolution",
     "LinearRegression",
@@ -39,6 +41,7 @@ _HOMES = {
     "Graph": "graph",
     "GraphClassifier": "estimators",
     "GraphConvolutionalNetwork": "estimators",
+    "GraphRegressor": "estimators",
     "LabelPropagation": "estimators",
     "LinearGraphConvolution": "estimators",
     "LinearRegression": "estimators",

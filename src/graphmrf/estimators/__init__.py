@@ -8,6 +8,7 @@ A new predictor is one file: a class with ``fit``, ``predict`` and, if residuals
 
 from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
+from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
@@ -19,6 +20,7 @@ from graphmrf.estimators.trends import NodeRegressor
 __all__ = [
     "GraphClassifier",
     "GraphConvolutionalNetwork",
+    "GraphRegressor",
     "LabelPropagation",
     "LinearGraphConvolution",
     "LinearRegression",
