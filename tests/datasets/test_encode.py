@@ -71,3 +71,12 @@ def test_an_infinite_feature_is_an_error() -> None:
 def test_names_that_collide_are_an_error() -> None:
     with pytest.raises(InvalidInputError, match="same name"):
         features(attributed(side=["n", "s"] * 3, **{"side=s": range(6)}))
+
+
+def test_levels_of_few_nodes_are_pooled() -> None:
+    state = ["a"] * 300 + ["b"] * 295 + ["c"] * 3 + ["d"] * 2
+    frame = pd.DataFrame({"id": np.arange(600), "state": state})
+    graph = Graph.from_edges(np.arange(599), np.arange(1, 600))
+    made = features(AttributedGraph(graph, frame, "id"))
+    assert list(made.X.columns) == ["state=b", "state=other"]
+    assert made.X["state=other"].sum() == 5

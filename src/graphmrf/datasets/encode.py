@@ -12,6 +12,7 @@ from graphmrf.datasets.tables import AttributedGraph
 from graphmrf.errors import InvalidInputError
 
 MAX_LEVELS = 50
+RARE = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,8 @@ def features(table: AttributedGraph, *, targets: Collection[str] = (), ignore: C
     """Return the features of every node: all columns but the id, the targets and those to ignore.
 
     Numbers stay, with missing cells filled by the mean of the column; true/false becomes 0/1; a text column becomes
-    one 0/1 column per level but the first (``region=north``), missing being a level of its own. Dropped are columns
+    one 0/1 column per level but the first (``region=north``), missing being a level of its own and levels of fewer
+    than 10 nodes (2 % of the nodes in small tables) pooled as `other`. Dropped are columns
     with a single value, columns that are neither numbers nor text, and text columns with more than 50 levels or fewer
     than two nodes per level, which name nodes rather than describe them. With several targets, none is a feature of
     another.
@@ -123,11 +125,20 @@ def _numbers(table: AttributedGraph, name: str) -> _Prepared:
 
 def _levels(table: AttributedGraph, name: str) -> _Prepared:
     text = table.frame[name].astype(object).fillna("missing").astype(str)
+    n_values = text.nunique()
+    if n_values > min(MAX_LEVELS, len(text) / 2):
+        return _Prepared({}, "dropped text columns with too many different values", f"'{name}' ({n_values} values)")
+    text = _pooled(text)
     levels = sorted(text.unique())
-    if len(levels) > min(MAX_LEVELS, len(text) / 2):
-        return _Prepared({}, "dropped text columns with too many different values", f"'{name}' ({len(levels)} values)")
     columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
     return _Prepared(columns, "one-hot encoded", f"'{name}' ({len(levels)} levels)")
+
+
+def _pooled(text: pd.Series) -> pd.Series:
+    """Return the levels, those of few nodes as one level `other`: convolution blows up what is fitted to so few."""
+    size = text.map(text.value_counts())
+    rare = size < min(RARE, len(text) // 50)
+    return text.mask(rare, "other")
 
 
 def _neither(table: AttributedGraph, name: str) -> _Prepared:
