@@ -12,7 +12,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
 
 from cases import random_case
-from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
+from graphmrf import (
+    Graph,
+    LabelPropagation,
+    LinearGraphConvolution,
+    LinearRegression,
+    ResidualPropagation,
+    SimpleGraphConvolution,
+)
 from graphmrf.errors import InvalidInputError
 
 CASE = random_case(11, n=40, p=3, labelled=20)
@@ -26,6 +33,9 @@ AT_A_LEVEL: dict[str, Callable[[], Any]] = {
     "LGC without intercept": lambda: LinearGraphConvolution(alpha=0.7, fit_intercept=False),
     "LGC/RP": lambda: ResidualPropagation(LinearGraphConvolution(alpha=0.7), alpha=0.7),
     "LR/RP": lambda: ResidualPropagation(LinearRegression(), omega=2.0),
+    "SGC": lambda: SimpleGraphConvolution(n_layers=2),
+    "SGC without intercept": lambda: SimpleGraphConvolution(n_layers=2, fit_intercept=False),
+    "SGC/RP": lambda: ResidualPropagation(SimpleGraphConvolution(n_layers=1), alpha=0.6),
 }
 SEARCHING: dict[str, Callable[[], Any]] = {
     "LP cv": LabelPropagation,
@@ -34,6 +44,7 @@ SEARCHING: dict[str, Callable[[], Any]] = {
     "LGC, then RP cv": lambda: ResidualPropagation(LinearGraphConvolution(alpha=0.5)),
     "LGC cv, then RP": lambda: ResidualPropagation(LinearGraphConvolution(), alpha=0.5),
     "LR/RP cv": lambda: ResidualPropagation(LinearRegression()),
+    "SGC/RP cv": lambda: ResidualPropagation(SimpleGraphConvolution()),
     "neighbours/RP": lambda: ResidualPropagation(KNeighborsRegressor(2), alpha=0.5),
     "neighbours/RP cv": lambda: ResidualPropagation(KNeighborsRegressor(2)),
 }
