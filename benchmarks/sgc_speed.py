@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from benchmarks.workload import Workload
     from graphmrf._typing import Floats
 
-STEPS = 10
+STEPS = 3
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -38,7 +38,7 @@ def run(*, quick: bool) -> list[Row]:
         return [{"skipped": str(error)}]
     work = workload(20_000 if quick else 200_000)
     size = {"nodes": work.graph.n_nodes, "edges": work.graph.n_edges, "features": work.X.shape[1]}
-    return [{**size, **_convolution(work, 2 if quick else 5)}, {**size, **_step(work, 2 if quick else 5)}]
+    return [{**size, **_convolution(work, 3)}, {**size, **_step(work, 2)}]
 
 
 def _convolution(work: Workload, repeats: int) -> Row:
