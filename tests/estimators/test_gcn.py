@@ -14,7 +14,7 @@ import oracle
 from cases import random_case
 from graphmrf import Graph, GraphConvolutionalNetwork, ResidualPropagation
 from graphmrf._typing import Floats
-from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.errors import ConvergenceError, InvalidInputError, MissingExtraError
 from graphmrf.estimators import Training
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.estimators.networks.choices import Shape
@@ -271,6 +271,13 @@ def test_without_pytorch_the_install_line_is_given(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'graphmrf\[gnn\]'"):
         fitted()
+
+
+def test_no_features_and_endless_ones_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="needs features, got a table without columns"):
+        fitted(X=np.zeros((40, 0)))
+    with pytest.raises(ConvergenceError, match="the training went to infinity"):
+        fitted(X=CASE.X * 1e30, training="paper")
 
 
 def test_decay_multiplies_every_weight() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.fields import root_mean
 from graphmrf.estimators.inputs import (
     as_given,
@@ -142,11 +142,15 @@ class GraphConvolutionalNetwork(BaseEstimator):
             If the inputs break a rule, the device is not there, or a cross-validation has fewer than 2 labels.
         MissingExtraError
             If PyTorch is not installed.
+        ConvergenceError
+            If the training goes to infinity.
         """
         layers, epochs = read_choice("n_layers", self.n_layers, LAYERS), read_choice("epochs", self.epochs, EPOCHS)
         read_choice("hidden", self.hidden, ())
         n, training, relu = check_graph(graph).n_nodes, read_recipe(self.training), read_activation(self.activation)
         table, outcome = read_features(X, n, "GraphConvolutionalNetwork"), read_outcome(y, n)
+        if not table.columns.count:
+            raise InvalidInputError("GraphConvolutionalNetwork needs features, got a table without columns")
         self.device_ = pick_device(self.device)
         self._columns, self._single = table.columns, table.single and outcome.single
         self._scaling = Scaling.none(table.X.shape[1])
@@ -157,6 +161,7 @@ class GraphConvolutionalNetwork(BaseEstimator):
         self._choose(learner, outcome, shapes, epochs)
         (networks,) = learner.learn(outcome.y, outcome.known[None], self._shape, [self.epochs_])
         self._weights, self._fitted = networks.arrays(0), learner.predict(networks)[0]
+        self._check_finite()
         self._measure(outcome)
         return self
 
@@ -247,6 +252,13 @@ class GraphConvolutionalNetwork(BaseEstimator):
             graph, X, self._scaling, read_recipe(self.training), self.seed, self.device_
         )
         return learner
+
+    def _check_finite(self) -> None:
+        if not np.isfinite(self._fitted).all():
+            raise ConvergenceError(
+                "the training went to infinity; bring features to moderate size, as training='full' does, or lower the "
+                "learning rate"
+            )
 
     def _elsewhere(self, graph: Graph | None, X: Any) -> Floats:
         if graph is None:
