@@ -83,6 +83,6 @@ def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
         raise InvalidInputError(f"folds must be at least 2, got {n_folds}")
     if n_labelled < 2:
         raise InvalidInputError(
-            f"cross-validation needs at least 2 labelled nodes, got {n_labelled}; label more, or give alpha (n_layers, epochs) a number"
+            f"cross-validation needs at least 2 labelled nodes, got {n_labelled}; label more, or give alpha a number"
         )
     return np.random.default_rng(seed).permutation(np.arange(n_labelled) % min(n_folds, n_labelled))
