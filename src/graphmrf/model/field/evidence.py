@@ -30,7 +30,8 @@ _MANY = 400
 _FIRST_STEPS = 60
 _LAST_STEPS = 40
 _STEPS = 100
-_UNSHARED = 500
+_UNSHARED = 1500
+"""Labels up to which threads gain little, and lose much where cores are busy."""
 _IMPOSSIBLE = 1e10
 
 
@@ -94,8 +95,7 @@ class Evidence:
 
     def climb(self, start: Floats, steps: int) -> Optimum:
         """Return the optimum that L-BFGS finds from a start."""
-        shared = self.z.size > _UNSHARED  # threads gain nothing on small matrices, and lose much on busy cores
-        with nullcontext() if shared else threadpool_limits(1, "blas"):
+        with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
             found = minimize(
                 self,
                 start,
