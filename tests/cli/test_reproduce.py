@@ -135,7 +135,9 @@ def test_what_lacks_its_data_is_left_out_with_a_note(data: Path, output: Path, m
     notes = [line for line in result.stderr.splitlines() if line.startswith("note:")]
     assert len(notes) == 1
     assert re.match("note: left out synthetic-accuracy, fitted-parameters: .*synthetic-paper-h1", notes[0])
-    assert "left out synthetic-accuracy" in (output / "reproduction.md").read_text()
+    document = (output / "reproduction.md").read_text()
+    assert "synthetic-accuracy, fitted-parameters: the data set synthetic-paper-h1 was not there" in document
+    assert str(data) not in document.split("## The command")[0]
 
 
 def test_results_of_another_version_are_refused_and_kept(data: Path, output: Path) -> None:

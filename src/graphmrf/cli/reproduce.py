@@ -1,5 +1,6 @@
 """graphmrf reproduce: every table and figure of the paper again, beside the published numbers."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +45,20 @@ NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figu
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run, and what is left out for want of data."""
+    """What is run, and what is left out for want of which data, with the trouble they gave."""
 
     experiments: tuple[Experiment, ...]
-    left_out: tuple[str, ...]
+    left_out: tuple[tuple[str, str, GraphMRFError], ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for every data set that is missing, with what to do about it."""
+        return tuple(f"left out {names}: {error}" for names, _, error in self.left_out)
+
+    @property
+    def short_notes(self) -> tuple[str, ...]:
+        """The same without the places on this machine."""
+        return tuple(f"{names}: the data set {data} was not there" for names, data, _ in self.left_out)
 
 
 def reproduce(
@@ -92,9 +103,9 @@ def reproduce(
             failures = _run(plan, settings, source, kept, jobs=workers, quiet=quiet)
             results = kept.results
         parts = [(experiment, experiment.collect(results, settings)) for experiment in plan.experiments]
-        outputs.write(parts, settings, source, plan.left_out, terminal.command_line(context))
+        outputs.write(parts, settings, source, plan.short_notes, terminal.command_line(context))
         if not quiet:
-            terminal.note(plan.left_out)
+            terminal.note(plan.notes)
             summary(parts, outputs)
         _report_failures(failures)
 
@@ -127,13 +138,15 @@ def _with_data(chosen: tuple[Experiment, ...], source: Source, *, named: bool) -
     return Plan(kept, tuple(_left_out(chosen, trouble)))
 
 
-def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[str]:
-    """Yield a line for every data set that is missing; experiments are named by the first they lack."""
+def _left_out(
+    chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]
+) -> Iterator[tuple[str, str, GraphMRFError]]:
+    """Yield for every data set that is missing the experiments that lack it first."""
     first = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
     for data, error in trouble.items():
         names = [name for name, lacks in first.items() if lacks == data]
         if names:
-            yield f"left out {', '.join(names)}: {error}"
+            yield ", ".join(names), data, error
 
 
 def _run(plan: Plan, settings: Settings, source: Source, kept: Journal, *, jobs: int, quiet: bool) -> dict[str, str]:
@@ -145,12 +158,17 @@ def _run(plan: Plan, settings: Settings, source: Source, kept: Journal, *, jobs:
         expected = spoken(sum(run.seconds for run in missing) / jobs)
         before = f", {done} are there already" if done else ""
         typer.echo(f"{len(missing)} runs to do{before}: about {expected} on {cores}", err=True)
+    start = time.monotonic()
     try:
         with progress(missing, quiet=quiet) as watch:
-            return execute(missing, kept, source, jobs=jobs, watch=watch)
+            failures = execute(missing, kept, source, jobs=jobs, watch=watch)
     except KeyboardInterrupt:
         typer.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
         raise typer.Exit(130) from None
+    if missing and not quiet:
+        spent = spoken(sum(kept.found[run.key].seconds for run in missing if run.key in kept.found))
+        typer.echo(f"{len(missing)} runs took {spoken(time.monotonic() - start)}, {spent} of one core", err=True)
+    return failures
 
 
 def _report_failures(failures: dict[str, str]) -> None:

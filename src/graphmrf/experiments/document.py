@@ -87,5 +87,5 @@ def _section(experiment: Experiment, found: Findings) -> str:
     lines += [f"- {remark}" for remark in found.remarks] + ([""] if found.remarks else [])
     for table in found.tables:
         lines += [table.caption, "", as_markdown(table), ""]
-    lines += [f"Figure `{figure.name}`: {figure.caption}\n" for figure in found.figures]
+    lines += [f"Drawn in `figures/{figure.name}.svg`: {figure.caption}\n" for figure in found.figures]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from graphmrf.experiments.methods import Method
 from graphmrf.experiments.runs import Results, Run, Settings
 
 TITLES = {"us": "U.S.", "cdc": "CDC", "london": "London", "twitch": "Twitch", "synthetic": "Synthetic"}
-# Time of a run relative to one on the U.S. counties: of exact methods, and of networks.
+# Time of a run relative to one on the U.S. counties: of quick methods, and of slow ones.
 _SIZES = {
     "synthetic": (0.3, 0.18),
     "london": (0.25, 0.15),
@@ -84,7 +84,7 @@ def base(data: str) -> str:
 def method_run(kind: str, options: dict[str, str | int | float], method: Method, settings: Settings) -> Run:
     """Return a run of a method; networks have their effort in the key."""
     where = str(options.get("data") or options["train"])
-    seconds = method.seconds * _SIZES[family(where)][bool(method.extra)]
+    seconds = method.seconds * _SIZES[family(where)][method.seconds > 1]
     if not method.extra:
         return Run.of(kind, {**options, "method": method.name}, seconds=seconds)
     seconds *= _QUICK if settings.quick else 1.0
