@@ -9,7 +9,7 @@ from benchmarks.show import show
 
 NAMES = (
     *("search", "smoothing", "scaling", "factor", "accuracy", "start"),
-    *("fit", "recovery", "spectrum", "sample", "foresee"),
+    *("fit", "recovery", "spectrum", "sample", "foresee", "coupled"),
     *("networks", "inductive", "classification", "sgc_speed"),
 )
 

@@ -145,6 +145,15 @@ class GaussianMRF:
         y = self.index(target)
         return np.delete(-self.H[:, y] / self.H[y, y], y)
 
+    def edge_beta(self, target: int | str = -1) -> Floats:
+        r"""Return the coefficients of the other attributes' differences to neighbours, shape (q - 1,); 0 if uncoupled.
+
+        With :math:`b` = `beta` and :math:`g = -C_{xy} / H_{yy}`, the target `y` is expected, given all others `X`, at
+        :math:`(I + \omega N)^{-1} (X b + N X g)`, means taken off.
+        """
+        y = self.index(target)
+        return np.delete(-self.C[:, y] / self.H[y, y], y)
+
     def precision(self, graph: Graph) -> Precision:
         r"""Return :math:`\Gamma` on a graph, as an operator on attribute matrices (n, q).
 
