@@ -114,7 +114,9 @@ def test_too_few_folds(refused: Callable[..., str]) -> None:
 
 
 def test_unknown_method(refused: Callable[..., str]) -> None:
-    assert "--method must be one of lp, lr, lgc, lgc-rp, sgc, sgc-rp, gcn, gcn-rp, auto" in refused("--method", "magic")
+    assert "--method must be one of lp, lr, lgc, lgc-rp, field, sgc, sgc-rp, gcn, gcn-rp, auto" in refused(
+        "--method", "magic"
+    )
 
 
 @pytest.mark.parametrize("method", ["lr", "lgc", "lgc-rp"])
@@ -151,3 +153,22 @@ def test_debug_shows_where(town: Any) -> None:
     result = town.run("--target", "rent", "--debug")
     assert result.exit_code == 2
     assert "Traceback" in result.stderr
+
+
+@pytest.mark.parametrize(("option", "value"), [("--transform", "log"), ("--conformal", None)])
+def test_options_of_the_field_with_another_method(option: str, value: str | None, refused: Callable[..., str]) -> None:
+    given = [option, value] if value else [option]
+    assert f"{option} is for --method field, got --method lp" in refused("--method", "lp", *given)
+
+
+def test_unknown_transform(refused: Callable[..., str]) -> None:
+    message = refused("--transform", "sqrt")
+    assert "--transform must be one of identity, log, box-cox, yeo-johnson, auto, got 'sqrt'" in message
+
+
+@pytest.mark.parametrize("transform", ["log", "box-cox"])
+def test_a_transform_that_needs_positive_values(transform: str, town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.assign(income=town.nodes["income"] - 30))
+    message = refused("--target", "income", "--transform", transform)
+    assert f"nodes.csv, column income: --transform {transform} needs positive values, got " in message
+    assert "use --transform yeo-johnson" in message

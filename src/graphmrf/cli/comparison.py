@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats
-from graphmrf.cli.methods import Estimator, Method, Tuning
+from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
@@ -15,6 +15,10 @@ from graphmrf.selection import AlphaSearch
 
 CLEAR = 0.02
 """A difference of R2 below this is no difference."""
+MARGIN = 0.01
+"""The field is used unless another method is better by more than this."""
+TOLD = 0.005
+"""Shares below this are not spoken of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,12 @@ class Fit:
         return tuple(float(score) for score in self.scores["fold_r2"][self._row])
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Share of the variance of every kind of effect, and of noise; empty for a method that does not tell."""
+        shares = getattr(self.estimator, "shares_", None)
+        return {} if shares is None else {str(name): float(share) for name, share in shares.items()}
+
+    @property
     def _row(self) -> int:
         return int(np.argmin(np.abs(self.scores["alpha"] - (self.alpha or 0.0))))
 
@@ -51,7 +61,7 @@ def fit_all(
     """Return every method fitted and scored; the same seed gives them the same folds."""
     fits = []
     for method in methods:
-        features = X if method.features else None
+        features = X if method.features and X.shape[1] else None
         estimator = method.make(tuning)
         estimator.fit(graph, features, y)
         searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
@@ -70,17 +80,39 @@ def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Float
 
 
 def best(fits: Sequence[Fit]) -> Fit:
-    """Return the most accurate fit; of equals the first, which is the simplest."""
-    return max(fits, key=lambda fit: -np.inf if np.isnan(fit.r2) else fit.r2)
+    """Return the field, unless another is clearly more accurate; of other equals the first, which is the simplest."""
+    leader = max(fits, key=_ranked)
+    field = next((fit for fit in fits if fit.method.key == FIELD), leader)
+    return leader if _ranked(leader) > _ranked(field) + MARGIN else field
 
 
-def carrier(fits: Sequence[Fit]) -> str:
+def passed_over(fits: Sequence[Fit], chosen: Fit) -> str:
+    """Return one line on a field that was fitted and not chosen; empty otherwise."""
+    field = next((fit for fit in fits if fit.method.key == FIELD), chosen)
+    if field is chosen:
+        return ""
+    return (
+        f"{FIELD} reaches R2 {field.r2:.3f} where values are held out, more than {MARGIN:g} below "
+        f"{chosen.method.key} ({chosen.r2:.3f}), so {chosen.method.key} is used"
+    )
+
+
+def _ranked(fit: Fit) -> float:
+    return -np.inf if np.isnan(fit.r2) else fit.r2
+
+
+def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
     """Return one sentence on what carries the prediction: outcomes of neighbours, features, or both."""
+    if len(fits) == 1 and chosen.shares:
+        return _shared(chosen.shares, "")
+    if all(fit.method.featureless for fit in fits):
+        return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.r2:.2f}."
     outcomes = _accuracy(fits, outcomes=True, features=False)
-    if not any(fit.method.features for fit in fits):
-        return f"Without features only outcomes of neighbours can carry the prediction: R2 {outcomes:.2f}."
     features = _accuracy(fits, outcomes=False, features=True)
-    return _sentence(outcomes, features, _accuracy(fits, outcomes=True, features=True))
+    both = _accuracy(fits, outcomes=True, features=True)
+    if not chosen.shares:
+        return _sentence(outcomes, features, both)
+    return _shared(chosen.shares, f": {_alone(outcomes, features)}, together {both:.2f}")
 
 
 def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
@@ -88,18 +120,35 @@ def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
     return max(scores)
 
 
+def _alone(outcomes: float, features: float) -> str:
+    return f"outcomes of neighbours alone reach R2 {outcomes:.2f}, features alone {features:.2f}"
+
+
+def _shared(shares: dict[str, float], scores: str) -> str:
+    """Say which effects carry a prediction, the largest first, and how far one gets with less."""
+    told = sorted(((share, name) for name, share in shares.items() if name != "noise" and share >= TOLD), reverse=True)
+    if not told:
+        return f"Neither outcomes of neighbours nor features carry a prediction here{scores}."
+    (share, first), *others = [(share, "the graph field" if name == "graph field" else name) for share, name in told]
+    verb = "carries" if first == "the graph field" else "carry"
+    rest = [f"{name} ({100 * share:.0f} %)" for share, name in others]
+    then = f", then {_listed(rest)}" if rest else ""
+    return f"{first[0].upper()}{first[1:]} {verb} the prediction ({100 * share:.0f} % of the variation){then}{scores}."
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def _sentence(outcomes: float, features: float, both: float) -> str:
-    alone = f"outcomes of neighbours alone reach R2 {outcomes:.2f}, features alone {features:.2f}"
+    alone = _alone(outcomes, features)
     if max(outcomes, features, both) < CLEAR:
         return f"Neither outcomes of neighbours nor features carry a prediction here: {alone}, both {both:.2f}."
     if both >= max(outcomes, features) + CLEAR:
         return f"Both carry the prediction: {alone}, together {both:.2f}."
+    gain = "little" if round(both, 2) > round(max(outcomes, features), 2) else "nothing"
     if outcomes >= features + CLEAR:
-        return (
-            f"Outcomes of neighbours carry the prediction and features add nothing to them: {alone}, both {both:.2f}."
-        )
+        return f"Outcomes of neighbours carry the prediction and features add {gain} to them: {alone}, both {both:.2f}."
     if features >= outcomes + CLEAR:
-        return (
-            f"Features carry the prediction and outcomes of neighbours add nothing to them: {alone}, both {both:.2f}."
-        )
+        return f"Features carry the prediction and outcomes of neighbours add {gain} to them: {alone}, both {both:.2f}."
     return f"Outcomes of neighbours and features say the same here, either is enough: {alone}, both {both:.2f}."

@@ -1,7 +1,7 @@
 """The work behind `graphmrf predict`: which columns, which method, and the values with their intervals."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -9,13 +9,16 @@ import pandas as pd
 from pandas.api import types
 
 from graphmrf._typing import Bools, Floats
+from graphmrf.cli import general
 from graphmrf.cli.classes import CLASS_COLUMNS, Classification, classify, is_category, read_classes
 from graphmrf.cli.comparison import Fit, best, carrier, fit_all
-from graphmrf.cli.methods import AUTO, Method, Tuning, choose
+from graphmrf.cli.methods import AUTO, FIELD, TRANSFORMS, Method, Tuning, choose
 from graphmrf.datasets import AttributedGraph, features
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.labels import Labels
 from graphmrf.graph import Graph
+from graphmrf.model.field import POSITIVE
 
 FEW = 10
 """With fewer known values than this beyond the coefficients, the noise is hardly known."""
@@ -29,6 +32,7 @@ class Settings:
     method: str = AUTO
     interval: float = 0.9
     tuning: Tuning = field(default_factory=Tuning)
+    conformal: bool = False
 
     def __post_init__(self) -> None:
         alpha, folds = self.tuning.alpha, self.tuning.folds
@@ -40,6 +44,16 @@ class Settings:
             raise InvalidInputError(f"--interval must be between 0 and 1, got {self.interval}; 0.9 means 90 %")
         if folds < 2:
             raise InvalidInputError(f"--folds must be at least 2, got {folds}")
+        self._check_field()
+
+    def _check_field(self) -> None:
+        """Raise where an option of the field comes with another method."""
+        transform = self.tuning.transform
+        if transform not in TRANSFORMS:
+            raise InvalidInputError(f"--transform must be one of {', '.join(TRANSFORMS)}, got '{transform}'")
+        given = [name for name, on in (("--transform", transform != "identity"), ("--conformal", self.conformal)) if on]
+        if given and self.method not in (AUTO, FIELD):
+            raise InvalidInputError(f"{given[0]} is for --method {FIELD}, got --method {self.method}; drop one of them")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +64,8 @@ class Prediction:
     y: Floats
     value: Floats
     std: Floats
+    lower: Floats
+    upper: Floats
     interval: float
     chosen: Fit
     fits: tuple[Fit, ...]
@@ -65,11 +81,6 @@ class Prediction:
     def has_error_bars(self) -> bool:
         """Whether there were enough known values to estimate the noise."""
         return not np.isnan(self.std).any()
-
-    @property
-    def half_width(self) -> Floats:
-        """Distance of `lower` and `upper` from the value."""
-        return NormalDist().inv_cdf((1 + self.interval) / 2) * self.std
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,40 +111,59 @@ class Job:
     @property
     def n_fits(self) -> int:
         """Number of steps of the run."""
-        return len(self.targets) * len(self.methods)
+        return sum(len(self._methods(y)) for y in self.targets.values())
+
+    def _methods(self, y: Floats | Labels) -> tuple[Method, ...]:
+        """Return the methods for one target: ``auto`` leaves the field out for classes, and where it is too large."""
+        if self.settings.method != AUTO or (not isinstance(y, Labels) and not general.too_large(y)):
+            return self.methods
+        return tuple(method for method in self.methods if method.key != FIELD)
 
     def run(self, advance: Callable[[], None]) -> tuple[Prediction | Classification, ...]:
         """Return the prediction of every target; `advance` is called after every fit."""
-        sort = classify(self.methods, self.table, self.X, self.settings.tuning, advance)
         return tuple(
-            sort(name, y) if isinstance(y, Labels) else self._predict(name, y, advance)
+            self._classify(name, y, advance) if isinstance(y, Labels) else self._predict(name, y, advance)
             for name, y in self.targets.items()
         )
 
+    def _classify(self, name: str, labels: Labels, advance: Callable[[], None]) -> Classification:
+        tuning = replace(self.settings.tuning, transform="identity")
+        return classify(self._methods(labels), self.table, self.X, tuning, advance)(name, labels)
+
     def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
         settings = self.settings
-        fits = fit_all(self.methods, self.table.graph, self.X, y, tuning=settings.tuning, advance=advance)
+        fits = fit_all(self._methods(y), self.table.graph, self.X, y, tuning=settings.tuning, advance=advance)
         chosen = best(fits)
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
-        std = np.where(observed, 0.0, std)
+        value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
+        lower, upper = _interval(chosen, value, std, settings)
+        notes = (
+            *_notes(self.table.graph, observed, std, settings.tuning.folds),
+            *_roughness(observed, self.X.shape[1] if chosen.method.features else 0),
+            *general.left_out(y, settings.method),
+            *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
+        )
         return Prediction(
             name=name,
             y=y,
-            value=np.where(observed, y, mean),
+            value=value,
             std=std,
+            lower=lower,
+            upper=upper,
             interval=settings.interval,
             chosen=chosen,
             fits=fits,
-            carries=carrier(fits) if settings.method == AUTO else "",
-            notes=tuple(
-                f"{name}: {note}"
-                for note in (
-                    *_notes(self.table.graph, observed, std, settings.tuning.folds),
-                    *_roughness(observed, self.X.shape[1] if chosen.method.features else 0),
-                )
-            ),
+            carries=carrier(fits, chosen) if settings.method in (AUTO, FIELD) else "",
+            notes=tuple(f"{name}: {note}" for note in notes),
         )
+
+
+def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tuple[Floats, Floats]:
+    if isinstance(chosen.estimator, GraphRegressor):
+        return general.interval(chosen.estimator, settings.interval, conformal=settings.conformal)
+    width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
+    return value - width, value + width
 
 
 def _incomplete(table: AttributedGraph, ignore: Sequence[str]) -> tuple[str, ...]:
@@ -159,10 +189,10 @@ def _read(table: AttributedGraph, name: str, settings: Settings) -> Floats | Lab
     table.require(name)
     if is_category(table.frame[name]):
         return read_classes(table, name, settings.tuning.folds)
-    return _read_target(table, name)
+    return _read_target(table, name, settings.tuning.transform)
 
 
-def _read_target(table: AttributedGraph, name: str) -> Floats:
+def _read_target(table: AttributedGraph, name: str, transform: str) -> Floats:
     y = table.outcome(name)
     known = y[~np.isnan(y)]
     problem = ""
@@ -174,6 +204,8 @@ def _read_target(table: AttributedGraph, name: str) -> Floats:
         problem = "a single labelled node is not enough to learn from; give at least two values"
     elif np.ptp(known) == 0:
         problem = f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
+    elif transform in POSITIVE and known.min() <= 0:
+        problem = f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y

@@ -10,6 +10,7 @@ from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import (
     GraphConvolutionalNetwork,
+    GraphRegressor,
     LabelPropagation,
     LinearGraphConvolution,
     LinearRegression,
@@ -19,6 +20,8 @@ from graphmrf.estimators import (
 from graphmrf.graph import Graph
 
 AUTO = "auto"
+FIELD = "field"
+TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
 
 
 class Estimator(Protocol):
@@ -33,11 +36,12 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class Tuning:
-    """How the smoothing level is found: given, or (None) by cross-validation."""
+    """How the smoothing level is found: given, or (None) by cross-validation; and the transform of the outcome."""
 
     alpha: float | None = None
     folds: int = 5
     seed: int = 0
+    transform: str = "identity"
 
     @property
     def level(self) -> float | Literal["cv"]:
@@ -47,13 +51,18 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Method:
-    """A method by name, what it looks at, and whether ``auto`` tries it."""
+    """A method by name, what it looks at, whether ``auto`` tries it, and whether it can do without features."""
 
     key: str
     outcomes: bool
     features: bool
     make: Callable[[Tuning], Estimator]
     automatic: bool = True
+    featureless: bool = False
+
+    def works(self, n_features: int) -> bool:
+        """Return whether there are enough features."""
+        return n_features > 0 or self.featureless
 
 
 def _lp(tuning: Tuning) -> Estimator:
@@ -88,13 +97,18 @@ def _gcn_rp(tuning: Tuning) -> Estimator:
     return ResidualPropagation(_gcn(tuning), alpha=tuning.level, folds=tuning.folds, seed=tuning.seed)
 
 
+def _field(tuning: Tuning) -> Estimator:
+    return GraphRegressor(transform=tuning.transform, seed=tuning.seed)
+
+
 METHODS = {
     method.key: method
     for method in (
-        Method("lp", outcomes=True, features=False, make=_lp),
+        Method("lp", outcomes=True, features=False, make=_lp, featureless=True),
         Method("lr", outcomes=False, features=True, make=_lr),
         Method("lgc", outcomes=False, features=True, make=_lgc),
         Method("lgc-rp", outcomes=True, features=True, make=_lgc_rp),
+        Method(FIELD, outcomes=True, features=True, make=_field, featureless=True),
         Method("sgc", outcomes=False, features=True, make=_sgc, automatic=False),
         Method("sgc-rp", outcomes=True, features=True, make=_sgc_rp, automatic=False),
         Method("gcn", outcomes=False, features=True, make=_gcn, automatic=False),
@@ -104,18 +118,18 @@ METHODS = {
 
 
 def choose(name: str, *, n_features: int) -> tuple[Method, ...]:
-    """Return the methods to fit: the one named, or for ``auto`` the paper's own that the data allow.
+    """Return the methods to fit: the one named, or for ``auto`` the paper's own and the field, where the data allow.
 
     Examples
     --------
     >>> [method.key for method in choose("auto", n_features=0)]
-    ['lp']
+    ['lp', 'field']
     """
     if name == AUTO:
         tried = [method for method in METHODS.values() if method.automatic]
-        return tuple(method for method in tried if n_features or not method.features)
+        return tuple(method for method in tried if method.works(n_features))
     if name not in METHODS:
         raise InvalidInputError(f"--method must be one of {', '.join([*METHODS, AUTO])}, got '{name}'")
-    if METHODS[name].features and not n_features:
+    if not METHODS[name].works(n_features):
         raise InvalidInputError(f"method {name} needs features and no column is left for them; use --method lp")
     return (METHODS[name],)

@@ -60,6 +60,8 @@ def predict(
     method: options.MethodName = AUTO,
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
+    conformal: options.Conformal = False,
+    transform: options.Transform = "identity",
     folds: options.Folds = 5,
     seed: options.Seed = 0,
     output: options.Output = None,
@@ -83,7 +85,7 @@ def predict(
     observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        settings = Settings(method, interval, Tuning(alpha, folds, seed))
+        settings = Settings(method, interval, Tuning(alpha, folds, seed, transform), conformal=conformal)
         places = Places(output, report)
         places.check(nodes, edges)
         table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)

@@ -69,8 +69,7 @@ class Results:
 def _columns(prediction: Prediction | Classification) -> dict[str, Any]:
     if isinstance(prediction, Classification):
         return prediction.columns()
-    value, width = prediction.value, prediction.half_width
-    columns = (value, prediction.std, value - width, value + width, prediction.observed)
+    columns = (prediction.value, prediction.std, prediction.lower, prediction.upper, prediction.observed)
     return dict(zip(OUTPUT_COLUMNS, columns, strict=True))
 
 
@@ -90,6 +89,7 @@ def _target(prediction: Prediction | Classification) -> dict[str, Any]:
         "carries": prediction.carries,
         "comparison": [_row(fit) for fit in prediction.fits],
         "coefficients": _coefficients(prediction.chosen),
+        "shares": prediction.chosen.shares or None,
     }
 
 
@@ -140,7 +140,7 @@ def _named_coefficients(fit: Fit) -> Coefficients | None:
     named = _coefficients(fit)
     if named is None:
         return None
-    return Coefficients(tuple(named), np.array(list(named.values())), _linear(fit).intercept_)
+    return Coefficients(tuple(named), np.array(list(named.values())), getattr(_linear(fit), "intercept_", None))
 
 
 def _curve(fit: Fit) -> AlphaCurve:

@@ -1,4 +1,9 @@
-"""What a fitted predictor says of labels it has not seen: refitted without each fold, hyper-parameters kept."""
+"""What a fitted predictor says of labels it has not seen: refitted without each fold, its level kept.
+
+A `GraphRegressor` has many hyper-parameters, which a few labels determine so loosely that they remember them: up to
+`SEARCHED_AGAIN` labels they are searched anew without each fold, with more they are kept, and the field is only
+conditioned on the other folds.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.trends import check_regressor, cross_fitted, knows_graph, refitted
+from graphmrf.model.field import Covariance, FieldPosterior, Scale, maximise
 from graphmrf.selection import search_propagation, search_residual
 from graphmrf.selection.propagation import own_fold
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats, Ints
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
+
+SEARCHED_AGAIN = 400
+"""Labels up to which the hyper-parameters of a `GraphRegressor` are searched again without each fold."""
 
 
 def held_out(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
@@ -31,6 +41,9 @@ def held_out(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -
     folds : integer array of shape (n_labelled,)
         Fold of every labelled node.
     """
+    if isinstance(fitted, GraphRegressor):
+        few = 2 < folds.size <= SEARCHED_AGAIN
+        return _field_without_folds(fitted, outcome, folds) if few else _field_given_others(fitted, folds)
     if isinstance(fitted, LabelPropagation):
         search = search_propagation(graph, outcome.y, folds, alphas=(fitted.alpha_,))
         return np.asarray(search.predictions[0])
@@ -57,4 +70,35 @@ def _searched_again(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: 
         hidden = outcome.y.copy()
         hidden[labelled[folds == fold]] = np.nan
         predictions[folds == fold] = clone(fitted).fit(graph, X, hidden).predict()[labelled[folds == fold]]
+    return predictions
+
+
+def _field_without_folds(fitted: GraphRegressor, outcome: Outcome, folds: Ints) -> Floats:
+    """Search the hyper-parameters again without each fold; the transform is kept."""
+    labels, predictions = outcome.y[outcome.known], np.empty(folds.size)
+    for fold in range(int(folds.max()) + 1):
+        own = folds == fold
+        predictions[own] = _field_elsewhere(fitted, labels, own)
+    return predictions
+
+
+def _field_elsewhere(fitted: GraphRegressor, labels: Floats, own: Bools) -> Floats:
+    whole, power = fitted._answer.posterior.covariance, fitted.transform_.power
+    scale = Scale(labels[~own], power)
+    others = Covariance(whole.design, whole.eigen, whole.rows[~own])
+    h = maximise(others, scale.z, seed=fitted.seed).h
+    mean, variance = FieldPosterior(others, h, scale.z).moments(whole.rows[own])
+    return scale.moments(mean, np.sqrt(variance))[0]
+
+
+def _field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:
+    r"""Condition on the other folds: :math:`z_B - P_{BB}^{-1} (P z)_B`, with P the inverse of the covariance."""
+    posterior, predictions = fitted._answer.posterior, np.empty(folds.size)
+    triangle = posterior.covariance.triangle
+    P = triangle.square(posterior.factor.inverse(triangle))
+    for fold in range(int(folds.max()) + 1):
+        own = np.flatnonzero(folds == fold)
+        variance = np.linalg.inv(P[np.ix_(own, own)])
+        mean = posterior.z[own] - variance @ posterior.dual[own]
+        predictions[own] = fitted.transform_.moments(mean, np.sqrt(np.diag(variance)))[0]
     return predictions

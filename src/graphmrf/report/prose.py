@@ -16,6 +16,7 @@ METHODS = {
     "lgc": ("Linear graph convolution", "features of the neighbourhood"),
     "lgc-rp": ("Graph convolution + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
     "lr-rp": ("Linear regression + residual propagation", "own features and outcomes of neighbours"),
+    "field": ("General field", "features and outcomes, linear and nonlinear"),
     "sgc": ("Simple graph convolution", "features of the neighbourhood"),
     "gcn": ("Graph convolutional network", "features of the neighbourhood"),
     "sgc-rp": ("Simple convolution + residual propagation", "features of the neighbourhood and outcomes of neighbours"),

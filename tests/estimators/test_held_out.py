@@ -1,0 +1,69 @@
+"""What a field says of labels it has not seen, against fits and dense algebra without them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from graphmrf import Graph, GraphRegressor
+from graphmrf.estimators import held_out as module
+from graphmrf.estimators.held_out import held_out
+from graphmrf.estimators.inputs import read_outcome
+from graphmrf.model.field import Covariance, FieldPosterior
+
+N = 50
+
+
+def example(transform: str = "identity") -> tuple[Graph, Any, Any, GraphRegressor]:
+    rng = np.random.default_rng(7)
+    graph = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
+    X = rng.standard_normal((N, 2))
+    y = np.exp(0.3 * X[:, 0] + 0.2 * np.sin(np.arange(N) / 4) + 0.1 * rng.standard_normal(N))
+    y[::4] = np.nan
+    return graph, X, y, GraphRegressor(transform=transform).fit(graph, X, y)
+
+
+def test_few_labels_are_predicted_by_a_fit_without_their_fold() -> None:
+    graph, X, y, fitted = example()
+    outcome = read_outcome(y, N)
+    folds = outcome.folds(4, 0)
+    labelled, expected = np.flatnonzero(outcome.known), np.empty(folds.size)
+    for fold in range(4):
+        hidden = y.copy()
+        hidden[labelled[folds == fold]] = np.nan
+        expected[folds == fold] = clone(fitted).fit(graph, X, hidden).predict()[labelled[folds == fold]]
+    np.testing.assert_allclose(held_out(fitted, graph, X, outcome, folds), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("transform", ["identity", "log"])
+def test_many_labels_are_predicted_by_the_field_given_the_other_folds(
+    transform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SEARCHED_AGAIN", 10)
+    graph, X, y, fitted = example(transform)
+    outcome = read_outcome(y, N)
+    folds = outcome.folds(4, 0)
+    whole, expected = fitted._answer.posterior, np.empty(folds.size)
+    for fold in range(4):
+        own = folds == fold
+        others = Covariance(whole.covariance.design, whole.covariance.eigen, whole.covariance.rows[~own])
+        posterior = FieldPosterior(others, fitted.hyperparameters_, whole.z[~own])
+        mean, variance = posterior.moments(whole.covariance.rows[own])
+        expected[own] = fitted.transform_.moments(mean, np.sqrt(variance))[0]
+    np.testing.assert_allclose(held_out(fitted, graph, X, outcome, folds), expected, rtol=1e-8)
+
+
+def test_one_fold_for_every_label_is_leaving_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SEARCHED_AGAIN", 0)
+    graph, X, y, fitted = example()
+    outcome = read_outcome(y, N)
+    each = np.arange(outcome.n_labelled)
+    np.testing.assert_allclose(held_out(fitted, graph, X, outcome, each), fitted.left_out_["prediction"], rtol=1e-8)
+
+
+def test_two_labels_are_enough_for_two_folds() -> None:
+    graph, X, y, _ = example()
+    y[3:] = np.nan
+    fitted = GraphRegressor().fit(graph, X, y)
+    assert np.isfinite(held_out(fitted, graph, X, read_outcome(y, N), np.array([0, 1]))).all()
