@@ -68,15 +68,16 @@ def counties(n_splits: int) -> Iterator[tuple[str, Question, Floats]]:
 def mature(code: str, n_splits: int, *, other: str | None = None) -> tuple[Question, Floats | None]:
     """Return the question which Twitch channels use explicit language, and the answer for the other language.
 
-    Features are the 64 strongest components of the first language's binary features and the root of the degree.
+    Features are the 64 strongest components of the first language's binary features and the root of the degree; each
+    graph has its own means subtracted, as the paper does with the counties of two years.
     """
     graph, binary, y = _twitch(code)
     _, _, Vt = svds(binary, k=64, random_state=0)
-    X, means = _components(graph, binary, Vt, None)
+    X = _components(graph, binary, Vt)
     there, truth = None, None
     if other is not None:
         other_graph, other_binary, truth = _twitch(other)
-        there = (other_graph, _components(other_graph, other_binary, Vt, means)[0])
+        there = (other_graph, _components(other_graph, other_binary, Vt))
     labelled = np.stack([split(y.size, 0.3, seed=seed) for seed in range(n_splits)])
     pairs = zip(labelled, range(n_splits), strict=True)
     folds = np.stack([assign_strata(y[mask].astype(np.int64), 5, seed=seed) for mask, seed in pairs])
@@ -114,8 +115,7 @@ def _twitch(code: str) -> tuple[Graph, sparse.csr_array, Floats]:
     return data.graph, binary, data.frame["mature"].to_numpy(dtype=np.float64)
 
 
-def _components(graph: Graph, binary: sparse.csr_array, Vt: Floats, means: Floats | None) -> tuple[Floats, Floats]:
-    """Return centred scores with the root of the degree, standardised in its own graph, and what was subtracted."""
+def _components(graph: Graph, binary: sparse.csr_array, Vt: Floats) -> Floats:
+    """Return centred scores, and the standardised root of the degree."""
     scores, root = np.asarray(binary @ Vt.T), np.sqrt(graph.degrees)
-    means = scores.mean(axis=0) if means is None else means
-    return np.column_stack([scores - means, (root - root.mean()) / root.std(ddof=1)]), means
+    return np.column_stack([scores - scores.mean(axis=0), (root - root.mean()) / root.std(ddof=1)])
