@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.estimators.networks.choices import Shape
     from graphmrf.estimators.networks.models import Inputs, Networks
+    from graphmrf.estimators.networks.nearby import Nearby
     from graphmrf.estimators.networks.scaling import Scaling
     from graphmrf.estimators.networks.training import Training
     from graphmrf.graph import Graph
@@ -48,7 +49,7 @@ class Learner:
     device: str
 
     @cached_property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> Inputs | Nearby:
         """Features and averages on the device."""
         return inputs_of(self.graph, self.scaling.features(self.X), self.training, self.device)
 

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
+from graphmrf.estimators.networks.descent import Lesson, Stack, descend
 from graphmrf.estimators.networks.models import Inputs, Networks
+from graphmrf.estimators.networks.nearby import Nearby
 from graphmrf.estimators.networks.operators import convolution, mean, tensor
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class Problem:
 
     Attributes
     ----------
-    inputs : Inputs
+    inputs : Inputs or Nearby
         Features of all nodes, and the average over neighbours.
     y : tensor of shape (n,) or (n_models, n)
         Outcomes; read at training nodes only.
@@ -47,7 +49,7 @@ class Problem:
         Nothing drawn depends on the masks or the number of networks: one learns the same alone and in company.
     """
 
-    inputs: Inputs
+    inputs: Inputs | Nearby
     y: Tensor
     masks: Bools
     training: Training
@@ -59,38 +61,63 @@ class Problem:
         return str(self.y.device)
 
 
-def inputs_of(graph: Graph, X: Floats, training: Training, device: str) -> Inputs:
-    """Return features and the average that the training asks for, on a device."""
+def inputs_of(graph: Graph, X: Floats, training: Training, device: str) -> Inputs | Nearby:
+    """Return features and the average that the training asks for, on a device.
+
+    Few neighbours on the CPU are drawn where a batch needs them; a GPU is quicker with those of all nodes.
+    """
     limit = training.neighbours
+    if limit is not None and device == "cpu":
+        return Nearby.of(graph, X, limit)
     operator = convolution(graph, device) if limit is None else mean(graph, limit, device)
     return Inputs.of(tensor(X, device), operator)
 
 
 def train(problem: Problem, shape: Shape, stops: Sequence[int]) -> Iterator[Networks]:
     """Yield the networks after each number of steps in `stops`, which increase; they go on learning afterwards."""
-    options = problem.training
     networks = Networks.glorot(shape, problem.inputs.X.shape[1], problem.seeds, problem.device)
-    optimiser = torch.optim.AdamW(
-        networks.parameters, lr=options.learning_rate, weight_decay=options.decay / options.learning_rate
-    )
-    batches, generator = _Batches.of(problem), _generator(problem)
     with _threads(problem, shape):
-        for step in range(1, max(stops) + 1):
-            rows, weights = batches.draw(generator)
-            optimiser.zero_grad()
-            error = networks(problem.inputs, rows, generator) - _at(problem.y, rows)
-            (error**2 * weights).sum().backward()
-            optimiser.step()
+        for step in _steps(problem, networks, max(stops)):
             if step in stops:
                 yield networks
 
 
-def outputs(networks: Networks, inputs: Inputs, *, seed: int) -> Floats:
+def outputs(networks: Networks, inputs: Inputs | Nearby, *, seed: int) -> Floats:
     """Return the outputs (n_models, n) at all nodes."""
+    if isinstance(inputs, Nearby):
+        with np.errstate(all="ignore"):
+            return _stack(networks).outputs(inputs.reach(np.arange(len(inputs.X)), networks.shape, seed)).astype(float)
     generator = torch.Generator(inputs.X.device).manual_seed(seed)
     with torch.no_grad():
         values: Floats = networks(inputs, None, generator).cpu().numpy().astype(np.float64)
     return values
+
+
+def _steps(problem: Problem, networks: Networks, n_steps: int) -> Iterator[int]:
+    """Yield the number of every step, when it is done."""
+    if isinstance(problem.inputs, Nearby):
+        y = np.broadcast_to(problem.y.numpy(), problem.masks.shape)
+        lesson = Lesson(problem.inputs, y, problem.masks, problem.training, problem.seeds[0])
+        yield from descend(_stack(networks), lesson, n_steps)
+        return
+    options = problem.training
+    optimiser = torch.optim.AdamW(
+        networks.parameters, lr=options.learning_rate, weight_decay=options.decay / options.learning_rate
+    )
+    batches, generator = _Batches.of(problem), _generator(problem)
+    for step in range(1, n_steps + 1):
+        rows, weights = batches.draw(generator)
+        optimiser.zero_grad()
+        error = networks(problem.inputs, rows, generator) - _at(problem.y, rows)
+        (error**2 * weights).sum().backward()
+        optimiser.step()
+        yield step
+
+
+def _stack(networks: Networks) -> Stack:
+    """Return the same numbers for the CPU without PyTorch; what is learned there is learned here."""
+    weights, biases = ([part.detach().numpy() for part in parts] for parts in (networks.weights, networks.biases))
+    return Stack(networks.shape, weights, biases)
 
 
 @dataclass(frozen=True)
