@@ -45,10 +45,11 @@ def test_many_labels_are_predicted_by_the_field_given_the_other_folds(
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
     whole, expected = fitted._answer.posterior, np.empty(folds.size)
+    assert isinstance(whole, FieldPosterior)
     for fold in range(4):
         own = folds == fold
         others = Covariance(whole.covariance.design, whole.covariance.eigen, whole.covariance.rows[~own])
-        posterior = FieldPosterior(others, fitted.hyperparameters_, whole.z[~own])
+        posterior = FieldPosterior(others, whole.h, whole.z[~own])
         mean, variance = posterior.moments(whole.covariance.rows[own])
         expected[own] = fitted.transform_.moments(mean, np.sqrt(variance))[0]
     np.testing.assert_allclose(held_out(fitted, graph, X, outcome, folds), expected, rtol=1e-8)

@@ -154,6 +154,10 @@ def test_the_page_fits_its_screen_in_both_themes(
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     paint = page.evaluate("getComputedStyle(document.body).backgroundColor").removeprefix("rgb(").removesuffix(")")
     assert (max(int(c) for c in paint.split(",")) < 64) == (scheme == "dark")
+    bars = page.evaluate(
+        "[...document.querySelectorAll('.bar')].map((b) => [b.clientWidth, b.parentElement.clientWidth])"
+    )
+    assert [width / whole for width, whole in bars] == pytest.approx([0.25, 0.45, 0.3], abs=0.02)
 
 
 def test_markup_in_names_stays_text(make_report: Maker, visit: Callable[..., Visit]) -> None:

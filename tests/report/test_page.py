@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Coefficients, MethodRow, PredictionReport, page, render, write_report
+from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, page, render, write_report
 from graphmrf.report.prose import DASH, MINUS
 
 Maker = Callable[..., PredictionReport]
@@ -67,6 +67,8 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
         comparison=(MethodRow(EVIL, 0.5, (0.4,), 0.1),),
         curves=(AlphaCurve(EVIL, np.zeros(1), np.zeros(1), np.zeros((1, 2)), 0.0),),
         coefficients=Coefficients((EVIL,), np.ones(1)),
+        effects=Effects((EVIL,), (EVIL,), np.ones((1, 1)), np.ones((1, 1)), transform=EVIL),
+        shares={EVIL: 1.0},
     )
     content = render(replace(report, targets=(odd, report.targets[1])))
     clean, dirty = Reader(render(make_report(names=("a", "b")))), Reader(content)
@@ -105,7 +107,17 @@ def test_every_figure_has_a_place_and_a_description(make_report: Maker) -> None:
 def test_sections_without_rows_are_left_out(make_report: Maker) -> None:
     full = make_report().targets[0]
     bare = replace(
-        full, std=None, lower=None, upper=None, comparison=(), curves=(), coefficients=None, truth=None, carries=""
+        full,
+        std=None,
+        lower=None,
+        upper=None,
+        comparison=(),
+        curves=(),
+        coefficients=None,
+        effects=None,
+        shares={},
+        truth=None,
+        carries="",
     )
     content = render(make_report(targets=(bare,), notes=(), command="", version=""))
     words = Reader(content).words()
@@ -114,11 +126,35 @@ def test_sections_without_rows_are_left_out(make_report: Maker) -> None:
         "Which method",
         "Accuracy against",
         "features contribute",
+        "What carries",
         "Standard dev",
         "Notes",
     ):
         assert absent not in words
     assert set(data_of(content)["targets"][0]["figures"]) == {"value_map", "distribution"}
+
+
+def test_shares_have_bars_and_effects_their_errors(make_report: Maker) -> None:
+    content = render(make_report())
+    assert re.findall(r'<i class="(bar[ a-z]*)" style="width:([0-9.]+)%">', content) == [
+        ("bar", "25.0"),
+        ("bar", "45.0"),
+        ("bar quiet", "30.0"),
+    ]
+    words = Reader(content).words()
+    assert "The graph field what neighbours have in common beyond their features 45 %" in words
+    assert f"rooms {MINUS}1.20 ± 0.10 0.00 ± 0.10" in words
+    assert words.index("rooms " + MINUS) < words.index("age 0.30 ± 0.10")
+
+
+def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> None:
+    values, errors = np.array([[12345.0], [1.23e-9], [0.0]]), np.array([[321.0], [4.0e-10], [0.0]])
+    target = replace(make_report().targets[0], effects=Effects("abc", ("own",), values, errors, transform="log"))
+    words = Reader(render(make_report(targets=(target,)))).words()
+    assert "a 12,345 ± 321" in words
+    assert f"b 1.23e{MINUS}09 ± 4.00e{MINUS}10" in words
+    assert "c 0.00 ± 0.00" in words or "c 0.0 ± 0.0" in words
+    assert "of the outcome after its transform (log)" in words
 
 
 def test_unmeasured_accuracy_is_a_dash_not_a_crash(make_report: Maker) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Coefficients, PredictionReport
+from graphmrf.report import AlphaCurve, Coefficients, Effects, PredictionReport
 
 Maker = Callable[..., PredictionReport]
 
@@ -51,6 +51,8 @@ def test_curves_and_coefficients_reject_ragged_rows() -> None:
         AlphaCurve("lp", np.zeros(3), np.zeros(3), np.zeros(3), 0.0)
     with pytest.raises(InvalidInputError, match="one value per name"):
         Coefficients(("a", "b"), np.zeros(3))
+    with pytest.raises(InvalidInputError, match="a value and an error for each of 2 names and 1 groups"):
+        Effects(("a", "b"), ("own",), np.zeros((2, 1)), np.zeros(2))
 
 
 def test_observed_nodes_may_lack_std_and_prediction(make_report: Maker) -> None:

@@ -11,6 +11,7 @@ from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
+from graphmrf.report.prose import effect_name
 from graphmrf.selection import AlphaSearch
 
 CLEAR = 0.02
@@ -129,8 +130,8 @@ def _shared(shares: dict[str, float], scores: str) -> str:
     told = sorted(((share, name) for name, share in shares.items() if name != "noise" and share >= TOLD), reverse=True)
     if not told:
         return f"Neither outcomes of neighbours nor features carry a prediction here{scores}."
-    (share, first), *others = [(share, "the graph field" if name == "graph field" else name) for share, name in told]
-    verb = "carries" if first == "the graph field" else "carry"
+    (share, first), *others = [(share, effect_name(name)) for share, name in told]
+    verb = "carries" if first == effect_name("graph field") else "carry"
     rest = [f"{name} ({100 * share:.0f} %)" for share, name in others]
     then = f", then {_listed(rest)}" if rest else ""
     return f"{first[0].upper()}{first[1:]} {verb} the prediction ({100 * share:.0f} % of the variation){then}{scores}."

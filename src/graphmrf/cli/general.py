@@ -22,6 +22,16 @@ def interval(model: GraphRegressor, level: float, *, conformal: bool) -> tuple[F
     return model.predict_interval(level, interval="conformal" if conformal else "field")
 
 
+def transform_name(model: GraphRegressor) -> str:
+    """Return the transform in use; empty for none."""
+    power = model.transform_.power
+    if power is None:
+        return ""
+    if not power.signed and power.exponent == 0:
+        return "log"
+    return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"
+
+
 def left_out(y: Floats, method: str) -> Iterator[str]:
     """Say why ``auto`` did not try the field, where it did not."""
     if method == AUTO and too_large(y):
@@ -42,7 +52,7 @@ def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conforma
             f"(with up to {SEARCHED_AGAIN} they are searched again without each fold)"
         )
     if model.transform == "auto":
-        yield f"transform chosen by likelihood: {_transform(model)}"
+        yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
     said = passed_over(fits, chosen)
     if said:
         yield said + (", with intervals that are not conformal" if conformal else "")
@@ -52,12 +62,3 @@ def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conforma
 
 def _known(y: Floats) -> int:
     return int(np.count_nonzero(~np.isnan(y)))
-
-
-def _transform(model: GraphRegressor) -> str:
-    power = model.transform_.power
-    if power is None:
-        return "none"
-    if not power.signed and power.exponent == 0:
-        return "log"
-    return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"

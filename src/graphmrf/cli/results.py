@@ -11,10 +11,13 @@ import pandas as pd
 from graphmrf._typing import Floats
 from graphmrf.cli.classes import Classification
 from graphmrf.cli.comparison import Fit
+from graphmrf.cli.general import transform_name
 from graphmrf.cli.job import OUTPUT_COLUMNS, Prediction
 from graphmrf.datasets import AttributedGraph
-from graphmrf.report import AlphaCurve, Coefficients, MethodRow, PredictionReport, TargetReport
+from graphmrf.estimators import GraphRegressor
+from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, TargetReport
 
+_ERROR = " (standard error)"
 _POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
 
 
@@ -89,6 +92,7 @@ def _target(prediction: Prediction | Classification) -> dict[str, Any]:
         "carries": prediction.carries,
         "comparison": [_row(fit) for fit in prediction.fits],
         "coefficients": _coefficients(prediction.chosen),
+        "effects": _effect_table(prediction.chosen),
         "shares": prediction.chosen.shares or None,
     }
 
@@ -133,14 +137,40 @@ def _section(prediction: Prediction) -> TargetReport:
         comparison=tuple(MethodRow(fit.method.key, fit.r2, fit.fold_r2, fit.alpha) for fit in prediction.fits),
         curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
         coefficients=_named_coefficients(chosen),
+        effects=_effects(chosen),
+        shares=chosen.shares,
     )
 
 
 def _named_coefficients(fit: Fit) -> Coefficients | None:
     named = _coefficients(fit)
-    if named is None:
+    if named is None or isinstance(fit.estimator, GraphRegressor):
         return None
     return Coefficients(tuple(named), np.array(list(named.values())), getattr(_linear(fit), "intercept_", None))
+
+
+def _effects(fit: Fit) -> Effects | None:
+    """Return the linear effects of the field, with standard errors."""
+    if not isinstance(fit.estimator, GraphRegressor) or fit.estimator.coefficients_.empty:
+        return None
+    frame, transform = fit.estimator.coefficients_, transform_name(fit.estimator)
+    groups = [name for name in frame.columns if f"{name}{_ERROR}" in frame.columns]
+    errors = frame[[f"{name}{_ERROR}" for name in groups]]
+    names = tuple(str(name) for name in frame.index)
+    return Effects(names, tuple(groups), frame[groups].to_numpy(), errors.to_numpy(), transform)
+
+
+def _effect_table(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
+    rows = _effects(fit)
+    if rows is None:
+        return None
+    return {
+        group: {
+            name: {"value": float(rows.values[i, k]), "error": float(rows.errors[i, k])}
+            for i, name in enumerate(rows.names)
+        }
+        for k, group in enumerate(rows.groups)
+    }
 
 
 def _curve(fit: Fit) -> AlphaCurve:

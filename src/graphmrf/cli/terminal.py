@@ -20,10 +20,11 @@ from graphmrf.cli.classes import Classification
 from graphmrf.cli.job import Prediction
 from graphmrf.cli.results import Results
 from graphmrf.errors import GraphMRFError, InvalidInputError
-from graphmrf.report.prose import decimals, method_name, method_uses, number
+from graphmrf.report.prose import decimals, effect_name, method_name, method_uses, number
 
 OURS, BAD_INPUT = 1, 2
 _PREVIEW = 8
+_BAR = 30
 
 
 @contextmanager
@@ -119,6 +120,8 @@ def _show_target(prediction: Prediction) -> None:
     )
     if len(prediction.fits) > 1:
         _print(_comparison(prediction))
+    if chosen.shares:
+        _print(_shares(chosen.shares))
     if prediction.carries:
         typer.echo(prediction.carries)
 
@@ -147,6 +150,18 @@ def _comparison(prediction: Prediction) -> Table:
         alpha = "" if fit.alpha is None else f"{fit.alpha:g}"
         worst = min((score for score in fit.fold_r2 if not np.isnan(score)), default=np.nan)
         table.add_row(fit.method.key + chosen, method_uses(fit.method.key), number(fit.r2), number(worst), alpha)
+    return table
+
+
+def _shares(shares: dict[str, float]) -> Table:
+    """Share of the variance by kind of effect, with bars."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("what carries it")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    block = "█" if Console().encoding.startswith("utf") else "#"
+    for name, share in shares.items():
+        table.add_row(effect_name(name), f"{100 * share:.0f} %", block * round(_BAR * share))
     return table
 
 

@@ -1,11 +1,13 @@
 """One self-contained HTML page from rows and figures; no model runs here."""
 
 from graphmrf.report.page import render, write_report
-from graphmrf.report.rows import AlphaCurve, Coefficients, MethodRow, PredictionReport, TargetReport, Truth
+from graphmrf.report.parts import AlphaCurve, Coefficients, Effects, MethodRow, Truth
+from graphmrf.report.rows import PredictionReport, TargetReport
 
 __all__ = [
     "AlphaCurve",
     "Coefficients",
+    "Effects",
     "MethodRow",
     "PredictionReport",
     "TargetReport",

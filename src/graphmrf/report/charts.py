@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from graphmrf._typing import Floats
+from graphmrf.report.parts import AlphaCurve, Coefficients
 from graphmrf.report.prose import level, method_name
-from graphmrf.report.rows import AlphaCurve, Coefficients, TargetReport
+from graphmrf.report.rows import TargetReport
 
 Spec: TypeAlias = dict[str, Any]
 

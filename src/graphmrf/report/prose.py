@@ -16,12 +16,32 @@ METHODS = {
     "lgc": ("Linear graph convolution", "features of the neighbourhood"),
     "lgc-rp": ("Graph convolution + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
     "lr-rp": ("Linear regression + residual propagation", "own features and outcomes of neighbours"),
-    "field": ("General field", "features and outcomes, linear and nonlinear"),
+    "field": ("Field regression", "features and outcomes, linear and nonlinear"),
     "sgc": ("Simple graph convolution", "features of the neighbourhood"),
     "gcn": ("Graph convolutional network", "features of the neighbourhood"),
     "sgc-rp": ("Simple convolution + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
     "gcn-rp": ("Graph network + residual propagation", "features of the neighbourhood and outcomes of neighbours"),
 }
+
+EFFECTS = {
+    "own features": ("own features", "linear effects of a node's own features"),
+    "neighbours' features": ("neighbours' features", "linear effects of neighbours and of their neighbours"),
+    "nonlinear effects": ("nonlinear effects of features", "curves and interactions, own and neighbours'"),
+    "local effects": ("local effects of features", "effects that change from one part of the graph to another"),
+    "graph field": ("the graph field", "what neighbours have in common beyond their features"),
+    "noise": ("noise", "what nothing here predicts"),
+}
+
+
+def effect_name(key: str) -> str:
+    """Name of a kind of effect in a sentence; a key nobody knows is its own name.
+
+    Examples
+    --------
+    >>> effect_name("graph field"), effect_name("mine")
+    ('the graph field', 'mine')
+    """
+    return EFFECTS.get(key, (key, ""))[0]
 
 
 def method_name(key: str) -> str:
@@ -116,7 +136,7 @@ def accuracy(target: TargetReport) -> str:
 
     Examples
     --------
-    >>> from graphmrf.report.rows import MethodRow
+    >>> from graphmrf.report.parts import MethodRow
     >>> y = np.array([1.0, np.nan])
     >>> rows = (MethodRow("lp", 0.714, (0.7, 0.72)),)
     >>> accuracy(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", comparison=rows))
@@ -138,7 +158,7 @@ def check(target: TargetReport) -> str:
 
     Examples
     --------
-    >>> from graphmrf.report.rows import Truth
+    >>> from graphmrf.report.parts import Truth
     >>> y = np.array([1.0, np.nan])
     >>> check(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", truth=Truth(0.7, 0.88, 700)))
     'Checked against 700 outcomes it never saw: R² 0.70; the 90 % intervals contain 88 % of them.'

@@ -1,131 +1,13 @@
 """What a report shows, as frozen rows: filled by the caller, checked here, drawn elsewhere."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from graphmrf._typing import Bools, Floats
-from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
-
-
-@dataclass(frozen=True)
-class MethodRow:
-    """Cross-validated accuracy of one method.
-
-    Parameters
-    ----------
-    method : str
-        Key of the method (``"lp"``, ``"lr"``, ``"lgc"``, ``"lgc-rp"``) or any other name.
-    r2 : float
-        Accuracy over all folds; NaN when it could not be computed.
-    fold_r2 : sequence of float
-        Accuracy in every fold.
-    alpha : float or None
-        Smoothing level; None for a method without one.
-
-    Examples
-    --------
-    >>> MethodRow("lp", r2=0.6, fold_r2=(0.5, 0.7), alpha=0.9).alpha
-    0.9
-    """
-
-    method: str
-    r2: float
-    fold_r2: Sequence[float] = ()
-    alpha: float | None = None
-
-
-@dataclass(frozen=True)
-class AlphaCurve:
-    """Cross-validated accuracy of one method against the smoothing level.
-
-    Parameters
-    ----------
-    method : str
-        Key of the method.
-    alphas, mean_r2 : arrays of shape (m,)
-        Levels that were tried, and the accuracy at each.
-    fold_r2 : array of shape (m, n_folds)
-        Accuracy of every fold.
-    chosen : float
-        The level that was kept.
-
-    Examples
-    --------
-    >>> AlphaCurve("lp", np.array([0.0, 0.5]), np.array([0.1, 0.4]), np.array([[0.1], [0.4]]), 0.5).chosen
-    0.5
-    """
-
-    method: str
-    alphas: Floats
-    mean_r2: Floats
-    fold_r2: Floats
-    chosen: float
-
-    def __post_init__(self) -> None:
-        levels, means, folds = np.shape(self.alphas), np.shape(self.mean_r2), np.shape(self.fold_r2)
-        _reject(
-            len(levels) != 1 or means != levels or len(folds) != 2 or folds[:1] != levels,
-            f"the curve of {self.method!r} must have one row for each level, got {levels} levels, {means} means and "
-            f"{folds} folds; pass the arrays of cv_results_",
-        )
-
-
-@dataclass(frozen=True)
-class Coefficients:
-    """Coefficients of a linear method, in the units of its features.
-
-    Parameters
-    ----------
-    names : sequence of str
-        One name per feature.
-    values : array of shape (p,)
-        One coefficient per feature.
-    intercept : float or None
-        Constant term.
-
-    Examples
-    --------
-    >>> Coefficients(("age",), np.array([0.3]), intercept=1.0).names
-    ('age',)
-    """
-
-    names: Sequence[str]
-    values: Floats
-    intercept: float | None = None
-
-    def __post_init__(self) -> None:
-        _reject(
-            np.shape(self.values) != (len(self.names),),
-            f"coefficients need one value per name, got {np.shape(self.values)} values for {len(self.names)} names; "
-            "pass coef_.index and coef_.to_numpy()",
-        )
-
-
-@dataclass(frozen=True)
-class Truth:
-    """How the prediction fared against outcomes that were kept hidden from it.
-
-    Parameters
-    ----------
-    r2 : float
-        Accuracy on the hidden outcomes.
-    coverage : float or None
-        Share of the hidden outcomes inside their interval.
-    n_nodes : int
-        Number of hidden outcomes.
-
-    Examples
-    --------
-    >>> Truth(r2=0.7, coverage=0.91, n_nodes=700).n_nodes
-    700
-    """
-
-    r2: float
-    coverage: float | None
-    n_nodes: int
+from graphmrf.report.parts import AlphaCurve, Coefficients, Effects, MethodRow, Truth, reject
 
 
 @dataclass(frozen=True)
@@ -150,7 +32,9 @@ class TargetReport:
         Probability inside the interval, between 0 and 1.
     carries : str
         One sentence saying what carries the prediction.
-    comparison, curves, coefficients, truth
+    shares : mapping of str to float
+        Share of the variance by kind of effect, noise included.
+    comparison, curves, coefficients, effects, truth
         Further rows; a section without rows is left out.
 
     Raises
@@ -178,6 +62,8 @@ class TargetReport:
     comparison: Sequence[MethodRow] = ()
     curves: Sequence[AlphaCurve] = ()
     coefficients: Coefficients | None = None
+    effects: Effects | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
     truth: Truth | None = None
 
     def __post_init__(self) -> None:
@@ -245,12 +131,12 @@ class PredictionReport:
 
     def __post_init__(self) -> None:
         n = self.graph.n_nodes
-        _reject(not self.targets, "a report needs at least one target, got none; add a TargetReport")
+        reject(not self.targets, "a report needs at least one target, got none; add a TargetReport")
         found = len(self.node_ids)
-        _reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
+        reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
         for target in self.targets:
             shape = np.shape(target.y)
-            _reject(
+            reject(
                 shape != (n,),
                 f"target {target.name!r} must cover all {n} nodes, got shape {shape}; use NaN for unknown outcomes",
             )
@@ -258,18 +144,13 @@ class PredictionReport:
             _check_coordinates(self.coordinates, n)
 
 
-def _reject(violations: int, message: str) -> None:
-    if violations:
-        raise InvalidInputError(message)
-
-
 def _check_lengths(target: TargetReport) -> None:
     shape = np.shape(target.y)
-    for field in ("prediction", "std", "lower", "upper"):
-        column = getattr(target, field)
-        _reject(
+    for name in ("prediction", "std", "lower", "upper"):
+        column = getattr(target, name)
+        reject(
             column is not None and np.shape(column) != shape,
-            f"{field} of {target.name!r} must have the shape of y, {shape}, got {np.shape(column)}; "
+            f"{name} of {target.name!r} must have the shape of y, {shape}, got {np.shape(column)}; "
             "pass one value for each node",
         )
 
@@ -277,18 +158,18 @@ def _check_lengths(target: TargetReport) -> None:
 def _check_values(target: TargetReport) -> None:
     hidden = ~target.observed
     missing = int(np.sum(~np.isfinite(target.prediction[hidden])))
-    _reject(missing, f"prediction of {target.name!r} must be finite where y is NaN, got {missing} that are not")
+    reject(missing, f"prediction of {target.name!r} must be finite where y is NaN, got {missing} that are not")
     negative = 0 if target.std is None else int(np.sum(~(target.std[hidden] >= 0)))
-    _reject(negative, f"std of {target.name!r} must be >= 0 where y is NaN, got {negative} others; use None for no std")
-    _reject(
+    reject(negative, f"std of {target.name!r} must be >= 0 where y is NaN, got {negative} others; use None for no std")
+    reject(
         (target.lower is None) != (target.upper is None),
         f"lower and upper of {target.name!r} come together, got one of them; pass both or neither",
     )
-    _reject(not 0 < target.level < 1, f"level must lie strictly between 0 and 1, got {target.level}; 0.9 means 90 %")
+    reject(not 0 < target.level < 1, f"level must lie strictly between 0 and 1, got {target.level}; 0.9 means 90 %")
 
 
 def _check_coordinates(coordinates: Floats, n: int) -> None:
     shape = np.shape(coordinates)
-    _reject(shape != (n, 2), f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node")
+    reject(shape != (n, 2), f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node")
     bad = int(np.sum(~np.isfinite(coordinates).all(axis=1)))
-    _reject(bad, f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed")
+    reject(bad, f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed")

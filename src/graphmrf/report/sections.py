@@ -16,10 +16,12 @@ def target_section(report: PredictionReport, position: int, picture: Picture) ->
     parts = [
         _lead(target, position),
         _maps(target, picture),
+        _shares(target),
         _comparison(target),
         f'<div class="pair">{_alpha(target)}{_distribution(target)}</div>',
         _uncertain(report, target),
         _coefficients(target),
+        _effects(target),
     ]
     name = f"target-{position}"
     return (
@@ -124,6 +126,16 @@ def _comparison(target: TargetReport) -> str:
     return _card("Which method works here", text, f'<div class="split">{chart}{tables.method_rows(target)}</div>')
 
 
+def _shares(target: TargetReport) -> str:
+    if not target.shares:
+        return ""
+    text = (
+        "Share of the variation of the known values by the kind of effect that predicts it, when each value is "
+        "predicted from all others. The shares add up to 100 %."
+    )
+    return _card("What carries the prediction", text, tables.share_rows(target))
+
+
 def _alpha(target: TargetReport) -> str:
     if not target.curves:
         return ""
@@ -171,3 +183,18 @@ def _coefficients(target: TargetReport) -> str:
     constant = "" if rows.intercept is None else f'<p class="fine">Constant term: {prose.number(rows.intercept)}</p>'
     content = f'<div class="split">{chart}{tables.coefficient_rows(rows)}</div>{constant}'
     return _card("What the features contribute", text, content)
+
+
+def _effects(target: TargetReport) -> str:
+    rows = target.effects
+    if rows is None or not len(rows.names):
+        return ""
+    shown, total = min(len(rows.names), LISTED_COEFFICIENTS), len(rows.names)
+    which = f"The {shown} clearest of {total:,} features" if shown < total else "Linear effects"
+    unit = f"of the outcome after its transform ({rows.transform})" if rows.transform else "in units of the outcome"
+    text = (
+        f"{which}: the change of the prediction, {unit}, when a feature rises by one of its units, ± the standard "
+        "error. Neighbours count through their weighted average. Nonlinear and local effects come on top: where they "
+        "carry the prediction, the linear ones are small."
+    )
+    return _card("What the features contribute", text, tables.effect_rows(rows, LISTED_COEFFICIENTS))

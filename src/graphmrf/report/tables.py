@@ -9,9 +9,10 @@ from scipy.sparse import csr_array
 
 from graphmrf.graph import Graph
 from graphmrf.report.charts import largest
+from graphmrf.report.parts import Coefficients, Effects, MethodRow
 from graphmrf.report.picture import most_uncertain
-from graphmrf.report.prose import DASH, decimals, level, method_name, method_uses, number
-from graphmrf.report.rows import Coefficients, MethodRow, PredictionReport, TargetReport
+from graphmrf.report.prose import DASH, EFFECTS, decimals, effect_name, level, method_name, method_uses, number
+from graphmrf.report.rows import PredictionReport, TargetReport
 
 SMALLEST = -1e308  # where a missing number sorts
 
@@ -19,14 +20,14 @@ Cell = tuple[str, float | str]
 
 
 def table(columns: Sequence[str], rows: Sequence[str], *, caption: str) -> str:
-    """A table; a column name that starts with # holds numbers.
+    """A table; a column name that starts with # holds numbers, one without a name cannot be sorted by.
 
     Examples
     --------
     >>> "<th scope" in table(["#std"], ["<tr><td>1</td></tr>"], caption="One")
     True
     """
-    heads = "".join(_head(name) for name in columns)
+    heads = "".join(_head(name) if name else "<td></td>" for name in columns)
     kind = "scroll tall" if len(rows) > 12 else "scroll"
     return (
         f'<div class="{kind}" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
@@ -65,6 +66,35 @@ def coefficient_rows(rows: Coefficients) -> str:
     places = decimals([0.0, *(float(rows.values[i]) for i in order)])
     body = [_row([(str(rows.names[i]), str(rows.names[i])), _numeric(float(rows.values[i]), places)]) for i in order]
     return table(["Feature", "#Coefficient"], body, caption="Coefficients")
+
+
+def effect_rows(rows: Effects, limit: int) -> str:
+    """Coefficients with their standard errors, the clearest first."""
+    body = [
+        _row([(str(rows.names[i]), str(rows.names[i])), *map(_estimate, rows.values[i], rows.errors[i])])
+        for i in rows.order[:limit]
+    ]
+    return table(["Feature", *(f"#{group}" for group in rows.groups)], body, caption="Coefficients and their errors")
+
+
+def _estimate(value: float, error: float) -> Cell:
+    """An estimate to two digits of its error, because every feature has units of its own."""
+    digits = decimals([-error, error] if error > 0 else [0.0, value])
+    places = None if digits is None else max(digits - 1, 0)
+    return f"{number(value, places)} ± {number(error, places)}", float(value)
+
+
+def share_rows(target: TargetReport) -> str:
+    """Share of the variance of every kind of effect, as a number and a bar."""
+    body = []
+    for name, share in target.shares.items():
+        label = effect_name(name)
+        about = f"<small>{escape(EFFECTS[name][1])}</small>" if name in EFFECTS else ""
+        kind = "bar quiet" if name == "noise" else "bar"
+        bar = f'<td class="bars"><i class="{kind}" style="width:{100 * share:.1f}%"></i></td>'
+        row = _row([(label[0].upper() + label[1:], label), (f"{100 * share:.0f} %", share)], extra=about)
+        body.append(row.replace("</tr>", f"{bar}</tr>"))
+    return table(["Effect", "#Share", ""], body, caption=f"Share of the variation of {target.name} by kind of effect")
 
 
 def _uncertain_row(report: PredictionReport, target: TargetReport, node: int, neighbours: tuple[int, int]) -> str:

@@ -1,0 +1,109 @@
+"""The general field at the command line: intervals, transforms, shares, effects, and where it does not run."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphmrf as gm
+from graphmrf.cli import general
+
+FIELD = ("--target", "income", "--method", "field")
+
+
+def made(town: Any, *options: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    path = town.folder / "out.csv"
+    result = town.run("-o", str(path), "--json", *options)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(path, dtype={"place": "str"}), json.loads(result.stdout)
+
+
+def fitted(town: Any, **options: Any) -> gm.GraphRegressor:
+    read = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv")
+    return gm.GraphRegressor(**options).fit(read.graph, read.frame[["age"]], read.outcome("income"))
+
+
+@pytest.mark.parametrize(("flag", "kind"), [((), "field"), (("--conformal",), "conformal")])
+def test_intervals_are_those_of_the_field(flag: tuple[str, ...], kind: Any, town: Any) -> None:
+    frame, _ = made(town, *FIELD, "--interval", "0.8", *flag)
+    low, high = fitted(town).predict_interval(0.8, interval=kind)
+    np.testing.assert_allclose(frame["lower"], low, rtol=1e-8)
+    np.testing.assert_allclose(frame["upper"], high, rtol=1e-8)
+
+
+def test_intervals_of_a_transformed_target_are_not_symmetric(town: Any) -> None:
+    frame, summary = made(town, *FIELD, "--transform", "log")
+    low, high = fitted(town, transform="log").predict_interval(0.9)
+    np.testing.assert_allclose(frame[["lower", "upper"]], np.column_stack([low, high]), rtol=1e-8)
+    hidden = frame[~frame["observed"]]
+    assert (hidden["lower"] > 0).all()
+    assert (hidden["upper"] - hidden["prediction"] > hidden["prediction"] - hidden["lower"]).all()
+    assert not any("transform" in note for note in summary["notes"])
+
+
+def test_the_likeliest_transform_is_told(town: Any) -> None:
+    _, summary = made(town, *FIELD, "--transform", "auto")
+    assert any("income: transform chosen by likelihood: " in note for note in summary["notes"])
+
+
+def test_conformal_intervals_without_a_bound_are_told(town: Any) -> None:
+    known = town.nodes["income"].notna().cumsum()
+    town.write(town.nodes.assign(income=town.nodes["income"].where(known <= 6)))
+    frame, summary = made(town, *FIELD, "--conformal", "--report", str(town.folder / "page.html"))
+    assert np.isposinf(frame["upper"][~frame["observed"]]).all()
+    assert any("too few known values for a conformal interval of 90 %" in note for note in summary["notes"])
+
+
+def test_shares_and_effects_are_shown_everywhere(town: Any) -> None:
+    page = town.folder / "page.html"
+    shown = town.run(*FIELD, "--report", str(page))
+    assert shown.exit_code == 0, shown.output
+    _, summary = made(town, *FIELD)
+    target = summary["targets"][0]
+    assert sum(target["shares"].values()) == pytest.approx(1)
+    assert target["carries"].endswith("of the variation).") or ", then " in target["carries"]
+    model = fitted(town)
+    assert target["shares"] == pytest.approx(model.shares_.to_dict(), abs=1e-8)
+    own = target["effects"]["own"]["age"]
+    frame = model.coefficients_.loc["age"]
+    assert (own["value"], own["error"]) == pytest.approx((frame["own"], frame["own (standard error)"]))
+    for words in ("what carries it", "the graph field", "noise", target["carries"]):
+        assert words in shown.stdout
+    for words in (
+        "What carries the prediction",
+        "What the features contribute",
+        "second neighbours",
+        "Field regression",
+    ):
+        assert words in page.read_text(encoding="utf-8")
+
+
+def test_other_methods_have_no_shares(town: Any) -> None:
+    _, summary = made(town, "--target", "income", "--method", "lgc-rp")
+    assert (summary["targets"][0]["shares"], summary["targets"][0]["effects"]) == (None, None)
+    assert "what carries it" not in town.run("--target", "income", "--method", "lgc-rp").stdout
+
+
+def test_without_features_the_field_is_left(town: Any) -> None:
+    frame, summary = made(town, *FIELD, "--ignore", "age")
+    assert np.isfinite(frame["prediction"]).all()
+    assert summary["targets"][0]["effects"] is None
+    assert summary["targets"][0]["shares"]["own features"] == 0
+
+
+def test_classes_can_be_told_by_the_field_and_auto_leaves_it_out(town: Any) -> None:
+    income = town.nodes["income"]
+    words = np.where(income > income.median(), "high", "low").astype(object)
+    words[income.isna()] = None
+    town.write(town.nodes.drop(columns="income").assign(wealth=words))
+    target = ("--target", "wealth", "--json")
+    by_field, by_auto = (json.loads(town.run(*target, "--method", name).stdout) for name in ("field", "auto"))
+    assert by_field["targets"][0]["method"] == "field"
+    assert [row["method"] for row in by_auto["targets"][0]["comparison"]] == ["lp", "lr", "lgc", "lgc-rp"]
+
+
+def test_kept_hyperparameters_are_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(general, "SEARCHED_AGAIN", 5)
+    assert "the R2 of field is that of values held out of a field whose hyper-parameters" in town.run(*FIELD).stderr
