@@ -13,8 +13,11 @@ from graphmrf.model.field import Calibration
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.field_solvers import Posterior
     from graphmrf.estimators.inputs import Outcome, Table
-    from graphmrf.model.field import FieldPosterior, Scale
+    from graphmrf.model.field import Design, Scale
+
+_EFFECTS = ("own", "neighbours", "second neighbours", "smoothed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +26,10 @@ class FieldAnswer:
 
     Attributes
     ----------
-    posterior : FieldPosterior
+    posterior : FieldPosterior or SparsePosterior
         The standardised field given its labels.
+    design : Design
+        The features as the field sees them.
     scale : Scale
         From standardised values to the units of the outcome.
     outcome : Outcome
@@ -33,7 +38,8 @@ class FieldAnswer:
         The features.
     """
 
-    posterior: FieldPosterior
+    posterior: Posterior
+    design: Design
     scale: Scale
     outcome: Outcome
     table: Table
@@ -85,14 +91,14 @@ class FieldAnswer:
     @cached_property
     def coefficients(self) -> pd.DataFrame:
         """Linear coefficients and their standard errors, per unit of the feature."""
-        design_, (mean, std) = self.posterior.covariance.design, self.posterior.coefficients
+        mean, std = self.posterior.coefficients
         unit = self.scale.unit
         names = self.table.columns.names
         frame = pd.DataFrame(index=pd.RangeIndex(self.table.columns.count) if names is None else names, dtype=float)
-        for k, name in enumerate(("own", "neighbours", "second neighbours")):
+        for k, name in enumerate(_EFFECTS[: len(mean)]):
             for title, values in ((name, mean[k]), (f"{name} (standard error)", std[k])):
                 column = np.zeros(self.table.columns.count)
-                column[design_.kept] = unit * values / design_.scales[k]
+                column[self.design.kept] = unit * values / self.design.scales[k]
                 frame[title] = column
         return frame
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.field_answer import FieldAnswer
+from graphmrf.estimators.field_solvers import Question, solve_exactly, solve_sparsely
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -18,15 +19,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
-from graphmrf.linalg.matern import eigen
-from graphmrf.model.field import (
-    POSITIVE,
-    Covariance,
-    FieldPosterior,
-    choose_scale,
-    design,
-    maximise,
-)
+from graphmrf.model.field import POSITIVE
 
 if TYPE_CHECKING:
     from typing import Self
@@ -41,10 +34,12 @@ MAX_NODES = 6000
 MAX_LABELS = 3000
 """Labels up to which the exact solver runs."""
 
+_SOLVERS = {"exact": solve_exactly, "sparse": solve_sparsely}
+
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 _SHARES = {
     "own features": ("own",),
-    "neighbours' features": ("neighbours", "second"),
+    "neighbours' features": ("neighbours", "second", "smoothed"),
     "nonlinear effects": ("nonlinear",),
     "local effects": ("local",),
     "graph field": ("field",),
@@ -67,6 +62,12 @@ class GraphRegressor(BaseEstimator):
     `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets variance 0. Linear
     regression, label propagation and graph convolution with residual propagation are special or limiting cases.
 
+    Up to 6000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
+    memory. It keeps to :math:`\nu = 1`, writes the nonlinear function as 256 random Fourier features, leaves out the
+    part that drifts over the graph, and adds linear effects of smoothed features, :math:`(I + \omega_0 N)^{-1} X` at
+    the level that suits linear graph convolution with residual propagation. Determinants and variances come from
+    random probes on graphs of more than 1500 nodes.
+
     A labelled node keeps its label in `predict`; labels may be noisy, and what the field says of a labelled node given
     all others is in `left_out_`. A node no label reaches gets what its features say.
 
@@ -77,11 +78,13 @@ class GraphRegressor(BaseEstimator):
         most likely of those that apply ("log" and "box-cox" need positive labels). Predictions are in the units of
         the outcome: means, standard deviations and intervals of the transformed-back distribution.
     seed : int, default 0
-        Seed of the part of many labels on which the search starts.
+        Seed of the part of many labels on which the search starts, and of the probes of the sparse solver.
+    solver : {"auto", "exact", "sparse"}, default "auto"
+        How the field is computed: exactly within the limits above and sparsely beyond, or always the one or the other.
 
     Attributes
     ----------
-    hyperparameters_ : Hyperparameters
+    hyperparameters_ : Hyperparameters or SparseHyperparameters
         Variances (in shares of the variance of the labels), smoothness and length scales.
     log_evidence_ : float
         Log marginal likelihood of the labels, in their units.
@@ -90,8 +93,9 @@ class GraphRegressor(BaseEstimator):
     coef_ : array of shape (p,), or Series
         Linear coefficients of a node's own features, per unit of the feature.
     coefficients_ : DataFrame
-        Linear coefficients of own, neighbours' (`SX`) and second neighbours' (`S²X`) features with their standard
-        errors, per unit of the feature; with a transform, of the transformed outcome. Nonlinear effects come on top.
+        Linear coefficients of own, neighbours' (`SX`) and second neighbours' (`S²X`) features, with the sparse solver
+        also of smoothed ones, with their standard errors, per unit of the feature; with a transform, of the
+        transformed outcome. Nonlinear effects come on top.
     explanation_ : str
         One sentence: what carries the prediction.
     left_out_ : DataFrame
@@ -99,7 +103,7 @@ class GraphRegressor(BaseEstimator):
     transform_ : Scale
         The transform in use.
     solver_ : str
-        "exact".
+        "exact" or "sparse".
 
     Examples
     --------
@@ -117,9 +121,10 @@ class GraphRegressor(BaseEstimator):
     'Own features explain 100 % of the variance.'
     """
 
-    def __init__(self, *, transform: str = "identity", seed: int = 0) -> None:
+    def __init__(self, *, transform: str = "identity", seed: int = 0, solver: str = "auto") -> None:
         self.transform = transform
         self.seed = seed
+        self.solver = solver
 
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters and condition the field on the labels.
@@ -127,30 +132,30 @@ class GraphRegressor(BaseEstimator):
         Parameters
         ----------
         graph : Graph
-            The graph, of at most 6000 nodes.
+            The graph.
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, finite; None for the graph alone.
         y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted; between 2 and 3000 known.
+            Outcomes, NaN where they are to be predicted; at least 2 known.
 
         Raises
         ------
         InvalidInputError
             If the inputs break a rule.
+        ConvergenceError
+            If a solve of the sparse solver misses its tolerance.
         """
         n = check_graph(graph).n_nodes
         outcome = read_outcome(y, n)
         table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor")
-        _check_size(n, outcome.n_labelled)
-        labels, rows = outcome.y[outcome.known], np.flatnonzero(outcome.known)
-        covariance = Covariance(design(graph, table.X), eigen(graph), rows)
-        scale = choose_scale(covariance, labels, _kinds(self.transform, labels), seed=self.seed)
-        found = maximise(covariance, scale.z, seed=self.seed)
-        self.hyperparameters_, self.transform_, self.solver_ = found.h, scale, "exact"
-        jacobian = 0.0 if scale.is_constant else scale.log_jacobian
-        self.log_evidence_, self.n_evaluations_ = found.log_evidence + jacobian, found.evaluations
-        posterior = FieldPosterior(covariance, found.h, scale.z)
-        self._answer = FieldAnswer(posterior, scale, outcome, table)
+        self.solver_ = _choose_solver(self.solver, n, outcome.n_labelled)
+        rows = np.flatnonzero(outcome.known)
+        kinds = _kinds(self.transform, outcome.y[rows])
+        solved = _SOLVERS[self.solver_](Question(graph, table.X, outcome.y, rows, kinds, self.seed))
+        self.hyperparameters_, self.transform_ = solved.h, solved.scale
+        jacobian = 0.0 if solved.scale.is_constant else solved.scale.log_jacobian
+        self.log_evidence_, self.n_evaluations_ = solved.log_evidence + jacobian, solved.evaluations
+        self._answer = FieldAnswer(solved.posterior, solved.design, solved.scale, outcome, table)
         return self
 
     @overload
@@ -215,7 +220,9 @@ class GraphRegressor(BaseEstimator):
         """Share of the variance of the labels by kind of effect."""
         check_fitted(self, "_answer")
         parts = self._answer.posterior.shares
-        return pd.Series({name: sum(parts[part] for part in group) for name, group in _SHARES.items()}, name="share")
+        return pd.Series(
+            {name: sum(parts.get(part, 0.0) for part in group) for name, group in _SHARES.items()}, name="share"
+        )
 
     @property
     def explanation_(self) -> str:
@@ -247,14 +254,18 @@ class GraphRegressor(BaseEstimator):
         return self._answer.left_out
 
 
-def _check_size(n: int, labelled: int) -> None:
-    if n > MAX_NODES or labelled > MAX_LABELS:
-        raise InvalidInputError(
-            f"GraphRegressor's exact solver takes at most {MAX_NODES} nodes and {MAX_LABELS} labels, got {n} and "
-            f"{labelled}; use ResidualPropagation(LinearGraphConvolution())"
-        )
+def _choose_solver(solver: str, n: int, labelled: int) -> str:
+    if solver not in (*_SOLVERS, "auto"):
+        raise InvalidInputError(f"solver must be one of {', '.join(_SOLVERS)} or auto, got {solver!r}")
     if labelled < 2:
         raise InvalidInputError(f"GraphRegressor needs at least 2 labelled nodes, got {labelled}; label more")
+    small = n <= MAX_NODES and labelled <= MAX_LABELS
+    if solver == "exact" and not small:
+        raise InvalidInputError(
+            f"GraphRegressor's exact solver takes at most {MAX_NODES} nodes and {MAX_LABELS} labels, got {n} and "
+            f"{labelled}; leave solver at 'auto'"
+        )
+    return ("exact" if small else "sparse") if solver == "auto" else solver
 
 
 def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:

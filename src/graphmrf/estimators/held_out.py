@@ -2,7 +2,7 @@
 
 A `GraphRegressor` has many hyper-parameters, which a few labels determine so loosely that they remember them: up to
 `SEARCHED_AGAIN` labels they are searched anew without each fold, with more they are kept, and the field is only
-conditioned on the other folds.
+conditioned on the other folds. The sparse solver also keeps the coefficients, which its many labels determine.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.trends import check_regressor, cross_fitted, knows_graph, refitted
 from graphmrf.model.field import Covariance, FieldPosterior, Scale, maximise
+from graphmrf.model.field.sparse_posterior import SparsePosterior
 from graphmrf.selection import search_propagation, search_residual
 from graphmrf.selection.propagation import own_fold
 
@@ -42,6 +43,8 @@ def held_out(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -
         Fold of every labelled node.
     """
     if isinstance(fitted, GraphRegressor):
+        if fitted.solver_ == "sparse":
+            return _sparse_field_given_others(fitted, folds)
         few = 2 < folds.size <= SEARCHED_AGAIN
         return _field_without_folds(fitted, outcome, folds) if few else _field_given_others(fitted, folds)
     if isinstance(fitted, LabelPropagation):
@@ -83,7 +86,7 @@ def _field_without_folds(fitted: GraphRegressor, outcome: Outcome, folds: Ints) 
 
 
 def _field_elsewhere(fitted: GraphRegressor, labels: Floats, own: Bools) -> Floats:
-    whole, power = fitted._answer.posterior.covariance, fitted.transform_.power
+    whole, power = _exact(fitted).covariance, fitted.transform_.power
     scale = Scale(labels[~own], power)
     others = Covariance(whole.design, whole.eigen, whole.rows[~own])
     h = maximise(others, scale.z, seed=fitted.seed).h
@@ -93,7 +96,7 @@ def _field_elsewhere(fitted: GraphRegressor, labels: Floats, own: Bools) -> Floa
 
 def _field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:
     r"""Condition on the other folds: :math:`z_B - P_{BB}^{-1} (P z)_B`, with P the inverse of the covariance."""
-    posterior, predictions = fitted._answer.posterior, np.empty(folds.size)
+    posterior, predictions = _exact(fitted), np.empty(folds.size)
     triangle = posterior.covariance.triangle
     P = triangle.square(posterior.factor.inverse(triangle))
     for fold in range(int(folds.max()) + 1):
@@ -102,3 +105,17 @@ def _field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:
         mean = posterior.z[own] - variance @ posterior.dual[own]
         predictions[own] = fitted.transform_.moments(mean, np.sqrt(np.diag(variance)))[0]
     return predictions
+
+
+def _exact(fitted: GraphRegressor) -> FieldPosterior:
+    assert isinstance(fitted._answer.posterior, FieldPosterior)
+    return fitted._answer.posterior
+
+
+def _sparse_field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:
+    """Condition the field on the other folds, coefficients kept; the spread is that of each label given all others."""
+    posterior, mean = fitted._answer.posterior, np.empty(folds.size)
+    assert isinstance(posterior, SparsePosterior)
+    for fold in range(int(folds.max()) + 1):
+        mean[folds == fold] = posterior.without(folds == fold)
+    return fitted.transform_.moments(mean, np.sqrt(posterior.left_out[1]))[0]

@@ -1,0 +1,165 @@
+r"""Smoothness and strength of the scalable field, by expectation and maximisation.
+
+Given the coefficients, the labels less their effects are a graph field with noise, and :math:`(\omega, \rho)` maximise
+
+.. math:: -\tfrac m2 \log \hat s - \tfrac12 \log\det C, \qquad
+          \hat s = \tfrac1m\, \mathrm E\,(z - F\beta)'C^{-1}(z - F\beta),
+
+the expectation over a few posterior draws of the coefficients: some columns, whatever the number of coefficients. The
+variances of the coefficients follow exactly (see `sparse_weights`); the two steps alternate until nothing moves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+
+from graphmrf.model.field.evidence import maximise
+from graphmrf.model.field.sparse_columns import Columns, draw_frequencies, features_alone
+from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
+from graphmrf.model.field.sparse_system import Ground, System
+from graphmrf.model.field.sparse_weights import fit_weights
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.model.field.design import Design
+
+WAVES = 128
+"""Frequencies of the nonlinear function; each is two columns."""
+
+OMEGAS = (0.05, 1000.0)
+"""Range of omega."""
+
+RHOS = (1e-4, 1e4)
+"""Range of the variance of the field over that of the noise."""
+
+_KERNEL_LABELS = 1000
+_DRAWS = 8
+_LOOSE, _TIGHT = 1e-2, 1e-5
+_START_RHO = 3.0
+_PRIOR_OMEGA = (20.0, 2.0)
+_RADII = ((1.0, 0.1), (0.4, 0.1), (0.2, 0.05))
+_SETTLED = 0.15
+_MOST_EVALUATIONS = 30
+
+
+@dataclass(frozen=True)
+class SparseOptimum:
+    """Where the search ended.
+
+    Attributes
+    ----------
+    posterior : SparsePosterior
+        The field given the labels.
+    log_evidence : float
+        Log marginal likelihood of the standardised labels.
+    evaluations : int
+        Likelihoods computed.
+    """
+
+    posterior: SparsePosterior
+    log_evidence: float
+    evaluations: int
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSearch:
+    r"""The search for the hyper-parameters of the scalable field.
+
+    Attributes
+    ----------
+    ground : Ground
+        Graph and labelled nodes.
+    design : Design
+        Features, with the group of `with_smoothed`.
+    z : array of shape (m,)
+        Standardised labels.
+    alpha : float
+        The level of smoothing of that group; the field's search starts there.
+    """
+
+    ground: Ground
+    design: Design
+    z: Floats
+    alpha: float
+
+    def run(self) -> SparseOptimum:
+        """Return the field at its most likely hyper-parameters."""
+        lengths = self._lengths()
+        columns = Columns(self.design, draw_frequencies(lengths, WAVES, self.ground.seed))
+        point, evaluations = self._start(), 0
+        for k, radii in enumerate(_RADII):
+            used = columns if k else columns.first(WAVES // 4)
+            before = point
+            point, count = self._improved(before, self._left(used, before), radii)
+            evaluations += count
+            if k and np.abs(point - before).max() < _SETTLED:
+                break
+        projection = self._system(point, _TIGHT).project(columns.F, self.z)
+        by_group, beta = fit_weights(columns, projection.equations)
+        omega, rho = np.exp(point).tolist()
+        h = SparseHyperparameters(
+            **by_group,
+            smoothed_omega=self.alpha / (1.0 - self.alpha),
+            field=rho * beta.noise,
+            omega=omega,
+            nu=1.0,
+            lengths=lengths,
+            noise=beta.noise,
+        )
+        return SparseOptimum(SparsePosterior(columns, projection, beta, h), beta.log_evidence, evaluations)
+
+    def _start(self) -> Floats:
+        omega = self.alpha / (1.0 - self.alpha)
+        return np.log([np.clip(omega, 1.0, 100.0), _START_RHO])
+
+    def _system(self, point: Floats, tolerance: float) -> System:
+        omega, rho = np.exp(point).tolist()
+        return System(self.ground, omega, rho, tolerance)
+
+    def _left(self, columns: Columns, point: Floats) -> Floats:
+        """Return what draws of the coefficients leave of the labels, one column each."""
+        projection = self._system(point, _LOOSE).project(columns.F, self.z)
+        _, beta = fit_weights(columns, projection.equations)
+        draws = beta.draw(_DRAWS, np.random.default_rng(self.ground.seed))
+        return np.asarray(self.z[:, None] - columns.F[self.ground.rows] @ draws)
+
+    def _improved(self, start: Floats, left: Floats, radii: tuple[float, float]) -> tuple[Floats, int]:
+        """Return the best omega and rho for what is left of the labels."""
+        m, (centre, spread) = self.z.size, _PRIOR_OMEGA
+
+        def negative(point: Floats) -> float:
+            forms, log_determinant = self._system(point, _LOOSE).forms(left)
+            noise = max(float(forms.mean()) / m, 1e-12)
+            prior = 0.5 * float(((point[0] - np.log(centre)) / spread) ** 2)
+            return 0.5 * (m * float(np.log(noise)) + log_determinant) + prior
+
+        found = minimize(
+            negative,
+            start,
+            method="COBYQA",
+            bounds=[(math.log(low), math.log(high)) for low, high in (OMEGAS, RHOS)],
+            options={
+                "initial_tr_radius": radii[0],
+                "final_tr_radius": radii[1],
+                "maxfev": _MOST_EVALUATIONS,
+            },
+        )
+        return np.asarray(found.x), int(found.nfev)
+
+    def _lengths(self) -> Floats:
+        """Return the length scales of the nonlinear function, from a part of the labels."""
+        if not self.design.p:
+            return np.zeros(0)
+        part = kernel_part(self.z.size, self.ground.seed)
+        alone = features_alone(self.design, self.ground.rows[part])
+        return maximise(alone, self.z[part], seed=self.ground.seed).h.lengths
+
+
+def kernel_part(count: int, seed: int) -> Ints:
+    """Return the places of the labels on which what needs dense algebra is decided, in order."""
+    return np.sort(np.random.default_rng(seed).permutation(count)[:_KERNEL_LABELS])
