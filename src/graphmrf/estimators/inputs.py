@@ -99,8 +99,8 @@ def read_outcome(y: Any, n: int) -> Outcome:
     return Outcome(values, known, single)
 
 
-def read_features(X: Any, n: int | None, owner: str) -> Table:
-    """Return the features of `n` nodes (None: of any number): a table of finite numbers."""
+def read_features(X: Any, n: int | None, owner: str, *, holes: bool = False) -> Table:
+    """Return the features of `n` nodes (None: of any number): a table of finite numbers, NaN only where `holes`."""
     if X is None:
         raise InvalidInputError(f"{owner} needs features X, got None; without features use LabelPropagation")
     names = X.columns if isinstance(X, pd.DataFrame) else None
@@ -111,7 +111,7 @@ def read_features(X: Any, n: int | None, owner: str) -> Table:
         )
     if n is not None and len(values) != n:
         raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(values)}")
-    _check_cells(values, names)
+    _check_cells(values, names, holes=holes)
     return Table(values, Columns(values.shape[1], names), single)
 
 
@@ -182,13 +182,14 @@ def _frame_numbers(frame: pd.DataFrame) -> tuple[Floats, bool]:
     return frame.to_numpy(dtype=np.float64, na_value=np.nan), single
 
 
-def _check_cells(X: Floats, names: pd.Index | None) -> None:
-    bad = ~np.isfinite(X)
+def _check_cells(X: Floats, names: pd.Index | None, *, holes: bool) -> None:
+    bad = np.isinf(X) if holes else ~np.isfinite(X)
     if not bad.any():
         return
     row, column = np.argwhere(bad)[0]
     place = f"column {names[column]!r}" if names is not None else f"column {column}"
+    remedy = "replace infinite values, NaN being missing" if holes else "fill missing cells, or use GraphRegressor"
     raise InvalidInputError(
         f"X must be finite, got {X[row, column]} in {place} at node {row} ({np.count_nonzero(bad)} such cells in all); "
-        "fill missing cells first, for example with the mean of the column"
+        f"{remedy}"
     )

@@ -45,10 +45,13 @@ class Holes:
         The graph.
     B : array of shape (n, q)
         The attributes.
+    most_probes : int
+        Bound on the number of probes.
     """
 
     graph: Graph
     B: Floats
+    most_probes: int = 32
 
     @cached_property
     def missing(self) -> Bools:
@@ -68,7 +71,7 @@ class Holes:
     @property
     def probes(self) -> int:
         """Number of probes: the fewer the more entries are missing, since each of them averages over entries."""
-        return int(np.clip(300_000 // max(self.count, 1), 8, 32))
+        return int(np.clip(300_000 // max(self.count, 1), min(8, self.most_probes), self.most_probes))
 
     def signs(self) -> Iterator[Floats]:
         """Yield random signs on the missing entries, in stacks (k, n, q) of at most 160 MB; the same every time."""
@@ -88,8 +91,8 @@ class Expectation:
     K1: Floats
 
 
-def expect(holes: Holes, point: Point, shift: Floats) -> Expectation:
-    """Return what is to be expected under a model of mean `shift`."""
+def expect(holes: Holes, point: Point, shift: Floats, *, tolerance: float = _TOLERANCE) -> Expectation:
+    """Return what is to be expected under a model of mean `shift`; solves have a relative residual `tolerance`."""
     block = PrecisionBlock(holes.graph, point.H, point.C, holes.missing)
     deviation = np.where(holes.missing, 0.0, holes.B - shift)
     right = -block.apply(deviation[None])
@@ -97,8 +100,8 @@ def expect(holes: Holes, point: Point, shift: Floats) -> Expectation:
         covariance = _inverse(block.matrix.toarray())
         deviation[holes.missing] = covariance @ right[0][holes.missing]
         return Expectation(deviation + shift, *_exact_sums(holes, covariance))
-    deviation += block.solve(right, tolerance=_TOLERANCE).or_raise(_TOLERANCE)[0]
-    K0, K1 = _probed_sums(holes, block)
+    deviation += block.solve(right, tolerance=tolerance).or_raise(tolerance)[0]
+    K0, K1 = _probed_sums(holes, block, tolerance)
     return Expectation(deviation + shift, K0.mean(axis=0), K1.mean(axis=0))
 
 
@@ -148,11 +151,11 @@ def _exact_sums(holes: Holes, covariance: Floats) -> tuple[Floats, Floats]:
     return total(sparse.csr_array(sparse.eye_array(holes.graph.n_nodes))), total(holes.graph.N)
 
 
-def _probed_sums(holes: Holes, block: PrecisionBlock) -> tuple[Floats, Floats]:
+def _probed_sums(holes: Holes, block: PrecisionBlock, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
     """Return both sums of covariances probe by probe, shapes (probes, q, q)."""
     K0, K1 = [], []
     for Z in holes.signs():
-        X = block.solve(Z, tolerance=_TOLERANCE).or_raise(_TOLERANCE)
+        X = block.solve(Z, tolerance=tolerance).or_raise(tolerance)
         k, n, q = X.shape
         flat = X.transpose(1, 0, 2).reshape(n, k * q)
         NX = (flat - multiply(holes.graph, flat)).reshape(n, k, q)

@@ -47,15 +47,36 @@ def fit_missing(graph: Graph, table: Standardised, plan: Plan) -> Fitted:
     ConvergenceError
         If the statistics do not settle.
     """
-    holes, mixer, steps = Holes(graph, table.B), _Mixer(), 0
+    holes = Holes(graph, table.B)
     _check_complete_rows(holes, table, plan.names)
+    point, shift, expected = settle(holes, plan)
+    return _fitted(holes, expected, (point, shift), plan.states)
+
+
+def settle(
+    holes: Holes, plan: Plan, *, change: float = _SETTLED, tolerance: float = 1e-9
+) -> tuple[Point, Floats, Statistics]:
+    """Return (H, C), the shift of the mean, and the expected statistics at the fixed point.
+
+    Parameters
+    ----------
+    holes : Holes
+        Standardised attributes.
+    plan : Plan
+        What is to be fitted.
+    change : float
+        Change of the statistics per node below which they have settled.
+    tolerance : float
+        Relative residual of the solves.
+    """
+    mixer, steps = _Mixer(), 0
     data, start = _first_statistics(holes), plan.start
     for _ in range(_ROUNDS):
         point, shift = plan.best(data, start, near=steps > 0)
         steps += point.steps
-        expected = _statistics(graph, expect(holes, point, shift))
-        if _distance(data, expected) < _SETTLED:
-            return _fitted(holes, expected, (replace(point, steps=steps), shift), plan.states)
+        expected = _statistics(holes.graph, expect(holes, point, shift, tolerance=tolerance))
+        if _distance(data, expected) < change:
+            return replace(point, steps=steps), shift, expected
         data, start = mixer.next(data, expected), point
     raise ConvergenceError(
         f"the fit did not settle in {_ROUNDS} rounds; leave out attributes that are missing at most nodes"

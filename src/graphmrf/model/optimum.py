@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.model.canonical import maximise_coupled
-from graphmrf.model.likelihood import derivatives, log_likelihood
+from graphmrf.model.likelihood import Statistics, derivatives, log_likelihood
 from graphmrf.model.newton import Point, minimise
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.linalg.spectrum import Spectrum
-    from graphmrf.model.likelihood import Statistics
 
 _MEAN_ROUNDS = 200
 
@@ -35,13 +34,29 @@ def maximise(
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be fitted to standardised attributes."""
+    """What is to be fitted to standardised attributes.
+
+    Attributes
+    ----------
+    states : Spectrum
+        Density of states of the graph.
+    names : tuple of str
+        Names of the attributes.
+    coupled, mean_is_free : bool
+        Whether C is full, and whether the mean is fitted.
+    start : Point or None
+        Where to begin.
+    prior : float
+        Number of nodes of white noise that count beside the data: a prior, under which there is a maximum whatever
+        the data.
+    """
 
     states: Spectrum
     names: tuple[str, ...]
     coupled: bool
     mean_is_free: bool
     start: Point | None = None
+    prior: float = 0.0
 
     def best(self, data: Statistics, start: Point | None, *, near: bool = False) -> tuple[Point, Floats]:
         """Return (H, C) and the shift of the mean that maximise the likelihood; `data` has a last column of ones.
@@ -51,11 +66,20 @@ class Plan:
         and at that of a very smooth field, and the likelier end is taken.
         """
         shift: Floats = np.zeros(len(self.names))
+        data = self._with_prior(data)
         if not self.mean_is_free:
             return maximise(data.centred(shift), self.states, coupled=self.coupled, start=start, near=near), shift
         shifts = [shift] if near or data.M1[-1, -1] <= 0 else [shift, data.M1[:-1, -1] / data.M1[-1, -1]]
         ends = [self._in_turns(data, start, first, near=near) for first in shifts]
         return max(ends, key=lambda end: log_likelihood(end[0].parts, data.centred(end[1]), self.states))
+
+    def _with_prior(self, data: Statistics) -> Statistics:
+        if self.prior == 0:
+            return data
+        white = np.diag(np.append(np.full(len(self.names), self.prior), 0.0))
+        roughness = self.states.sum(lambda x: x) / self.states.n_nodes
+        share = data.n / (data.n + self.prior)
+        return Statistics(data.n, share * (data.M0 + white), share * (data.M1 + roughness * white))
 
     def _in_turns(self, data: Statistics, start: Point | None, shift: Floats, *, near: bool) -> tuple[Point, Floats]:
         point = maximise(data.centred(shift), self.states, coupled=self.coupled, start=start, near=near)
