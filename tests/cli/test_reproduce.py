@@ -47,10 +47,13 @@ def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(sys.modules["graphmrf.cli.reproduce"], "find", lambda _: few)
 
 
-def test_the_list_has_every_experiment_and_its_time() -> None:
+@pytest.mark.parametrize("width", [20, 60, 80, 200])
+def test_the_list_has_every_name_whole_and_its_time(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
     text = reproduce("--list").stdout
-    assert re.search(r"real-accuracy +Table 3 +Accuracy on real +\S+ (minutes|hours)", text)
-    assert "omega-lgc-rp" in text
+    assert re.search(r"^ +real-accuracy +Table.* +\d+ *(minutes|hours)?", text, re.MULTILINE)
+    assert {each.name for each in EXPERIMENTS} <= set(text.split())
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
 
 
 def test_two_tables_are_written_in_every_form(data: Path, output: Path) -> None:
@@ -66,6 +69,11 @@ def test_two_tables_are_written_in_every_form(data: Path, output: Path) -> None:
     document = (output / "reproduction.md").read_text()
     assert "| London | 100 (608) | 300 (1,750) | 6 (4) |" in document
     assert "graphmrf reproduce data-statistics coefficients --quick" in document
+    assert re.search(
+        r"Its 8 runs took \d+ seconds on the clock, \d+ seconds of one core \(\[more\]\(#time\)\)", document
+    )
+    assert re.search(r"\| coefficients \| 4 \| \d+ seconds \| \d+ seconds \| \d+ seconds \| . \| . \|", document)
+    assert "2 splits, quick run; 8 runs took" in (output / "index.html").read_text()
 
 
 def test_the_page_is_one_file_with_figures_in_it(data: Path, output: Path) -> None:
@@ -77,6 +85,7 @@ def test_the_page_is_one_file_with_figures_in_it(data: Path, output: Path) -> No
     for name in ("sampled-maps", "frequency-response"):
         assert (output / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in (output / "figures" / f"{name}.svg").read_bytes()
+        assert f"](figures/{name}.png)" in (output / "reproduction.md").read_text()
 
 
 def test_the_same_command_again_does_nothing_twice(data: Path, output: Path) -> None:

@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from graphmrf.cli import options, terminal
-from graphmrf.cli.reproduction import Outputs, progress, spoken, summary
+from graphmrf.cli.reproduction import Outputs, progress, show, summary
 from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
 from graphmrf.experiments import (
     EXPERIMENTS,
@@ -26,7 +23,10 @@ from graphmrf.experiments import (
     journal,
     load_raw,
     pending,
+    spending,
+    spoken,
 )
+from graphmrf.experiments.document import Origin
 from graphmrf.experiments.store import FILE
 from graphmrf.report.reproduction_figures import check_figures
 
@@ -101,9 +101,9 @@ def reproduce(
         plan = _with_data(chosen, source, named=bool(names))
         with journal(output / FILE) as kept:
             failures = _run(plan, settings, source, kept, jobs=workers, quiet=quiet)
-            results = kept.results
+            results, times = kept.results, spending(plan.experiments, settings, kept.found)
         parts = [(experiment, experiment.collect(results, settings)) for experiment in plan.experiments]
-        outputs.write(parts, settings, source, plan.short_notes, terminal.command_line(context))
+        outputs.write(parts, source, Origin(settings, terminal.command_line(context), times, plan.short_notes))
         if not quiet:
             terminal.note(plan.notes)
             summary(parts, outputs)
@@ -180,10 +180,8 @@ def _report_failures(failures: dict[str, str]) -> None:
 
 
 def _show_list() -> None:
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("name", "in the paper", "shows", "core time"):
-        table.add_column(column)
-    for each in EXPERIMENTS:
-        runs = set(each.plan(Settings()))
-        table.add_row(each.name, each.place, each.title, spoken(sum(run.seconds for run in runs)))
-    Console(markup=False, highlight=False).print(table)
+    rows = [
+        (each.name, each.place, each.title, spoken(sum(run.seconds for run in set(each.plan(Settings())))))
+        for each in EXPERIMENTS
+    ]
+    show(("name", "in the paper", "shows", "core time"), rows)

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
@@ -12,13 +12,14 @@ from typing import TypeAlias
 import typer
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.experiments import Experiment, Figure, Findings, Run, Settings, Source, load_raw
-from graphmrf.experiments.document import as_document
+from graphmrf.experiments import Experiment, Figure, Findings, Run, Source, load_raw, spoken
+from graphmrf.experiments.document import Origin, as_document
 from graphmrf.experiments.findings import Map
 from graphmrf.experiments.tables import as_csv, as_latex, as_markdown
 from graphmrf.report.layout import positions
@@ -35,6 +36,7 @@ Parts: TypeAlias = Sequence[tuple[Experiment, Findings]]
 
 PAGE, DOCUMENT = "index.html", "reproduction.md"
 _EVERY = 30.0
+_UNBOUNDED = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ class Outputs:
             ) from error
         return cls(folder, outlines, drawn)
 
-    def write(self, parts: Parts, settings: Settings, source: Source, left_out: Sequence[str], command: str) -> None:
+    def write(self, parts: Parts, source: Source, origin: Origin) -> None:
         """Write tables, figures, the document and the page, each file whole or not at all."""
         for _, found in parts:
             for table in found.tables:
@@ -76,10 +78,11 @@ class Outputs:
                     _write(self.folder / "tables" / f"{table.name}.{suffix}", text(table).encode())
         sections = [self._section(experiment, found, source) for experiment, found in parts]
         missing = sum(found.missing for _, found in parts)
-        notes = (*left_out, *((f"{missing} runs have no result",) if missing else ()))
-        _write(self.folder / DOCUMENT, as_document(parts, settings, notes, command).encode())
-        amount = f"{len(settings.seeds)} splits" + (", quick run" if settings.quick else "")
-        page = render_reproduction(ReproductionReport(sections, amount, notes, command, version("graphmrf")))
+        notes = (*origin.left_out, *((f"{missing} runs have no result",) if missing else ()))
+        _write(self.folder / DOCUMENT, as_document(parts, replace(origin, left_out=notes), drawn=self.drawn).encode())
+        quick = ", quick run" if origin.settings.quick else ""
+        amount = f"{len(origin.settings.seeds)} splits{quick}; {origin.spending.sentence()}"
+        page = render_reproduction(ReproductionReport(sections, amount, notes, origin.command, version("graphmrf")))
         _write(self.folder / PAGE, page.encode())
 
     def _section(self, experiment: Experiment, found: Findings, source: Source) -> ReproductionSection:
@@ -113,19 +116,6 @@ def _write(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def spoken(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> spoken(20), spoken(200), spoken(8000)
-    ('20 seconds', '4 minutes', '2.2 hours')
-    """
-    if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
-    return f"{-(-seconds // 60):.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 @contextmanager
@@ -176,15 +166,27 @@ class _Lines:
 
 def summary(parts: Parts, outputs: Outputs) -> None:
     """Print the goals and where the files are."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("experiment", "measured quantity", "here", "goal", ""):
-        table.add_column(column)
     signs = {True: "met", False: "not met", None: ""}
-    for experiment, found in parts:
-        for goal in found.goals:
-            table.add_row(experiment.name, goal.what, goal.measured, goal.wanted, signs[goal.met])
-    if table.row_count:
-        Console(markup=False, highlight=False).print(table)
+    rows = [
+        (experiment.name, goal.what, goal.measured, goal.wanted, signs[goal.met])
+        for experiment, found in parts
+        for goal in found.goals
+    ]
+    if rows:
+        show(("experiment", "measured quantity", "here", "goal", ""), rows)
     typer.echo(
         f"Saved tables{' and figures' if outputs.drawn else ''} in {outputs.folder}; open {outputs.folder / PAGE}"
     )
+
+
+def show(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; in a narrow terminal it is too wide rather than cut, for names are there to be copied."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for number, head in enumerate(heads):
+        table.add_column(head, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = Console(markup=False, highlight=False)
+    needed = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum
+    console.width = max(console.width, needed)
+    console.print(table)

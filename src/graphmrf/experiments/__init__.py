@@ -7,6 +7,7 @@ from graphmrf.experiments.experiment import Experiment
 from graphmrf.experiments.findings import Figure, Findings, Goal, Table
 from graphmrf.experiments.runner import available_cores, execute, pending
 from graphmrf.experiments.runs import Result, Run, Settings
+from graphmrf.experiments.spending import Spending, spending, spoken
 from graphmrf.experiments.store import Journal, Record, journal
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Run",
     "Settings",
     "Source",
+    "Spending",
     "Table",
     "available_cores",
     "execute",
@@ -29,4 +31,6 @@ __all__ = [
     "journal",
     "load_raw",
     "pending",
+    "spending",
+    "spoken",
 ]

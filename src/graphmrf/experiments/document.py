@@ -1,10 +1,12 @@
 """The reproduction as a Markdown page: what agrees, what differs and why, and what exact methods change."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from graphmrf.experiments.experiment import Experiment
 from graphmrf.experiments.findings import Findings, Goal
 from graphmrf.experiments.runs import Settings
+from graphmrf.experiments.spending import Spending
 from graphmrf.experiments.tables import as_markdown
 
 _INTRODUCTION = """\
@@ -43,28 +45,54 @@ _DIFFERENCES = """\
 """
 
 
-def as_document(
-    parts: Sequence[tuple[Experiment, Findings]], settings: Settings, notes: Iterable[str], command: str
-) -> str:
+_TIMES = """\
+Times of one core are summed over the runs of an experiment; runs that two experiments share count for both. The time on
+the clock depends on the machine and on what else it does.
+"""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a reproduction comes from.
+
+    Parameters
+    ----------
+    settings : Settings
+        How much was run.
+    command : str
+        The command that ran it.
+    spending : Spending
+        How long it took.
+    left_out : sequence of str
+        What was not run, and why.
+    """
+
+    settings: Settings
+    command: str
+    spending: Spending
+    left_out: Sequence[str] = ()
+
+
+def as_document(parts: Sequence[tuple[Experiment, Findings]], origin: Origin, *, drawn: bool = True) -> str:
     """Return the page.
 
     Parameters
     ----------
     parts : sequence of pairs
         Experiments and what they found.
-    settings : Settings
-        How much was run.
-    notes : iterable of str
-        What was left out.
-    command : str
-        The command that ran it.
+    origin : Origin
+        How they were run.
+    drawn : bool, default True
+        Whether there are files of figures to show.
     """
-    splits = f"{len(settings.seeds)} random splits" + (" and small networks (a quick run)" if settings.quick else "")
-    blocks = [_INTRODUCTION, f"This run has {splits}.\n", _goals(parts), _DIFFERENCES]
-    blocks += [_section(experiment, found) for experiment, found in parts]
-    left_out = "\n".join(f"- {note}" for note in notes)
+    quick = " and small networks (a quick run)" if origin.settings.quick else ""
+    splits = f"This run has {len(origin.settings.seeds)} random splits{quick}."
+    blocks = [_INTRODUCTION, f"{splits} Its {origin.spending.sentence()} ([more](#time)).\n", _goals(parts)]
+    blocks += [_DIFFERENCES, *(_section(experiment, found, drawn=drawn) for experiment, found in parts)]
+    left_out = "\n".join(f"- {note}" for note in origin.left_out)
     blocks += [f"## Left out\n\n{left_out}\n"] if left_out else []
-    blocks += [f"## The command\n\n```text\n{command}\n```\n"]
+    blocks += [f"## Time\n\n{_TIMES}\n{origin.spending.markdown()}\n"]
+    blocks += [f"## The command\n\n```text\n{origin.command}\n```\n"]
     return "\n".join(blocks)
 
 
@@ -82,10 +110,11 @@ def _goal(experiment: Experiment, goal: Goal) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _section(experiment: Experiment, found: Findings) -> str:
+def _section(experiment: Experiment, found: Findings, *, drawn: bool) -> str:
     lines = [f"## {experiment.place}: {experiment.title}", ""]
     lines += [f"- {remark}" for remark in found.remarks] + ([""] if found.remarks else [])
     for table in found.tables:
         lines += [table.caption, "", as_markdown(table), ""]
-    lines += [f"Drawn in `figures/{figure.name}.svg`: {figure.caption}\n" for figure in found.figures]
+    figures = found.figures if drawn else ()
+    lines += [f"![{figure.caption}](figures/{figure.name}.png)\n\n{figure.caption}\n" for figure in figures]
     return "\n".join(lines)

@@ -13,11 +13,11 @@ from graphmrf.experiments.runs import Results, Run, Settings
 TITLES = {"us": "U.S.", "cdc": "CDC", "london": "London", "twitch": "Twitch", "synthetic": "Synthetic"}
 # Time of a run relative to one on the U.S. counties: of quick methods, and of slow ones.
 _SIZES = {
-    "synthetic": (0.3, 0.18),
+    "synthetic": (0.3, 0.2),
     "london": (0.25, 0.15),
     "us": (1.0, 1.0),
-    "cdc": (0.9, 0.5),
-    "twitch": (1.6, 1.2),
+    "cdc": (0.9, 0.35),
+    "twitch": (1.6, 1.0),
 }
 _QUICK = 0.06
 

@@ -125,8 +125,8 @@ METHODS = {
         Method("LGC/RP", _lgc_rp, seconds=0.2),  # a run of its own: its level is not that of LGC
         Method("LGC auto", _lgc_auto, seconds=0.2),
         Method("SGC exact", _sgc_exact, propagated="SGC exact/RP", seconds=0.05),
-        Method("SGC", _sgc, propagated="SGC/RP", extra="gnn", seconds=16.0),
-        Method("GCN", _gcn, propagated="GCN/RP", extra="gnn", seconds=18.0),
+        Method("SGC", _sgc, propagated="SGC/RP", extra="gnn", seconds=1.5),
+        Method("GCN", _gcn, propagated="GCN/RP", extra="gnn", seconds=5.0),
         Method("GraphRegressor", _best, needs="GraphRegressor", seconds=9.0),
     )
 }

@@ -64,12 +64,14 @@ def execute(runs: Iterable[Run], journal: Journal, source: Source, *, jobs: int,
     failures: dict[str, str] = {}
     if not missing:
         return failures
+    last = time.monotonic()
     try:
         with _pool(min(jobs, len(missing))) as pool:
             waiting = {pool.submit(_timed, run, source): run for run in missing}
             for future in _finished(waiting):
-                run = waiting[future]
-                _keep(run, future, journal, failures)
+                run, now = waiting[future], time.monotonic()
+                _keep(run, future, journal, failures, elapsed=now - last)
+                last = now
                 watch(run)
     except BrokenProcessPool as error:
         raise GraphMRFError(
@@ -79,7 +81,7 @@ def execute(runs: Iterable[Run], journal: Journal, source: Source, *, jobs: int,
     return failures
 
 
-def _keep(run: Run, future: Future[Outcome], journal: Journal, failures: dict[str, str]) -> None:
+def _keep(run: Run, future: Future[Outcome], journal: Journal, failures: dict[str, str], *, elapsed: float) -> None:
     try:
         result, seconds = future.result()
     except BrokenProcessPool:
@@ -87,7 +89,7 @@ def _keep(run: Run, future: Future[Outcome], journal: Journal, failures: dict[st
     except Exception as error:  # one run that fails must not take the others with it
         failures[run.key] = f"{type(error).__name__}: {error}"
     else:
-        journal.append(Record(run.key, result, seconds))
+        journal.append(Record(run.key, result, seconds, elapsed))
 
 
 def _finished(waiting: Iterable[Future[Outcome]]) -> Iterator[Future[Outcome]]:

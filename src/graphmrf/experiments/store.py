@@ -24,11 +24,12 @@ _TITLE = "graphmrf reproduction"
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run: its key, what it found, and how long it took on one core."""
+    """A finished run: its key, what it found, its time on one core, and the time on the clock since the one before."""
 
     key: str
     result: Result
     seconds: float
+    elapsed: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Journal:
 
     def append(self, record: Record) -> None:
         """Add a line, and return when it is on the disk."""
-        line = {"key": record.key, "result": record.result, "seconds": round(record.seconds, 3)}
-        _write_line(self.stream, line)
+        times = {"seconds": round(record.seconds, 3), "elapsed": round(record.elapsed, 3)}
+        _write_line(self.stream, {"key": record.key, "result": record.result, **times})
         self.found[record.key] = record
 
     @property
@@ -133,7 +134,7 @@ def _records(lines: list[bytes], path: Path) -> Iterator[Record]:
     for number, line in enumerate(lines, start=2):
         try:
             value = json.loads(line)
-            yield Record(value["key"], value["result"], value["seconds"])
+            yield Record(value["key"], value["result"], value["seconds"], value.get("elapsed", 0.0))
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidInputError(
                 f"{path}, line {number} is damaged; delete that line, its run is repeated"
