@@ -1,6 +1,7 @@
 """graphmrf predict: what comes out, in every form, and the limit cases."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 import graphmrf as gm
-from graphmrf.cli import app, job
+from graphmrf.cli import app, job, methods
+from graphmrf.cli.lazy import COMMANDS, load
 from graphmrf.datasets import files
 from graphmrf.errors import ConvergenceError
 
@@ -299,6 +301,32 @@ def test_version_and_help() -> None:
     text = runner.invoke(app, ["predict", "--help"], env={"COLUMNS": "120", "TERM": "dumb"}).stdout
     for words in ("graphmrf predict districts.csv borders.csv --target rent", "--method", "--interval", "Exit code"):
         assert words in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_are_listed_with_the_line_of_their_own_help(name: str) -> None:
+    command, line = load(name), COMMANDS[name][1]
+    assert command.help.split("\n")[0] == line
+    assert command.name == name
+
+
+def test_the_list_of_commands_needs_no_library() -> None:
+    code = "import sys; from graphmrf.cli import main\ntry: main()\nfinally: print('pandas' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "foresee" in shown
+    assert shown.endswith("False\n")
+
+
+def test_a_misspelt_command_is_guessed() -> None:
+    result = CliRunner().invoke(app, ["predcit"])
+    assert result.exit_code == 2
+    assert "Did you mean 'predict'?" in result.stderr
+
+
+def test_every_method_is_explained() -> None:
+    text = CliRunner().invoke(app, ["predict", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout
+    words = set(re.findall("[a-z-]+", text))
+    assert {*methods.METHODS, methods.AUTO, *methods.TRANSFORMS} <= words
 
 
 def test_the_real_command(town: Any) -> None:

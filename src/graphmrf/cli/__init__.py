@@ -5,22 +5,17 @@ from typing import Annotated
 
 import typer
 
-from graphmrf.cli import datasets
-from graphmrf.cli.field import fit, foresee, sample
-from graphmrf.cli.predict import predict
-from graphmrf.cli.reproduce import reproduce
+from graphmrf.cli.lazy import LazyGroup
 
 app = typer.Typer(
     name="graphmrf",
+    cls=LazyGroup,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (predict, fit, sample, foresee, reproduce):
-    app.command()(command)
-app.add_typer(datasets.app, name="datasets")
 
 
 def _show_version(*, wanted: bool) -> None:

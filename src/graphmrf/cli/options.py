@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from graphmrf.cli.methods import AUTO, METHODS, TRANSFORMS
-
 _COLUMNS, _OUTPUT, _METHOD = "Columns", "Output", "Method"
 
 Nodes = Annotated[
@@ -48,7 +46,7 @@ Weight = Annotated[
 MethodName = Annotated[
     str,
     typer.Option(
-        metavar="|".join([*METHODS, AUTO]),
+        metavar="M",
         help="field: a Gaussian field of linear, nonlinear and graph effects, tuned by likelihood; lp: outcomes of "
         "neighbours; lr: own features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged or through a "
         "network; lgc-rp, sgc-rp, gcn-rp: outcomes of neighbours too; auto: field, unless lp, lr, lgc or lgc-rp has a "
@@ -65,8 +63,9 @@ Alpha = Annotated[
 Transform = Annotated[
     str,
     typer.Option(
-        metavar="|".join(TRANSFORMS),
-        help="Transform of a skewed target, for field; auto: the likeliest. Results are in the units of the target.",
+        metavar="T",
+        help="Transform of a skewed target, for field: identity, log, box-cox, yeo-johnson, or auto, the likeliest of "
+        "them. Results are in the units of the target.",
         rich_help_panel=_METHOD,
     ),
 ]
