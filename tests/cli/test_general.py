@@ -9,6 +9,7 @@ import pytest
 
 import graphmrf as gm
 from graphmrf.cli import general
+from graphmrf.estimators import graph_regressor
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -105,5 +106,21 @@ def test_classes_can_be_told_by_the_field_and_auto_leaves_it_out(town: Any) -> N
 
 
 def test_kept_hyperparameters_are_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "the R2 of field is that of values held out of a field whose hyper-parameters all "
+    assert said not in town.run(*FIELD).stderr
     monkeypatch.setattr(general, "SEARCHED_AGAIN", 5)
-    assert "the R2 of field is that of values held out of a field whose hyper-parameters" in town.run(*FIELD).stderr
+    assert said in town.run(*FIELD).stderr
+
+
+def test_a_large_graph_has_the_sparse_solver_and_a_warning(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, small = made(town, *FIELD)
+    monkeypatch.setattr(graph_regressor, "MAX_NODES", 50)
+    monkeypatch.setattr(general, "SLOW", 60)
+    result = town.run(*FIELD, "--json")
+    target = json.loads(result.stdout)["targets"][0]
+    assert (small["targets"][0]["solver"], target["solver"]) == ("exact", "sparse")
+    assert result.stderr.startswith("note: 64 nodes: fitting field takes minutes; --method lgc-rp is faster\n")
+    assert "note: income: field is computed by its sparse solver" in result.stderr
+    assert sum(target["shares"].values()) == pytest.approx(1)
+    assert "smoothed" in target["effects"]
+    assert "takes minutes" not in town.run("--target", "income", "--method", "lp").stderr

@@ -11,6 +11,7 @@ from graphmrf.estimators import held_out as module
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.model.field import Covariance, FieldPosterior
+from graphmrf.model.field.sparse_posterior import SparsePosterior
 
 N = 50
 
@@ -68,3 +69,34 @@ def test_two_labels_are_enough_for_two_folds() -> None:
     y[3:] = np.nan
     fitted = GraphRegressor().fit(graph, X, y)
     assert np.isfinite(held_out(fitted, graph, X, read_outcome(y, N), np.array([0, 1]))).all()
+
+
+def test_the_sparse_field_is_conditioned_on_the_other_folds() -> None:
+    graph, X, y, _ = example()
+    fitted = GraphRegressor(solver="sparse").fit(graph, X, y)
+    outcome = read_outcome(y, N)
+    folds = outcome.folds(4, 0)
+    posterior, expected = fitted._answer.posterior, np.empty(folds.size)
+    assert isinstance(posterior, SparsePosterior)
+    system, F = posterior.projection.system, posterior.projection.F[outcome.known].astype(np.float64)
+    field = system.g[:, None] * np.linalg.inv(np.eye(N) + system.omega * graph.N.toarray()) * system.g
+    noise = posterior.beta.noise
+    K = (F * posterior.beta.variances) @ F.T + noise * system.rho * field[np.ix_(outcome.known, outcome.known)]
+    for fold in range(4):
+        own = folds == fold
+        others = K[np.ix_(~own, ~own)] + noise * np.eye(int((~own).sum()))
+        expected[own] = K[np.ix_(own, ~own)] @ np.linalg.solve(others, posterior.z[~own])
+    actual = held_out(fitted, graph, X, outcome, folds)
+    np.testing.assert_allclose(actual, fitted.transform_.back(expected), rtol=1e-3)
+
+
+def test_many_labels_keep_the_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, X, y, _ = example()
+    fitted = GraphRegressor(solver="sparse").fit(graph, X, y)
+    outcome = read_outcome(y, N)
+    folds = outcome.folds(4, 0)
+    anew = held_out(fitted, graph, X, outcome, folds)
+    monkeypatch.setattr(module, "COEFFICIENTS_KEPT", 10)
+    kept = held_out(fitted, graph, X, outcome, folds)
+    labels = outcome.y[outcome.known]
+    assert np.mean((kept - labels) ** 2) < np.mean((anew - labels) ** 2)

@@ -6,15 +6,13 @@ import numpy as np
 
 from graphmrf._typing import Floats
 from graphmrf.cli.comparison import Fit, passed_over
-from graphmrf.cli.methods import AUTO, FIELD
+from graphmrf.cli.methods import FIELD, Method
 from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES
-from graphmrf.estimators.held_out import SEARCHED_AGAIN
+from graphmrf.estimators.held_out import COEFFICIENTS_KEPT, SEARCHED_AGAIN
 
-
-def too_large(y: Floats) -> bool:
-    """Return whether a target has more nodes or known values than the field takes."""
-    return y.size > MAX_NODES or _known(y) > MAX_LABELS
+SLOW = 50_000
+"""Nodes beyond which a fit takes minutes."""
 
 
 def interval(model: GraphRegressor, level: float, *, conformal: bool) -> tuple[Floats, Floats]:
@@ -32,13 +30,11 @@ def transform_name(model: GraphRegressor) -> str:
     return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"
 
 
-def left_out(y: Floats, method: str) -> Iterator[str]:
-    """Say why ``auto`` did not try the field, where it did not."""
-    if method == AUTO and too_large(y):
-        yield (
-            f"{FIELD} is left out: it takes at most {MAX_NODES} nodes and {MAX_LABELS} known values, "
-            f"and there are {y.size} and {_known(y)}"
-        )
+def warning(methods: Sequence[Method], n_nodes: int) -> str:
+    """Return one line before a fit of the field that takes minutes; empty otherwise."""
+    if n_nodes <= SLOW or all(method.key != FIELD for method in methods):
+        return ""
+    return f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
 
 
 def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conformal: bool) -> Iterator[str]:
@@ -46,11 +42,7 @@ def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conforma
     model = next((fit.estimator for fit in fits if isinstance(fit.estimator, GraphRegressor)), None)
     if model is None:
         return
-    if _known(y) > SEARCHED_AGAIN:
-        yield (
-            f"the R2 of {FIELD} is that of values held out of a field whose hyper-parameters all {_known(y)} chose "
-            f"(with up to {SEARCHED_AGAIN} they are searched again without each fold)"
-        )
+    yield from _scoring(model, _known(y))
     if model.transform == "auto":
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
     said = passed_over(fits, chosen)
@@ -58,6 +50,15 @@ def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conforma
         yield said + (", with intervals that are not conformal" if conformal else "")
     elif conformal and not np.isfinite(interval(model, level, conformal=True)).all():
         yield f"too few known values for a conformal interval of {100 * level:g} %; lower and upper have no bound"
+
+
+def _scoring(model: GraphRegressor, known: int) -> Iterator[str]:
+    if model.solver_ == "sparse":
+        yield f"{FIELD} is computed by its sparse solver, beyond {MAX_NODES} nodes or {MAX_LABELS} known values"
+    elif known <= SEARCHED_AGAIN:
+        return
+    kept = "coefficients and hyper-parameters" if known > COEFFICIENTS_KEPT else "hyper-parameters"
+    yield f"the R2 of {FIELD} is that of values held out of a field whose {kept} all {known} known values chose"
 
 
 def _known(y: Floats) -> int:

@@ -109,13 +109,20 @@ class Job:
         return cls(table, made.X, targets, methods, settings, (*table.notes, *told))
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to say before the run."""
+        methods = [method for y in self.targets.values() for method in self._methods(y)]
+        said = general.warning(methods, self.table.graph.n_nodes)
+        return (said,) if said else ()
+
+    @property
     def n_fits(self) -> int:
         """Number of steps of the run."""
         return sum(len(self._methods(y)) for y in self.targets.values())
 
     def _methods(self, y: Floats | Labels) -> tuple[Method, ...]:
-        """Return the methods for one target: ``auto`` leaves the field out for classes, and where it is too large."""
-        if self.settings.method != AUTO or (not isinstance(y, Labels) and not general.too_large(y)):
+        """Return the methods for one target: ``auto`` leaves the field out for classes."""
+        if self.settings.method != AUTO or not isinstance(y, Labels):
             return self.methods
         return tuple(method for method in self.methods if method.key != FIELD)
 
@@ -141,7 +148,6 @@ class Job:
         notes = (
             *_notes(self.table.graph, observed, std, settings.tuning.folds),
             *_roughness(observed, self.X.shape[1] if chosen.method.features else 0),
-            *general.left_out(y, settings.method),
             *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
         )
         return Prediction(

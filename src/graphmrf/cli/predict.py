@@ -90,6 +90,8 @@ def predict(
         places.check(nodes, edges)
         table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         job = Job.prepare(table, target or (), ignore=ignore or (), settings=settings)
+        if not quiet:
+            terminal.note(job.warnings)
         with terminal.progress(job.n_fits, quiet=quiet) as advance:
             predictions = job.run(advance)
         found = Results(table, predictions, job.notes)

@@ -86,6 +86,7 @@ def _target(prediction: Prediction | Classification) -> dict[str, Any]:
         "predicted": int(hidden.sum()),
         "method": prediction.chosen.method.key,
         "alpha": prediction.chosen.alpha,
+        "solver": getattr(prediction.chosen.estimator, "solver_", None),
         "r2": _finite(prediction.chosen.r2),
         "interval": prediction.interval,
         "mean_std": _finite(float(prediction.std[hidden].mean())),

@@ -2,11 +2,13 @@
 
 A `GraphRegressor` has many hyper-parameters, which a few labels determine so loosely that they remember them: up to
 `SEARCHED_AGAIN` labels they are searched anew without each fold, with more they are kept, and the field is only
-conditioned on the other folds. The sparse solver also keeps the coefficients, which its many labels determine.
+conditioned on the other folds. The sparse solver does that, too, and beyond `COEFFICIENTS_KEPT` labels, which
+determine some hundred coefficients well, keeps these as well.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.trends import check_regressor, cross_fitted, knows_graph, refitted
 from graphmrf.model.field import Covariance, FieldPosterior, Scale, maximise
 from graphmrf.model.field.sparse_posterior import SparsePosterior
+from graphmrf.model.field.sparse_weights import Equations
 from graphmrf.selection import search_propagation, search_residual
 from graphmrf.selection.propagation import own_fold
 
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 
 SEARCHED_AGAIN = 400
 """Labels up to which the hyper-parameters of a `GraphRegressor` are searched again without each fold."""
+
+COEFFICIENTS_KEPT = 20_000
+"""Labels beyond which the sparse solver of a `GraphRegressor` keeps the coefficients that all labels give."""
+
+_TOLERANCE = 1e-4
 
 
 def held_out(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
@@ -113,9 +121,22 @@ def _exact(fitted: GraphRegressor) -> FieldPosterior:
 
 
 def _sparse_field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:
-    """Condition the field on the other folds, coefficients kept; the spread is that of each label given all others."""
+    """Condition the field on the other folds; the spread is that of each label given all others."""
     posterior, mean = fitted._answer.posterior, np.empty(folds.size)
     assert isinstance(posterior, SparsePosterior)
     for fold in range(int(folds.max()) + 1):
-        mean[folds == fold] = posterior.without(folds == fold)
+        own = folds == fold
+        mean[own] = posterior.without(own) if folds.size > COEFFICIENTS_KEPT else _sparse_elsewhere(posterior, own)
     return fitted.transform_.moments(mean, np.sqrt(posterior.left_out[1]))[0]
+
+
+def _sparse_elsewhere(posterior: SparsePosterior, own: Bools) -> Floats:
+    """Return the mean of some labels given the others, which also determine the coefficients."""
+    whole, beta, rows = posterior.projection, posterior.beta, posterior.projection.system.ground.rows
+    system = replace(whole.system, ground=replace(whole.system.ground, rows=rows[~own]), tolerance=_TOLERANCE)
+    seen = system.project(whole.F, posterior.z[~own])
+    products, count = seen.products, int(np.count_nonzero(~own))
+    equations = Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), count, 0.0)
+    weights, there = equations.given(beta.variances, beta.noise).mean, rows[own]
+    left = seen.carried[there, 0] - seen.carried[there, 1:] @ weights
+    return np.asarray(whole.F[there] @ weights + np.sqrt(system.rho) * system.g[there] * left)
