@@ -1,13 +1,14 @@
 r"""The columns of the scalable field: every effect of features as a linear one, also the nonlinear function.
 
-The squared-exponential kernel is the mean of :math:`\cos(w'(z - z'))` over normal frequencies `w` (Rahimi and Recht
-2007), so a function with that covariance is nearly a sum of waves :math:`\cos w'z, \sin w'z` with independent
-coefficients.
+A function with squared-exponential covariance `k` is nearly a sum of some columns with independent coefficients of one
+variance: from the eigenvalues :math:`\Lambda` and eigenvectors `U` of `k` among a thousand random nodes `C` come the
+columns :math:`\Phi = k(Z, C) U \Lambda^{-1/2}` of all nodes, with :math:`\Phi \Phi' \approx k(Z, Z)` (Nystrom); the
+first few hundred are enough.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from graphmrf.linalg import smooth
 from graphmrf.linalg.matern import Eigen
-from graphmrf.model.field.covariance import Covariance
+from graphmrf.model.field.covariance import Covariance, squared_exponential
 from graphmrf.model.field.design import Design
 from graphmrf.model.field.hyperparameters import INTERCEPT
 
@@ -28,6 +29,10 @@ LINEAR = ("own", "neighbours", "second", "smoothed")
 
 GROUPS = (*LINEAR, "nonlinear")
 """Groups of columns whose coefficients share a variance."""
+
+_CENTRES = 1500
+_RANK = 1e-8
+_ROWS = 8192
 
 _SINGLE_CELLS = 20_000_000
 """Cells of the columns beyond which they are kept in float32."""
@@ -48,29 +53,52 @@ def with_smoothed(graph: Graph, made: Design, alpha: float) -> Design:
 
 
 @dataclass(frozen=True, eq=False)
+class Basis:
+    r"""Columns :math:`\Phi = k(Z, C) M` that span nonlinear functions of `Z`.
+
+    Attributes
+    ----------
+    lengths : array of shape (2 p,)
+        Length scales of `k`.
+    centres : array of shape (c, 2 p)
+        The points `C`, divided by them.
+    mixing : array of shape (c, size)
+        The matrix `M`.
+    """
+
+    lengths: Floats
+    centres: Floats
+    mixing: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return int(self.mixing.shape[1])
+
+    def at(self, Z: Floats) -> Floats:
+        """Return the columns at some points."""
+        return np.asarray(squared_exponential(Z / self.lengths, self.centres) @ self.mixing)
+
+
+@dataclass(frozen=True, eq=False)
 class Columns:
-    """A constant, the linear features and the waves of all nodes.
+    """A constant, the linear features and the columns of the nonlinear function, of all nodes.
 
     Attributes
     ----------
     design : Design
         With the four groups of `with_smoothed`.
-    frequencies : array of shape (2 p, waves)
-        Frequencies of the waves of `[X, SX]`.
+    basis : Basis
+        The columns of the nonlinear function.
     """
 
     design: Design
-    frequencies: Floats
+    basis: Basis
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of columns of every group."""
-        return dict.fromkeys(LINEAR, self.design.p) | {"nonlinear": 2 * self.waves}
-
-    @property
-    def waves(self) -> int:
-        """Number of frequencies."""
-        return int(self.frequencies.shape[1])
+        return dict.fromkeys(LINEAR, self.design.p) | {"nonlinear": self.basis.size}
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -80,24 +108,24 @@ class Columns:
 
     @cached_property
     def F(self) -> Floats:
-        """The columns, shape (n, 1 + 4 p + 2 waves); in float32 when there are very many cells."""
+        """The columns, shape (n, 1 + 4 p + basis.size); in float32 when there are very many cells."""
         n, width = self.design.groups.shape[1], 1 + sum(self.sizes.values())
         F = np.empty((n, width), dtype=np.float32 if n * width > _SINGLE_CELLS else np.float64)
         F[:, 0] = 1.0
         for name, group in zip(LINEAR, self.design.groups, strict=True):
             F[:, self.slices[name]] = group
-        phase = self.design.Z @ self.frequencies
-        first = self.slices["nonlinear"].start
-        F[:, first : first + self.waves], F[:, first + self.waves :] = np.cos(phase), np.sin(phase)
+        for first in range(0, n, _ROWS):
+            rows = slice(first, first + _ROWS)
+            F[rows, self.slices["nonlinear"]] = self.basis.at(self.design.Z[rows])
         return F
 
-    def first(self, waves: int) -> Columns:
-        """Return the columns with only the first of the waves."""
-        return Columns(self.design, self.frequencies[:, :waves])
+    def first(self, size: int) -> Columns:
+        """Return the columns with only the first of the nonlinear function's."""
+        return Columns(self.design, replace(self.basis, mixing=self.basis.mixing[:, :size]))
 
     def variances(self, by_group: dict[str, float]) -> Floats:
         """Return the prior variance of every coefficient from the variance of every group's effect."""
-        counts = {name: max(self.design.p, 1) for name in LINEAR} | {"nonlinear": max(self.waves, 1)}
+        counts = dict.fromkeys(LINEAR, max(self.design.p, 1)) | {"nonlinear": 1}
         parts = [np.full(self.sizes[name], by_group[name] / counts[name]) for name in GROUPS]
         return np.concatenate([[INTERCEPT], *parts])
 
@@ -108,7 +136,12 @@ def features_alone(made: Design, nodes: Ints) -> Covariance:
     return Covariance(part, Eigen(np.zeros(nodes.size), np.eye(nodes.size)), np.arange(nodes.size))
 
 
-def draw_frequencies(lengths: Floats, waves: int, seed: int) -> Floats:
-    """Return normal frequencies for a kernel of some length scales, shape (len(lengths), waves)."""
-    rng = np.random.default_rng(seed)
-    return np.asarray(rng.standard_normal((waves if lengths.size else 0, lengths.size)).T / lengths[:, None])
+def nonlinear_basis(made: Design, lengths: Floats, size: int, seed: int) -> Basis:
+    """Return at most so many columns that span functions with some length scales best, over the nodes."""
+    n = made.Z.shape[0] if made.p else 0
+    nodes = np.sort(np.random.default_rng(seed).permutation(n)[:_CENTRES])
+    centres = made.Z[nodes] / lengths
+    values, vectors = np.linalg.eigh(squared_exponential(centres, centres)) if n else (np.zeros(0), np.zeros((0, 0)))
+    values, vectors = values[::-1][:size], vectors[:, ::-1][:, :size]
+    kept = values > _RANK * values.max(initial=0.0)
+    return Basis(lengths, centres, vectors[:, kept] / np.sqrt(values[kept]))

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from graphmrf.model.field.evidence import maximise
-from graphmrf.model.field.sparse_columns import Columns, draw_frequencies, features_alone
+from graphmrf.model.field.sparse_columns import Columns, features_alone, nonlinear_basis
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
 from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.model.field.design import Design
 
-WAVES = 128
-"""Frequencies of the nonlinear function; each is two columns."""
+NONLINEAR = 256
+"""Columns of the nonlinear function."""
 
 OMEGAS = (0.05, 1000.0)
 """Range of omega."""
@@ -90,10 +90,10 @@ class SparseSearch:
     def run(self) -> SparseOptimum:
         """Return the field at its most likely hyper-parameters."""
         lengths = self._lengths()
-        columns = Columns(self.design, draw_frequencies(lengths, WAVES, self.ground.seed))
+        columns = Columns(self.design, nonlinear_basis(self.design, lengths, NONLINEAR, self.ground.seed))
         point, evaluations = self._start(), 0
         for k, radii in enumerate(_RADII):
-            used = columns if k else columns.first(WAVES // 4)
+            used = columns if k else columns.first(NONLINEAR // 4)
             before = point
             point, count = self._improved(before, self._left(used, before), radii)
             evaluations += count
