@@ -1,3 +1,4 @@
+import errno
 import json
 import re
 import shutil
@@ -156,6 +157,28 @@ def test_results_of_another_version_are_refused_and_kept(data: Path, output: Pat
     message = refused("data-statistics", "-o", output, "--data-dir", data)
     assert "has format 0 (graphmrf 0.0.1), this version has format 1" in message
     assert (output / "results.jsonl").read_text() == other
+
+
+@pytest.mark.parametrize(
+    "place", ["graphmrf.experiments.store._write_line", "graphmrf.cli.reproduction.Path.write_bytes"]
+)
+def test_a_full_disk_is_told_and_what_was_done_is_kept(
+    place: str, data: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("data-statistics", "--quick", "--no-figures", "-o", output, "--data-dir", data)
+    assert reproduce("coefficients", *words).exit_code == 0
+    before = (output / "results.jsonl").read_text()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, full)
+        result = reproduce("coefficients", "--seed", "1", *words)
+    assert result.exit_code == 1
+    assert f"failed: cannot write to {output} (No space left on device); what was finished is kept" in result.stderr
+    assert (output / "results.jsonl").read_text().startswith(before)
+    assert reproduce("coefficients", "--seed", "1", *words).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -99,15 +100,28 @@ def reproduce(
             check_figures()
         outputs = Outputs.prepare(output, shapes, drawn=not no_figures)
         plan = _with_data(chosen, source, named=bool(names))
-        with journal(output / FILE) as kept:
-            failures = _run(plan, settings, source, kept, jobs=workers, quiet=quiet)
-            results, times = kept.results, spending(plan.experiments, settings, kept.found)
-        parts = [(experiment, experiment.collect(results, settings)) for experiment in plan.experiments]
-        outputs.write(parts, source, Origin(settings, terminal.command_line(context), times, plan.short_notes))
+        with _written_to(output):
+            with journal(output / FILE) as kept:
+                failures = _run(plan, settings, source, kept, jobs=workers, quiet=quiet)
+                results, times = kept.results, spending(plan.experiments, settings, kept.found)
+            parts = [(experiment, experiment.collect(results, settings)) for experiment in plan.experiments]
+            outputs.write(parts, source, Origin(settings, terminal.command_line(context), times, plan.short_notes))
         if not quiet:
             terminal.note(plan.notes)
             summary(parts, outputs)
         _report_failures(failures)
+
+
+@contextmanager
+def _written_to(folder: Path) -> Iterator[None]:
+    """Say which folder is full or refuses, and that nothing is lost."""
+    try:
+        yield
+    except OSError as error:
+        raise GraphMRFError(
+            f"cannot write to {folder} ({error.strerror or error}); what was finished is kept: make room, and the same "
+            "command goes on from there"
+        ) from error
 
 
 def _settings(*, quick: bool, seed: int) -> Settings:
