@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 
 from cases import random_case
 from graphmrf._typing import Floats
+from graphmrf.graph import Graph
 from graphmrf.linalg.matern import eigen
 from graphmrf.model.field import Covariance, Evidence, FieldPosterior, Hyperparameters, Space, design, maximise
 
@@ -52,6 +53,9 @@ def dense(p: int) -> Floats:
     groups = [X, standardised(smoother @ X), standardised(smoother @ smoother @ X)]
     for variance, F in zip((h.own, h.neighbours, h.second), groups, strict=True):
         K = K + variance / p * F @ F.T
+    T = fractional_matrix_power(np.eye(24) + h.omega * GRAPH.N.toarray(), -h.nu).real
+    smoothed = 24 * T @ X / np.trace(T)
+    K = K + h.smoothed / p * smoothed @ smoothed.T
     features = np.hstack(groups[:2])
     K = K + h.nonlinear * dense_kernel(features / h.lengths)
     local = dense_kernel(features / h.local_length) * dense_correlation(h.local_omega, h.local_nu)
@@ -126,9 +130,8 @@ def test_coefficients_are_the_conditional_ones() -> None:
     p, h = 2, posterior(2).h
     mean, std = posterior(p).coefficients
     P = np.linalg.inv(labels_covariance(p, h))
-    for k, (variance, group) in enumerate(
-        zip((h.own, h.neighbours, h.second), covariance(p).design.groups, strict=True)
-    ):
+    groups = (*covariance(p).design.groups, covariance(p).smoothings.everywhere(h.omega, h.nu))
+    for k, (variance, group) in enumerate(zip((h.own, h.neighbours, h.second, h.smoothed), groups, strict=True)):
         F, weight = group[ROWS], variance / p
         np.testing.assert_allclose(mean[k], weight * F.T @ P @ Z, atol=1e-5)
         np.testing.assert_allclose(std[k] ** 2, np.diag(weight * np.eye(p) - weight**2 * F.T @ P @ F), atol=1e-5)
@@ -141,14 +144,38 @@ def test_shares_add_up(p: int) -> None:
     assert min(shares.values()) >= 0.0
 
 
-def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds() -> None:
-    evidence = Evidence(covariance(), Z)
-    found = maximise(covariance(), Z)
+@pytest.mark.parametrize("simple", [False, True])
+def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds(simple: bool) -> None:
+    evidence = Evidence(covariance(), Z, simple=simple)
+    found = evidence.climb(evidence.space.start, 100)
     low, high = np.array(evidence.space.bounds).T
     value, gradient = evidence(found.theta)
     inside = (found.theta > low + 1e-9) & (found.theta < high - 1e-9)
     assert np.abs(gradient[inside]).max() < 0.05
     assert value < evidence(evidence.space.start)[0]
+
+
+def test_the_simple_model_wins_where_the_outcome_is_drawn_from_it() -> None:
+    rng, n = np.random.default_rng(3), 400
+    u = rng.integers(0, n, 1200)
+    graph = Graph.from_edges(u, (u + rng.integers(1, 4, 1200)) % n, n_nodes=n)
+    X = rng.normal(size=(n, 2))
+    M = np.eye(n) + 3.0 * graph.N.toarray()
+    y = np.linalg.solve(M, X @ [1.0, -2.0]) + 0.5 * np.linalg.solve(np.linalg.cholesky(M).T, rng.normal(size=n))
+    rows = np.sort(rng.permutation(n)[:150])
+    z = (y[rows] - y[rows].mean()) / y[rows].std()
+    found = maximise(Covariance(design(graph, X), eigen(graph), rows), z)
+    assert (found.h.own, found.h.nonlinear, found.h.local, found.h.nu) == (0.0, 0.0, 0.0, 1.0)
+    assert 1.0 < found.h.omega < 9.0
+
+
+def test_the_family_wins_where_an_effect_is_not_linear() -> None:
+    rng = np.random.default_rng(5)
+    case = random_case(5, n=200, p=1, labelled=150)
+    rows = np.flatnonzero(case.known)
+    y = np.cos(3.0 * case.X[rows, 0]) + 0.05 * rng.normal(size=rows.size)
+    z = (y - y.mean()) / y.std()
+    assert maximise(Covariance(design(case.graph, case.X), eigen(case.graph), rows), z).h.nonlinear > 0.1
 
 
 def test_a_constant_feature_is_left_out() -> None:

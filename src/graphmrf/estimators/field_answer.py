@@ -92,13 +92,13 @@ class FieldAnswer:
     def coefficients(self) -> pd.DataFrame:
         """Linear coefficients and their standard errors, per unit of the feature."""
         mean, std = self.posterior.coefficients
-        unit = self.scale.unit
+        unit, scales = self.scale.unit, (*self.design.scales, self.design.scales[0])
         names = self.table.columns.names
         frame = pd.DataFrame(index=pd.RangeIndex(self.table.columns.count) if names is None else names, dtype=float)
         for k, name in enumerate(_EFFECTS[: len(mean)]):
             for title, values in ((name, mean[k]), (f"{name} (standard error)", std[k])):
                 column = np.zeros(self.table.columns.count)
-                column[self.design.kept] = unit * values / self.design.scales[k]
+                column[self.design.kept] = unit * values / scales[k]
                 frame[title] = column
         return frame
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -178,3 +178,49 @@ class Correlation:
         by_basis = self.family.basis @ triangle.double(G * triangle.outer(self.scale))
         by_basis += self.family.eigen.diagonals[self.family.rows].T @ by_variance
         return np.asarray(by_basis @ self.slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothings:
+    r"""Columns smoothed by the Matern family, :math:`(I + \omega N)^{-\nu} X`, with their derivatives.
+
+    Attributes
+    ----------
+    eigen : Eigen
+        Eigenvectors of the graph.
+    rows : integer array of shape (m,)
+        The nodes where the smoothed columns are wanted.
+    X : array of shape (n, p)
+        The columns, at all nodes.
+    """
+
+    eigen: Eigen
+    rows: Ints
+    X: Floats
+
+    @cached_property
+    def _projected(self) -> Floats:
+        return np.asarray(self.eigen.vectors.T @ self.X)
+
+    @cached_property
+    def basis(self) -> Floats:
+        """The columns smoothed by the functions of the basis, shape (k, m, p)."""
+        V = self.eigen.vectors[self.rows]
+        return np.stack([V @ (q[:, None] * self._projected) for q in self.eigen.basis.T])
+
+    def among(self, omega: float, nu: float) -> Smoothing:
+        """Return the columns smoothed, at the nodes."""
+        weights = np.column_stack([self.eigen.matern(omega, nu), *self.eigen.slopes(omega, nu)])
+        X, *slopes = np.tensordot(weights.T @ self.eigen.basis, self.basis, axes=1)
+        return Smoothing(X, np.array(slopes))
+
+    def everywhere(self, omega: float, nu: float) -> Floats:
+        """Return the columns smoothed, at all nodes, shape (n, p)."""
+        return np.asarray(self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected))
+
+
+class Smoothing(NamedTuple):
+    r"""Columns (m, p) smoothed, and their derivatives (2, m, p) by :math:`\log \omega` and :math:`\log \nu`."""
+
+    X: Floats
+    slopes: Floats

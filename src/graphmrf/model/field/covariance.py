@@ -1,10 +1,11 @@
 r"""The covariance of the outcome: a sum of components, each a formula of its own.
 
-.. math:: t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)' + f R_{\omega\nu}
-          + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+.. math:: t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)'
+          + \tfrac{t_4}{p} TX(TX)' + f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
 
-with standardised features, :math:`Z = [X, SX]`, squared-exponential `k` and the correlations `R` of a Matern field on
-the graph. Every component has variance 1 at the average node before it is multiplied by its own.
+with standardised features, :math:`Z = [X, SX]`, squared-exponential `k`, the correlations `R` of a Matern field on the
+graph, and `T` its kernel :math:`(I + \omega N)^{-\nu}`, scaled to a mean eigenvalue of 1. Every component but that of
+`T` has variance 1 at the average node before it is multiplied by its own.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.linalg.matern import Correlations
+from graphmrf.linalg.matern import Correlations, Smoothings
 from graphmrf.model.field.design import GROUPS
 from graphmrf.model.field.hyperparameters import INTERCEPT
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
-    from graphmrf.linalg.matern import Correlation, Eigen
+    from graphmrf.linalg.matern import Correlation, Eigen, Smoothing
     from graphmrf.linalg.triangle import Triangle
     from graphmrf.model.field.design import Design
     from graphmrf.model.field.hyperparameters import Hyperparameters
 
-COMPONENTS = ("own", "neighbours", "second", "nonlinear", "local", "field")
+COMPONENTS = ("own", "neighbours", "second", "smoothed", "nonlinear", "local", "field")
 """The parts a prediction is made of, besides the constant."""
 
 
@@ -69,6 +70,11 @@ class Covariance:
         return self.design.Z[self.rows]
 
     @cached_property
+    def smoothings(self) -> Smoothings:
+        """The features smoothed as a field is."""
+        return Smoothings(self.eigen, self.rows, self.design.groups[0])
+
+    @cached_property
     def squares(self) -> Floats:
         """Squared distances of the rows in feature space, as a lower triangle."""
         return self.distances(np.ones(self.Z.shape[1]))
@@ -83,28 +89,37 @@ class Covariance:
     def among(self, h: Hyperparameters) -> Terms:
         """Return the components among the rows."""
         field = self.correlations.among(h.omega, h.nu)
-        if not self.design.p:
-            return Terms(self, h, field)
+        smooth = self.smoothings.among(h.omega, h.nu) if self.design.p else None
+        if not h.nonlinear and not h.local:
+            return Terms(self, h, field, smooth)
         kernel = np.exp(-0.5 * self.distances(h.lengths**-2.0))
         local_kernel = np.exp(self.squares * (-0.5 * h.local_length**-2.0))
-        return Terms(self, h, field, kernel, local_kernel, self.correlations.among(h.local_omega, h.local_nu))
+        local_field = self.correlations.among(h.local_omega, h.local_nu)
+        return Terms(self, h, field, smooth, Drift(kernel, local_kernel, local_field))
 
     def across(self, h: Hyperparameters, nodes: Ints) -> dict[str, Floats]:
         """Return the components between other nodes and the rows, each of shape (len(nodes), m)."""
         blocks = {"field": h.field * self.correlations.across(h.omega, h.nu, nodes)}
         if not self.design.p:
             return blocks
-        for name, group in zip(GROUPS, self.design.groups, strict=True):
-            blocks[name] = getattr(h, name) / self.design.p * (group[nodes] @ group[self.rows].T)
-        Z = self.design.Z
-        blocks["nonlinear"] = h.nonlinear * squared_exponential(Z[nodes] / h.lengths, self.Z / h.lengths)
-        local = squared_exponential(Z[nodes] / h.local_length, self.Z / h.local_length)
-        blocks["local"] = h.local * local * self.correlations.across(h.local_omega, h.local_nu, nodes)
+        smooth = self.smoothings.everywhere(h.omega, h.nu)
+        for name, group in zip((*GROUPS, "smoothed"), (*self.design.groups, smooth), strict=True):
+            if getattr(h, name):
+                blocks[name] = getattr(h, name) / self.design.p * (group[nodes] @ group[self.rows].T)
+        if h.nonlinear or h.local:
+            Z = self.design.Z
+            blocks["nonlinear"] = h.nonlinear * squared_exponential(Z[nodes] / h.lengths, self.Z / h.lengths)
+            local = squared_exponential(Z[nodes] / h.local_length, self.Z / h.local_length)
+            blocks["local"] = h.local * local * self.correlations.across(h.local_omega, h.local_nu, nodes)
         return blocks
 
     def variances(self, h: Hyperparameters, nodes: Ints) -> Floats:
         """Return the prior variance of the outcome of some nodes, noise included."""
-        linear = np.einsum("ij,j,ij->i", self.design.linear[nodes], self.weights(h), self.design.linear[nodes])
+        F = self.design.linear[nodes]
+        linear = np.einsum("ij,j,ij->i", F, self.weights(h), F)
+        if self.design.p:
+            smooth = self.smoothings.everywhere(h.omega, h.nu)[nodes]
+            linear += h.smoothed / self.design.p * np.einsum("ij,ij->i", smooth, smooth)
         return np.asarray(INTERCEPT + linear + h.field + h.nonlinear + h.local + h.noise)
 
     def weights(self, h: Hyperparameters) -> Floats:
@@ -120,6 +135,15 @@ def squared_exponential(A: Floats, B: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Drift:
+    """The nonlinear kernel among the rows, and the two whose product drifts over the graph, as lower triangles."""
+
+    kernel: Floats
+    local_kernel: Floats
+    local_field: Correlation
+
+
+@dataclass(frozen=True, eq=False)
 class Terms:
     """The components among the rows at some hyper-parameters, as lower triangles before their variances.
 
@@ -129,61 +153,73 @@ class Terms:
         Where they come from.
     h : Hyperparameters
         The hyper-parameters.
-    field, local_field : Correlation
+    field : Correlation
         Graph correlations.
-    kernel, local_kernel : arrays
-        Nonlinear kernels; None without features.
+    smooth : Smoothing or None
+        Smoothed features; None without features.
+    drift : Drift or None
+        Nonlinear kernels; None without nonlinear effects.
     """
 
     covariance: Covariance
     h: Hyperparameters
     field: Correlation
-    kernel: Floats | None = None
-    local_kernel: Floats | None = None
-    local_field: Correlation | None = None
+    smooth: Smoothing | None = None
+    drift: Drift | None = None
 
     def total(self) -> Floats:
         """Return the covariance of the outcomes of the rows, as a lower triangle."""
         h, triangle = self.h, self.covariance.triangle
         K = h.field * self.field.R + INTERCEPT
-        if self.kernel is not None and self.local_kernel is not None and self.local_field is not None:
+        if self.smooth is not None:
             F = self.covariance.F * np.sqrt(self.covariance.weights(h))
-            K += triangle.pack(F @ F.T)
-            K += h.nonlinear * self.kernel
-            K += h.local * self.local_kernel * self.local_field.R
+            T = self.smooth.X * np.sqrt(h.smoothed / self.covariance.design.p)
+            both = np.hstack([F, T])
+            K += triangle.pack(both @ both.T)
+        if self.drift is not None:
+            K += h.nonlinear * self.drift.kernel
+            K += h.local * self.drift.local_kernel * self.drift.local_field.R
         K[triangle.diagonal] += h.noise
         return np.asarray(K)
 
     def pull(self, G: Floats) -> dict[str, float | Floats]:
         """Return the derivatives by the logarithm of every hyper-parameter of a function with gradient `G` by K."""
         h, triangle = self.h, self.covariance.triangle
-        omega, nu = h.field * self.field.pull(G)
+        by_shape = h.field * self.field.pull(G)
         slopes: dict[str, float | Floats] = {
             "field": h.field * triangle.dot(G, self.field.R),
-            "omega": omega,
-            "nu": nu,
             "noise": h.noise * float(G[triangle.diagonal].sum()),
         }
-        if self.kernel is not None and self.local_kernel is not None and self.local_field is not None:
-            slopes |= self._pull_linear(G) | self._pull_nonlinear(h.nonlinear * self.kernel * G)
-            slopes |= self._pull_local(G, self.local_kernel, self.local_field)
-        return slopes
+        if self.smooth is not None:
+            linear, by_smoothing = self._pull_linear(G, self.smooth)
+            slopes |= linear
+            by_shape += by_smoothing
+        if self.drift is not None:
+            slopes |= self._pull_nonlinear(h.nonlinear * self.drift.kernel * G) | self._pull_local(G, self.drift)
+        return slopes | {"omega": float(by_shape[0]), "nu": float(by_shape[1])}
 
-    def _pull_linear(self, G: Floats) -> dict[str, float | Floats]:
-        F = self.covariance.F
-        by_weight = np.einsum("ij,ij->j", F, self.covariance.triangle.times(G, F)) * self.covariance.weights(self.h)
-        return dict(zip(GROUPS, by_weight.reshape(3, -1).sum(axis=1).tolist(), strict=True))
+    def _pull_linear(self, G: Floats, smooth: Smoothing) -> tuple[dict[str, float | Floats], Floats]:
+        """Return the derivatives by the variances of the groups, and by the shape of the smoothing."""
+        F, share = self.covariance.F, self.h.smoothed / self.covariance.design.p
+        G_both = self.covariance.triangle.times(G, np.hstack([F, smooth.X]))
+        by_weight = np.einsum("ij,ij->j", F, G_both[:, : F.shape[1]]) * self.covariance.weights(self.h)
+        slopes: dict[str, float | Floats] = dict(
+            zip(GROUPS, by_weight.reshape(3, -1).sum(axis=1).tolist(), strict=True)
+        )
+        G_smooth = G_both[:, F.shape[1] :]
+        by_shape = 2.0 * share * np.einsum("ij,kij->k", G_smooth, smooth.slopes)
+        return slopes | {"smoothed": share * float(np.sum(G_smooth * smooth.X))}, by_shape
 
     def _pull_nonlinear(self, GK: Floats) -> dict[str, float | Floats]:
         triangle, Z = self.covariance.triangle, self.covariance.Z
         spread = triangle.sums(GK) @ Z**2 - np.einsum("ij,ij->j", Z, triangle.times(GK, Z))
         return {"nonlinear": float(triangle.double(GK).sum()), "lengths": 2.0 * spread * self.h.lengths**-2.0}
 
-    def _pull_local(self, G: Floats, kernel: Floats, field: Correlation) -> dict[str, float | Floats]:
+    def _pull_local(self, G: Floats, drift: Drift) -> dict[str, float | Floats]:
         h, triangle = self.h, self.covariance.triangle
-        by_field = h.local * kernel * G
-        product = by_field * field.R
-        omega, nu = field.pull(by_field)
+        by_field = h.local * drift.local_kernel * G
+        product = by_field * drift.local_field.R
+        omega, nu = drift.local_field.pull(by_field)
         by_length = triangle.dot(product, self.covariance.squares) * h.local_length**-2.0
         by_variance = float(triangle.double(product).sum())
         return {"local": by_variance, "local_length": by_length, "local_omega": omega, "local_nu": nu}

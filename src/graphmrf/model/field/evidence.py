@@ -33,6 +33,8 @@ _STEPS = 100
 _UNSHARED = 1500
 """Labels up to which threads gain little, and lose much where cores are busy."""
 _IMPOSSIBLE = 1e10
+_PLAIN = 3.0
+"""A gain on a part of the labels, in logarithms of their number, that settles it: the simple model is dropped."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Optimum:
         What it stands for.
     log_evidence : float
         Log marginal likelihood of the standardised labels there.
+    log_posterior : float
+        The same with the prior of the hyper-parameters, up to a constant.
     evaluations : int
         Likelihoods computed on all labels.
     """
@@ -54,6 +58,7 @@ class Optimum:
     theta: Floats
     h: Hyperparameters
     log_evidence: float
+    log_posterior: float
     evaluations: int
 
 
@@ -63,11 +68,12 @@ class Evidence:
 
     covariance: Covariance
     z: Floats
+    simple: bool = False
 
     @property
     def space(self) -> Space:
         """Where the hyper-parameters live."""
-        return Space(self.covariance.design.p)
+        return Space(self.covariance.design.p, self.simple)
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log posterior, up to a constant, and its gradient."""
@@ -90,8 +96,16 @@ class Evidence:
 
     def log_evidence(self, theta: Floats) -> float:
         """Return the log marginal likelihood, without the prior."""
-        value = self(theta)[0] - self.space.penalty(theta)[0]
-        return -value - 0.5 * self.z.size * float(np.log(2.0 * np.pi))
+        return self.space.penalty(theta)[0] - self(theta)[0] - self._constant
+
+    @property
+    def _constant(self) -> float:
+        return 0.5 * self.z.size * float(np.log(2.0 * np.pi))
+
+    def of(self, part: Ints) -> Evidence:
+        """Return the evidence of some of the labels."""
+        whole = self.covariance
+        return Evidence(Covariance(whole.design, whole.eigen, whole.rows[part]), self.z[part], self.simple)
 
     def climb(self, start: Floats, steps: int) -> Optimum:
         """Return the optimum that L-BFGS finds from a start."""
@@ -105,13 +119,17 @@ class Evidence:
                 options={"maxiter": steps, "maxcor": 20, "ftol": 1e-7},
             )
             theta = np.asarray(found.x)
-            return Optimum(theta, self.space.read(theta), self.log_evidence(theta), int(found.nfev))
+        value = float(found.fun)
+        log_evidence = self.space.penalty(theta)[0] - value - self._constant
+        return Optimum(theta, self.space.read(theta), log_evidence, -value - self._constant, int(found.nfev))
 
 
 def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> Optimum:
     """Return the hyper-parameters of maximum posterior density.
 
-    With many labels the search begins on a random part of them.
+    The whole family competes with the paper's own model (`Space` with ``simple=True``), which few labels can tell
+    better: the family must gain more than the logarithm of the number of labels in log density, as if it had two
+    hyper-parameters more. With many labels the search begins on a random part of them.
 
     Parameters
     ----------
@@ -122,12 +140,26 @@ def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> Optimum:
     seed : int
         Seed of the part.
     """
-    whole = Evidence(covariance, z)
+    whole, simple = Evidence(covariance, z), Evidence(covariance, z, simple=True)
     if z.size <= _MANY:
-        return whole.climb(whole.space.start, _STEPS)
+        return _simpler(*_compete(whole, simple, _STEPS), z.size)
     part = subset(z.size, seed)
-    small = Evidence(Covariance(covariance.design, covariance.eigen, covariance.rows[part]), z[part])
-    return whole.climb(small.climb(small.space.start, _FIRST_STEPS).theta, _LAST_STEPS)
+    first, first_simple = _compete(whole.of(part), simple.of(part), _FIRST_STEPS)
+    found = whole.climb(first.theta, _LAST_STEPS)
+    if first.log_posterior - first_simple.log_posterior > _PLAIN * np.log(part.size):
+        return found
+    return _simpler(found, simple.climb(first_simple.theta, _LAST_STEPS), z.size)
+
+
+def _compete(whole: Evidence, simple: Evidence, steps: int) -> tuple[Optimum, Optimum]:
+    """Return the best point of the family, from its start and from the simple model, and that of the simple model."""
+    plain = simple.climb(simple.space.start, steps)
+    ends = [whole.climb(start, steps) for start in (whole.space.start, whole.space.grown(plain.h))]
+    return max(ends, key=lambda end: end.log_posterior), plain
+
+
+def _simpler(found: Optimum, simple: Optimum, labels: int) -> Optimum:
+    return found if found.log_posterior - simple.log_posterior > np.log(labels) else simple
 
 
 def subset(count: int, seed: int) -> Ints:

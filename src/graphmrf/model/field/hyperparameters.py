@@ -28,6 +28,8 @@ class Hyperparameters:
     ----------
     own, neighbours, second : float
         Prior variances of the linear effects of the features `X`, of `SX` and of `S²X`.
+    smoothed : float
+        Prior variance of those of the features smoothed as the field is, :math:`(I + \omega N)^{-\nu} X`.
     field, omega, nu : float
         Variance and smoothness of the graph field, with correlations from :math:`(I + \omega N)^{-\nu}`.
     nonlinear : float
@@ -43,6 +45,7 @@ class Hyperparameters:
     own: float
     neighbours: float
     second: float
+    smoothed: float
     field: float
     omega: float
     nu: float
@@ -73,6 +76,8 @@ class Range(NamedTuple):
 
 
 _FLOOR, _CEILING = -16.0, 4.0
+_LEAST_NOISE = 1e-5
+_SMALL = 0.02
 
 
 def _variance(start: float) -> Range:
@@ -88,6 +93,7 @@ _RANGES = {
     "own": _variance(0.2),
     "neighbours": _variance(0.2),
     "second": _variance(0.2),
+    "smoothed": _variance(0.2),
     "field": _variance(0.3),
     "omega": _OMEGA,
     "nu": _NU,
@@ -99,9 +105,11 @@ _RANGES = {
     "local_omega": _OMEGA,
     "local_nu": _NU,
     "local_length": _LENGTH,
-    "noise": Range(math.log(0.1), math.log(1e-5), 2.0),
+    "noise": Range(math.log(0.1), math.log(_LEAST_NOISE), 2.0),
 }
-_WITHOUT_FEATURES = ("field", "omega", "nu", "noise")
+_FEATURELESS = ("field", "omega", "nu", "noise")
+_SIMPLE = ("smoothed", "field", "omega")
+_ABSENT = {"omega": 1.0, "nu": 1.0, "local_omega": 1.0, "local_nu": 1.0, "noise": _LEAST_NOISE}
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,9 @@ class Space:
     omega within a factor :math:`e^2` of 20, nu within :math:`e^{0.7}` of 1, length scales within :math:`e` of the
     start, of a group within :math:`e^{0.5}` and of a feature within :math:`e^{0.3}` of the others.
 
+    With ``simple=True`` it is that of the paper's own model, in which features act through the field only and labels
+    have no noise: :math:`y \sim N((I + \omega N)^{-1} X b, f R_{\omega 1})`.
+
     Examples
     --------
     >>> space = Space(0)
@@ -121,9 +132,12 @@ class Space:
     >>> h = space.read(space.start)
     >>> round(h.omega), h.nu, h.nonlinear
     (20, 1.0, 0.0)
+    >>> Space(3, simple=True).names
+    ('smoothed', 'field', 'omega')
     """
 
     p: int
+    simple: bool = False
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -134,7 +148,8 @@ class Space:
 
     @property
     def _kept(self) -> tuple[str, ...]:
-        return tuple(_RANGES) if self.p else _WITHOUT_FEATURES
+        kept = set(_RANGES if self.p else _FEATURELESS) & set(_SIMPLE if self.simple else _RANGES)
+        return tuple(name for name in _RANGES if name in kept)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -155,6 +170,16 @@ class Space:
         """Lower and upper bound of every coordinate."""
         return [(float(low), float(high)) for low, high in self._ranges[:, 1:3]]
 
+    def grown(self, simple: Hyperparameters) -> Floats:
+        """Return where the search starts that goes on from the simple model: all else is small there."""
+        theta = self.start
+        for name, place in self.slices.items():
+            if name in _SIMPLE:
+                theta[place] = math.log(getattr(simple, name))
+            elif _RANGES[name].lower in (_FLOOR, math.log(_LEAST_NOISE)):
+                theta[place] = math.log(_SMALL)
+        return theta
+
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log prior, up to a constant, and its gradient."""
         start, spread = self._ranges[:, 0], self._ranges[:, 3]
@@ -164,10 +189,9 @@ class Space:
     def read(self, theta: Floats) -> Hyperparameters:
         """Return the hyper-parameters at a point of the space."""
         values = {name: float(np.exp(theta[place][0])) for name, place in self.slices.items()}
-        absent = {f.name: 0.0 for f in fields(Hyperparameters)} | {"local_omega": 1.0, "local_nu": 1.0}
-        kept = {name: values.get(name, empty) for name, empty in absent.items()}
-        lengths = self._lengths(theta) if self.p else np.zeros(0)
+        kept = {f.name: values.get(f.name, _ABSENT.get(f.name, 0.0)) for f in fields(Hyperparameters)}
         base = np.sqrt(4.0 * self.p)
+        lengths = self._lengths(theta) if "length" in values else np.full(2 * self.p, base)
         return Hyperparameters(**kept | {"lengths": lengths, "local_length": float(kept["local_length"] * base)})  # type: ignore[arg-type]  # mypy: mixed values
 
     def _lengths(self, theta: Floats) -> Floats:
@@ -181,7 +205,7 @@ class Space:
         for name, place in self.slices.items():
             if name in slopes:
                 gradient[place] = slopes[name]
-        if self.p:
+        if "length" in self.slices:
             by_length = np.asarray(slopes["lengths"]).reshape(2, self.p)
             gradient[self.slices["length"]] = by_length.sum()
             gradient[self.slices["groups"]] = by_length.sum(axis=1)

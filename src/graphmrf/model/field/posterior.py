@@ -119,12 +119,19 @@ class FieldPosterior:
 
     @cached_property
     def coefficients(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the linear coefficients of standardised features, shapes (3, p)."""
-        F, weights = self.covariance.F, self.covariance.weights(self.h)
+        """Mean and standard deviation of the linear coefficients of standardised features, shapes (4, p).
+
+        The last are those of smoothed features.
+        """
+        p, field = self.covariance.design.p, self.covariance
+        if not p:
+            return np.zeros((4, 0)), np.zeros((4, 0))
+        F = np.hstack([field.F, field.smoothings.among(self.h.omega, self.h.nu).X])
+        weights = np.append(field.weights(self.h), np.full(p, self.h.smoothed / p))
         mean = weights * (F.T @ self.dual)
-        known = np.einsum("ij,ij->j", F, self.factor.solve(F)) if F.size else np.zeros(0)
+        known = np.einsum("ij,ij->j", F, self.factor.solve(F))
         std = np.sqrt(np.maximum(weights - weights**2 * known, 0.0))
-        return mean.reshape(3, -1), std.reshape(3, -1)
+        return mean.reshape(4, -1), std.reshape(4, -1)
 
 
 def _blocks(nodes: Ints) -> Iterator[Ints]:
