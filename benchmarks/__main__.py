@@ -8,9 +8,9 @@ import importlib
 from benchmarks.show import show
 
 NAMES = (
-    *("search", "smoothing", "scaling", "factor", "accuracy", "start"),
+    *("search", "smoothing", "scaling", "factor", "published", "accuracy", "start"),
     *("fit", "recovery", "spectrum", "sample", "foresee", "coupled"),
-    *("networks", "inductive", "classification", "sgc_speed"),
+    *("networks", "inductive", "classification", "sgc_speed", "scalable"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import resource
 import time
@@ -15,16 +16,22 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 
+_AT_ONCE = 12
+
 
 def show(name: str, text: str | None, rows: list[Row]) -> None:
-    """Print the rows as one table and as JSON lines."""
+    """Print the rows as a table (as several if it is wide) and as JSON lines."""
     console = Console(width=160)
     console.rule(f"{name}: {(text or '').splitlines()[0]}")
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    table = Table(*columns)
-    for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    console.print(table)
+    titles = list(itertools.takewhile(lambda column: isinstance(rows[0].get(column), str), columns))
+    others = columns[len(titles) :]
+    for first in range(0, max(len(others), 1), _AT_ONCE):
+        shown = [*titles, *others[first : first + _AT_ONCE]]
+        table = Table(*shown)
+        for row in rows:
+            table.add_row(*(_cell(row.get(column)) for column in shown))
+        console.print(table)
     for row in rows:
         print(json.dumps({"benchmark": name, **row}, default=float))
 

@@ -102,11 +102,6 @@ class Evidence:
     def _constant(self) -> float:
         return 0.5 * self.z.size * float(np.log(2.0 * np.pi))
 
-    def of(self, part: Ints) -> Evidence:
-        """Return the evidence of some of the labels."""
-        whole = self.covariance
-        return Evidence(Covariance(whole.design, whole.eigen, whole.rows[part]), self.z[part], self.simple)
-
     def climb(self, start: Floats, steps: int) -> Optimum:
         """Return the optimum that L-BFGS finds from a start."""
         with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
@@ -144,7 +139,8 @@ def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> Optimum:
     if z.size <= _MANY:
         return _simpler(*_compete(whole, simple, _STEPS), z.size)
     part = subset(z.size, seed)
-    first, first_simple = _compete(whole.of(part), simple.of(part), _FIRST_STEPS)
+    few = Covariance(covariance.design, covariance.eigen, covariance.rows[part])
+    first, first_simple = _compete(Evidence(few, z[part]), Evidence(few, z[part], simple=True), _FIRST_STEPS)
     found = whole.climb(first.theta, _LAST_STEPS)
     if first.log_posterior - first_simple.log_posterior > _PLAIN * np.log(part.size):
         return found
