@@ -246,7 +246,7 @@ def test_isolated_nodes_and_other_components_get_a_finite_answer() -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "one label": ({"y": np.append(1.0, np.full(59, np.nan))}, "at least 2 labelled"),
     "no label": ({"y": np.full(60, np.nan)}, "at least one known"),
-    "missing cell": ({"X": np.where(np.eye(60, 3) > 0, np.nan, CASE.X)}, "X must be finite"),
+    "infinite cell": ({"X": np.where(np.eye(60, 3) > 0, np.inf, CASE.X)}, "X must be finite, got inf"),
     "rows": ({"X": CASE.X[:5]}, "one row for each"),
     "graph": ({"graph": CASE.W}, "Graph"),
     "transform": ({"transform": "square"}, "transform must be one of"),

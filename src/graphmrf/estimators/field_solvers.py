@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.model.field import Design, Hyperparameters, Kind
+    from graphmrf.model.field.mixture import MixedPosterior
     from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
 
-Posterior: TypeAlias = "FieldPosterior | SparsePosterior"
+Posterior: TypeAlias = "FieldPosterior | SparsePosterior | MixedPosterior"
 
 _FOLDS = 5
 

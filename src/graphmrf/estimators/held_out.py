@@ -19,6 +19,7 @@ from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.trends import check_regressor, cross_fitted, knows_graph, refitted
 from graphmrf.model.field import Covariance, FieldPosterior, Scale, maximise
+from graphmrf.model.field.mixture import MixedPosterior
 from graphmrf.model.field.sparse_posterior import SparsePosterior
 from graphmrf.model.field.sparse_weights import Equations
 from graphmrf.selection import search_propagation, search_residual
@@ -116,8 +117,11 @@ def _field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:
 
 
 def _exact(fitted: GraphRegressor) -> FieldPosterior:
-    assert isinstance(fitted._answer.posterior, FieldPosterior)
-    return fitted._answer.posterior
+    """Return the field at the expected features."""
+    posterior = fitted._answer.posterior
+    found = posterior.base if isinstance(posterior, MixedPosterior) else posterior
+    assert isinstance(found, FieldPosterior)
+    return found
 
 
 def _sparse_field_given_others(fitted: GraphRegressor, folds: Ints) -> Floats:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.model.field import FieldPosterior, design
+from graphmrf.model.field.mixture import MixedPosterior
 from graphmrf.model.joint import fit_joint
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
+    from graphmrf.estimators.field_solvers import Posterior as FieldSolution
     from graphmrf.estimators.inputs import Table
     from graphmrf.graph import Graph
     from graphmrf.model import Posterior
@@ -34,13 +38,35 @@ class Filled:
     ----------
     table : Table
         Missing cells at their expected value given all others.
-    draws : array of shape (k, n, p)
-        Draws of the features given the cells that are not missing, in pairs opposite each other about `table`; none
-        when few cells are missing.
+    posterior : Posterior or None
+        The columns that vary, given all cells that are known; None when few cells are missing, which then count as
+        known.
+    varies : bool array of shape (p,)
+        Those columns.
+    seed : int
+        Seed of the draws.
     """
 
     table: Table
-    draws: Floats
+    posterior: Posterior | None
+    varies: Bools
+    seed: int
+
+    @cached_property
+    def draws(self) -> Floats:
+        """Draws of the features, in pairs opposite each other about `table`, shape (k, n, p); k = 0 when few miss."""
+        if self.posterior is None:
+            return np.empty((0, *self.table.X.shape))
+        deviations = self.posterior.sample(PAIRS, self.seed) - self.posterior.mean
+        draws = np.tile(self.table.X, (2 * PAIRS, 1, 1))
+        draws[:, :, self.varies] += np.concatenate([deviations, -deviations])
+        return draws
+
+    def mixed(self, graph: Graph, field: FieldSolution) -> FieldSolution:
+        """Return a field that was fitted to `table`: averaged over the draws where there are any, if it is exact."""
+        if self.posterior is None or not isinstance(field, FieldPosterior):
+            return field
+        return MixedPosterior(field, tuple(design(graph, X) for X in self.draws))
 
 
 def fill_features(graph: Graph, table: Table, *, seed: int = 0) -> Filled:
@@ -76,20 +102,15 @@ def fill_features(graph: Graph, table: Table, *, seed: int = 0) -> Filled:
     """
     X, missing = table.X, np.isnan(table.X)
     if not missing.any():
-        return Filled(table, np.empty((0, *X.shape)))
+        return Filled(table, None, np.ones(X.shape[1], dtype=bool), seed)
     _check(missing, table)
-    varies = _varies(X)
-    mean = np.where(missing, np.nanmean(X, axis=0), X)
+    varies, whole = _varies(X), np.where(missing, np.nanmean(X, axis=0), X)
     if not (missing & varies).any():
-        return Filled(replace(table, X=mean), np.empty((0, *X.shape)))
+        return Filled(replace(table, X=whole), None, varies, seed)
     posterior = _posterior(graph, X[:, varies])
+    whole[:, varies] = posterior.mean
     few = np.count_nonzero(missing) <= NEGLIGIBLE * X.size
-    mean[:, varies] = posterior.mean
-    draws = np.tile(mean, (0 if few else 2 * PAIRS, 1, 1))
-    if not few:
-        deviations = posterior.sample(PAIRS, seed) - posterior.mean
-        draws[:, :, varies] += np.concatenate([deviations, -deviations])
-    return Filled(replace(table, X=mean), draws)
+    return Filled(replace(table, X=whole), None if few else posterior, varies, seed)
 
 
 def _varies(X: Floats) -> Bools:

@@ -1,0 +1,111 @@
+"""The quick joint fit: the maximum of the observed likelihood under its prior, by dense algebra."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracle
+from graphmrf._typing import Floats
+from graphmrf.graph import Graph
+from graphmrf.linalg.spectrum import density_of_states
+from graphmrf.model import GaussianMRF
+from graphmrf.model.holes import Holes
+from graphmrf.model.joint import fit_joint
+from graphmrf.model.missing import settle
+from graphmrf.model.optimum import Plan
+
+seeds = st.integers(0, 10**6)
+
+
+def ring(n: int) -> Graph:
+    i = np.arange(n)
+    return Graph.from_edges(np.tile(i, 2), np.concatenate([(i + 1) % n, (i + 2) % n]))
+
+
+def attributes(graph: Graph, seed: int, share: float = 0.2) -> Floats:
+    rng = np.random.default_rng(seed)
+    H = [[2.0, -0.8, 0.2], [-0.8, 1.0, 0.1], [0.2, 0.1, 1.5]]
+    mrf = GaussianMRF(H, C=[[4.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.5]])
+    A = mrf.sample(graph, seed=seed)[0]
+    return np.where(rng.random(A.shape) < share, np.nan, A)
+
+
+def objective(graph: Graph, H: Floats, C: Floats, B: Floats, prior: float) -> float:
+    """Log density of what is observed, plus that of `prior` nodes of white noise on a graph alike."""
+    W = graph.adjacency.toarray()
+    values = np.linalg.eigvalsh(oracle.laplacian(W))
+    spread = np.mean([np.linalg.slogdet(H + value * C)[1] for value in values])
+    white = np.trace(H) + values.mean() * np.trace(C)
+    return oracle.field_log_density(W, H, C, B) + 0.5 * prior * float(spread - white)
+
+
+@given(seeds, st.sampled_from([0.5, 3.0, 20.0]))
+@settings(max_examples=5)
+def test_no_direction_is_uphill_from_the_settled_fit(seed: int, prior: float) -> None:
+    graph, rng = ring(30), np.random.default_rng(seed)
+    B = attributes(graph, seed)
+    plan = Plan(density_of_states(graph), ("a", "b", "c"), coupled=True, mean_is_free=False, prior=prior)
+    point, shift, _ = settle(Holes(graph, B), plan, change=1e-9)
+    assert not shift.any()
+    best = objective(graph, point.H, point.C, B, prior)
+    for _ in range(8):
+        E, F = np.eye(3) + 0.02 * rng.normal(size=(2, 3, 3))
+        assert objective(graph, E @ point.H @ E.T, F @ point.C @ F.T, B, prior) < best + 1e-7
+
+
+@given(seeds)
+@settings(max_examples=5)
+def test_a_light_prior_gives_nearly_the_maximum_of_likelihood(seed: int) -> None:
+    graph = ring(80)
+    A = attributes(graph, seed)
+    exact, quick = GaussianMRF.fit(graph, A, coupled=True), fit_joint(graph, A, prior=1e-3)
+    assert exact.log_likelihood(graph, A) - quick.log_likelihood(graph, A) < 0.1
+
+
+def test_units_do_not_matter() -> None:
+    graph, units = ring(50), np.array([1e-6, 1.0, 1e5])
+    A = attributes(graph, 1)
+    one, other = fit_joint(graph, A), fit_joint(graph, A * units)
+    np.testing.assert_allclose(other.H * np.outer(units, units), one.H, rtol=1e-8)
+    np.testing.assert_allclose(other.mean, one.mean * units, rtol=1e-12)
+
+
+def test_copies_of_attributes_have_a_fit_that_knows_them() -> None:
+    graph, rng = ring(60), np.random.default_rng(0)
+    A = rng.normal(size=(60, 3))
+    A[:, 1] = 2.0 * A[:, 0]
+    A[3, 1] = A[5, 2] = np.nan
+    filled = fit_joint(graph, A, prior=0.01).condition(graph, A).mean
+    assert filled[3, 1] == pytest.approx(2.0 * A[3, 0], abs=0.05)
+
+
+def test_more_attributes_than_nodes_have_a_fit() -> None:
+    graph, A = ring(12), np.random.default_rng(0).normal(size=(12, 20))
+    A[3, 1] = A[5, 7] = np.nan
+    filled = fit_joint(graph, A, prior=20.0).condition(graph, A).mean
+    assert np.abs(filled).max() == np.nanmax(np.abs(A))
+
+
+def test_a_graph_without_edges_has_a_fit() -> None:
+    graph = Graph.from_edges([], [], n_nodes=40)
+    A = np.random.default_rng(0).normal(size=(40, 2)) @ [[1.0, 0.9], [0.0, 0.5]]
+    A[0, 1] = np.nan
+    mrf = fit_joint(graph, A, prior=1e-6)
+    assert not mrf.C.any()
+    slope = np.cov(A[1:].T)[0, 1] / np.var(A[1:, 0], ddof=1)
+    expected = mrf.mean[1] + slope * (A[0, 0] - mrf.mean[0])
+    assert mrf.condition(graph, A).mean[0, 1] == pytest.approx(expected, abs=0.1)
+
+
+def test_probes_come_near_to_exact_sums() -> None:
+    graph = ring(400)
+    A = attributes(graph, 5, share=0.4)
+    exact = fit_joint(graph, A)
+    with patch("graphmrf.model.holes.EXACT_LIMIT", 0):
+        probed = fit_joint(graph, A)
+    assert abs(exact.log_likelihood(graph, A) - probed.log_likelihood(graph, A)) < 1.0
+    one, other = (mrf.condition(graph, A).mean for mrf in (exact, probed))
+    assert 0 < np.std(one - other) < 0.1 * np.std(one)
