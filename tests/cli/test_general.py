@@ -124,3 +124,20 @@ def test_a_large_graph_has_the_sparse_solver_and_a_warning(town: Any, monkeypatc
     assert sum(target["shares"].values()) == pytest.approx(1)
     assert "smoothed" in target["effects"]
     assert "takes minutes" not in town.run("--target", "income", "--method", "lp").stderr
+
+
+def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any) -> None:
+    age = town.nodes["age"].mask(np.arange(64) % 5 == 0)
+    town.write(town.nodes.assign(age=age, rooms=0.1 * town.nodes["age"] + np.sin(np.arange(64))))
+    read = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv")
+    X, y = read.frame[["age", "rooms"]], read.outcome("income")
+    frame, summary = made(town, *FIELD)
+    expected = gm.GraphRegressor().fit(read.graph, X, y).predict()
+    np.testing.assert_allclose(frame["prediction"], expected, rtol=1e-8)
+    assert (
+        "filled missing cells with what the other features and the neighbours say: 'age' (13 cells)" in summary["notes"]
+    )
+    frame, summary = made(town, "--target", "income", "--method", "lr")
+    expected = gm.LinearRegression().fit(read.graph, X.fillna(X.mean()), y).predict()
+    np.testing.assert_allclose(frame["prediction"], np.where(np.isnan(y), expected, y), rtol=1e-8)
+    assert "filled missing cells with the column mean: 'age' (13 cells)" in summary["notes"]

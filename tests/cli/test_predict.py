@@ -186,7 +186,8 @@ def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
     age = town.nodes["age"].mask(np.arange(64) == 7)
     town.write(town.nodes.assign(age=age, flat=1, side=["n", "s"] * 32, street=[f"s{i}" for i in range(64)]))
     notes = town.run("--target", "income").stderr
-    assert "note: filled missing cells with the column mean: 'age' (1 cell)" in notes
+    jointly = "filled missing cells with what the other features and the neighbours say"
+    assert f"note: {jointly} (field; other methods: with the column mean): 'age' (1 cell)" in notes
     assert "note: dropped columns with a single value: 'flat'" in notes
     assert "note: one-hot encoded: 'side' (2 levels)" in notes
     assert "note: dropped text columns with too many different values: 'street' (64 values)" in notes

@@ -10,7 +10,7 @@ from pandas.api import types
 
 from graphmrf._typing import Bools, Floats
 from graphmrf.cli.methods import Method, Tuning
-from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.labels import Labels, check_classes, read_labels
@@ -124,7 +124,7 @@ def read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
 
 
 def classify(
-    methods: Sequence[Method], table: AttributedGraph, X: pd.DataFrame, tuning: Tuning, advance: Callable[[], None]
+    methods: Sequence[Method], table: AttributedGraph, made: Features, tuning: Tuning, advance: Callable[[], None]
 ) -> Callable[[str, Labels], Classification]:
     """Return what classifies one target by the best of the methods; `advance` is called after every fit."""
 
@@ -133,7 +133,7 @@ def classify(
         fits = []
         for method in methods:
             model = GraphClassifier(method.make(tuning), folds=tuning.folds, seed=tuning.seed)
-            fits.append(ClassFit(method, model.fit(table.graph, X if method.features else None, y)))
+            fits.append(ClassFit(method, model.fit(table.graph, method.takes(made), y)))
             advance()
         chosen = max(fits, key=lambda fit: fit.accuracy)
         probability = chosen.model.predict_proba()

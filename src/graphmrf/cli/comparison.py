@@ -8,6 +8,7 @@ import pandas as pd
 
 from graphmrf._typing import Floats
 from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
+from graphmrf.datasets import Features
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
@@ -57,12 +58,12 @@ class Fit:
 
 
 def fit_all(
-    methods: Sequence[Method], graph: Graph, X: pd.DataFrame, y: Floats, *, tuning: Tuning, advance: Callable[[], None]
+    methods: Sequence[Method], graph: Graph, made: Features, y: Floats, *, tuning: Tuning, advance: Callable[[], None]
 ) -> tuple[Fit, ...]:
     """Return every method fitted and scored; the same seed gives them the same folds."""
     fits = []
     for method in methods:
-        features = X if method.features and X.shape[1] else None
+        features = method.takes(made)
         estimator = method.make(tuning)
         estimator.fit(graph, features, y)
         searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)

@@ -7,6 +7,7 @@ import numpy as np
 from graphmrf._typing import Floats
 from graphmrf.cli.comparison import Fit, passed_over
 from graphmrf.cli.methods import FIELD, Method
+from graphmrf.datasets.encode import FILLED
 from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES
 from graphmrf.estimators.held_out import COEFFICIENTS_KEPT, SEARCHED_AGAIN
@@ -28,6 +29,15 @@ def transform_name(model: GraphRegressor) -> str:
     if not power.signed and power.exponent == 0:
         return "log"
     return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"
+
+
+def filling(note: str, methods: Sequence[Method]) -> str:
+    """Return a note on the features, which says of missing cells how every method fills them."""
+    if not any(method.holes for method in methods):
+        return note
+    jointly = "filled missing cells with what the other features and the neighbours say"
+    others = "" if all(method.holes for method in methods) else f" ({FIELD}; other methods: with the column mean)"
+    return note.replace(FILLED, jointly + others, 1) if note.startswith(FILLED) else note
 
 
 def warning(methods: Sequence[Method], n_nodes: int) -> str:

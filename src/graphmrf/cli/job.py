@@ -13,7 +13,7 @@ from graphmrf.cli import general
 from graphmrf.cli.classes import CLASS_COLUMNS, Classification, classify, is_category, read_classes
 from graphmrf.cli.comparison import Fit, best, carrier, fit_all
 from graphmrf.cli.methods import AUTO, FIELD, TRANSFORMS, Method, Tuning, choose
-from graphmrf.datasets import AttributedGraph, features
+from graphmrf.datasets import AttributedGraph, Features, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.labels import Labels
@@ -88,7 +88,7 @@ class Job:
     """Everything read and checked: what to predict from what, and how."""
 
     table: AttributedGraph
-    X: pd.DataFrame
+    features: Features
     targets: dict[str, Floats | Labels]
     methods: tuple[Method, ...]
     settings: Settings
@@ -105,8 +105,8 @@ class Job:
             raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
         made = features(table, targets=names, ignore=ignore)
         methods = choose(settings.method, n_features=made.X.shape[1])
-        told = made.notes if any(method.features for method in methods) else ()
-        return cls(table, made.X, targets, methods, settings, (*table.notes, *told))
+        told = [general.filling(note, methods) for note in made.notes if any(method.features for method in methods)]
+        return cls(table, made, targets, methods, settings, (*table.notes, *told))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -135,11 +135,11 @@ class Job:
 
     def _classify(self, name: str, labels: Labels, advance: Callable[[], None]) -> Classification:
         tuning = replace(self.settings.tuning, transform="identity")
-        return classify(self._methods(labels), self.table, self.X, tuning, advance)(name, labels)
+        return classify(self._methods(labels), self.table, self.features, tuning, advance)(name, labels)
 
     def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
         settings = self.settings
-        fits = fit_all(self._methods(y), self.table.graph, self.X, y, tuning=settings.tuning, advance=advance)
+        fits = fit_all(self._methods(y), self.table.graph, self.features, y, tuning=settings.tuning, advance=advance)
         chosen = best(fits)
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
@@ -147,7 +147,7 @@ class Job:
         lower, upper = _interval(chosen, value, std, settings)
         notes = (
             *_notes(self.table.graph, observed, std, settings.tuning.folds),
-            *_roughness(observed, self.X.shape[1] if chosen.method.features else 0),
+            *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
             *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
         )
         return Prediction(

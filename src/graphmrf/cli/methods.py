@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import pandas as pd
 
 from graphmrf._typing import Floats
+from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import (
     GraphConvolutionalNetwork,
@@ -51,7 +52,10 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Method:
-    """A method by name, what it looks at, whether ``auto`` tries it, and whether it can do without features."""
+    """A method by name, what it looks at, whether ``auto`` tries it, and how it takes features.
+
+    It may do without any (`featureless`), and with tables in which cells are missing (`holes`).
+    """
 
     key: str
     outcomes: bool
@@ -59,6 +63,13 @@ class Method:
     make: Callable[[Tuning], Estimator]
     automatic: bool = True
     featureless: bool = False
+    holes: bool = False
+
+    def takes(self, made: Features) -> pd.DataFrame | None:
+        """Return the features as the method takes them."""
+        if not self.features or not made.X.shape[1]:
+            return None
+        return made.unfilled if self.holes else made.X
 
     def works(self, n_features: int) -> bool:
         """Return whether there are enough features."""
@@ -108,7 +119,7 @@ METHODS = {
         Method("lr", outcomes=False, features=True, make=_lr),
         Method("lgc", outcomes=False, features=True, make=_lgc),
         Method("lgc-rp", outcomes=True, features=True, make=_lgc_rp),
-        Method(FIELD, outcomes=True, features=True, make=_field, featureless=True),
+        Method(FIELD, outcomes=True, features=True, make=_field, featureless=True, holes=True),
         Method("sgc", outcomes=False, features=True, make=_sgc, automatic=False),
         Method("sgc-rp", outcomes=True, features=True, make=_sgc_rp, automatic=False),
         Method("gcn", outcomes=False, features=True, make=_gcn, automatic=False),

@@ -13,6 +13,7 @@ from graphmrf.errors import InvalidInputError
 
 MAX_LEVELS = 50
 RARE = 10
+FILLED = "filled missing cells with the column mean"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +26,13 @@ class Features:
         All float64; `p` may be 0.
     notes : tuple of str
         One line for each kind of change.
+    unfilled : DataFrame of shape (n, p)
+        The same, NaN where a number was missing.
     """
 
     X: pd.DataFrame
     notes: tuple[str, ...]
+    unfilled: pd.DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,8 @@ def features(table: AttributedGraph, *, targets: Collection[str] = (), ignore: C
     columns = {name: values for each in prepared for name, values in each.columns.items()}
     if len(columns) < sum(len(each.columns) for each in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
-    return Features(pd.DataFrame(columns, index=table.frame.index, dtype=np.float64), _told(prepared))
+    unfilled = pd.DataFrame(columns, index=table.frame.index, dtype=np.float64)
+    return Features(unfilled.fillna(unfilled.mean()), _told(prepared), unfilled)
 
 
 def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
@@ -118,9 +123,7 @@ def _numbers(table: AttributedGraph, name: str) -> _Prepared:
     if values.nunique() == 1:
         return _Prepared({}, "dropped columns with a single value", f"'{name}'")
     cells = f"{missing} cell{'s' * (missing > 1)}"
-    return _Prepared(
-        {name: values.fillna(values.mean())}, "filled missing cells with the column mean", f"'{name}' ({cells})"
-    )
+    return _Prepared({name: values}, FILLED, f"'{name}' ({cells})")
 
 
 def _levels(table: AttributedGraph, name: str) -> _Prepared:

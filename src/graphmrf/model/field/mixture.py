@@ -94,14 +94,19 @@ class MixedPosterior:
 
     @cached_property
     def coefficients(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the linear coefficients, for features in the scales of `base`, (3, p)."""
-        scales = self.covariance.design.scales
-        units = [np.where(np.isinf(scales), 0.0, scales / member.covariance.design.scales) for member in self.members]
+        """Mean and standard deviation of the linear coefficients, for features in the scales of `base`, (4, p)."""
+        scales = _scales(self.covariance.design)
+        units = [np.where(np.isinf(scales), 0.0, scales / _scales(member.covariance.design)) for member in self.members]
         found = [member.coefficients for member in self.members]
         means = tuple(unit * mean for unit, (mean, _) in zip(units, found, strict=True))
         variances = tuple((unit * std) ** 2 for unit, (_, std) in zip(units, found, strict=True))
         mean, variance = _pooled(means, variances)
         return mean, np.sqrt(variance)
+
+
+def _scales(design: Design) -> Floats:
+    """Scales of all groups; smoothed features are in those of a node's own."""
+    return np.vstack([design.scales, design.scales[:1]])
 
 
 def _pooled(means: tuple[Floats, ...], variances: tuple[Floats, ...]) -> tuple[Floats, Floats]:
