@@ -30,7 +30,8 @@ class Known(Fit):
 
 def a_field(r2: float, **shares: float) -> Known:
     plain = fit("field", r2)
-    return Known(plain.method, plain.estimator, plain.scores, {name.replace("_", " "): s for name, s in shares.items()})
+    known = {name.replace("_", " "): share for name, share in shares.items()}
+    return Known(plain.method, plain.estimator, plain.scores, known=known)
 
 
 @pytest.mark.parametrize(

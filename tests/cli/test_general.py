@@ -9,7 +9,7 @@ import pytest
 
 import graphmrf as gm
 from graphmrf.cli import general
-from graphmrf.estimators import graph_regressor
+from graphmrf.estimators import graph_regressor, missing_features
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -141,3 +141,11 @@ def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any
     expected = gm.LinearRegression().fit(read.graph, X.fillna(X.mean()), y).predict()
     np.testing.assert_allclose(frame["prediction"], np.where(np.isnan(y), expected, y), rtol=1e-8)
     assert "filled missing cells with the column mean: 'age' (13 cells)" in summary["notes"]
+
+
+def test_more_missing_cells_than_the_field_can_fill(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing_features, "_LARGEST", 1)
+    town.write(town.nodes.assign(age=town.nodes["age"].mask(np.arange(64) % 5 == 0)))
+    _, summary = made(town, "--target", "income")
+    said = "income: field has missing cells filled with the column mean, too: missing cells of X are filled by a joint"
+    assert any(note.startswith(said) for note in summary["notes"])

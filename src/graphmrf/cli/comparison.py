@@ -9,6 +9,7 @@ import pandas as pd
 from graphmrf._typing import Floats
 from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
 from graphmrf.datasets import Features
+from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
@@ -30,6 +31,7 @@ class Fit:
     method: Method
     estimator: Estimator
     scores: dict[str, Floats]
+    note: str = ""
 
     @property
     def alpha(self) -> float | None:
@@ -63,14 +65,28 @@ def fit_all(
     """Return every method fitted and scored; the same seed gives them the same folds."""
     fits = []
     for method in methods:
-        features = method.takes(made)
         estimator = method.make(tuning)
-        estimator.fit(graph, features, y)
+        features, note = _fit(estimator, method, graph, made, y)
         searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
         scores = searched if searched and "alpha" in searched else _scores(estimator, graph, features, y, tuning)
-        fits.append(Fit(method, estimator, scores))
+        fits.append(Fit(method, estimator, scores, note))
         advance()
     return tuple(fits)
+
+
+def _fit(
+    estimator: Estimator, method: Method, graph: Graph, made: Features, y: Floats
+) -> tuple[pd.DataFrame | None, str]:
+    """Fit, and return the features that were used, with a line where missing cells are too many for the method."""
+    features = method.takes(made)
+    try:
+        estimator.fit(graph, features, y)
+    except InvalidInputError as error:
+        if features is None or not features.isna().to_numpy().any():
+            raise
+        estimator.fit(graph, made.X, y)
+        return made.X, f"{method.key} has missing cells filled with the column mean, too: {error}"
+    return features, ""
 
 
 def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Floats, tuning: Tuning) -> dict[str, Floats]:

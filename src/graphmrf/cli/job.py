@@ -148,6 +148,7 @@ class Job:
         notes = (
             *_notes(self.table.graph, observed, std, settings.tuning.folds),
             *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
+            *(fit.note for fit in fits if fit.note),
             *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
         )
         return Prediction(
