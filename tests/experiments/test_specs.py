@@ -80,3 +80,18 @@ def test_without_results_nothing_is_invented(experiment: Experiment) -> None:
     assert found.missing == len(set(experiment.plan(settings)))
     assert all(cell.ours is None for table in found.tables for cell in table.cells())
     assert not found.goals
+
+
+def test_rows_that_our_best_method_wins_are_counted() -> None:
+    (table,) = find(["synthetic-accuracy"])
+    settings = Settings(quick=True)
+    wins = {"1": 0.9, "10": 0.2}
+    results = {
+        run.key: {name: {"value": wins[level] if name == "GraphRegressor" else 0.5}}
+        for run in table.plan(settings)
+        for name in ("GraphRegressor", "LP")
+        for level in wins
+        if f"-h{level} " in run.key and f"method={name} " in run.key
+    }
+    (goal,) = (goal for goal in table.collect(results, settings).goals if "GraphRegressor" in goal.what)
+    assert (goal.measured, goal.met) == ("1 of 2", None)

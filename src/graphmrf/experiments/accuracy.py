@@ -73,7 +73,7 @@ class AccuracyTable:
         levels = self._table(results, settings, "alpha", shown(LEVELS))
         layers = self._table(results, settings, "layers", shown(LAYERS))
         compared = replace(accuracy, rows=self._compared(accuracy))
-        goals = [*_distances(compared, settings), *self._levels(levels)]
+        goals = [*_distances(compared, settings), *self._levels(levels), *_best(accuracy)]
         missing = count_missing(results, self.plan(settings))
         return Findings((accuracy, levels, layers), (), tuple(goals), self.remarks, missing)
 
@@ -139,6 +139,15 @@ def _distances(table: Table, settings: Settings) -> list[Goal]:
             wanted = "printed: the networks of a quick run are small" if small else f"< {limit}"
             goals.append(Goal(what, f"{mean:.4f} (largest {largest:.3f})", wanted, None if small else mean < limit))
     return goals
+
+
+def _best(table: Table) -> list[Goal]:
+    """Return in how many rows our best method is the most accurate, of those where it was run."""
+    column = OURS[-1]
+    pairs = [(cell.ours, table.best(row)) for row in table.rows for cell in replace(table, rows=(row,)).cells([column])]
+    ours = [value == best for value, best in pairs if value is not None]
+    what = f"rows in which {column} is more accurate than all others"
+    return [Goal(what, f"{sum(ours)} of {len(ours)}", "printed", None)] if ours else []
 
 
 def real_lines() -> tuple[Line, ...]:

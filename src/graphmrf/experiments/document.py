@@ -30,6 +30,9 @@ _DIFFERENCES = """\
   attributes, its four outcomes; its numbers need all six.
 - **SGC.** In the paper's text a power of one matrix; in its code a mean over a node and at most 30 sampled neighbours
   with a trained layer for every step. `SGC` and `GCN` here are the networks of the code, `SGC exact` is the text's.
+- **Networks.** Trained as in the paper's code: steps on a tenth of the labels, weight decay beside the learning rate,
+  layers and steps by cross-validation. The level of `SGC/RP` and `GCN/RP` is chosen with the networks that missed a
+  fold; the paper trains them again for every level.
 - **Maximum likelihood.** The paper's stochastic fit, with weight decay, ends 3 to 8 % from the maximum in H. Ours is
   the maximum itself, found in about a second.
 - **U.S. ties.** The text says about 20 for each county, the data have 12.
@@ -46,8 +49,9 @@ _DIFFERENCES = """\
 
 
 _TIMES = """\
-Times of one core are summed over the runs of an experiment; runs that two experiments share count for both. The time on
-the clock depends on the machine and on what else it does.
+Times of one core are summed over the runs of an experiment; runs that two experiments share count for both. Times on
+the clock are those of the commands that did the runs, also where two commands went side by side or other work shared
+the cores.
 """
 
 
