@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.model.field import Calibration
+from graphmrf.model.field.sparse_posterior import SparsePosterior
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
@@ -92,7 +93,7 @@ class FieldAnswer:
     def coefficients(self) -> pd.DataFrame:
         """Linear coefficients and their standard errors, per unit of the feature."""
         mean, std = self.posterior.coefficients
-        unit, scales = self.scale.unit, (*self.design.scales, self.design.scales[0])
+        unit, scales = self.scale.unit, self._scales
         names = self.table.columns.names
         frame = pd.DataFrame(index=pd.RangeIndex(self.table.columns.count) if names is None else names, dtype=float)
         for k, name in enumerate(_EFFECTS[: len(mean)]):
@@ -101,6 +102,15 @@ class FieldAnswer:
                 column[self.design.kept] = unit * values / scales[k]
                 frame[title] = column
         return frame
+
+    @property
+    def _scales(self) -> Floats:
+        r"""Scales of all groups; the exact solver smooths by :math:`(I + \omega N)^{-\nu}` over its mean eigenvalue."""
+        scales = self.design.scales
+        if isinstance(self.posterior, SparsePosterior):
+            return scales
+        h, eigenvalues = self.posterior.h, self.posterior.covariance.eigen.values
+        return np.vstack([scales, scales[:1] * np.mean((1.0 + h.omega * eigenvalues) ** -h.nu)])
 
     @cached_property
     def left_out(self) -> pd.DataFrame:

@@ -25,7 +25,7 @@ METHODS = {
 
 EFFECTS = {
     "own features": ("own features", "linear effects of a node's own features"),
-    "neighbours' features": ("neighbours' features", "linear effects of neighbours and of their neighbours"),
+    "neighbours' features": ("neighbours' features", "linear effects of the features of the neighbourhood"),
     "nonlinear effects": ("nonlinear effects of features", "curves and interactions, own and neighbours'"),
     "local effects": ("local effects of features", "effects that change from one part of the graph to another"),
     "graph field": ("the graph field", "what neighbours have in common beyond their features"),

@@ -193,8 +193,8 @@ def _effects(target: TargetReport) -> str:
     which = f"The {shown} clearest of {total:,} features" if shown < total else "Linear effects"
     unit = f"of the outcome after its transform ({rows.transform})" if rows.transform else "in units of the outcome"
     text = (
-        f"{which}: the change of the prediction, {unit}, when a feature rises by one of its units, ± the standard "
-        "error. Neighbours count through their weighted average. Nonlinear and local effects come on top: where they "
-        "carry the prediction, the linear ones are small."
+        f"{which}: the change of the prediction, {unit}, when a feature rises by one of its units at the node itself, "
+        "in the weighted sum of its neighbours or of theirs, or smoothed over its neighbourhood; ± the standard error. "
+        "Nonlinear and local effects come on top."
     )
     return _card("What the features contribute", text, tables.effect_rows(rows, LISTED_COEFFICIENTS))
