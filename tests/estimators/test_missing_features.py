@@ -1,0 +1,270 @@
+"""Missing cells of the features: filled as dense algebra fills them, and carried into the error bars."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracle
+from cases import Case, random_case
+from graphmrf import (
+    GaussianMRF,
+    Graph,
+    LinearGraphConvolution,
+    LinearRegression,
+    ResidualPropagation,
+    SimpleGraphConvolution,
+)
+from graphmrf._typing import Bools, Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.graph_regressor import GraphRegressor
+from graphmrf.estimators.inputs import read_features
+from graphmrf.estimators.missing_features import PAIRS, Filled, fill_features
+from graphmrf.metrics import r2
+from graphmrf.model.field import Calibration
+from graphmrf.model.field.mixture import MixedPosterior
+from graphmrf.model.joint import fit_joint
+
+seeds = st.integers(0, 10**6)
+
+
+def with_holes(X: Floats, share: float = 0.2, seed: int = 0) -> Floats:
+    """At least three cells of every column stay."""
+    hole = np.random.default_rng(seed).random(X.shape) < share
+    hole[:3] = False
+    return np.where(hole, np.nan, X)
+
+
+def fill(graph: Graph, X: Any) -> Filled:
+    return fill_features(graph, read_features(X, graph.n_nodes, "GraphRegressor", holes=True))
+
+
+def field_case(seed: int, n: int = 150) -> tuple[Graph, Floats, Floats]:
+    """Features of a smooth joint field, and an outcome that is linear in them but for little noise."""
+    rng, i = np.random.default_rng(seed), np.arange(n)
+    graph = Graph.from_edges(np.tile(i, 2), np.concatenate([(i + 1) % n, (i + 2) % n]))
+    H = [[5.0, -4.7, 0.0], [-4.7, 5.0, 0.0], [0.0, 0.0, 1.0]]
+    X = GaussianMRF(H, C=[[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 8.0]]).sample(graph, seed=seed)[0]
+    return graph, X, X @ [1.0, 1.0, 2.0] + 0.05 * rng.normal(size=n)
+
+
+def labelled(y: Floats, seed: int = 1, share: float = 0.5) -> Floats:
+    return np.where(np.random.default_rng(seed).random(y.size) < share, y, np.nan)
+
+
+@given(seeds)
+def test_cells_are_filled_as_dense_algebra_fills_them(seed: int) -> None:
+    case = random_case(seed, p=3)
+    X = with_holes(case.X, 0.3, seed)
+    mrf = fit_joint(case.graph, X, prior=3.0)
+    expected, _ = oracle.field_given(case.W, mrf.H, mrf.C, X - mrf.mean)
+    np.testing.assert_allclose(fill(case.graph, X).table.X, expected + mrf.mean, atol=1e-6, rtol=1e-6)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_draws_keep_what_is_known_and_come_in_pairs(seed: int) -> None:
+    case = random_case(seed, p=3)
+    X = with_holes(case.X, 0.3, seed)
+    X[5, 0] = np.nan
+    found, missing = fill(case.graph, X), np.isnan(X)
+    assert found.draws.shape == (2 * PAIRS, *X.shape)
+    np.testing.assert_array_equal(found.table.X[~missing], X[~missing])
+    for draw in found.draws:
+        np.testing.assert_allclose(draw[~missing], X[~missing], rtol=1e-12)
+        assert (draw[missing] != found.table.X[missing]).all()
+    np.testing.assert_allclose(found.draws.mean(axis=0), found.table.X, atol=1e-9)
+
+
+def test_draws_have_the_dense_spread() -> None:
+    case = random_case(4, n=40, p=3)
+    X = with_holes(case.X, 0.3)
+    mrf = fit_joint(case.graph, X, prior=3.0)
+    _, covariance = oracle.field_given(case.W, mrf.H, mrf.C, X - mrf.mean)
+    scale = np.zeros(X.T.size)
+    scale[np.isnan(X.T.ravel())] = np.sqrt(np.diag(covariance))
+    found = fill(case.graph, X)
+    missing = np.isnan(X)
+    z = (found.draws - found.table.X)[:, missing] / scale.reshape(X.T.shape).T[missing]
+    assert 0.7 < np.mean(z**2) < 1.4
+
+
+def test_nothing_missing_changes_nothing() -> None:
+    case = random_case(2)
+    table = read_features(case.X, 14, "GraphRegressor", holes=True)
+    found = fill_features(case.graph, table)
+    assert found.table is table
+    assert not len(found.draws)
+
+
+def test_few_missing_cells_count_as_known_once_they_are_filled() -> None:
+    graph, X, y = field_case(0)
+    X[7, 1] = np.nan
+    assert not len(fill(graph, X).draws)
+    model = GraphRegressor().fit(graph, X, labelled(y))
+    filled = GraphRegressor().fit(graph, fill(graph, X).table.X, labelled(y))
+    np.testing.assert_array_equal(model.predict(return_std=True), filled.predict(return_std=True))
+
+
+def test_a_column_that_is_the_same_wherever_it_is_known_is_so_everywhere() -> None:
+    case = random_case(3)
+    X = np.column_stack([case.X, np.full(14, 7.0)])
+    X[[1, 4], 2] = np.nan
+    found = fill(case.graph, X)
+    np.testing.assert_array_equal(found.table.X[:, 2], 7.0)
+    assert not len(found.draws)
+
+
+def test_an_empty_column_is_an_error_that_names_it() -> None:
+    case = random_case(3)
+    table = pd.DataFrame(case.X, columns=["rent", "age"]).assign(age=np.nan)
+    with pytest.raises(InvalidInputError, match="a known cell, got none in column 'age'; drop it"):
+        GraphRegressor().fit(case.graph, table, case.y)
+    with pytest.raises(InvalidInputError, match="got none in column 1"):
+        GraphRegressor().fit(case.graph, table.to_numpy(), case.y)
+
+
+def test_infinite_cells_stay_an_error() -> None:
+    case = random_case(3)
+    case.X[4, 1] = np.inf
+    with pytest.raises(InvalidInputError, match="X must be finite, got inf in column 1 at node 4"):
+        GraphRegressor().fit(case.graph, case.X, case.y)
+
+
+def test_too_many_columns_for_the_joint_field_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmrf.estimators.missing_features._LARGEST", 10)
+    with pytest.raises(InvalidInputError, match=r"2 columns and \d patterns"):
+        fill(random_case(3).graph, with_holes(random_case(3).X, 0.5))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearRegression(),
+        LinearGraphConvolution(),
+        SimpleGraphConvolution(),
+        ResidualPropagation(LinearGraphConvolution()),
+    ],
+)
+def test_other_estimators_refuse_and_name_the_one_that_does_not(estimator: Any) -> None:
+    case = random_case(3)
+    with pytest.raises(InvalidInputError, match=r"got nan in column .* or use GraphRegressor"):
+        estimator.fit(case.graph, with_holes(case.X, 0.5), case.y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_joint_field_predicts_better_than_column_means(seed: int) -> None:
+    graph, X, y = field_case(seed)
+    holes, hidden = with_holes(X, 0.3, seed), labelled(y, seed)
+    new = np.isnan(hidden)
+    means = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
+    joint, plain = (r2(y[new], GraphRegressor().fit(graph, F, hidden).predict()[new]) for F in (holes, means))
+    assert joint > plain + 0.02
+
+
+def test_error_bars_are_wider_where_cells_are_missing() -> None:
+    graph, X, y = field_case(1)
+    holes, hidden = with_holes(X, 0.2, 1), labelled(y)
+    model = GraphRegressor().fit(graph, holes, hidden)
+    mean, std = model.predict(return_std=True)
+    new, uncertain = np.isnan(hidden), np.isnan(holes).any(axis=1)
+    assert np.median(std[new & uncertain]) > 1.25 * np.median(std[new & ~uncertain])
+    low, high = model.predict_interval(0.9)
+    inside = (low <= y) & (y <= high)
+    assert 0.8 < inside[new].mean() <= 1.0
+    np.testing.assert_array_equal(mean[~new], y[~new])
+    np.testing.assert_array_equal(std[~new], 0.0)
+
+
+def members(model: GraphRegressor) -> MixedPosterior:
+    posterior = model._answer.posterior
+    assert isinstance(posterior, MixedPosterior)
+    return posterior
+
+
+def test_answers_are_pooled_over_the_draws_by_rubins_rule() -> None:
+    graph, X, y = field_case(2, n=60)
+    hidden = labelled(y)
+    posterior = members(GraphRegressor().fit(graph, with_holes(X), hidden))
+    new = np.flatnonzero(np.isnan(hidden))
+    means, variances = zip(*(member.moments(new) for member in posterior.members), strict=True)
+    mean, variance = posterior.moments(new)
+    np.testing.assert_allclose(mean, np.mean(means, axis=0))
+    np.testing.assert_allclose(variance, np.mean(variances, axis=0) + np.var(means, axis=0))
+    residual, spread = posterior.left_out
+    assert np.isfinite(Calibration(residual / np.sqrt(spread)).scale)
+    draws = posterior.draw(new, 4000, np.random.default_rng(0))
+    assert np.abs(draws.mean(axis=0) - mean).max() < 5 * np.sqrt(variance.max() / 4000)
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.15)
+
+
+def test_fewer_draws_than_members_are_drawn_from_as_many_members() -> None:
+    graph, X, y = field_case(2, n=60)
+    model = GraphRegressor().fit(graph, with_holes(X), labelled(y))
+    assert model.sample(3, seed=1).shape == (3, 60)
+    np.testing.assert_array_equal(model.sample(3, seed=1), model.sample(3, seed=1))
+
+
+def test_names_float32_and_seeds_are_kept() -> None:
+    graph, X, y = field_case(3, n=60)
+    table = pd.DataFrame(with_holes(X), columns=["rent", "age", "green"]).astype(np.float32)
+    hidden = labelled(y).astype(np.float32)
+    model, again = (GraphRegressor(seed=4).fit(graph, table, hidden) for _ in range(2))
+    assert model.predict().dtype == np.float32
+    assert list(model.coefficients_.index) == ["rent", "age", "green"]
+    assert isinstance(model.coef_, pd.Series)
+    assert np.isfinite(model.coefficients_.to_numpy()).all()
+    assert model.shares_.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(model.predict(return_std=True), again.predict(return_std=True))
+    assert table.isna().to_numpy().any()  # the table of the caller keeps its holes
+
+
+def isolated(case: Case) -> Graph:
+    W = case.W.copy()
+    W[:, :4] = W[:4] = 0.0
+    return Graph(W)
+
+
+@pytest.mark.parametrize("shape", ["no edges", "isolated nodes", "weighted", "one feature", "nodes without any"])
+def test_limit_cases_have_answers(shape: str) -> None:
+    case = random_case(5, n=40, p=3)
+    graph = {"no edges": Graph.from_edges([], [], n_nodes=40), "isolated nodes": isolated(case)}.get(shape, case.graph)
+    X = with_holes(case.X[:, :1] if shape == "one feature" else case.X, 0.2)
+    if shape == "nodes without any":
+        X[10:14] = np.nan
+    model = GraphRegressor().fit(graph, X, case.y)
+    mean, std = model.predict(return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std[~case.known] > 0).all()
+    assert np.isfinite(model.coefficients_.to_numpy()).all()
+
+
+def test_labels_are_not_read_by_the_filling() -> None:
+    graph, X, y = field_case(4, n=60)
+    holes, known = with_holes(X), ~np.isnan(labelled(y))
+    one, other = (GraphRegressor().fit(graph, holes, np.where(known, v, np.nan)) for v in (y, -3.0 * y))
+    np.testing.assert_array_equal(one._answer.table.X, other._answer.table.X)
+
+
+def test_the_sparse_solver_takes_expected_features() -> None:
+    graph, X, y = field_case(5, n=40)
+    holes, hidden = with_holes(X), labelled(y)
+    sparse = GraphRegressor(solver="sparse").fit(graph, holes, hidden)
+    filled = GraphRegressor(solver="sparse").fit(graph, fill(graph, holes).table.X, hidden)
+    np.testing.assert_array_equal(sparse.predict(), filled.predict())
+
+
+def copies(X: Floats) -> tuple[Floats, Bools]:
+    doubled = np.column_stack([X, 2.0 * X[:, 0]])
+    hole = np.zeros(doubled.shape, dtype=bool)
+    hole[10:30, 3] = True
+    return np.where(hole, np.nan, doubled), hole
+
+
+def test_a_copy_of_a_column_is_filled_from_it() -> None:
+    graph, X, _ = field_case(6)
+    holes, hole = copies(X)
+    np.testing.assert_allclose(fill(graph, holes).table.X[hole], 2.0 * X[10:30, 0], atol=0.4)
