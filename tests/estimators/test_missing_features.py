@@ -242,6 +242,19 @@ def test_limit_cases_have_answers(shape: str) -> None:
     assert np.isfinite(model.coefficients_.to_numpy()).all()
 
 
+def test_neighbours_that_are_all_alike_have_no_effect() -> None:
+    """Two columns of nodes, all of one linked to all of the other; the feature is alike on both sides."""
+    side = np.arange(8)
+    graph = Graph.from_edges(np.repeat(side, 8), np.tile(side + 8, 8))
+    X = np.tile([1.0, -1.0, 2.0, -2.0, 1.0, -1.0, 2.0, -2.0], 2)[:, None]
+    X[[3, 11], 0] = np.nan
+    X[[2, 10], 0] = 0.0
+    y = np.where(np.arange(16) % 3 == 0, np.nan, np.nan_to_num(X[:, 0]))
+    model = GraphRegressor().fit(graph, X, y)
+    assert np.isfinite(model.coefficients_.to_numpy()).all()
+    assert np.isfinite(model.predict()).all()
+
+
 def test_labels_are_not_read_by_the_filling() -> None:
     graph, X, y = field_case(4, n=60)
     holes, known = with_holes(X), ~np.isnan(labelled(y))

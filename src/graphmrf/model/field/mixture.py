@@ -96,7 +96,7 @@ class MixedPosterior:
     def coefficients(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the linear coefficients, for features in the scales of `base`, (4, p)."""
         scales = _scales(self.covariance.design)
-        units = [np.where(np.isinf(scales), 0.0, scales / _scales(member.covariance.design)) for member in self.members]
+        units = [_ratio(scales, _scales(member.covariance.design)) for member in self.members]
         found = [member.coefficients for member in self.members]
         means = tuple(unit * mean for unit, (mean, _) in zip(units, found, strict=True))
         variances = tuple((unit * std) ** 2 for unit, (_, std) in zip(units, found, strict=True))
@@ -107,6 +107,11 @@ class MixedPosterior:
 def _scales(design: Design) -> Floats:
     """Scales of all groups; smoothed features are in those of a node's own."""
     return np.vstack([design.scales, design.scales[:1]])
+
+
+def _ratio(scales: Floats, others: Floats) -> Floats:
+    """Return the ratio of scales, 0 where a column is constant and its scale infinite."""
+    return np.divide(scales, others, out=np.zeros_like(scales), where=np.isfinite(scales) & np.isfinite(others))
 
 
 def _pooled(means: tuple[Floats, ...], variances: tuple[Floats, ...]) -> tuple[Floats, Floats]:
