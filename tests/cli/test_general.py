@@ -75,7 +75,7 @@ def test_shares_and_effects_are_shown_everywhere(town: Any) -> None:
     for words in (
         "What carries the prediction",
         "What the features contribute",
-        "second neighbours",
+        "± the standard error",
         "Field regression",
     ):
         assert words in page.read_text(encoding="utf-8")

@@ -197,4 +197,5 @@ def _effects(target: TargetReport) -> str:
         "in the weighted sum of its neighbours or of theirs, or smoothed over its neighbourhood; ± the standard error. "
         "Nonlinear and local effects come on top."
     )
-    return _card("What the features contribute", text, tables.effect_rows(rows, LISTED_COEFFICIENTS))
+    content = tables.effect_rows(rows, LISTED_COEFFICIENTS)
+    return _card("What the features contribute", text, content) if content else ""

@@ -69,16 +69,22 @@ def coefficient_rows(rows: Coefficients) -> str:
 
 
 def effect_rows(rows: Effects, limit: int) -> str:
-    """Coefficients with their standard errors, the clearest first."""
+    """Coefficients with their standard errors, the clearest first; groups without any effect are left out."""
+    groups = [k for k in range(len(rows.groups)) if rows.values[:, k].any()]
     body = [
-        _row([(str(rows.names[i]), str(rows.names[i])), *map(_estimate, rows.values[i], rows.errors[i])])
+        _row(
+            [(str(rows.names[i]), str(rows.names[i])), *map(_estimate, rows.values[i, groups], rows.errors[i, groups])]
+        )
         for i in rows.order[:limit]
     ]
-    return table(["Feature", *(f"#{group}" for group in rows.groups)], body, caption="Coefficients and their errors")
+    heads = [f"#{rows.groups[k]}" for k in groups]
+    return table(["Feature", *heads], body, caption="Coefficients and their errors") if groups else ""
 
 
 def _estimate(value: float, error: float) -> Cell:
     """An estimate to two digits of its error, because every feature has units of its own."""
+    if not value:
+        return DASH, 0.0
     digits = decimals([-error, error] if error > 0 else [0.0, value])
     places = None if digits is None else max(digits - 1, 0)
     return f"{number(value, places)} ± {number(error, places)}", float(value)
