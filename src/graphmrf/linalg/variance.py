@@ -10,7 +10,7 @@ noise comes from the entries off the diagonal, so the part with a diagonal in cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -31,7 +31,9 @@ _ROWS_AT_ONCE = 1024
 _TOLERANCE = 1e-5
 
 
-def conditional_variance(graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES) -> Floats:
+def conditional_variance(
+    graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES, tolerance: float = _TOLERANCE
+) -> Floats:
     r"""Return the diagonal of :math:`(I + \omega N)_{UU}^{-1}`, and 0 at the known nodes.
 
     Exact by a dense factorisation while there are at most 3000 unknown nodes, otherwise estimated from random draws:
@@ -49,6 +51,8 @@ def conditional_variance(graph: Graph, known: Bools, alpha: float, *, seed: int 
         Seed of the draws.
     probes : int
         Number of draws.
+    tolerance : float
+        Relative residual of the solves behind them.
 
     Examples
     --------
@@ -64,7 +68,8 @@ def conditional_variance(graph: Graph, known: Bools, alpha: float, *, seed: int 
     elif np.count_nonzero(unknown) <= _EXACT_LIMIT:
         variance[unknown] = Dense(_precision(graph, level)[unknown][:, unknown].toarray()).variance
     else:
-        explained = level**2 * _drawn_squares(graph, unknown, level, np.random.default_rng(seed), probes)
+        draws = _Draws(np.random.default_rng(seed), probes, tolerance)
+        explained = level**2 * _drawn_squares(graph, unknown, level, draws)
         variance[unknown] = np.where(graph.isolated, 1.0, 1.0 - level + explained)[unknown]
     return variance
 
@@ -111,19 +116,26 @@ def _explained(M: sparse.csr_array, known: Bools) -> Floats:
     return explained
 
 
-def _drawn_squares(graph: Graph, unknown: Bools, alpha: float, rng: np.random.Generator, draws: int) -> Floats:
+class _Draws(NamedTuple):
+    rng: np.random.Generator
+    number: int
+    tolerance: float
+
+
+def _drawn_squares(graph: Graph, unknown: Bools, alpha: float, draws: _Draws) -> Floats:
     """Return the mean of (S x)^2 over draws x of covariance (I + omega N)_UU^-1, with the exact share of constants."""
+    rng, tolerance = draws.rng, draws.tolerance
     omega, total, u = alpha / (1.0 - alpha), np.zeros(graph.n_nodes), _constant_vectors(graph, unknown)[:, None]
-    for start in range(0, draws, _DRAWS_AT_ONCE):
-        k = min(_DRAWS_AT_ONCE, draws - start)
+    for start in range(0, draws.number, _DRAWS_AT_ONCE):
+        k = min(_DRAWS_AT_ONCE, draws.number - start)
         noise = rng.standard_normal((graph.n_nodes, k)) + np.sqrt(omega) * edge_noise(graph, k, rng)
         allowed = np.broadcast_to(unknown[:, None], noise.shape)
         noise *= allowed
-        solution = solve(graph.engine, noise, np.array([[1.0 / alpha]]), allowed=allowed, tolerance=_TOLERANCE)
-        x = solution.or_raise(_TOLERANCE)[0] / omega
+        solution = solve(graph.engine, noise, np.array([[1.0 / alpha]]), allowed=allowed, tolerance=tolerance)
+        x = solution.or_raise(tolerance)[0] / omega
         x -= u * _component_sums(graph, u * x)
         total += (multiply(graph, x) ** 2).sum(axis=1)
-    return total / draws + u[:, 0] ** 2
+    return total / draws.number + u[:, 0] ** 2
 
 
 def _constant_vectors(graph: Graph, unknown: Bools) -> Floats:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from graphmrf.model.field.evidence import maximise
 from graphmrf.model.field.sparse_columns import Columns, features_alone, nonlinear_basis
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NONLINEAR = 256
 """Columns of the nonlinear function."""
 
-OMEGAS = (0.05, 1000.0)
+OMEGAS = (0.05, 3e4)
 """Range of omega."""
 
 RHOS = (1e-4, 1e4)
@@ -39,12 +39,16 @@ RHOS = (1e-4, 1e4)
 
 _KERNEL_LABELS = 1000
 _DRAWS = 8
-_LOOSE, _TIGHT = 1e-2, 1e-5
+_LOOSE, _TIGHT = 1e-4, 1e-6
 _START_RHO = 3.0
-_PRIOR_OMEGA = (20.0, 2.0)
-_RADII = ((1.0, 0.1), (0.4, 0.1), (0.2, 0.05))
-_SETTLED = 0.15
-_MOST_EVALUATIONS = 30
+_PRIORS = ((20.0, 2.0), (1.0, 3.0))
+"""Centre, and spread of the logarithm, of omega and of rho; the latter because a rough field is much like noise."""
+_RADII = ((1.0, 0.2), (0.4, 0.15), (0.2, 0.1))
+_SETTLED = 0.25
+_MOST_EVALUATIONS = 20
+_PATIENCE = 5
+_LEAST_GAIN = 0.5
+"""Gain in log evidence below which a few more evaluations end a search."""
 
 
 @dataclass(frozen=True)
@@ -130,18 +134,26 @@ class SparseSearch:
 
     def _improved(self, start: Floats, left: Floats, radii: tuple[float, float]) -> tuple[Floats, int]:
         """Return the best omega and rho for what is left of the labels."""
-        m, (centre, spread) = self.z.size, _PRIOR_OMEGA
+        m, (centres, spreads) = self.z.size, np.array(_PRIORS).T
+
+        values: list[float] = []
 
         def negative(point: Floats) -> float:
             forms, log_determinant = self._system(point, _LOOSE).forms(left)
             noise = max(float(forms.mean()) / m, 1e-12)
-            prior = 0.5 * float(((point[0] - np.log(centre)) / spread) ** 2)
-            return 0.5 * (m * float(np.log(noise)) + log_determinant) + prior
+            prior = 0.5 * float((((point - np.log(centres)) / spreads) ** 2).sum())
+            values.append(0.5 * (m * float(np.log(noise)) + log_determinant) + prior)
+            return values[-1]
+
+        def stop(intermediate_result: OptimizeResult) -> None:
+            if len(values) > _PATIENCE and min(values[:-_PATIENCE]) - min(values) < _LEAST_GAIN:
+                raise StopIteration
 
         found = minimize(
             negative,
             start,
             method="COBYQA",
+            callback=stop,
             bounds=[(math.log(low), math.log(high)) for low, high in (OMEGAS, RHOS)],
             options={
                 "initial_tr_radius": radii[0],

@@ -11,6 +11,7 @@ With noise of variance `s` and :math:`\rho = f / s` the labels have covariance :
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from graphmrf.linalg.anchored import Levels
 
 _BLOCK = 16
-_KNOT = float(np.log(2.0))
+_KNOT = float(np.log(4.0))
+_KNOT_TOLERANCE = 1e-3
 _VARIANCE_DRAWS = (10_000_000, 32, 64)
-_PROBES = (2_400_000, 8, 64)
+_PROBES = (1_200_000, 8, 32)
 
 
 def _between(n: int, budget: tuple[int, int, int]) -> int:
@@ -71,7 +73,7 @@ class Ground:
     def variance(self, omega: float) -> Floats:
         r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,).
 
-        Beyond small graphs it is drawn at powers of 2 of omega, with the same noise, and interpolated in between.
+        Beyond small graphs it is drawn at powers of 4 of omega, with the same noise, and interpolated in between.
         """
         if self.graph.n_nodes <= anchored.DENSE_LIMIT:
             return self._variance(omega)
@@ -88,7 +90,14 @@ class Ground:
     def _variance(self, omega: float) -> Floats:
         n = self.graph.n_nodes
         nothing, alpha = np.zeros(n, dtype=np.bool_), omega / (1.0 + omega)
-        return conditional_variance(self.graph, nothing, alpha, seed=self.seed, probes=_between(n, _VARIANCE_DRAWS))
+        return conditional_variance(
+            self.graph,
+            nothing,
+            alpha,
+            seed=self.seed,
+            probes=_between(n, _VARIANCE_DRAWS),
+            tolerance=_KNOT_TOLERANCE,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +156,8 @@ class System:
         return self.A.solve(B, tolerance=self._tolerance)
 
     def forms(self, B: Floats) -> tuple[Floats, float]:
-        r"""Return :math:`b'C^{-1}b` of every column, and :math:`\log\det C`."""
-        forms, log_A = self.A.forms(self.spread(B), self.ground.signs, tolerance=np.sqrt(self._tolerance))
+        r"""Return :math:`b'C^{-1}b` of every column, and :math:`\log\det C`; both err by the square of a residual."""
+        forms, log_A = self.A.forms(self.spread(B), self.ground.signs, tolerance=math.sqrt(0.1 * self._tolerance))
         squares = np.einsum("ij,ij->j", B, B)
         return squares - forms, log_A - self.ground.levels.log_determinant(self.omega)
 

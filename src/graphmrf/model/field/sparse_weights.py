@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphmrf.model.field.sparse_columns import Columns
 
 _VARIANCE = (-16.0, 4.0)
-_NOISE = (float(np.log(1e-5)), 2.0)
+_NOISE = (float(np.log(1e-9)), 2.0)
 _START = (0.2, 0.3)
 
 
