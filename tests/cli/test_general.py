@@ -103,6 +103,8 @@ def test_classes_can_be_told_by_the_field_and_auto_leaves_it_out(town: Any) -> N
     by_field, by_auto = (json.loads(town.run(*target, "--method", name).stdout) for name in ("field", "auto"))
     assert by_field["targets"][0]["method"] == "field"
     assert [row["method"] for row in by_auto["targets"][0]["comparison"]] == ["lp", "lr", "lgc", "lgc-rp"]
+    said = json.loads(town.run(*target, "--conformal").stdout)["notes"]
+    assert "wealth: --conformal is for numbers, not for classes" in said
 
 
 def test_kept_hyperparameters_are_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:

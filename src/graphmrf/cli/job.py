@@ -48,12 +48,17 @@ class Settings:
 
     def _check_field(self) -> None:
         """Raise where an option of the field comes with another method."""
-        transform = self.tuning.transform
+        transform, given = self.tuning.transform, self.for_numbers
         if transform not in TRANSFORMS:
             raise InvalidInputError(f"--transform must be one of {', '.join(TRANSFORMS)}, got '{transform}'")
-        given = [name for name, on in (("--transform", transform != "identity"), ("--conformal", self.conformal)) if on]
         if given and self.method not in (AUTO, FIELD):
             raise InvalidInputError(f"{given[0]} is for --method {FIELD}, got --method {self.method}; drop one of them")
+
+    @property
+    def for_numbers(self) -> tuple[str, ...]:
+        """The options given that are for the field, and for targets of numbers."""
+        given = {"--transform": self.tuning.transform != "identity", "--conformal": self.conformal}
+        return tuple(name for name, on in given.items() if on)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +140,9 @@ class Job:
 
     def _classify(self, name: str, labels: Labels, advance: Callable[[], None]) -> Classification:
         tuning = replace(self.settings.tuning, transform="identity")
-        return classify(self._methods(labels), self.table, self.features, tuning, advance)(name, labels)
+        found = classify(self._methods(labels), self.table, self.features, tuning, advance)(name, labels)
+        ignored = (f"{name}: {option} is for numbers, not for classes" for option in self.settings.for_numbers)
+        return replace(found, notes=(*found.notes, *ignored))
 
     def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
         settings = self.settings
