@@ -68,7 +68,7 @@ def test_what_carries_the_prediction(scores: tuple[float, ...], start: str) -> N
 def test_the_shares_of_the_field_are_told_in_one_sentence(shares: dict[str, float], sentence: str) -> None:
     chosen = a_field(0.8, **shares)
     fits = [*(fit(method, r2) for method, r2 in zip(OTHERS, (0.5, 0.4, 0.6, 0.7), strict=True)), chosen]
-    alone = "outcomes of neighbours alone reach R2 0.50, features alone 0.60, together 0.80"
+    alone = "outcomes of neighbours alone reach R2 0.50, linear effects of features alone 0.60, all together 0.80"
     assert carrier(fits, chosen) == f"{sentence}: {alone}."
     assert carrier([chosen], chosen) == f"{sentence}."
 

@@ -130,7 +130,8 @@ def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
     both = _accuracy(fits, outcomes=True, features=True)
     if not chosen.shares:
         return _sentence(outcomes, features, both)
-    return _shared(chosen.shares, f": {_alone(outcomes, features)}, together {both:.2f}")
+    alone = _alone(outcomes, features, linear="linear effects of ")
+    return _shared(chosen.shares, f": {alone}, all together {both:.2f}")
 
 
 def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
@@ -138,8 +139,8 @@ def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
     return max(scores)
 
 
-def _alone(outcomes: float, features: float) -> str:
-    return f"outcomes of neighbours alone reach R2 {outcomes:.2f}, features alone {features:.2f}"
+def _alone(outcomes: float, features: float, *, linear: str = "") -> str:
+    return f"outcomes of neighbours alone reach R2 {outcomes:.2f}, {linear}features alone {features:.2f}"
 
 
 def _shared(shares: dict[str, float], scores: str) -> str:
