@@ -26,7 +26,7 @@ NEGLIGIBLE = 0.01
 PAIRS = 5
 """Pairs of draws of the missing cells beyond that."""
 
-_LARGEST = 2**28
+_LARGEST = 2**26
 """Entries of the largest table: patterns of missing cells by squared number of columns."""
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh
 
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.shifted import Solution, iteration_bound, product
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 64 * 2**20
 _REFINEMENTS = 3
+_TABLES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +149,12 @@ class PrecisionBlock:
         """L^-T of every pattern in `_patterns`, zero outside `M`: rows r become r L^-T."""
         patterns, q = self._patterns[0], len(self.H)
         tables = np.zeros((len(patterns), q, q))
-        for table, pattern in zip(tables, patterns, strict=True):
-            M = np.flatnonzero(pattern[:-1])
-            if M.size:
-                block = self.H if pattern[-1] else self.H + self.C  # no edges, no C
-                L = cholesky(block[np.ix_(M, M)], lower=True)
-                table[np.ix_(M, M)] = solve_triangular(L, np.eye(M.size), lower=True).T
+        for first in range(0, len(patterns), _TABLES):
+            some = patterns[first : first + _TABLES]
+            inside = some[:, :-1, None] & some[:, None, :-1]
+            blocks = np.where(some[:, -1:, None], self.H, self.H + self.C)  # no edges, no C
+            L = np.linalg.cholesky(np.where(inside, blocks, np.eye(q)))
+            tables[first : first + _TABLES] = np.linalg.inv(L).transpose(0, 2, 1) * inside
         return tables
 
     @cached_property

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 PRIOR = 1.0
 """Nodes of white noise that count beside the data."""
 
-_PROBES = 8
+_PROBED = 100_000
+"""Entries that probes of their covariances cover together: two of them at least, eight at most."""
+
 _CHANGE = 1e-3
 _TOLERANCE = 1e-4
 _EXACT_SPECTRUM = 1000
@@ -54,6 +56,7 @@ def fit_joint(graph: Graph, A: Floats, *, prior: float = PRIOR) -> GaussianMRF:
     n, q = A.shape
     states = density_of_states(graph, probes=None if n <= _EXACT_SPECTRUM else 16)
     plan = Plan(states, tuple(map(str, range(q))), coupled=True, mean_is_free=False, prior=prior)
-    point, _, _ = settle(Holes(graph, (A - mean) / scale, _PROBES), plan, change=_CHANGE, tolerance=_TOLERANCE)
+    probes = int(np.clip(_PROBED // max(int(np.isnan(A).sum()), 1), 2, 8))
+    point, _, _ = settle(Holes(graph, (A - mean) / scale, probes), plan, change=_CHANGE, tolerance=_TOLERANCE)
     units = np.multiply.outer(scale, scale)
     return GaussianMRF(point.H / units, C=point.C / units, mean=mean)
