@@ -1,7 +1,7 @@
 """The general field behind `GraphRegressor`: components, their likelihood, and what follows from the labels.
 
-Formulas of the components are in `covariance`, names and ranges of their hyper-parameters in `hyperparameters`; the
-solver here is exact, by dense algebra on the labelled nodes.
+Formulas of the components are in `covariance`, names and ranges of their hyper-parameters in `hyperparameters`; that
+solver is exact, by dense algebra on the labelled nodes. The modules `sparse_*` are its scalable form.
 """
 
 from graphmrf.model.field.calibration import Calibration

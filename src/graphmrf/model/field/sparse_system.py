@@ -173,8 +173,7 @@ class System:
             W = self.carry(labelled[:, block])
             products[:, block] = labelled.T @ (labelled[:, block] - self.G[:, None] * W[rows])
             carried[:, block] = W
-        products = 0.5 * (products + products.T)
-        return Projection(self, F, z, products, carried)
+        return Projection(self, F, z, _semidefinite(products), carried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,3 +206,13 @@ class Projection:
         log_determinant = self.system.forms(self.z[:, None])[1]
         products = self.products
         return Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), self.z.size, log_determinant)
+
+
+def _semidefinite(products: Floats) -> Floats:
+    """Return the inner products with what the tolerance of the solves put below 0, in units of their diagonal, at 0."""
+    symmetric = 0.5 * (products + products.T)
+    unit = np.sqrt(np.maximum(np.diag(symmetric), 0.0))
+    unit = np.where(unit > 0, unit, 1.0)
+    values, vectors = np.linalg.eigh(symmetric / np.outer(unit, unit))
+    root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(root @ root.T)
