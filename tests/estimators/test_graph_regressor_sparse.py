@@ -147,10 +147,10 @@ def test_the_answers_have_names_and_meanings() -> None:
     frame = pd.DataFrame(CASE.X, columns=["a", "b", "c"])
     named = sparse().fit(GRAPH, frame, pd.Series(CASE.y))
     assert list(named.coefficients_.index) == list(pd.Series(named.coef_).index) == ["a", "b", "c"]
-    assert "smoothed (standard error)" in named.coefficients_
+    assert "distant (standard error)" in named.coefficients_
     assert named.shares_.sum() == pytest.approx(1.0)
     assert named.explanation_.endswith(".")
-    assert {"own", "smoothed", "omega", "noise", "lengths"} <= set(named.hyperparameters_.table())
+    assert {"own", "distant", "omega", "noise", "lengths"} <= set(named.hyperparameters_.table())
     np.testing.assert_array_equal(named.left_out_["label"], CASE.y[~U])
 
 

@@ -16,7 +16,7 @@ from graphmrf.linalg import anchored
 from graphmrf.linalg.anchored import Anchored, levels, signs
 from graphmrf.model.field import design
 from graphmrf.model.field.covariance import squared_exponential
-from graphmrf.model.field.sparse_columns import GROUPS, Columns, nonlinear_basis, with_smoothed
+from graphmrf.model.field.sparse_columns import GROUPS, Columns, nonlinear_basis, with_distant
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
 from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
@@ -32,13 +32,13 @@ def labels(case: Case) -> Floats:
 
 def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePosterior:
     graph, rows = case.graph, np.flatnonzero(case.known)
-    made = with_smoothed(graph, design(graph, case.X), ALPHA)
+    made = with_distant(graph, design(graph, case.X), ALPHA)
     lengths = np.full(2 * made.p, 2.0)
     columns = Columns(made, nonlinear_basis(made, lengths, 12, 0))
     projection = System(Ground(graph, rows), omega, rho, 1e-10).project(columns.F, labels(case))
     beta = projection.equations.given(columns.variances(BY_GROUP), NOISE)
     h = SparseHyperparameters(
-        **BY_GROUP, smoothed_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, lengths=lengths, noise=NOISE
+        **BY_GROUP, distant_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, lengths=lengths, noise=NOISE
     )
     return SparsePosterior(columns, projection, beta, h)
 
@@ -169,18 +169,22 @@ def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> 
 
 
 def test_columns_of_the_nonlinear_function_give_its_kernel() -> None:
-    made = with_smoothed(CASE.graph, design(CASE.graph, CASE.X), 0.5)
+    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
     lengths = np.array([1.0, 2.0, 3.0, 4.0])
     Phi = Columns(made, nonlinear_basis(made, lengths, 60, 0)).F[:, 9:]
     np.testing.assert_allclose(Phi @ Phi.T, squared_exponential(made.Z / lengths, made.Z / lengths), atol=1e-5)
 
 
-def test_smoothed_features_are_the_convolution() -> None:
-    made = with_smoothed(CASE.graph, design(CASE.graph, CASE.X), 0.5)
+def test_distant_features_complete_the_convolution() -> None:
+    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
     own = (CASE.X - CASE.X.mean(axis=0)) / CASE.X.std(axis=0)
-    raw = np.linalg.solve(np.eye(60) + CASE.graph.N.toarray(), own)
+    N = CASE.graph.N.toarray()
+    smoothed = np.linalg.solve(np.eye(60) + N, own)
+    raw = np.linalg.matrix_power(np.eye(60) - N, 3) @ smoothed
     np.testing.assert_allclose(made.groups[3], (raw - raw.mean(axis=0)) / raw.std(axis=0), atol=1e-7)
     np.testing.assert_allclose(made.scales[3], CASE.X.std(axis=0) * raw.std(axis=0), rtol=1e-7)
+    span = np.column_stack([np.ones(60), made.linear])
+    np.testing.assert_allclose(span @ np.linalg.lstsq(span, smoothed)[0], smoothed, atol=1e-7)
 
 
 def grid(side: int) -> Graph:

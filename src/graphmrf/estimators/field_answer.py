@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.model.field import Design, Scale
 
-_EFFECTS = ("own", "neighbours", "second neighbours", "smoothed")
+_EFFECTS = ("own", "neighbours", "second neighbours", "distant")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from graphmrf.linalg.matern import eigen
 from graphmrf.model.field import Covariance, FieldPosterior, Scale, choose_scale, design, maximise
-from graphmrf.model.field.sparse_columns import features_alone, with_smoothed
+from graphmrf.model.field.sparse_columns import features_alone, with_distant
 from graphmrf.model.field.sparse_search import SparseSearch, kernel_part
 from graphmrf.model.field.sparse_system import Ground
 from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
@@ -102,7 +102,7 @@ def solve_sparsely(asked: Question) -> Solved:
     alone = features_alone(plain, asked.rows[part])
     scale = Scale(asked.labels, choose_scale(alone, asked.labels[part], asked.kinds, seed=asked.seed).power)
     alpha = _level(asked, scale)
-    made = with_smoothed(asked.graph, plain, alpha)
+    made = with_distant(asked.graph, plain, alpha)
     found = SparseSearch(Ground(asked.graph, asked.rows, asked.seed), made, scale.z, alpha).run()
     return Solved(found.posterior, made, scale, found.log_evidence, found.evaluations)
 

@@ -40,7 +40,7 @@ _SOLVERS = {"exact": solve_exactly, "sparse": solve_sparsely}
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 _SHARES = {
     "own features": ("own",),
-    "neighbours' features": ("neighbours", "second", "smoothed"),
+    "neighbours' features": ("neighbours", "second", "distant"),
     "nonlinear effects": ("nonlinear",),
     "local effects": ("local",),
     "graph field": ("field",),
@@ -64,10 +64,10 @@ class GraphRegressor(BaseEstimator):
     regression, label propagation and graph convolution with residual propagation are special or limiting cases.
 
     Up to 6000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
-    memory. It keeps to :math:`\nu = 1`, writes the nonlinear function as 256 random Fourier features, leaves out the
-    part that drifts over the graph, and adds linear effects of smoothed features, :math:`(I + \omega_0 N)^{-1} X` at
-    the level that suits linear graph convolution with residual propagation. Determinants and variances come from
-    random probes on graphs of more than 1500 nodes.
+    memory. It keeps to :math:`\nu = 1`, writes the nonlinear function as a sum of 256 columns, leaves out the part that
+    drifts over the graph, and adds linear effects of features from farther away, :math:`S^3 (I + \omega_0 N)^{-1} X`,
+    at the level that suits linear graph convolution with residual propagation, which it so contains. Determinants and
+    variances come from random probes on graphs of more than 1500 nodes.
 
     Missing cells of the features are filled by the coupled Gaussian field of all features (see `GaussianMRF`), at their
     expectation given the known features of the node and of the nodes around it, labels not being read. Where more
@@ -100,7 +100,7 @@ class GraphRegressor(BaseEstimator):
         Linear coefficients of a node's own features, per unit of the feature.
     coefficients_ : DataFrame
         Linear coefficients of own, neighbours' (`SX`) and second neighbours' (`S²X`) features, with the sparse solver
-        also of smoothed ones, with their standard errors, per unit of the feature; with a transform, of the
+        also of distant ones, with their standard errors, per unit of the feature; with a transform, of the
         transformed outcome. Nonlinear effects come on top.
     explanation_ : str
         One sentence: what carries the prediction.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.linalg import smooth
+from graphmrf.linalg import multiply, smooth
 from graphmrf.linalg.matern import Eigen
 from graphmrf.model.field.covariance import Covariance, squared_exponential
 from graphmrf.model.field.design import Design
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
-LINEAR = ("own", "neighbours", "second", "smoothed")
+LINEAR = ("own", "neighbours", "second", "distant")
 """Groups of linear effects."""
 
 GROUPS = (*LINEAR, "nonlinear")
@@ -38,13 +38,17 @@ _SINGLE_CELLS = 20_000_000
 """Cells of the columns beyond which they are kept in float32."""
 
 
-def with_smoothed(graph: Graph, made: Design, alpha: float) -> Design:
-    r"""Return the design with a fourth group, :math:`(I + \omega N)^{-1} X` at a level of smoothing.
+def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
+    r"""Return the design with a fourth group: features of nodes three and more steps away, fading with the distance.
 
-    It is the linear graph convolution at that level; at level 0, where it repeats the features, it is all 0.
+    .. math:: (I + \omega N)^{-1} X = (1 - \alpha)(X + \alpha SX + \alpha^2 S^2X) + \alpha^3 S^3 (I + \omega N)^{-1} X
+
+    so with the group :math:`S^3 (I + \omega N)^{-1} X` the four span the linear graph convolution at that level.
     """
     own = made.groups[0]
-    raw = smooth(graph, own, alpha) if alpha > 0 and made.p else np.zeros_like(own)
+    raw = smooth(graph, own, alpha) if made.p else own
+    for _ in range(3 if made.p else 0):
+        raw = multiply(graph, raw)
     group = raw - raw.mean(axis=0)
     spread = np.sqrt(np.mean(group**2, axis=0))
     scale = np.where(spread <= 1e-12, np.inf, spread)
@@ -87,7 +91,7 @@ class Columns:
     Attributes
     ----------
     design : Design
-        With the four groups of `with_smoothed`.
+        With the four groups of `with_distant`.
     basis : Basis
         The columns of the nonlinear function.
     """

@@ -29,10 +29,10 @@ class SparseHyperparameters:
 
     Attributes
     ----------
-    own, neighbours, second, smoothed : float
-        Prior variances of the linear effects of the features `X`, of `SX`, of `S²X`, and of :math:`(I + \omega_0
+    own, neighbours, second, distant : float
+        Prior variances of the linear effects of the features `X`, of `SX`, of `S²X`, and of :math:`S^3 (I + \omega_0
         N)^{-1} X`.
-    smoothed_omega : float
+    distant_omega : float
         The level :math:`\omega_0`.
     field, omega, nu : float
         Variance and smoothness of the graph field; nu is always 1.
@@ -47,8 +47,8 @@ class SparseHyperparameters:
     own: float
     neighbours: float
     second: float
-    smoothed: float
-    smoothed_omega: float
+    distant: float
+    distant_omega: float
     field: float
     omega: float
     nu: float

@@ -79,7 +79,7 @@ class SparseSearch:
     ground : Ground
         Graph and labelled nodes.
     design : Design
-        Features, with the group of `with_smoothed`.
+        Features, with the group of `with_distant`.
     z : array of shape (m,)
         Standardised labels.
     alpha : float
@@ -108,7 +108,7 @@ class SparseSearch:
         omega, rho = np.exp(point).tolist()
         h = SparseHyperparameters(
             **by_group,
-            smoothed_omega=self.alpha / (1.0 - self.alpha),
+            distant_omega=self.alpha / (1.0 - self.alpha),
             field=rho * beta.noise,
             omega=omega,
             nu=1.0,
