@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
-import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.paper_data import Task, root, tasks
+from benchmarks.pool import perform
 from benchmarks.show import show, timed
 from graphmrf import (
     GaussianMRF,
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 STRENGTHS = (1, 10, 100)
 OTHERS = ("LP", "LR", "LGC", "LGC/RP", "GB/RP")
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Work(NamedTuple):
@@ -70,24 +67,16 @@ def measure(
     names = [name for name in _all() if not wanted or any(part in name for part in wanted)]
     work = [Work(name, fraction, seed) for fraction in fractions for name in names for seed in seeds]
     found = _kept(keep)
-    _perform([each for each in work if each not in found], found, jobs, keep)
+    for done, scores in perform(_one, [each for each in work if each not in found], jobs):
+        found[done] = scores
+        if keep is not None:
+            with keep.open("a") as file:
+                file.write(json.dumps([done, scores]) + "\n")
     rows = []
     for fraction in fractions:
         each = [_mean(name, [found[Work(name, fraction, seed)] for seed in seeds]) for name in names]
         rows += [{"labelled": f"{fraction:.0%}", **row} for row in (*each, *_summary(each))]
     return rows
-
-
-def _perform(work: list[Work], found: dict[Work, Row], jobs: int, keep: Path | None) -> None:
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the workers: one core each
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(_one, each): each for each in work}
-        for k, future in enumerate(as_completed(futures), start=1):
-            found[futures[future]] = future.result()
-            if keep is not None:
-                with keep.open("a") as file:
-                    file.write(json.dumps([futures[future], future.result()]) + "\n")
-            print(f"\r{k} of {len(work)} splits", end="\n" * (k == len(work)), file=sys.stderr, flush=True)
 
 
 def _kept(keep: Path | None) -> dict[Work, Row]:

@@ -5,12 +5,13 @@ Both fields are fitted to all features and the labelled outcomes, and conditione
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.paper_data import Task, root, tasks
+from benchmarks.pool import perform
 from benchmarks.show import timed
 from graphmrf import GaussianMRF, LinearGraphConvolution, ResidualPropagation
 from graphmrf.metrics import coverage, log_score, r2
@@ -30,9 +31,21 @@ def run(*, quick: bool) -> list[Row]:
     """Fit both fields to the complete table, then to every split of every outcome."""
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
-    found = [task for task in tasks() if task.data == "U.S."]
-    states = density_of_states(found[0].graph)
-    return [_complete(found[0], states), *(_row(task, states, 2 if quick else 10) for task in found)]
+    work = [(outcome, seed) for outcome in _counties() for seed in range(1 if quick else 10)]
+    found = dict(perform(_split, work))
+    first = next(iter(_counties().values()))
+    rows = [_row(name, [found[each] for each in work if each[0] == name]) for name in _counties()]
+    return [_complete(first, _states()), *rows]
+
+
+@cache
+def _counties() -> dict[str, Task]:
+    return {task.outcome: task for task in tasks() if task.data == "U.S."}
+
+
+@cache
+def _states() -> Spectrum:
+    return density_of_states(next(iter(_counties().values())).graph)
 
 
 def _complete(task: Task, states: Spectrum) -> Row:
@@ -44,13 +57,13 @@ def _complete(task: Task, states: Spectrum) -> Row:
     return row
 
 
-def _row(task: Task, states: Spectrum, n_splits: int) -> Row:
-    splits = [_split(task, states, seed) for seed in range(n_splits)]
-    return {"task": task.outcome} | {key: float(np.mean([row[key] for row in splits])) for key in splits[0]}
+def _row(outcome: str, splits: list[dict[str, float]]) -> Row:
+    return {"task": outcome} | {key: float(np.mean([row[key] for row in splits])) for key in splits[0]}
 
 
-def _split(task: Task, states: Spectrum, seed: int) -> dict[str, float]:
-    labelled = split(len(task.y), 0.3, seed=seed)
+def _split(work: tuple[str, int]) -> dict[str, float]:
+    task, states = _counties()[work[0]], _states()
+    labelled = split(len(task.y), 0.3, seed=work[1])
     y, row = np.where(labelled, task.y, np.nan), dict[str, float]()
     A = np.column_stack([task.X, y])
     for name, coupled in (("field", False), ("coupled", True)):

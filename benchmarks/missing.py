@@ -5,11 +5,14 @@ U.S. counties, 30 % labelled; cells are removed at random, others in every split
 
 from __future__ import annotations
 
+import itertools
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.paper_data import Task, root, tasks
+from benchmarks.pool import perform
 from benchmarks.show import timed
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.linalg.matern import eigen
@@ -17,6 +20,8 @@ from graphmrf.metrics import coverage, log_score, r2
 from graphmrf.selection import split
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.show import Row
     from graphmrf._typing import Floats
 
@@ -28,16 +33,26 @@ def run(*, quick: bool) -> list[Row]:
     """Fit every kind of features on every split of every outcome."""
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
-    found = [task for task in tasks() if task.data == "U.S."]
-    rows = [row for task in found for row in _rows(task, 2 if quick else 10)]
+    work = [(outcome, seed) for outcome in _counties() for seed in range(2 if quick else 10)]
+    found = dict(perform(_one, work))
+    rows = [_mean(name, kind, [found[each][kind] for each in work if each[0] == name]) for name, kind in _titles()]
     whole = [_mean("mean", kind, [row for row in rows if row["features"] == kind]) for kind in KINDS]
     return [*rows, *whole]
 
 
-def _rows(task: Task, n_splits: int) -> list[Row]:
+def _titles() -> Iterator[tuple[str, str]]:
+    return itertools.product(_counties(), KINDS)
+
+
+@cache
+def _counties() -> dict[str, Task]:
+    return {task.outcome: task for task in tasks() if task.data == "U.S."}
+
+
+def _one(work: tuple[str, int]) -> dict[str, Row]:
+    task = _counties()[work[0]]
     eigen(task.graph)  # once for every graph, and no part of the times below
-    splits = [one_split(task, seed) for seed in range(n_splits)]
-    return [_mean(task.outcome, kind, [scores[kind] for scores in splits]) for kind in KINDS]
+    return one_split(task, work[1])
 
 
 def _mean(outcome: str, kind: str, rows: list[Row]) -> Row:
