@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.model.field import Design, Scale
 
-_EFFECTS = ("own", "neighbours", "second neighbours", "distant")
+_EFFECTS = ("own", "neighbours", "second neighbours")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ class FieldAnswer:
         return self._filled(self.scale.back(mean + reach * std), self.outcome.y)
 
     def draw(self, count: int, seed: int) -> Floats:
-        """Return joint draws of all nodes."""
-        draws = self.posterior.draw(self._unknown, count, np.random.default_rng(seed))
+        """Return joint draws of all nodes, as far about their mean as the standard deviations of `predictions` say."""
+        draws, mean = self.posterior.draw(self._unknown, count, np.random.default_rng(seed)), self._standardised[0]
         whole = np.tile(self.outcome.y, (count, 1))
-        whole[:, self._unknown] = self.scale.back(draws)
+        whole[:, self._unknown] = self.scale.back(mean + self.calibration.scale * (draws - mean))
         return whole
 
     def _filled(self, values: Floats, known: Floats) -> Floats:
@@ -96,7 +96,8 @@ class FieldAnswer:
         unit, scales = self.scale.unit, self._scales
         names = self.table.columns.names
         frame = pd.DataFrame(index=pd.RangeIndex(self.table.columns.count) if names is None else names, dtype=float)
-        for k, name in enumerate(_EFFECTS[: len(mean)]):
+        last = "distant" if isinstance(self.posterior, SparsePosterior) else "smoothed"
+        for k, name in enumerate((*_EFFECTS, last)):
             for title, values in ((name, mean[k]), (f"{name} (standard error)", std[k])):
                 column = np.zeros(self.table.columns.count)
                 column[self.design.kept] = unit * values / scales[k]

@@ -40,7 +40,7 @@ _SOLVERS = {"exact": solve_exactly, "sparse": solve_sparsely}
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 _SHARES = {
     "own features": ("own",),
-    "neighbours' features": ("neighbours", "second", "distant"),
+    "neighbours' features": ("neighbours", "second", "smoothed", "distant"),
     "nonlinear effects": ("nonlinear",),
     "local effects": ("local",),
     "graph field": ("field",),
@@ -99,9 +99,9 @@ class GraphRegressor(BaseEstimator):
     coef_ : array of shape (p,), or Series
         Linear coefficients of a node's own features, per unit of the feature.
     coefficients_ : DataFrame
-        Linear coefficients of own, neighbours' (`SX`) and second neighbours' (`S²X`) features, with the sparse solver
-        also of distant ones, with their standard errors, per unit of the feature; with a transform, of the
-        transformed outcome. Nonlinear effects come on top.
+        Linear coefficients of own, neighbours' (`SX`), second neighbours' (`S²X`) and smoothed features, with the
+        sparse solver distant instead of smoothed ones, with their standard errors, per unit of the feature; with a
+        transform, of the transformed outcome. Nonlinear effects come on top.
     explanation_ : str
         One sentence: what carries the prediction.
     left_out_ : DataFrame
