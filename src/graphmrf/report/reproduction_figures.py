@@ -173,7 +173,9 @@ def _points(ax: Any, panel: Any, _: Atlas) -> None:
     ax.set_ylim(low, high)
     ax.set_aspect("equal")
     _name(ax, panel)
-    ax.legend(fontsize=7, loc="upper left", ncols=2, columnspacing=0.8, handletextpad=0.2)
+    above = sum(np.sum(np.greater(each.y, each.x)) - np.sum(np.less(each.y, each.x)) for each in panel.series)
+    corner = "lower right" if above > 0 else "upper left"  # the side of the diagonal with fewer points
+    ax.legend(fontsize=7, loc=corner, ncols=2, columnspacing=0.8, handletextpad=0.2)
 
 
 def _heat(ax: Any, panel: Any, _: Atlas) -> None:
@@ -239,4 +241,4 @@ _PIXELS = 105  # to an inch
 _MOST_NAMES = 9
 _LOWEST = -0.25  # what lies lower is drawn at the edge
 _PAINTERS = {"lines": _lines, "bars": _bars, "points": _points, "heat": _heat, "map": _map}
-_PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.0), "map": (4.4, 2.9), "lines": (3.6, 3.0)}
+_PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.2), "map": (4.4, 2.9), "lines": (3.6, 3.0)}
