@@ -11,7 +11,17 @@ from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.graph import Graph
 from graphmrf.linalg.matern import eigen
-from graphmrf.model.field import Covariance, Evidence, FieldPosterior, Hyperparameters, Space, design, maximise
+from graphmrf.model.field import (
+    Covariance,
+    Evidence,
+    FieldPosterior,
+    Hyperparameters,
+    Space,
+    design,
+    maximise,
+    unseen,
+)
+from graphmrf.selection import assign_folds
 
 CASE = random_case(7, n=24, p=2, labelled=15)
 GRAPH = CASE.graph
@@ -124,6 +134,19 @@ def test_left_out_is_what_a_field_without_the_label_says() -> None:
         mean, spread = FieldPosterior(field, posterior(2).h, np.delete(Z, i)).moments(ROWS[[i]])
         assert residual[i] == pytest.approx(Z[i] - mean[0], abs=1e-5)
         assert variance[i] == pytest.approx(spread[0], abs=1e-5)
+
+
+def test_unseen_labels_have_no_part_in_the_hyperparameters() -> None:
+    folds = assign_folds(Z.size, 5, seed=3)
+    residual, variance = unseen(posterior(2), folds, seed=3)
+    for fold in range(5):
+        own = folds == fold
+        others = Covariance(covariance(2).design, eigen(GRAPH), ROWS[~own])
+        altered = np.where(own, 100.0, Z)  # whatever the labels of the fold are
+        h = maximise(others, altered[~own], seed=3).h
+        mean, spread = FieldPosterior(others, h, altered[~own]).moments(ROWS[own])
+        np.testing.assert_allclose(residual[own], Z[own] - mean, atol=1e-8)
+        np.testing.assert_allclose(variance[own], spread, atol=1e-8)
 
 
 def test_coefficients_are_the_conditional_ones() -> None:

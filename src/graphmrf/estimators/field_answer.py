@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from graphmrf.model.field import Calibration
+from graphmrf.model.field import Calibration, FieldPosterior, unseen
 from graphmrf.model.field.sparse_posterior import SparsePosterior
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.model.field import Design, Scale
 
+FEW = 200
+"""Labels up to which error bars are calibrated on labels that had no part in the hyper-parameters."""
+
+_FEWEST, _FOLDS = 10, 5
 _EFFECTS = ("own", "neighbours", "second neighbours")
 
 
@@ -37,6 +41,8 @@ class FieldAnswer:
         The labels.
     table : Table
         The features.
+    seed : int
+        Seed of the folds by which a few labels are calibrated.
     """
 
     posterior: Posterior
@@ -44,6 +50,7 @@ class FieldAnswer:
     scale: Scale
     outcome: Outcome
     table: Table
+    seed: int = 0
 
     @property
     def single(self) -> bool:
@@ -56,8 +63,11 @@ class FieldAnswer:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Standardised leave-one-out residuals."""
-        residual, variance = self.posterior.left_out
+        """Standardised residuals of labels given the others; of few labels, by fields fitted without their fold."""
+        if isinstance(self.posterior, FieldPosterior) and _FEWEST <= self.outcome.n_labelled <= FEW:
+            residual, variance = unseen(self.posterior, self.outcome.folds(_FOLDS, self.seed), seed=self.seed)
+        else:
+            residual, variance = self.posterior.left_out
         return Calibration(residual / np.sqrt(variance))
 
     @cached_property

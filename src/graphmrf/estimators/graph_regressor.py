@@ -163,7 +163,7 @@ class GraphRegressor(BaseEstimator):
         jacobian = 0.0 if solved.scale.is_constant else solved.scale.log_jacobian
         self.log_evidence_, self.n_evaluations_ = solved.log_evidence + jacobian, solved.evaluations
         posterior = filled.mixed(graph, solved.posterior)
-        self._answer = FieldAnswer(posterior, solved.design, solved.scale, outcome, filled.table)
+        self._answer = FieldAnswer(posterior, solved.design, solved.scale, outcome, filled.table, self.seed)
         return self
 
     @overload
@@ -181,7 +181,8 @@ class GraphRegressor(BaseEstimator):
             The field lives on the labels of its graph, so there is no prediction for another one.
         return_std : bool, default False
             Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
-            of the coefficients included, calibrated on leave-one-out residuals; 0 at the labelled nodes.
+            of the coefficients included, calibrated on leave-one-out residuals (of up to 200 labels, on residuals
+            of fields fitted without the fold of the label); 0 at the labelled nodes.
 
         Returns
         -------
@@ -205,7 +206,7 @@ class GraphRegressor(BaseEstimator):
             Probability that the interval holds the outcome.
         interval : {"field", "conformal"}
             How many of its own standard deviations the interval of a node reaches. "field": the quantile of a
-            Student distribution fitted to the standardised leave-one-out residuals of the labels. "conformal": their
+            Student distribution fitted to those standardised residuals of the labels. "conformal": their
             empirical quantile, of which no shape is assumed; infinite when there are too few labels for the level.
         """
         check_fitted(self, "_answer")

@@ -12,6 +12,7 @@ from graphmrf.model.field.hyperparameters import Hyperparameters, Space
 from graphmrf.model.field.posterior import FieldPosterior
 from graphmrf.model.field.skew import POSITIVE, Kind, choose_scale
 from graphmrf.model.field.transform import Power, Scale
+from graphmrf.model.field.unseen import unseen
 
 __all__ = [
     "COMPONENTS",
@@ -30,4 +31,5 @@ __all__ = [
     "choose_scale",
     "design",
     "maximise",
+    "unseen",
 ]

@@ -1,0 +1,41 @@
+"""What the field says of labels that had no part in its hyper-parameters, either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphmrf.model.field.covariance import Covariance
+from graphmrf.model.field.evidence import maximise
+from graphmrf.model.field.posterior import FieldPosterior
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+
+
+def unseen(posterior: FieldPosterior, folds: Ints, *, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return residual and variance of every standardised label by a field fitted without its fold.
+
+    A few labels determine the hyper-parameters so loosely that these remember each of them: what the field says of a
+    label given all others (`FieldPosterior.left_out`) is then too good. Here the hyper-parameters are searched again
+    without each fold.
+
+    Parameters
+    ----------
+    posterior : FieldPosterior
+        The field given all its labels.
+    folds : integer array of shape (m,)
+        Fold of every label.
+    seed : int
+        Seed of the searches.
+    """
+    whole, z = posterior.covariance, posterior.z
+    residual, variance = np.empty(z.size), np.empty(z.size)
+    for fold in range(int(folds.max()) + 1):
+        own = folds == fold
+        others = Covariance(whole.design, whole.eigen, whole.rows[~own])
+        h = maximise(others, z[~own], seed=seed).h
+        mean, variance[own] = FieldPosterior(others, h, z[~own]).moments(whole.rows[own])
+        residual[own] = z[own] - mean
+    return residual, variance
