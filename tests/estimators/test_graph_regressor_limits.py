@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from cases import random_case
+from graphmrf import Graph
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 
 CASE = random_case(11, n=60, p=3, labelled=40)
@@ -19,6 +22,19 @@ both = pytest.mark.parametrize("solver", SOLVERS)
 
 def fitted(y: Any, solver: str, *, X: Any = CASE.X, transform: str = "identity") -> GraphRegressor:
     return GraphRegressor(solver=solver, transform=transform).fit(GRAPH, X, y)
+
+
+@cache
+def skewed() -> tuple[Graph, Floats, Floats]:
+    """A graph, features and the logarithm of an outcome that is nearly linear in them; half of it is known."""
+    rng = np.random.default_rng(1)
+    u = rng.integers(0, 120, 360)
+    graph = Graph.from_edges(u, (u + rng.integers(1, 6, 360)) % 120, n_nodes=120)
+    X = rng.normal(size=(120, 5))
+    wave, noise = 2.0 * np.sin(2 * np.pi * np.arange(120) / 120), 0.3 * rng.normal(size=120)
+    log_y = (X @ np.arange(1.0, 6.0) + wave + noise) / 3.0
+    log_y[rng.permutation(120)[60:]] = np.nan
+    return graph, X, log_y
 
 
 @cache
@@ -45,3 +61,51 @@ def test_draws_scatter_as_the_error_bars_say(solver: str) -> None:
         field = fitted(y, solver)
         draws, std = field.sample(2000, seed=1), field.predict(return_std=True)[1]
         assert np.median(draws.std(axis=0)[U] / std[U]) == pytest.approx(1.0, abs=0.03)
+
+
+@both
+@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e12, 1e200])
+def test_no_unit_is_too_large_or_too_small(solver: str, unit: float) -> None:
+    mean, std = model(solver).predict(return_std=True)
+    for X, y, back in ((CASE.X, unit * CASE.y, unit), (unit * CASE.X, CASE.y, 1.0)):
+        other = fitted(y, solver, X=X)
+        for given, expected in zip(other.predict(return_std=True), (mean, std), strict=True):
+            np.testing.assert_allclose(given / back, expected, rtol=1e-3, atol=1e-3 * float(std.max()))
+        assert np.isfinite(other.coefficients_.to_numpy()).all()
+        assert np.isfinite(other.log_evidence_)
+
+
+def test_error_bars_do_not_depend_on_the_level() -> None:
+    far = fitted(CASE.y + 2.0**40, "exact").predict(return_std=True)[1]
+    np.testing.assert_allclose(far, model("exact").predict(return_std=True)[1], rtol=1e-3)
+
+
+@both
+def test_means_beyond_all_numbers_are_refused(solver: str) -> None:
+    y = np.exp(200.0 * (CASE.y - np.nanmean(CASE.y)) / np.nanstd(CASE.y))
+    wild = fitted(y, solver, X=None, transform="log")
+    with pytest.raises(InvalidInputError, match="use 'yeo-johnson', or fit the logarithm"):
+        wild.predict()
+
+
+@both
+def test_the_transform_does_not_depend_on_rounding(solver: str) -> None:
+    graph, X, log_y = skewed()
+    y = np.exp(log_y)
+    plain = GraphRegressor(transform="auto", solver=solver).fit(graph, X, y)
+    W = graph.adjacency.toarray()
+    for given, unit in ((Graph(7.0 * W), 1.0), (graph, 1e6)):
+        other = GraphRegressor(transform="auto", solver=solver).fit(given, X, unit * y)
+        assert other.transform_.power == plain.transform_.power
+        np.testing.assert_allclose(other.predict() / unit, plain.predict(), rtol=0.03)
+
+
+def test_the_exponent_of_a_transform_is_found() -> None:
+    graph, X, log_y = skewed()
+    as_log = GraphRegressor(transform="log").fit(graph, X, np.exp(log_y))
+    as_power = GraphRegressor(transform="box-cox").fit(graph, X, np.exp(log_y))
+    assert as_power.log_evidence_ > as_log.log_evidence_ - 1.0
+    root = log_y - np.nanmin(log_y) + 0.5
+    found = GraphRegressor(transform="box-cox").fit(graph, X, root**2).transform_.power
+    assert found is not None
+    assert found.exponent == pytest.approx(0.5, abs=0.05)

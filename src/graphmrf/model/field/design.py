@@ -67,9 +67,12 @@ def design(graph: Graph, X: Floats) -> Design:
            [ 1.2247]])
     """
     X = np.ascontiguousarray(X)  # so that rounding does not depend on the layout
-    deviations = X - X.mean(axis=0)
+    magnitude = np.abs(X).max(axis=0, initial=0.0)
+    unit = np.ldexp(1.0, np.frexp(magnitude)[1] - 1)  # powers of 2: nothing is rounded, and no square overflows
+    deviations = X / unit
+    deviations -= deviations.mean(axis=0)
     spread = np.sqrt(np.mean(deviations**2, axis=0))
-    kept = spread > 16 * np.finfo(np.float64).eps * np.abs(X).max(axis=0, initial=0.0)
+    kept = spread > 16 * np.finfo(np.float64).eps * (magnitude / unit)
     own = deviations[:, kept] / spread[kept]
     neighbours = multiply(graph, own) if own.shape[1] else own
     second = multiply(graph, neighbours) if own.shape[1] else own
@@ -78,4 +81,4 @@ def design(graph: Graph, X: Floats) -> Design:
     scales = np.sqrt(np.mean(groups**2, axis=1))
     flat = scales <= 1e-12
     groups = groups / np.where(flat, np.inf, scales)[:, None, :]
-    return Design(groups, np.where(flat, np.inf, scales) * spread[kept], kept)
+    return Design(groups, np.where(flat, np.inf, scales) * (unit * spread)[kept], kept)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import norm
 
+from graphmrf.errors import InvalidInputError
+
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
 
@@ -88,9 +90,8 @@ class Scale:
     @cached_property
     def _unit(self) -> tuple[float, float]:
         """Origin and unit of what is transformed: 0 where the outcome has a natural origin."""
-        spread = float(self.y.std())
         if self.power is None or self.power.signed:
-            return float(self.y.mean()), spread
+            return _mean_and_deviation(self.y)
         return 0.0, float(np.exp(np.mean(np.log(self.y))))
 
     def _transformed(self, y: Floats) -> Floats:
@@ -100,8 +101,7 @@ class Scale:
 
     @cached_property
     def _moments(self) -> tuple[float, float]:
-        t = self._transformed(self.y)
-        return float(t.mean()), float(t.std())
+        return _mean_and_deviation(self._transformed(self.y))
 
     @property
     def unit(self) -> float:
@@ -131,22 +131,43 @@ class Scale:
         return slope - self.y.size * float(np.log(unit * self._moments[1]))
 
     def back(self, z: Floats) -> Floats:
-        """Return standardised values in the units of the outcome."""
+        """Return standardised values in the units of the outcome; infinite ones are at the ends of its range.
+
+        Raises
+        ------
+        InvalidInputError
+            If the transform leads from finite values beyond all numbers.
+        """
         if self.is_constant:
             return np.full(z.shape, self.y.mean())
         (origin, unit), (mean, deviation) = self._unit, self._moments
         t = mean + deviation * z
-        return np.asarray(origin + unit * (t if self.power is None else self.power.backward(t)))
+        with np.errstate(over="ignore"):
+            values = np.asarray(origin + unit * (t if self.power is None else self.power.backward(t)))
+        if (np.isinf(values) & np.isfinite(z)).any():
+            raise InvalidInputError(
+                f"outcomes must stay below 1e308, got more from labels between {self.y.min():.3g} and "
+                f"{self.y.max():.3g} under their transform; use 'yeo-johnson', or fit the logarithm of the labels"
+            )
+        return values
 
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation, in the units of the outcome, of normal standardised values."""
         if self.is_constant or self.power is None:
-            centre = self.back(mean)
-            return centre, np.asarray(self.back(mean + std) - centre)
+            return self.back(mean), np.asarray(self.unit * std)
         values = self.back(mean + std * _NODES[:, None])
         weights = _WEIGHTS / _WEIGHTS.sum()
         first = weights @ values
-        return first, np.sqrt(np.maximum(weights @ (values - first) ** 2, 0.0))
+        largest = np.abs(values - first).max(axis=0)  # no square overflows
+        shares = (values - first) / np.where(largest > 0, largest, 1.0)
+        return first, largest * np.sqrt(weights @ shares**2)
+
+
+def _mean_and_deviation(values: Floats) -> tuple[float, float]:
+    """Return mean and standard deviation, computed in a power of 2: nothing is rounded, and no square overflows."""
+    unit = float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
+    shares = values / unit
+    return unit * float(shares.mean()), unit * float(shares.std())
 
 
 def normal_quantile(level: float) -> float:
