@@ -13,11 +13,11 @@ from graphmrf.experiments.runs import Results, Run, Settings
 TITLES = {"us": "U.S.", "cdc": "CDC", "london": "London", "twitch": "Twitch", "synthetic": "Synthetic"}
 # Time of a run relative to one on the U.S. counties, by the growth of the method.
 _SIZES = {
-    "synthetic": {"direct": 0.3, "network": 0.2, "field": 0.1},
-    "london": {"direct": 0.25, "network": 0.15, "field": 0.06},
+    "synthetic": {"direct": 0.3, "network": 0.2, "field": 0.2},
+    "london": {"direct": 0.25, "network": 0.15, "field": 0.09},
     "us": {"direct": 1.0, "network": 1.0, "field": 1.0},
-    "cdc": {"direct": 0.9, "network": 0.45, "field": 1.0},
-    "twitch": {"direct": 1.6, "network": 1.1, "field": 0.35},
+    "cdc": {"direct": 0.9, "network": 0.45, "field": 1.05},
+    "twitch": {"direct": 1.6, "network": 1.1, "field": 0.5},
 }
 _QUICK = 0.06
 

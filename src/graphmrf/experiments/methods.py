@@ -130,7 +130,7 @@ METHODS = {
         Method("SGC exact", _sgc_exact, propagated="SGC exact/RP", seconds=0.05),
         Method("SGC", _sgc, propagated="SGC/RP", extra="gnn", seconds=1.2, growth="network"),
         Method("GCN", _gcn, propagated="GCN/RP", extra="gnn", seconds=2.6, growth="network"),
-        Method("GraphRegressor", _best, needs="GraphRegressor", seconds=12.0, growth="field"),
+        Method("GraphRegressor", _best, needs="GraphRegressor", seconds=7.5, growth="field"),
     )
 }
 
