@@ -84,7 +84,7 @@ def test_error_bars_do_not_depend_on_the_level() -> None:
 def test_means_beyond_all_numbers_are_refused(solver: str) -> None:
     y = np.exp(200.0 * (CASE.y - np.nanmean(CASE.y)) / np.nanstd(CASE.y))
     wild = fitted(y, solver, X=None, transform="log")
-    with pytest.raises(InvalidInputError, match="use 'yeo-johnson', or fit the logarithm"):
+    with pytest.raises(InvalidInputError, match="use 'identity', or fit the logarithm"):
         wild.predict()
 
 
@@ -109,3 +109,22 @@ def test_the_exponent_of_a_transform_is_found() -> None:
     found = GraphRegressor(transform="box-cox").fit(graph, X, root**2).transform_.power
     assert found is not None
     assert found.exponent == pytest.approx(0.5, abs=0.05)
+
+
+@both
+def test_one_wild_label_does_not_widen_all_error_bars(solver: str) -> None:
+    wild = CASE.y.copy()
+    wild[int(np.flatnonzero(~U)[0])] = 1e9
+    std = fitted(wild, solver).predict(return_std=True)[1]
+    assert std.max() < 1.5 * float(np.nanstd(wild))
+    low = -np.exp(3.0 * (CASE.y - np.nanmean(CASE.y)) / np.nanstd(CASE.y))
+    mean = fitted(low, solver, transform="yeo-johnson").predict()
+    assert np.nanmin(low) * 10 < mean.min()
+    assert mean.max() < 10 * abs(float(np.nanmin(low)))
+
+
+def test_numbers_of_draws_are_whole() -> None:
+    for count in (-1, 1.5, True):
+        with pytest.raises(InvalidInputError, match="n_samples must be a whole number"):
+            model("exact").sample(count)  # type: ignore[arg-type]  # on purpose
+    assert model("exact").sample(0).shape == (0, 60)

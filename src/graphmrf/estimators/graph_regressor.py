@@ -21,6 +21,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.missing_features import fill_features
 from graphmrf.model.field import POSITIVE
+from graphmrf.model.sample import check_count
 
 if TYPE_CHECKING:
     from typing import Self
@@ -222,7 +223,7 @@ class GraphRegressor(BaseEstimator):
     def sample(self, n_samples: int = 1, *, seed: int = 0) -> Floats:
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n)."""
         check_fitted(self, "_answer")
-        return as_given(self._answer.draw(n_samples, seed), single=self._answer.single)
+        return as_given(self._answer.draw(check_count(n_samples), seed), single=self._answer.single)
 
     @property
     def shares_(self) -> pd.Series:

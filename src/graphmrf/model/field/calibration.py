@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FREEDOMS = (2.5, 200.0)
 _PRIOR_LABELS = 10.0
+_LARGEST = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,12 @@ class Calibration:
 
     @cached_property
     def scale(self) -> float:
-        """Factor for standard deviations: the root mean square of the scores, with ten scores of 1 added to them."""
-        return math.sqrt((float(self.scores @ self.scores) + _PRIOR_LABELS) / (self.scores.size + _PRIOR_LABELS))
+        """Factor for standard deviations: the root mean square of the scores, with ten scores of 1 added to them.
+
+        Scores beyond 5 count as 5: a single label in a million times its deviation says nothing of other nodes.
+        """
+        scores = np.minimum(np.abs(self.scores), _LARGEST)
+        return math.sqrt((float(scores @ scores) + _PRIOR_LABELS) / (scores.size + _PRIOR_LABELS))
 
     @cached_property
     def _tails(self) -> tuple[float, float]:

@@ -147,7 +147,7 @@ class Scale:
         if (np.isinf(values) & np.isfinite(z)).any():
             raise InvalidInputError(
                 f"outcomes must stay below 1e308, got more from labels between {self.y.min():.3g} and "
-                f"{self.y.max():.3g} under their transform; use 'yeo-johnson', or fit the logarithm of the labels"
+                f"{self.y.max():.3g} under their transform; use 'identity', or fit the logarithm of the labels"
             )
         return values
 
