@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 
@@ -45,17 +46,29 @@ def test_edge_to_an_unknown_node(town: Any, refused: Callable[..., str]) -> None
 def test_duplicate_node_ids(town: Any, refused: Callable[..., str]) -> None:
     town.nodes.loc[3, "place"] = town.nodes.loc[1, "place"]
     town.write()
-    message = refused("--id", "place")
-    assert "rows 3 and 5, column place" in message
-    assert town.nodes.loc[1, "place"] in message
+    for options in (("--id", "place"), ()):
+        message = refused(*options)
+        assert "rows 3 and 5, column place" in message
+        assert f"'{town.nodes.loc[1, 'place']}' is not unique; keep" in message
 
 
-@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "-1.0"), (np.nan, "nan"), (np.inf, "inf")])
+def test_empty_node_id(town: Any, refused: Callable[..., str]) -> None:
+    town.nodes.loc[3, "place"] = None
+    town.write()
+    assert "nodes.csv, row 5, column place: the node id is missing" in refused()
+
+
+def test_no_rows(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.head(0))
+    assert "nodes.csv has no rows" in refused()
+
+
+@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "'-1.0'"), (np.nan, "a missing value"), (np.inf, "'inf'")])
 def test_weights_that_cannot_be(weight: float, shown: str, town: Any, refused: Callable[..., str]) -> None:
     weights = np.ones(len(town.edges))
     weights[7] = weight
     town.write(edges=town.edges.assign(weight=weights))
-    assert f"edges.csv, row 9, column weight: an edge weight must be a finite number >= 0, got '{shown}'" in refused()
+    assert f"edges.csv, row 9, column weight: an edge weight must be a finite number >= 0, got {shown}" in refused()
 
 
 def test_more_than_one_weight_column(town: Any, refused: Callable[..., str]) -> None:
@@ -71,6 +84,16 @@ def test_text_in_a_numeric_target(town: Any, refused: Callable[..., str]) -> Non
     town.write(town.nodes.assign(income=column))
     for options in ((), ("--target", "income")):
         assert "nodes.csv, row 17, column income: 'abc' is not a finite number" in refused(*options)
+
+
+def test_text_in_a_numeric_feature(town: Any, refused: Callable[..., str]) -> None:
+    column = pd.Series(np.arange(len(town.nodes)) + 0.5).astype(object)
+    column[15] = "unknown"
+    town.write(town.nodes.assign(area=column))
+    message = refused("--target", "income")
+    assert "nodes.csv, row 17, column area: 'unknown' is not a finite number" in message
+    assert "--ignore 'area'" in message
+    assert town.run("--target", "income", "--method", "lp", "--ignore", "area").exit_code == 0
 
 
 def test_no_labelled_node(town: Any, refused: Callable[..., str]) -> None:

@@ -172,7 +172,7 @@ BAD = {
     "no end columns": (NODES, "a,b\n007,008\n", ["edges.csv", "'a', 'b'", "--source and --dest"]),
     "no header": (NODES, "007,008\n008,7\n", ["edges.csv", "--source and --dest"]),
     "negative weight": (NODES, "u,v,w\n007,008,1\n008,7,-2\n", ["edges.csv, row 3, column w", "-2", ">= 0"]),
-    "NaN weight": (NODES, "u,v,w\n007,008,1\n008,7,NaN\n", ["edges.csv, row 3, column w", "nan", ">= 0"]),
+    "NaN weight": (NODES, "u,v,w\n007,008,1\n008,7,NaN\n", ["edges.csv, row 3, column w", "a missing value", ">= 0"]),
     "empty weight": (NODES, "u,v,w\n007,008,\n008,7,1\n", ["edges.csv, row 2, column w", ">= 0"]),
     "infinite weight": (NODES, "u,v,w\n007,008,1\n008,7,inf\n", ["edges.csv, row 3, column w", "inf"]),
     "text weight": (NODES, "u,v,weight\n007,008,1\n008,7,far\n", ["edges.csv, row 3, column weight", "'far'"]),

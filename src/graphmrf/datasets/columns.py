@@ -24,6 +24,7 @@ ENDS = (
 )
 WEIGHTS = ("weight", "weights", "w")
 UNWEIGHTED = "none"
+ALMOST = 0.9
 _NOT_WEIGHTS = ("id", "edge_id", "edgeid", "index")
 
 
@@ -46,7 +47,10 @@ class EdgeColumns:
 
 
 def id_column(file: TableFile, option: str | None) -> Choice:
-    """Return the id column: the option, else the first well-known name, else a first column without repeats."""
+    """Return the id column: the option, else the first well-known name, else a first column (almost) without repeats.
+
+    A few repeated or empty ids are for the caller to name, since nobody would look for them in another column.
+    """
     if option is not None:
         return Choice(file.require(option, option="--id"))
     known = _by_name(file)
@@ -117,8 +121,8 @@ def _is_numeric(file: TableFile, name: str) -> bool:
 def _looks_like_ids(file: TableFile, name: str) -> bool:
     column = file.columns[name]
     kind = cells.values(column, typed=file.typed).dtype.kind
-    ids = cells.canonical(column)
-    return kind not in "fbM" and not ids.null_count and len(pc.unique(ids)) == len(ids) > 0
+    distinct = len(pc.unique(cells.canonical(column).drop_null()))
+    return (kind not in "fbM" and distinct >= ALMOST * file.n_rows) or file.n_rows == 0
 
 
 def _delimiter_hint(file: TableFile) -> str:

@@ -64,7 +64,7 @@ def features(table: AttributedGraph, *, targets: Collection[str] = (), ignore: C
     Raises
     ------
     InvalidInputError
-        A column to leave out that is not there, or an infinite cell.
+        A column to leave out that is not there, an infinite cell, or a word in a column of numbers.
 
     Examples
     --------
@@ -130,11 +130,22 @@ def _levels(table: AttributedGraph, name: str) -> _Prepared:
     text = table.frame[name].astype(object).fillna("missing").astype(str)
     n_values = text.nunique()
     if n_values > min(MAX_LEVELS, len(text) / 2):
+        _check_words(table, name)
         return _Prepared({}, "dropped text columns with too many different values", f"'{name}' ({n_values} values)")
     text = _pooled(text)
     levels = sorted(text.unique())
     columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
     return _Prepared(columns, "one-hot encoded", f"'{name}' ({len(levels)} levels)")
+
+
+def _check_words(table: AttributedGraph, name: str) -> None:
+    """Raise where most cells of a column of text are numbers: a stray word must not cost the whole column."""
+    if pd.to_numeric(table.frame[name].dropna().astype(str), errors="coerce").notna().mean() <= 0.5:
+        return
+    try:
+        table.outcome(name)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}; or leave the column out with --ignore '{name}'") from error
 
 
 def _pooled(text: pd.Series) -> pd.Series:

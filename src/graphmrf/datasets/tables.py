@@ -37,6 +37,8 @@ class AttributedGraph:
     >>> import pandas as pd
     >>> from graphmrf.graph import Graph
     >>> table = AttributedGraph(Graph.from_edges([0], [1]), pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None]}), "id")
+    >>> table
+    AttributedGraph(Graph(n_nodes=2, n_edges=1, unweighted), id='id', columns: 'rent')
     >>> table.outcome("rent")
     array([9.5, nan])
     """
@@ -71,6 +73,10 @@ class AttributedGraph:
         if column not in self.frame.columns:
             others = listing(self.frame.columns[1:]) or "nothing but ids"
             raise InvalidInputError(f"{self.path or 'the table'} has no column '{column}'; it has {others}")
+
+    def __repr__(self) -> str:
+        """Return the graph and the names of the columns, without their cells."""
+        return f"AttributedGraph({self.graph!r}, id='{self.id}', columns: {listing(self.frame.columns[1:]) or 'none'})"
 
     def _place(self, record: int) -> str:
         return f"row {record + 1}" if self.path is None else f"{self.path}, row {row_number(self.path, record)}"
@@ -174,9 +180,10 @@ def _unique_ids(file: TableFile, name: str) -> pa.Array:
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         rows = np.flatnonzero(pc.equal(keys, repeated[0]).to_numpy(zero_copy_only=False))[:2]
         first, second = (row_number(file.path, int(row)) for row in rows)
+        others = f" ({len(repeated)} such ids)" if len(repeated) > 1 else ""
         raise InvalidInputError(
-            f"{file.path}, rows {first} and {second}, column {name}: node id '{repeated[0]}' is not unique "
-            f"({len(repeated)} such ids); keep one row per node, or choose another column with --id"
+            f"{file.path}, rows {first} and {second}, column {name}: node id '{repeated[0]}' is not unique"
+            f"{others}; keep one row per node, or choose another column with --id"
         )
     return keys
 
@@ -210,8 +217,9 @@ def _weights(file: TableFile, name: str | None) -> Floats | None:
     records = [record for record in (stray, *bad[:1]) if record is not None]
     if records:
         record = int(min(records))
+        got = "a missing value" if series.isna().iloc[record] else f"'{series.iloc[record]}'"
         raise InvalidInputError(
             f"{file.place(record)}, column {name}: an edge weight must be a finite number >= 0, "
-            f"got '{series.iloc[record]}'; correct it or remove the edge"
+            f"got {got}; correct it or remove the edge"
         )
     return weights
