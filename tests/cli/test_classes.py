@@ -51,8 +51,16 @@ def test_the_report_shows_the_probability(worded: Any) -> None:
     page = worded.folder / "page.html"
     assert worded.run("--target", "wealth", "--method", "lp", "--report", str(page)).exit_code == 0
     text = page.read_text()
-    assert "wealth = low" in text
-    assert "of the labels that were held out" in text
+    assert "Predicted probability of wealth = low for" in text
+    assert "of the labels that were held out. Nodes by predicted class: " in text
+
+
+def test_the_report_and_the_table_compare_methods(worded: Any) -> None:
+    page = worded.folder / "page.html"
+    result = worded.run("--target", "wealth", "--report", str(page))
+    assert result.stdout.count(" * ") == 1
+    assert "Right by other methods: " in page.read_text()
+    assert "(field; other methods" not in result.stderr
 
 
 def test_several_targets_may_be_of_both_kinds(town: Any) -> None:

@@ -15,6 +15,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.labels import Labels, check_classes, read_labels
 from graphmrf.report import TargetReport
+from graphmrf.report.prose import method_name
 
 CLASS_COLUMNS = ("prediction", "probability", "observed")
 
@@ -80,18 +81,28 @@ class Classification:
     def sections(self) -> tuple[TargetReport, ...]:
         """Return one section of the report for every class, or for the later of two: its probability."""
         codes = [1] if self.labels.classes.size == 2 else range(self.labels.classes.size)
-        said = f"Right for {100 * self.chosen.accuracy:.0f} % of the labels that were held out."
         return tuple(
             TargetReport(
-                name=f"{self.name} = {self.labels.classes[code]}",
+                name=f"probability of {self.name} = {self.labels.classes[code]}",
                 y=self.labels.against_the_rest(code),
                 prediction=self.probability[:, code],
                 method=self.chosen.method.key,
                 alpha=self.chosen.alpha,
-                carries=said,
+                carries=self._summed_up(),
             )
             for code in codes
         )
+
+    def _summed_up(self) -> str:
+        """Say how accurate the classes are, how many nodes got each of them, and how the other methods fared."""
+        found = pd.Series(self.value[~self.observed]).value_counts()
+        said = [f"Right for {100 * self.chosen.accuracy:.0f} % of the labels that were held out."]
+        said.append("Nodes by predicted class: " + ", ".join(f"{name} {n:,}" for name, n in found.items()) + ".")
+        others = [fit for fit in self.fits if fit is not self.chosen]
+        if others:
+            rates = (f"{method_name(fit.method.key)} {100 * fit.accuracy:.0f} %" for fit in others)
+            said.append("Right by other methods: " + ", ".join(rates) + ".")
+        return " ".join(said)
 
 
 def is_category(column: pd.Series) -> bool:

@@ -110,7 +110,8 @@ class Job:
             raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
         made = features(table, targets=names, ignore=ignore)
         methods = choose(settings.method, n_features=made.X.shape[1])
-        told = [general.filling(note, methods) for note in made.notes if any(method.features for method in methods)]
+        used = [method for y in targets.values() for method in _used(methods, y, settings)]
+        told = [general.filling(note, used) for note in made.notes if any(method.features for method in used)]
         return cls(table, made, targets, methods, settings, (*table.notes, *told))
 
     @property
@@ -126,10 +127,7 @@ class Job:
         return sum(len(self._methods(y)) for y in self.targets.values())
 
     def _methods(self, y: Floats | Labels) -> tuple[Method, ...]:
-        """Return the methods for one target: ``auto`` leaves the field out for classes."""
-        if self.settings.method != AUTO or not isinstance(y, Labels):
-            return self.methods
-        return tuple(method for method in self.methods if method.key != FIELD)
+        return _used(self.methods, y, self.settings)
 
     def run(self, advance: Callable[[], None]) -> tuple[Prediction | Classification, ...]:
         """Return the prediction of every target; `advance` is called after every fit."""
@@ -171,6 +169,13 @@ class Job:
             carries=carrier(fits, chosen) if settings.method in (AUTO, FIELD) else "",
             notes=tuple(f"{name}: {note}" for note in notes),
         )
+
+
+def _used(methods: tuple[Method, ...], y: Floats | Labels, settings: Settings) -> tuple[Method, ...]:
+    """Return the methods for one target: ``auto`` leaves the field out for classes."""
+    if settings.method != AUTO or not isinstance(y, Labels):
+        return methods
+    return tuple(method for method in methods if method.key != FIELD)
 
 
 def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tuple[Floats, Floats]:

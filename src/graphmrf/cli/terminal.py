@@ -135,8 +135,18 @@ def _show_classes(found: Classification) -> None:
         f"right for {100 * chosen.accuracy:.0f} % of the labels held out"
     )
     if len(found.fits) > 1:
-        rows = [(fit.method.key, method_uses(fit.method.key), number(fit.accuracy)) for fit in found.fits]
-        print_table(("method", "uses", "accuracy"), rows)
+        _print(_accuracies(found))
+
+
+def _accuracies(found: Classification) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    table.add_column("uses")
+    table.add_column("accuracy", justify="right")
+    for fit in found.fits:
+        chosen = " *" if fit is found.chosen else ""
+        table.add_row(fit.method.key + chosen, method_uses(fit.method.key), number(fit.accuracy))
+    return table
 
 
 def _comparison(prediction: Prediction) -> Table:
