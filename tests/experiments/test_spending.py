@@ -38,7 +38,7 @@ def test_a_table_of_times_has_a_line_for_each() -> None:
 
 def test_times_are_words() -> None:
     assert [spoken(seconds) for seconds in (0.0, 89.0, 91.0, 5399.0, 5400.0)] == [
-        "1 seconds",
+        "1 second",
         "89 seconds",
         "2 minutes",
         "90 minutes",

@@ -71,11 +71,11 @@ def spoken(seconds: float) -> str:
 
     Examples
     --------
-    >>> spoken(20), spoken(200), spoken(8000)
-    ('20 seconds', '4 minutes', '2.2 hours')
+    >>> spoken(0.2), spoken(20), spoken(200), spoken(8000)
+    ('1 second', '20 seconds', '4 minutes', '2.2 hours')
     """
     if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
+        return f"{round(seconds)} seconds" if seconds >= 1.5 else "1 second"
     return f"{-(-seconds // 60):.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
