@@ -51,6 +51,11 @@ def test_text_that_names_nodes_is_dropped_and_told() -> None:
     assert made.notes == ("dropped text columns with too many different values: 'street' (6 values)",)
 
 
+def test_codes_of_digits_and_letters_are_no_numbers() -> None:
+    made = features(attributed(code=["01004", "2A004", "59350", "75056", "69123", "13055"]))
+    assert made.notes == ("dropped text columns with too many different values: 'code' (6 values)",)
+
+
 def test_what_is_neither_number_nor_text_is_dropped_and_told() -> None:
     made = features(attributed(day=pd.date_range("2020-01-01", periods=6), shape=[np.zeros(2)] * 6))
     assert made.X.shape == (6, 0)

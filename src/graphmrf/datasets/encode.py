@@ -139,13 +139,17 @@ def _levels(table: AttributedGraph, name: str) -> _Prepared:
 
 
 def _check_words(table: AttributedGraph, name: str) -> None:
-    """Raise where most cells of a column of text are numbers: a stray word must not cost the whole column."""
-    if pd.to_numeric(table.frame[name].dropna().astype(str), errors="coerce").notna().mean() <= 0.5:
+    """Raise where most cells of a column of text are numbers: a stray word must not cost the whole column.
+
+    Digits after a leading zero are a code (01004, 2A004), of which nobody expects numbers.
+    """
+    text = table.frame[name].dropna().astype(str)
+    if pd.to_numeric(text, errors="coerce").notna().mean() <= 0.5 or text.str.match(r"0\d").any():
         return
     try:
         table.outcome(name)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error}; or leave the column out with --ignore '{name}'") from error
+        raise InvalidInputError(f"{error}, or leave the column out with --ignore {name}") from error
 
 
 def _pooled(text: pd.Series) -> pd.Series:
