@@ -92,7 +92,7 @@ def test_text_in_a_numeric_feature(town: Any, refused: Callable[..., str]) -> No
     town.write(town.nodes.assign(area=column))
     message = refused("--target", "income")
     assert "nodes.csv, row 17, column area: 'unknown' is not a finite number" in message
-    assert "--ignore 'area'" in message
+    assert "or leave the column out with --ignore area" in message
     assert town.run("--target", "income", "--method", "lp", "--ignore", "area").exit_code == 0
 
 
@@ -125,6 +125,11 @@ def test_an_id_named_like_a_result(town: Any, refused: Callable[..., str]) -> No
 @pytest.mark.parametrize("alpha", ["1", "1.5", "-0.1", "nan"])
 def test_alpha_outside_its_range(alpha: str, refused: Callable[..., str]) -> None:
     assert "--alpha must be in [0, 1)" in refused("--alpha", alpha)
+
+
+@pytest.mark.parametrize("method", ["lr", "field", "sgc", "gcn"])
+def test_a_level_for_a_method_without_one(method: str, refused: Callable[..., str]) -> None:
+    assert f"--alpha has no effect on --method {method}" in refused("--alpha", "0.5", "--method", method)
 
 
 @pytest.mark.parametrize("interval", ["0", "1", "90"])

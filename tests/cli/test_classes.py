@@ -70,7 +70,9 @@ def test_several_targets_may_be_of_both_kinds(town: Any) -> None:
     town.write(town.nodes.assign(wealth=words))
     out = town.folder / "out.csv"
     options = ("--target", "wealth", "--target", "income", "--method", "lr", "-o", str(out))
-    assert town.run(*options).exit_code == 0
+    result = town.run(*options)
+    assert result.exit_code == 0
+    assert "note: wealth, income: targets, so none is a feature of another" in result.stderr
     columns = list(pd.read_csv(out).columns)
     assert columns[1:4] == ["wealth_prediction", "wealth_probability", "wealth_observed"]
     assert columns[4:6] == ["income_prediction", "income_std"]

@@ -100,7 +100,7 @@ class Classification:
         said.append("Nodes by predicted class: " + ", ".join(f"{name} {n:,}" for name, n in found.items()) + ".")
         others = [fit for fit in self.fits if fit is not self.chosen]
         if others:
-            rates = (f"{method_name(fit.method.key)} {100 * fit.accuracy:.0f} %" for fit in others)
+            rates = (f"{method_name(fit.method.key).lower()} {100 * fit.accuracy:.0f} %" for fit in others)
             said.append("Right by other methods: " + ", ".join(rates) + ".")
         return " ".join(said)
 

@@ -12,7 +12,7 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.cli import general
 from graphmrf.cli.classes import CLASS_COLUMNS, Classification, classify, is_category, read_classes
 from graphmrf.cli.comparison import Fit, best, carrier, fit_all
-from graphmrf.cli.methods import AUTO, FIELD, TRANSFORMS, Method, Tuning, choose
+from graphmrf.cli.methods import AUTO, FIELD, TRANSFORMS, WITHOUT_LEVEL, Method, Tuning, choose
 from graphmrf.datasets import AttributedGraph, Features, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
@@ -44,6 +44,8 @@ class Settings:
             raise InvalidInputError(f"--interval must be between 0 and 1, got {self.interval}; 0.9 means 90 %")
         if folds < 2:
             raise InvalidInputError(f"--folds must be at least 2, got {folds}")
+        if self.tuning.alpha is not None and self.method in WITHOUT_LEVEL:
+            raise InvalidInputError(f"--alpha has no effect on --method {self.method}; drop one of them")
         self._check_field()
 
     def _check_field(self) -> None:
@@ -112,6 +114,8 @@ class Job:
         methods = choose(settings.method, n_features=made.X.shape[1])
         used = [method for y in targets.values() for method in _used(methods, y, settings)]
         told = [general.filling(note, used) for note in made.notes if any(method.features for method in used)]
+        if len(names) > 1 and any(method.features for method in used):
+            told.append(f"{', '.join(names)}: targets, so none is a feature of another; --target names a single one")
         return cls(table, made, targets, methods, settings, (*table.notes, *told))
 
     @property

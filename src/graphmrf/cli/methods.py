@@ -22,6 +22,7 @@ from graphmrf.graph import Graph
 
 AUTO = "auto"
 FIELD = "field"
+WITHOUT_LEVEL = ("lr", FIELD, "sgc", "gcn")
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
 
 
