@@ -246,11 +246,28 @@ class GaussianMRF:
         return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=found.diagnostics)
 
     def sample(self, graph: Graph, n_samples: int = 1, seed: int = 0) -> Floats:
-        """Return independent draws of all attributes, shape (n_samples, n, q); see `graphmrf.model.sample.sample`."""
+        """Return independent draws of all attributes, shape (n_samples, n, q), on the graph of the fit or another.
+
+        Examples
+        --------
+        >>> from graphmrf.graph import Graph
+        >>> GaussianMRF([[2.0]], [1.0]).sample(Graph.from_edges([0, 1], [1, 2]), 5, seed=1).shape
+        (5, 3, 1)
+        """
         return sample(self, graph, n_samples, seed)
 
     def condition(self, graph: Graph, A: Any) -> Posterior:
-        """Return the posterior of the NaN entries of `A` given the others; see `graphmrf.model.condition.condition`."""
+        """Return the posterior of the NaN entries of `A` given the others, with `mean`, `std` and `sample()`.
+
+        `A` is an array of shape (n, q) with columns in the order of the model, or a DataFrame with its names.
+
+        Examples
+        --------
+        >>> from graphmrf.graph import Graph
+        >>> GaussianMRF([[1.0]], [1.0]).condition(Graph.from_edges([0], [1]), [[1.0], [np.nan]]).mean
+        array([[1. ],
+               [0.5]])
+        """
         return condition(self, graph, A)
 
     def expected_r2(
