@@ -89,7 +89,7 @@ def _maps(target: TargetReport, picture: Picture) -> str:
         '<div class="card"><div class="card-head"><h3>The graph</h3>'
         '<form class="find"><label>Find a node <input name="id" type="search" autocomplete="off" '
         'placeholder="its id, then Enter"></label></form></div>'
-        "<p>Point at a node, or tap it, to see its value in both drawings."
+        f"<p>Point at a node, or tap it, to see its value{' in both drawings' * (target.std is not None)}."
         '<span class="mouse"> Drag to move; the buttons above a drawing zoom.</span></p>'
         '<ul class="legend"><li><i></i>observed</li><li><i class="round"></i>predicted</li></ul>'
         f'<div class="maps">{drawings}</div>'
