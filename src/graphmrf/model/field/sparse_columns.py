@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.linalg import multiply, smooth
+from graphmrf.linalg.anchored import signs
 from graphmrf.linalg.matern import Eigen
 from graphmrf.model.field.covariance import Covariance, squared_exponential
 from graphmrf.model.field.design import Design
@@ -30,6 +31,8 @@ LINEAR = ("own", "neighbours", "second", "distant")
 GROUPS = (*LINEAR, "nonlinear")
 """Groups of columns whose coefficients share a variance."""
 
+_REACH_PROBES = 16
+_MOST_REACH = 3.0
 _CENTRES = 1500
 _RANK = 1e-8
 _ROWS = 8192
@@ -44,16 +47,44 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
     .. math:: (I + \omega N)^{-1} X = (1 - \alpha)(X + \alpha SX + \alpha^2 S^2X) + \alpha^3 S^3 (I + \omega N)^{-1} X
 
     so with the group :math:`S^3 (I + \omega N)^{-1} X` the four span the linear graph convolution at that level.
+
+    On a large graph nearly all sums over neighbours are small, and in their units what comes to an isolated node or to
+    one of a lonely pair is enormous. In the groups of neighbours such a node counts as one at the edge of what is
+    usual, three times the median reach; no feature is looked at for that.
     """
-    own = made.groups[0]
-    raw = smooth(graph, own, alpha) if made.p else own
-    for _ in range(3 if made.p else 0):
-        raw = multiply(graph, raw)
-    group = raw - raw.mean(axis=0)
-    spread = np.sqrt(np.mean(group**2, axis=0))
-    scale = np.where(spread <= 1e-12, np.inf, spread)
-    scales = np.vstack([made.scales, made.scales[:1] * scale])
-    return Design(np.concatenate([made.groups, (group / scale)[None]]), scales, made.kept)
+    if not made.p:
+        return Design(np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]]), made.kept)
+    groups, scales = [made.groups[0]], [made.scales[0]]
+    raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
+    units = [made.scales[1], made.scales[2], made.scales[0]]
+    for group, unit, damping in zip(raw, units, _damping(graph, alpha), strict=True):
+        centred = group * damping
+        centred -= centred.mean(axis=0)
+        spread = np.sqrt(np.mean(centred**2, axis=0))
+        scale = np.where(spread <= 1e-12, np.inf, spread)
+        groups.append(centred / scale)
+        scales.append(unit * scale)
+    return Design(np.stack(groups), np.stack(scales), made.kept)
+
+
+def _far(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:
+    far = smooth(graph, X, alpha, tolerance=tolerance)
+    for _ in range(3):
+        far = multiply(graph, far)
+    return far
+
+
+def _damping(graph: Graph, alpha: float) -> list[Floats]:
+    """Return, for the groups of neighbours, factors (n, 1) that bring nodes of unusual reach back to what is usual."""
+    Z = signs(graph.n_nodes, _REACH_PROBES, 0)
+    first = multiply(graph, Z)
+    reaches = [first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3)]
+    factors = []
+    for reach in reaches:
+        size = np.sqrt(np.mean(reach**2, axis=1, keepdims=True))
+        usual = _MOST_REACH * float(np.median(size))
+        factors.append(np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size))
+    return factors
 
 
 @dataclass(frozen=True, eq=False)
