@@ -1,6 +1,6 @@
 """A target of words: classified, with the probability of the class instead of an interval."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from graphmrf._typing import Bools, Floats
+from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.cli.methods import Method, Tuning
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.errors import InvalidInputError
@@ -150,9 +150,8 @@ def classify(
         probability = chosen.model.predict_proba()
         probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
         codes = np.where(labels.known, labels.codes, chosen.model.predict().astype(np.int64))
-        return Classification(
-            name, labels, probability, labels.classes[codes], chosen, tuple(fits), (_said(name, labels),)
-        )
+        notes = (_said(name, labels), *_unlikely(name, probability, codes))
+        return Classification(name, labels, probability, labels.classes[codes], chosen, tuple(fits), notes)
 
     return work
 
@@ -161,3 +160,17 @@ def _said(name: str, labels: Labels) -> str:
     classes = [str(value) for value in labels.classes]
     shown = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
     return f"{name}: no numbers, so nodes are classified ({len(classes)} classes: {shown})"
+
+
+def _unlikely(name: str, probability: Floats, codes: Ints) -> Iterator[str]:
+    """Say how many nodes got the less probable of two classes.
+
+    Examples
+    --------
+    >>> print(*_unlikely("wealth", np.array([[0.6, 0.4], [0.2, 0.8]]), np.array([1, 1])))
+    wealth: 1 node has a class of probability below 0.5, as classes part where most labels held out are right
+    """
+    below = int(np.sum(np.take_along_axis(probability, codes[:, None], axis=1) < 0.5))
+    if probability.shape[1] == 2 and below:
+        nodes = f"{below} node{'s' * (below > 1)} {'have' if below > 1 else 'has'}"
+        yield f"{name}: {nodes} a class of probability below 0.5, as classes part where most labels held out are right"

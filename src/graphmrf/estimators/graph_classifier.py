@@ -35,7 +35,7 @@ class GraphClassifier(BaseEstimator):
     and the most probable wins.
 
     Probabilities are Platt's sigmoid of the score, fitted to the same held-out scores; with more than two classes
-    those of all classes are divided by their sum. A cut-off for F1 need not be where the probability is one half.
+    those of all classes are divided by their sum. The cut-off need not be where the probability is one half.
 
     Parameters
     ----------
