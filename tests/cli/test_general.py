@@ -124,7 +124,7 @@ def test_a_large_graph_has_the_sparse_solver_and_a_warning(town: Any, monkeypatc
     assert result.stderr.startswith("note: 64 nodes: fitting field takes minutes; --method lgc-rp is faster\n")
     assert "note: income: field is computed by its sparse solver" in result.stderr
     assert sum(target["shares"].values()) == pytest.approx(1)
-    assert "smoothed" in target["effects"]
+    assert "distant" in target["effects"]
     assert "takes minutes" not in town.run("--target", "income", "--method", "lp").stderr
 
 

@@ -194,8 +194,8 @@ def _effects(target: TargetReport) -> str:
     unit = f"of the outcome after its transform ({rows.transform})" if rows.transform else "in units of the outcome"
     text = (
         f"{which}: the change of the prediction, {unit}, when a feature rises by one of its units at the node itself, "
-        "in the weighted sum of its neighbours or of theirs, or smoothed over its neighbourhood; ± the standard error. "
-        "Nonlinear and local effects come on top."
+        "in the weighted sum of its neighbours or of theirs, or smoothed over its neighbourhood (distant: that part of "
+        "it which is three and more steps away); ± the standard error. Nonlinear and local effects come on top."
     )
     content = tables.effect_rows(rows, LISTED_COEFFICIENTS)
     return _card("What the features contribute", text, content) if content else ""
