@@ -49,9 +49,8 @@ _DIFFERENCES = """\
 
 
 _TIMES = """\
-Times of one core are summed over the runs of an experiment; runs that two experiments share count for both. Times on
-the clock are those of the commands that did the runs, also where two commands went side by side or other work shared
-the cores.
+Times of one core are summed over the runs of an experiment; runs that two experiments share count for both. The time on
+the clock is that between the ends of runs, with whatever else the machine did meanwhile.
 """
 
 
