@@ -81,7 +81,7 @@ def _damping(graph: Graph, alpha: float) -> list[Floats]:
     reaches = [first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3)]
     factors = []
     for reach in reaches:
-        size = np.sqrt(np.mean(reach**2, axis=1, keepdims=True))
+        size = np.sqrt(np.mean((reach - reach.mean(axis=0)) ** 2, axis=1, keepdims=True))
         usual = _MOST_REACH * float(np.median(size))
         factors.append(np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size))
     return factors
