@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from cases import random_case
-from graphmrf import Graph, datasets, LinearGraphConvolution, ResidualPropagation
+from graphmrf import Graph, LinearGraphConvolution, ResidualPropagation, datasets
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import graph_regressor
@@ -50,8 +50,8 @@ def synthetic(n: int) -> tuple[Graph, Floats, Floats, Floats]:
     rng = np.random.default_rng(1)
     u = rng.integers(0, n, 3 * n)
     graph = Graph.from_edges(u, (u + rng.integers(1, 6, 3 * n)) % n, n_nodes=n)
-    X, field = rng.standard_normal((n, 3)), rng.standard_normal((n, 1))
-    field = smooth(graph, field, 0.9)[:, 0]
+    X, sources = rng.standard_normal((n, 3)), rng.standard_normal((n, 1))
+    field = smooth(graph, sources, 0.9)[:, 0]
     y = X @ [1.0, 0.5, 0.0] + np.sin(2 * X[:, 0]) + field / field.std() + 0.3 * rng.standard_normal(n)
     return graph, X, y, hide(y, share=0.6)
 
@@ -193,8 +193,21 @@ def test_graph_convolution_with_residual_propagation_is_never_far_ahead() -> Non
 
 def changed(kind: str) -> tuple[Graph, Floats | None, Floats]:
     """Return a limit case."""
-    W, X, y = CASE.W.copy(), CASE.X, CASE.y.copy()
-    hidden = np.flatnonzero(U)
+    features = {
+        "constant and repeated features": np.column_stack([CASE.X, np.full(60, 3.0), CASE.X[:, 0]]),
+        "one feature": CASE.X[:, :1],
+        "no features": None,
+    }
+    labels = {"two labels": 2, "five labels": 5}
+    y = CASE.truth if kind == "all labels" else CASE.y.copy()
+    if kind in labels:
+        y[np.flatnonzero(~U)[labels[kind] :]] = np.nan
+    return Graph(rewired(kind)), features.get(kind, CASE.X), y
+
+
+def rewired(kind: str) -> Floats:
+    """Return the weights of a limit case."""
+    W, hidden = CASE.W.copy(), np.flatnonzero(U)
     if kind == "isolated nodes":
         W[hidden[:3]] = W[:, hidden[:3]] = 0.0
     elif kind == "component without labels":
@@ -203,17 +216,7 @@ def changed(kind: str) -> tuple[Graph, Floats | None, Floats]:
         W[hidden[0], hidden[1:4]] = W[hidden[1:4], hidden[0]] = 1.0
     elif kind == "no edges":
         W[:] = 0.0
-    elif kind == "constant and repeated features":
-        X = np.column_stack([X, np.full(60, 3.0), X[:, 0]])
-    elif kind == "one feature":
-        X = X[:, :1]
-    elif kind == "two labels":
-        y[np.flatnonzero(~U)[2:]] = np.nan
-    elif kind == "five labels":
-        y[np.flatnonzero(~U)[5:]] = np.nan
-    elif kind == "all labels":
-        y = CASE.truth
-    return Graph(W), None if kind == "no features" else X, y
+    return W
 
 
 KINDS = (

@@ -51,13 +51,13 @@ def dense(case: Case, columns: Columns, *, omega: float = OMEGA, rho: float = RH
 
 
 def labels_covariance(K: Floats, known: Bools) -> Floats:
-    return np.asarray(K[np.ix_(known, known)] + NOISE * np.eye(np.count_nonzero(known)))
+    return np.asarray(K[np.ix_(known, known)] + NOISE * np.eye(int(known.sum())))
 
 
 def moments(K: Floats, known: Bools, z: Floats) -> tuple[Floats, Floats]:
     """Conditional mean and covariance, noise included, of the unknown nodes."""
     gain = np.linalg.solve(labels_covariance(K, known), K[np.ix_(known, ~known)]).T
-    spread = K[np.ix_(~known, ~known)] - gain @ K[np.ix_(known, ~known)] + NOISE * np.eye(np.count_nonzero(~known))
+    spread = K[np.ix_(~known, ~known)] - gain @ K[np.ix_(known, ~known)] + NOISE * np.eye(int((~known).sum()))
     return gain @ z, spread
 
 
@@ -122,8 +122,8 @@ def test_shares_are_left_out_predictions_of_the_components(field: SparsePosterio
     F, variances = field.columns.F[known], field.columns.variances(BY_GROUP)
     blocks = [(F[:, at] * variances[at]) @ F[:, at].T for at in field.columns.slices.values()]
     blocks.append(K[np.ix_(known, known)] - 1.0 - np.sum(blocks, axis=0))
-    parts = [np.mean((block @ dual - np.diag(block @ P) * residual) * z) for block in blocks]
-    parts = np.maximum(parts, 0.0)
+    covariances = [np.mean((block @ dual - np.diag(block @ P) * residual) * z) for block in blocks]
+    parts = np.maximum(covariances, 0.0)
     noise = np.clip(np.mean(residual * z), 0.0, 1.0)
     expected = np.append((1.0 - noise) * parts / parts.sum(), noise)
     np.testing.assert_allclose(list(field.shares.values()), expected, atol=1e-5)

@@ -53,7 +53,9 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
     usual, three times the median reach; no feature is looked at for that.
     """
     if not made.p:
-        return Design(np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]]), made.kept)
+        return Design(
+            np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]]), made.kept
+        )
     groups, scales = [made.groups[0]], [made.scales[0]]
     raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
     units = [made.scales[1], made.scales[2], made.scales[0]]

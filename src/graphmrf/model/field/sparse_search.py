@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import minimize
 
 from graphmrf.model.field.evidence import maximise
 from graphmrf.model.field.sparse_columns import Columns, features_alone, nonlinear_basis
@@ -145,7 +145,7 @@ class SparseSearch:
             values.append(0.5 * (m * float(np.log(noise)) + log_determinant) + prior)
             return values[-1]
 
-        def stop(intermediate_result: OptimizeResult) -> None:
+        def stop(xk: Floats) -> None:  # noqa: ARG001 - the name that SciPy calls it by
             if len(values) > _PATIENCE and min(values[:-_PATIENCE]) - min(values) < _LEAST_GAIN:
                 raise StopIteration
 
