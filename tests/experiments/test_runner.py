@@ -115,7 +115,7 @@ def test_killed_at_five_random_moments_it_ends_like_an_undisturbed_run(tmp_path:
 
 
 def timeless(text: str) -> str:
-    return re.sub(r"[\d.]+ (seconds|minutes)", "some time", text)
+    return re.sub(r"[\d.]+ (seconds?|minutes?|hours?)", "some time", text)
 
 
 def _entry(line: str) -> tuple[str, object]:
