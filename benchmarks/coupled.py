@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.paper_data import Task, root, tasks
+from benchmarks.paper_data import Task, counties, root
 from benchmarks.pool import perform
 from benchmarks.show import timed
 from graphmrf import GaussianMRF, LinearGraphConvolution, ResidualPropagation
@@ -31,21 +31,16 @@ def run(*, quick: bool) -> list[Row]:
     """Fit both fields to the complete table, then to every split of every outcome."""
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
-    work = [(outcome, seed) for outcome in _counties() for seed in range(1 if quick else 10)]
+    work = [(outcome, seed) for outcome in counties() for seed in range(1 if quick else 10)]
     found = dict(perform(_split, work))
-    first = next(iter(_counties().values()))
-    rows = [_row(name, [found[each] for each in work if each[0] == name]) for name in _counties()]
+    first = next(iter(counties().values()))
+    rows = [_row(name, [found[each] for each in work if each[0] == name]) for name in counties()]
     return [_complete(first, _states()), *rows]
 
 
 @cache
-def _counties() -> dict[str, Task]:
-    return {task.outcome: task for task in tasks() if task.data == "U.S."}
-
-
-@cache
 def _states() -> Spectrum:
-    return density_of_states(next(iter(_counties().values())).graph)
+    return density_of_states(next(iter(counties().values())).graph)
 
 
 def _complete(task: Task, states: Spectrum) -> Row:
@@ -62,7 +57,7 @@ def _row(outcome: str, splits: list[dict[str, float]]) -> Row:
 
 
 def _split(work: tuple[str, int]) -> dict[str, float]:
-    task, states = _counties()[work[0]], _states()
+    task, states = counties()[work[0]], _states()
     labelled = split(len(task.y), 0.3, seed=work[1])
     y, row = np.where(labelled, task.y, np.nan), dict[str, float]()
     A = np.column_stack([task.X, y])

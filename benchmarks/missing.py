@@ -6,12 +6,11 @@ U.S. counties, 30 % labelled; cells are removed at random, others in every split
 from __future__ import annotations
 
 import itertools
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.paper_data import Task, root, tasks
+from benchmarks.paper_data import Task, counties, root
 from benchmarks.pool import perform
 from benchmarks.show import timed
 from graphmrf.estimators.graph_regressor import GraphRegressor
@@ -33,7 +32,7 @@ def run(*, quick: bool) -> list[Row]:
     """Fit every kind of features on every split of every outcome."""
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
-    work = [(outcome, seed) for outcome in _counties() for seed in range(2 if quick else 10)]
+    work = [(outcome, seed) for outcome in counties() for seed in range(2 if quick else 10)]
     found = dict(perform(_one, work))
     rows = [_mean(name, kind, [found[each][kind] for each in work if each[0] == name]) for name, kind in _titles()]
     whole = [_mean("mean", kind, [row for row in rows if row["features"] == kind]) for kind in KINDS]
@@ -41,16 +40,11 @@ def run(*, quick: bool) -> list[Row]:
 
 
 def _titles() -> Iterator[tuple[str, str]]:
-    return itertools.product(_counties(), KINDS)
-
-
-@cache
-def _counties() -> dict[str, Task]:
-    return {task.outcome: task for task in tasks() if task.data == "U.S."}
+    return itertools.product(counties(), KINDS)
 
 
 def _one(work: tuple[str, int]) -> dict[str, Row]:
-    task = _counties()[work[0]]
+    task = counties()[work[0]]
     eigen(task.graph)  # once for every graph, and no part of the times below
     return one_split(task, work[1])
 

@@ -45,6 +45,12 @@ def tasks() -> Iterator[Task]:
         yield from _outcomes(label, _load(name))
 
 
+@cache
+def counties() -> dict[str, Task]:
+    """Return the four tasks of the U.S. counties by outcome, loaded once."""
+    return {task.outcome: task for task in tasks() if task.data == "U.S."}
+
+
 def london_as_printed() -> Iterator[Task]:
     """Yield the four London tasks as in print: with the logarithm of the election result."""
     data = _load(SETS["London"])

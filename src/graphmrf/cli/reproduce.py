@@ -31,7 +31,7 @@ from graphmrf.experiments.document import Origin
 from graphmrf.experiments.store import FILE
 from graphmrf.report.reproduction_figures import check_figures
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments; all without a name.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all without a name.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Two splits and small networks: a few minutes.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for results, tables and figures.")]
 DataDir = Annotated[

@@ -21,7 +21,17 @@ INTERCEPT = 1.0
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
+class Tabled:
+    """Numbers and arrays by name."""
+
+    def table(self) -> dict[str, float | list[float]]:
+        """Return the values by name, as plain numbers."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class Hyperparameters(Tabled):
     r"""The hyper-parameters of the field; variances are shares of the variance of the labels.
 
     Attributes
@@ -56,11 +66,6 @@ class Hyperparameters:
     local_nu: float
     local_length: float
     noise: float
-
-    def table(self) -> dict[str, float | list[float]]:
-        """Return the values by name, as plain numbers."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 class Range(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphmrf.model.field.hyperparameters import Tabled
 from graphmrf.model.field.sparse_columns import GROUPS, LINEAR
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _VARIANCE_DRAWS = 64
 
 
 @dataclass(frozen=True)
-class SparseHyperparameters:
+class SparseHyperparameters(Tabled):
     r"""The hyper-parameters of the scalable field; variances are shares of the variance of the labels.
 
     Attributes
@@ -55,11 +56,6 @@ class SparseHyperparameters:
     nonlinear: float
     lengths: Floats
     noise: float
-
-    def table(self) -> dict[str, float | list[float]]:
-        """Return the values by name, as plain numbers."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, eq=False)
