@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.paper_data import Task, root, tasks
+from benchmarks.paper_data import SETS, UNSEEN, Task, root, tasks
 from benchmarks.pool import perform
 from benchmarks.show import show, timed
 from graphmrf import (
@@ -112,7 +112,7 @@ def _by_strength(rows: list[Row]) -> dict[str, list[Row]]:
 
 @cache
 def _all() -> dict[str, Task]:
-    found = {f"{task.data}:{task.outcome}": task for task in tasks()}
+    found = {f"{task.data}:{task.outcome}": task for task in tasks(SETS | UNSEEN)}
     return found | {f"synthetic:h{h}:{k}": task for h in STRENGTHS for k, task in enumerate(_synthetic(h))}
 
 

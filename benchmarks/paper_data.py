@@ -13,13 +13,23 @@ import numpy as np
 from graphmrf import datasets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from graphmrf._typing import Floats
     from graphmrf.datasets import Dataset
     from graphmrf.graph import Graph
 
 SETS = {"U.S.": "us-2016", "CDC": "cdc-2008", "London": "london-2016", "Twitch": "twitch-ptbr"}
+"""The data sets of the paper's table of real data."""
+
+UNSEEN = {
+    "2012 U.S.": "us-2012",
+    "2007 CDC": "cdc-2007",
+    "2012 London": "london-2012",
+    "ENGB Twitch": "twitch-engb",
+    "DE Twitch": "twitch-de",
+}
+"""Other years and countries, by which nothing was chosen."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +49,9 @@ def root() -> Path | None:
     return Path(folder) if folder else None
 
 
-def tasks() -> Iterator[Task]:
-    """Yield the 14 tasks in the order of the paper's table."""
-    for label, name in SETS.items():
+def tasks(sets: Mapping[str, str] = SETS) -> Iterator[Task]:
+    """Yield the 14 tasks in the order of the paper's table, or those of other data sets."""
+    for label, name in sets.items():
         yield from _outcomes(label, _load(name))
 
 
