@@ -35,6 +35,32 @@ def test_missing_column_of_an_option(option: str, refused: Callable[..., str]) -
     assert "no column 'zzz'" in refused(option, "zzz")
 
 
+@pytest.mark.parametrize(
+    ("option", "given", "file", "near"),
+    [
+        ("--target", "incme", "nodes.csv", "'income'"),
+        ("--target", "Income", "nodes.csv", "'income'"),
+        ("--ignore", "agee", "nodes.csv", "'age'"),
+        ("--id", "palce", "nodes.csv", "'place'"),
+        ("--source", "sorce", "edges.csv", "'source'"),
+        ("--dest", "Target", "edges.csv", "'target'"),
+    ],
+)
+def test_a_misspelt_column_is_guessed(option: str, given: str, file: str, near: str, refused: Any) -> None:
+    message = refused(option, given)
+    assert file in message
+    assert f"no column '{given}'" in message
+    assert f"; did you mean {near}? it has '" in message
+
+
+def test_a_misspelt_weight_is_guessed_and_a_strange_one_is_not(town: Any, refused: Callable[..., str]) -> None:
+    town.write(edges=town.edges.assign(length=1.0))
+    assert "did you mean 'length'? it has 'source', 'target', 'length': choose one with --weight" in refused(
+        "--weight", "lenght"
+    )
+    assert "did you mean" not in refused("--weight", "qqq")
+
+
 def test_edge_to_an_unknown_node(town: Any, refused: Callable[..., str]) -> None:
     town.edges.loc[4, "target"] = "Q9"
     town.write()

@@ -130,7 +130,10 @@ def test_without_an_output_the_draws_are_previewed(model: Path) -> None:
         (("fit", NODES, EDGES, "-a", "price"), "has no column 'price'"),
         (("fit", NODES, EDGES, "-a", "district"), "holds the node ids"),
         (("sample", "missing.json", EDGES), "missing.json"),
-        (("foresee", "{model}", NODES, EDGES, "--target", "green"), "target must be one of income, rent"),
+        (("fit", NODES, EDGES, "-a", "rnt"), "did you mean 'rent'? "),
+        (("fit", NODES, EDGES, "--ignore", "minute"), "did you mean 'minutes'? "),
+        (("foresee", "{model}", NODES, EDGES, "--target", "green"), "no attribute 'green'; it has income, rent"),
+        (("foresee", "{model}", NODES, EDGES, "--target", "Rent"), "did you mean 'rent'? it has income, rent"),
         (("foresee", "{model}", NODES, EDGES, "--target", "income"), "nothing to predict"),
     ],
 )

@@ -10,6 +10,7 @@ import typer
 from graphmrf import datasets
 from graphmrf._typing import Bools
 from graphmrf.cli import options, terminal
+from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2
@@ -68,6 +69,9 @@ def fit(
         if output is not None:
             _check_model_place(output)
         table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+        for option, names in (("--attribute", attribute), ("--ignore", ignore)):
+            for name in names or ():
+                table.require(name, option=option)
         found = datasets.attributes(table, named=attribute or (), ignore=ignore or ())
         mrf = GaussianMRF.fit(table.graph, found.A, coupled=coupled)
         if output is not None:
@@ -185,7 +189,10 @@ def _attributes(table: datasets.AttributedGraph, mrf: GaussianMRF) -> pd.DataFra
 
 
 def _labelled(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str, suggest: int) -> Bools:
-    mrf.index(target)
+    if target not in mrf.names:
+        near = did_you_mean(target, mrf.names)
+        raise InvalidInputError(f"the model has no attribute '{target}'; {near}it has {', '.join(mrf.names)}")
+    table.require(target, option="--target")
     labelled = ~np.isnan(table.outcome(target))
     left = int((~labelled).sum())
     if not left:

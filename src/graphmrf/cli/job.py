@@ -209,7 +209,7 @@ def _means_numbers(column: pd.Series) -> bool:
 
 
 def _read(table: AttributedGraph, name: str, settings: Settings) -> Floats | Labels:
-    table.require(name)
+    table.require(name, option="--target")
     if is_category(table.frame[name]):
         return read_classes(table, name, settings.tuning.folds)
     return _read_target(table, name, settings.tuning.transform)

@@ -8,6 +8,7 @@ import pandas as pd
 from pandas.api import types
 
 from graphmrf.datasets.files import listing
+from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.datasets.tables import AttributedGraph
 from graphmrf.errors import InvalidInputError
 
@@ -90,9 +91,9 @@ def features(table: AttributedGraph, *, targets: Collection[str] = (), ignore: C
 def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
     unknown = [name for name in ignore if name not in table.frame.columns]
     if unknown:
-        known = listing(table.frame.columns)
+        near, known = did_you_mean(unknown[0], table.frame.columns), listing(table.frame.columns)
         raise InvalidInputError(
-            f"no column {listing(unknown)} to ignore in {table.path or 'the table'}; it has {known}"
+            f"no column {listing(unknown)} to ignore in {table.path or 'the table'}; {near}it has {known}"
         )
 
 

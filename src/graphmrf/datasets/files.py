@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -63,7 +64,8 @@ class TableFile:
         """Return the name of a column that must be there; `option` is what the user would change."""
         if column not in self.columns:
             raise InvalidInputError(
-                f"{self.path} has no column '{column}'; it has {listing(self.columns)}: choose one with {option}"
+                f"{self.path} has no column '{column}'; {did_you_mean(column, self.columns)}"
+                f"it has {listing(self.columns)}: choose one with {option}"
             )
         return column
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from graphmrf._typing import Floats, Ints
 from graphmrf.datasets import cells, columns
 from graphmrf.datasets.files import PathLike, TableFile, listing, load, row_number
+from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
@@ -66,13 +67,17 @@ class AttributedGraph:
             )
         return numbers
 
-    def require(self, column: str) -> None:
-        """Raise InvalidInputError unless the table has this column besides its ids."""
+    def require(self, column: str, *, option: str = "") -> None:
+        """Raise InvalidInputError unless the table has this column besides its ids; `option` is what to change."""
         if column == self.id:
             raise InvalidInputError(f"column '{column}' holds the node ids; choose another column")
         if column not in self.frame.columns:
+            near = did_you_mean(column, self.frame.columns[1:])
             others = listing(self.frame.columns[1:]) or "nothing but ids"
-            raise InvalidInputError(f"{self.path or 'the table'} has no column '{column}'; it has {others}")
+            choice = f": choose one with {option}" if option else ""
+            raise InvalidInputError(
+                f"{self.path or 'the table'} has no column '{column}'; {near}it has {others}{choice}"
+            )
 
     def __repr__(self) -> str:
         """Return the graph and the names of the columns, without their cells."""
