@@ -138,6 +138,22 @@ def test_nothing_to_predict(town: Any, refused: Callable[..., str]) -> None:
     assert "nothing to predict" in refused()
 
 
+def test_which_column_to_predict_is_asked(town: Any, refused: Callable[..., str]) -> None:
+    age, rooms = (town.nodes["age"].mask(np.arange(64) % k == 0) for k in (30, 16))
+    town.write(town.nodes.assign(age=age, rooms=rooms))
+    empty = round(100 * town.nodes["income"].isna().mean())
+    message = refused()
+    assert f"3 numeric columns have empty cells, 'income' ({empty} % empty), 'rooms' (6 % empty), 'age' (5 %" in message
+    assert "such as --target income" in message
+    assert town.run("--target", "income", "--method", "lr").exit_code == 0
+
+
+def test_words_with_empty_cells_must_be_named(town: Any, refused: Callable[..., str]) -> None:
+    words = pd.Series(["high", "low"] * 32).mask(np.arange(64) % 2 == 0)
+    town.write(town.nodes.drop(columns="income").assign(wealth=words))
+    assert "or classify a column of text with --target wealth" in refused()
+
+
 def test_constant_target(town: Any, refused: Callable[..., str]) -> None:
     town.write(town.nodes.assign(income=town.nodes["income"] * 0 + 5))
     assert "column income: constant" in refused("--target", "income")

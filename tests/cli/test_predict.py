@@ -167,12 +167,19 @@ def with_rent(town: Any) -> pd.DataFrame:
     return nodes
 
 
-@pytest.mark.parametrize("named", [(), ("--target", "income", "--target", "rent")])
-def test_several_targets_have_columns_of_their_own(named: tuple[str, ...], town: Any) -> None:
+def test_several_targets_have_columns_of_their_own(town: Any) -> None:
     town.write(with_rent(town))
-    made = table(town, *named)
+    made = table(town, "--target", "income", "--target", "rent")
     parts = ["prediction", "std", "lower", "upper", "observed"]
     assert list(made.columns) == ["place", *(f"income_{part}" for part in parts), *(f"rent_{part}" for part in parts)]
+
+
+def test_without_a_target_the_only_column_with_empty_cells_is_predicted(town: Any) -> None:
+    expected = table(town, "--target", "income")
+    pd.testing.assert_frame_equal(table(town), expected)
+    assert "note: income: predicted, as the only numeric column with empty cells" in town.run().stderr
+    town.write(with_rent(town))
+    pd.testing.assert_frame_equal(table(town, "--ignore", "rent"), expected)
 
 
 def test_one_target_is_no_feature_of_another(town: Any) -> None:

@@ -5,20 +5,18 @@ from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
-import pandas as pd
-from pandas.api import types
 
 from graphmrf._typing import Bools, Floats
 from graphmrf.cli import general
-from graphmrf.cli.classes import CLASS_COLUMNS, Classification, classify, is_category, read_classes
+from graphmrf.cli.classes import CLASS_COLUMNS, Classification, classify
 from graphmrf.cli.comparison import Fit, best, carrier, fit_all
 from graphmrf.cli.methods import AUTO, FIELD, TRANSFORMS, WITHOUT_LEVEL, Method, Tuning, choose
+from graphmrf.cli.targets import only_target, read_target
 from graphmrf.datasets import AttributedGraph, Features, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.labels import Labels
 from graphmrf.graph import Graph
-from graphmrf.model.field import POSITIVE
 
 FEW = 10
 """With fewer known values than this beyond the coefficients, the noise is hardly known."""
@@ -105,17 +103,19 @@ class Job:
     def prepare(
         cls, table: AttributedGraph, named: Sequence[str], *, ignore: Sequence[str], settings: Settings
     ) -> "Job":
-        """Return the job for the targets named, else for every numeric column with missing cells."""
-        names = tuple(dict.fromkeys(named)) or _incomplete(table, ignore)
-        targets = {name: _read(table, name, settings) for name in names}
+        """Return the job for the targets named, else for the only numeric column with empty cells."""
+        names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
+        tuning = settings.tuning
+        targets = {name: read_target(table, name, transform=tuning.transform, folds=tuning.folds) for name in names}
         if table.id in (*OUTPUT_COLUMNS, *CLASS_COLUMNS):
             raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
         made = features(table, targets=names, ignore=ignore)
         methods = choose(settings.method, n_features=made.X.shape[1])
         used = [method for y in targets.values() for method in _used(methods, y, settings)]
-        told = [general.filling(note, used) for note in made.notes if any(method.features for method in used)]
+        told = [] if named else [f"{names[0]}: predicted, as the only numeric column with empty cells"]
+        told += [general.filling(note, used) for note in made.notes if any(method.features for method in used)]
         if len(names) > 1 and any(method.features for method in used):
-            told.append(f"{', '.join(names)}: targets, so none is a feature of another; --target names a single one")
+            told.append(f"{', '.join(names)}: targets, so none is a feature of another")
         return cls(table, made, targets, methods, settings, (*table.notes, *told))
 
     @property
@@ -187,51 +187,6 @@ def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tu
         return general.interval(chosen.estimator, settings.interval, conformal=settings.conformal)
     width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
     return value - width, value + width
-
-
-def _incomplete(table: AttributedGraph, ignore: Sequence[str]) -> tuple[str, ...]:
-    frame = table.frame.drop(columns=[table.id, *(name for name in ignore if name in table.frame)])
-    found = tuple(str(name) for name, column in frame.items() if column.isna().any() and _means_numbers(column))
-    if not found:
-        raise InvalidInputError(
-            f"nothing to predict: no numeric column of {table.path} has an empty cell; "
-            "empty the cells to predict, and name their column with --target"
-        )
-    return found
-
-
-def _means_numbers(column: pd.Series) -> bool:
-    """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
-    if types.is_numeric_dtype(column) or not types.is_string_dtype(column):
-        return types.is_numeric_dtype(column) and bool(column.notna().any())
-    share = pd.to_numeric(column.dropna(), errors="coerce").notna().mean()
-    return bool(0.5 < share < 1)
-
-
-def _read(table: AttributedGraph, name: str, settings: Settings) -> Floats | Labels:
-    table.require(name, option="--target")
-    if is_category(table.frame[name]):
-        return read_classes(table, name, settings.tuning.folds)
-    return _read_target(table, name, settings.tuning.transform)
-
-
-def _read_target(table: AttributedGraph, name: str, transform: str) -> Floats:
-    y = table.outcome(name)
-    known = y[~np.isnan(y)]
-    problem = ""
-    if known.size == y.size:
-        problem = "nothing to predict, every node has a value; leave the cells to predict empty"
-    elif known.size == 0:
-        problem = "no labelled node, every cell is empty; give the values that are known"
-    elif known.size == 1:
-        problem = "a single labelled node is not enough to learn from; give at least two values"
-    elif np.ptp(known) == 0:
-        problem = f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
-    elif transform in POSITIVE and known.min() <= 0:
-        problem = f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
-    if problem:
-        raise InvalidInputError(f"{table.path}, column {name}: {problem}")
-    return y
 
 
 def _roughness(observed: Bools, n_features: int) -> Iterator[str]:

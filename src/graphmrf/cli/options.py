@@ -20,8 +20,8 @@ Target = Annotated[
         "--target",
         "-t",
         metavar="COL",
-        help="Column whose empty cells to predict; repeatable. Without it: every numeric column with empty cells. "
-        "A column of text is classified.",
+        help="Column whose empty cells to predict; repeatable. Without it: the only numeric column with empty cells. "
+        "A column of text is classified. Other columns are features, and their empty cells are filled.",
         rich_help_panel=_COLUMNS,
     ),
 ]
