@@ -94,7 +94,7 @@ def test_without_features_the_field_is_left(town: Any) -> None:
     assert summary["targets"][0]["shares"]["own features"] == 0
 
 
-def test_classes_can_be_told_by_the_field_and_auto_leaves_it_out(town: Any) -> None:
+def test_classes_have_the_field_under_the_rule_for_numbers(town: Any) -> None:
     income = town.nodes["income"]
     words = np.where(income > income.median(), "high", "low").astype(object)
     words[income.isna()] = None
@@ -102,9 +102,25 @@ def test_classes_can_be_told_by_the_field_and_auto_leaves_it_out(town: Any) -> N
     target = ("--target", "wealth", "--json")
     by_field, by_auto = (json.loads(town.run(*target, "--method", name).stdout) for name in ("field", "auto"))
     assert by_field["targets"][0]["method"] == "field"
-    assert [row["method"] for row in by_auto["targets"][0]["comparison"]] == ["lp", "lr", "lgc", "lgc-rp"]
-    said = json.loads(town.run(*target, "--conformal").stdout)["notes"]
+    chosen, accuracy = by_auto["targets"][0], {}
+    for row in chosen["comparison"]:
+        accuracy[row["method"]] = row["accuracy"]
+    assert list(accuracy) == ["lp", "lr", "lgc", "lgc-rp", "field"]
+    assert accuracy["field"] == by_field["targets"][0]["accuracy"]
+    passed_over = max(accuracy.values()) > accuracy["field"] + 0.01
+    assert (chosen["method"] == "field") is not passed_over
+    assert any("field reaches accuracy" in note for note in by_auto["notes"]) is passed_over
+    said = json.loads(town.run(*target, "--conformal", "--method", "field").stdout)["notes"]
     assert "wealth: --conformal is for numbers, not for classes" in said
+
+
+def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any) -> None:
+    words = pd.Series(["low", "middle", "high", None] * 16)
+    town.write(town.nodes.drop(columns="income").assign(wealth=words))
+    job = ("--target", "wealth", "--folds", "2", "--method")
+    said = "note: wealth: 3 classes, so field is fitted 3 times; --method lgc-rp is faster\n"
+    assert town.run(*job, "field").stderr.startswith(said)
+    assert said not in town.run(*job, "lr").stderr
 
 
 def test_kept_hyperparameters_are_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:

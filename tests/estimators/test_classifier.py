@@ -19,6 +19,7 @@ from cases import random_case
 from graphmrf import (
     Graph,
     GraphClassifier,
+    GraphRegressor,
     LabelPropagation,
     LinearGraphConvolution,
     LinearRegression,
@@ -92,6 +93,33 @@ def test_it_learns_three_classes(regressor: Any) -> None:
     expected = f1_score(THREE[hidden], predicted[hidden], average="macro", labels=["high", "low", "middle"])
     assert model.score(None, None, THREE) == pytest.approx(expected)
     np.testing.assert_array_equal(model.classes_[model.predict_proba().argmax(axis=1)], predicted)
+
+
+@every
+def test_the_more_probable_of_two_classes_wins(regressor: Any) -> None:
+    model = GraphClassifier(regressor).fit(CASE.graph, CASE.X, LABELS)
+    np.testing.assert_array_equal(model.predict(), model.classes_[model.predict_proba().argmax(axis=1)])
+
+
+def test_without_a_regressor_the_field_is_used() -> None:
+    X = CASE.X.copy()
+    X[3:9, 1] = np.nan
+    model = GraphClassifier(folds=2).fit(CASE.graph, X, LABELS)
+    by_name = GraphClassifier(GraphRegressor(), folds=2).fit(CASE.graph, X, LABELS)
+    np.testing.assert_array_equal(model.predict_proba(), by_name.predict_proba())
+    np.testing.assert_array_equal(model.predict_proba()[CASE.known, 1], TRUTH[CASE.known] == "yes")
+    assert isinstance(model.regressors_[0], GraphRegressor)
+    assert model.get_params()["regressor"] is None
+    assert model.score(None, None, TRUTH) > 0.8
+
+
+def test_scores_that_say_nothing_leave_the_shares_of_the_classes() -> None:
+    y = np.array(["a"] * 30 + ["b"] * 20 + [None] * 10, dtype=object)
+    model = GraphClassifier(_Mean()).fit(Graph.from_edges([], [], n_nodes=60), None, y)
+    np.testing.assert_allclose(model.predict_proba(), [[0.6, 0.4]] * 60)
+    assert model.cutoff_ == np.inf
+    assert (model.predict() == "a").all()
+    assert model.held_out_score_ == 0.6
 
 
 def test_two_classes_are_one_regression_and_a_cutoff() -> None:

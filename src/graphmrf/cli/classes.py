@@ -1,5 +1,6 @@
 """A target of words: classified, with the probability of the class instead of an interval."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from graphmrf._typing import Bools, Floats, Ints
+from graphmrf._typing import Bools, Floats
+from graphmrf.cli.comparison import best, fit_one, passed_over
 from graphmrf.cli.methods import Method, Tuning
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.errors import InvalidInputError
@@ -26,9 +28,10 @@ class ClassFit:
 
     method: Method
     model: GraphClassifier
+    note: str = ""
 
     @property
-    def accuracy(self) -> float:
+    def held_out_score(self) -> float:
         """Share of right answers among labels that were held out."""
         return self.model.held_out_score_
 
@@ -71,10 +74,10 @@ class Classification:
             "classes": self.labels.classes.tolist(),
             "method": self.chosen.method.key,
             "alpha": self.chosen.alpha,
-            "cutoff": self.chosen.model.cutoff_,
-            "accuracy": self.chosen.accuracy,
+            "cutoff": _finite(self.chosen.model.cutoff_),
+            "accuracy": self.chosen.held_out_score,
             "comparison": [
-                {"method": fit.method.key, "accuracy": fit.accuracy, "alpha": fit.alpha} for fit in self.fits
+                {"method": fit.method.key, "accuracy": fit.held_out_score, "alpha": fit.alpha} for fit in self.fits
             ],
         }
 
@@ -96,11 +99,11 @@ class Classification:
     def _summed_up(self) -> str:
         """Say how accurate the classes are, how many nodes got each of them, and how the other methods fared."""
         found = pd.Series(self.value[~self.observed]).value_counts()
-        said = [f"Right for {100 * self.chosen.accuracy:.0f} % of the labels that were held out."]
+        said = [f"Right for {100 * self.chosen.held_out_score:.0f} % of the labels that were held out."]
         said.append("Nodes by predicted class: " + ", ".join(f"{name} {n:,}" for name, n in found.items()) + ".")
         others = [fit for fit in self.fits if fit is not self.chosen]
         if others:
-            rates = (f"{method_name(fit.method.key).lower()} {100 * fit.accuracy:.0f} %" for fit in others)
+            rates = (f"{method_name(fit.method.key).lower()} {100 * fit.held_out_score:.0f} %" for fit in others)
             said.append("Right by other methods: " + ", ".join(rates) + ".")
         return " ".join(said)
 
@@ -144,13 +147,14 @@ def classify(
         fits = []
         for method in methods:
             model = GraphClassifier(method.make(tuning), folds=tuning.folds, seed=tuning.seed)
-            fits.append(ClassFit(method, model.fit(table.graph, method.takes(made), y)))
+            _, note = fit_one(model, method, table.graph, made, y)
+            fits.append(ClassFit(method, model, note))
             advance()
-        chosen = max(fits, key=lambda fit: fit.accuracy)
+        chosen = best(fits)
         probability = chosen.model.predict_proba()
         probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
         codes = np.where(labels.known, labels.codes, chosen.model.predict().astype(np.int64))
-        notes = (_said(name, labels), *_unlikely(name, probability, codes))
+        notes = (_said(name, labels), *_notes(name, fits, chosen))
         return Classification(name, labels, probability, labels.classes[codes], chosen, tuple(fits), notes)
 
     return work
@@ -162,15 +166,11 @@ def _said(name: str, labels: Labels) -> str:
     return f"{name}: no numbers, so nodes are classified ({len(classes)} classes: {shown})"
 
 
-def _unlikely(name: str, probability: Floats, codes: Ints) -> Iterator[str]:
-    """Say how many nodes got the less probable of two classes.
+def _notes(name: str, fits: Sequence[ClassFit], chosen: ClassFit) -> Iterator[str]:
+    """Say what a method could not take as it was, and whether another method took the place of the field."""
+    lines = (*(fit.note for fit in fits), passed_over(fits, chosen, score="accuracy"))
+    return (f"{name}: {line}" for line in lines if line)
 
-    Examples
-    --------
-    >>> print(*_unlikely("wealth", np.array([[0.6, 0.4], [0.2, 0.8]]), np.array([1, 1])))
-    wealth: 1 node has a class of probability below 0.5, as classes part where most labels held out are right
-    """
-    below = int(np.sum(np.take_along_axis(probability, codes[:, None], axis=1) < 0.5))
-    if probability.shape[1] == 2 and below:
-        nodes = f"{below} node{'s' * (below > 1)} {'have' if below > 1 else 'has'}"
-        yield f"{name}: {nodes} a class of probability below 0.5, as classes part where most labels held out are right"
+
+def _finite(cutoff: float | None) -> float | None:
+    return cutoff if cutoff is not None and math.isfinite(cutoff) else None

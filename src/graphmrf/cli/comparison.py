@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,11 @@ class Fit:
         return float(self.scores["mean_r2"][self._row])
 
     @property
+    def held_out_score(self) -> float:
+        """The same, by the name it has for classes, too."""
+        return self.r2
+
+    @property
     def fold_r2(self) -> tuple[float, ...]:
         """Accuracy of every fold at that level."""
         return tuple(float(score) for score in self.scores["fold_r2"][self._row])
@@ -66,7 +72,7 @@ def fit_all(
     fits = []
     for method in methods:
         estimator = method.make(tuning)
-        features, note = _fit(estimator, method, graph, made, y)
+        features, note = fit_one(estimator, method, graph, made, y)
         searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
         scores = searched if searched and "alpha" in searched else _scores(estimator, graph, features, y, tuning)
         fits.append(Fit(method, estimator, scores, note))
@@ -74,9 +80,7 @@ def fit_all(
     return tuple(fits)
 
 
-def _fit(
-    estimator: Estimator, method: Method, graph: Graph, made: Features, y: Floats
-) -> tuple[pd.DataFrame | None, str]:
+def fit_one(estimator: Any, method: Method, graph: Graph, made: Features, y: Any) -> tuple[pd.DataFrame | None, str]:
     """Fit, and return the features that were used, with a line where missing cells are too many for the method."""
     features = method.takes(made)
     try:
@@ -97,26 +101,41 @@ def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Float
     return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], outcome.y[outcome.known], folds).table()
 
 
-def best(fits: Sequence[Fit]) -> Fit:
+class Scored(Protocol):
+    """A fit of numbers or of classes: a method, and how accurate it is where values are held out."""
+
+    @property
+    def method(self) -> Method:
+        """The method."""
+
+    @property
+    def held_out_score(self) -> float:
+        """R2, or the share of right classes."""
+
+
+AnyFit = TypeVar("AnyFit", bound=Scored)
+
+
+def best(fits: Sequence[AnyFit]) -> AnyFit:
     """Return the field, unless another is clearly more accurate; of other equals the first, which is the simplest."""
     leader = max(fits, key=_ranked)
     field = next((fit for fit in fits if fit.method.key == FIELD), leader)
     return leader if _ranked(leader) > _ranked(field) + MARGIN else field
 
 
-def passed_over(fits: Sequence[Fit], chosen: Fit) -> str:
+def passed_over(fits: Sequence[AnyFit], chosen: AnyFit, *, score: str = "R2") -> str:
     """Return one line on a field that was fitted and not chosen; empty otherwise."""
     field = next((fit for fit in fits if fit.method.key == FIELD), chosen)
     if field is chosen:
         return ""
     return (
-        f"{FIELD} reaches R2 {field.r2:.3f} where values are held out, more than {MARGIN:g} below "
-        f"{chosen.method.key} ({chosen.r2:.3f}), so {chosen.method.key} is used"
+        f"{FIELD} reaches {score} {field.held_out_score:.3f} where values are held out, more than {MARGIN:g} below "
+        f"{chosen.method.key} ({chosen.held_out_score:.3f}), so {chosen.method.key} is used"
     )
 
 
-def _ranked(fit: Fit) -> float:
-    return -np.inf if np.isnan(fit.r2) else fit.r2
+def _ranked(fit: Scored) -> float:
+    return -np.inf if np.isnan(fit.held_out_score) else fit.held_out_score
 
 
 def carrier(fits: Sequence[Fit], chosen: Fit) -> str:

@@ -1,6 +1,6 @@
 """The general field at the command line: where it runs, its intervals, and what is said of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -40,11 +40,15 @@ def filling(note: str, methods: Sequence[Method]) -> str:
     return note.replace(FILLED, jointly + others, 1) if note.startswith(FILLED) else note
 
 
-def warning(methods: Sequence[Method], n_nodes: int) -> str:
-    """Return one line before a fit of the field that takes minutes; empty otherwise."""
-    if n_nodes <= SLOW or all(method.key != FIELD for method in methods):
-        return ""
-    return f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
+def warnings(methods: Sequence[Method], n_nodes: int, classes: Mapping[str, int]) -> Iterator[str]:
+    """Warn of fits of the field that take minutes, and of more than two classes, each of which has its own."""
+    if all(method.key != FIELD for method in methods):
+        return
+    if n_nodes > SLOW:
+        yield f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
+    for name, count in classes.items():
+        if count > 2:
+            yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
 
 
 def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conformal: bool) -> Iterator[str]:

@@ -111,27 +111,22 @@ class Job:
             raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
         made = features(table, targets=names, ignore=ignore)
         methods = choose(settings.method, n_features=made.X.shape[1])
-        used = [method for y in targets.values() for method in _used(methods, y, settings)]
         told = [] if named else [f"{names[0]}: predicted, as the only numeric column with empty cells"]
-        told += [general.filling(note, used) for note in made.notes if any(method.features for method in used)]
-        if len(names) > 1 and any(method.features for method in used):
+        told += [general.filling(note, methods) for note in made.notes if any(method.features for method in methods)]
+        if len(names) > 1 and any(method.features for method in methods):
             told.append(f"{', '.join(names)}: targets, so none is a feature of another")
         return cls(table, made, targets, methods, settings, (*table.notes, *told))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to say before the run."""
-        methods = [method for y in self.targets.values() for method in self._methods(y)]
-        said = general.warning(methods, self.table.graph.n_nodes)
-        return (said,) if said else ()
+        classes = {name: y.classes.size for name, y in self.targets.items() if isinstance(y, Labels)}
+        return tuple(general.warnings(self.methods, self.table.graph.n_nodes, classes))
 
     @property
     def n_fits(self) -> int:
         """Number of steps of the run."""
-        return sum(len(self._methods(y)) for y in self.targets.values())
-
-    def _methods(self, y: Floats | Labels) -> tuple[Method, ...]:
-        return _used(self.methods, y, self.settings)
+        return len(self.methods) * len(self.targets)
 
     def run(self, advance: Callable[[], None]) -> tuple[Prediction | Classification, ...]:
         """Return the prediction of every target; `advance` is called after every fit."""
@@ -142,13 +137,13 @@ class Job:
 
     def _classify(self, name: str, labels: Labels, advance: Callable[[], None]) -> Classification:
         tuning = replace(self.settings.tuning, transform="identity")
-        found = classify(self._methods(labels), self.table, self.features, tuning, advance)(name, labels)
+        found = classify(self.methods, self.table, self.features, tuning, advance)(name, labels)
         ignored = (f"{name}: {option} is for numbers, not for classes" for option in self.settings.for_numbers)
         return replace(found, notes=(*found.notes, *ignored))
 
     def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
         settings = self.settings
-        fits = fit_all(self._methods(y), self.table.graph, self.features, y, tuning=settings.tuning, advance=advance)
+        fits = fit_all(self.methods, self.table.graph, self.features, y, tuning=settings.tuning, advance=advance)
         chosen = best(fits)
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
@@ -173,13 +168,6 @@ class Job:
             carries=carrier(fits, chosen) if settings.method in (AUTO, FIELD) else "",
             notes=tuple(f"{name}: {note}" for note in notes),
         )
-
-
-def _used(methods: tuple[Method, ...], y: Floats | Labels, settings: Settings) -> tuple[Method, ...]:
-    """Return the methods for one target: ``auto`` leaves the field out for classes."""
-    if settings.method != AUTO or not isinstance(y, Labels):
-        return methods
-    return tuple(method for method in methods if method.key != FIELD)
 
 
 def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tuple[Floats, Floats]:

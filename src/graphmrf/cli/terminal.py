@@ -132,7 +132,7 @@ def _show_classes(found: Classification) -> None:
     typer.echo(
         f"{found.name}: {int((~observed).sum())} of {observed.size} nodes classified from {int(observed.sum())} "
         f"labels by {method_name(chosen.method.key).lower()} ({chosen.method.key}{smoothing}), "
-        f"right for {100 * chosen.accuracy:.0f} % of the labels held out"
+        f"right for {100 * chosen.held_out_score:.0f} % of the labels held out"
     )
     if len(found.fits) > 1:
         _print(_accuracies(found))
@@ -145,7 +145,7 @@ def _accuracies(found: Classification) -> Table:
     table.add_column("accuracy", justify="right")
     for fit in found.fits:
         chosen = " *" if fit is found.chosen else ""
-        table.add_row(fit.method.key + chosen, method_uses(fit.method.key), number(fit.accuracy))
+        table.add_row(fit.method.key + chosen, method_uses(fit.method.key), number(fit.held_out_score))
     return table
 
 

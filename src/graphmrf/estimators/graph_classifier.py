@@ -6,10 +6,12 @@ import inspect
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.calibration import Calibration, best_cutoff
+from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
 from graphmrf.estimators.label_propagation import LabelPropagation
@@ -21,29 +23,34 @@ from graphmrf.selection.strata import assign_strata
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats, Ints
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.labels import Labels
     from graphmrf.graph import Graph
+
+_KEEPING = (GraphRegressor, LabelPropagation, ResidualPropagation)
+"""Regressors that keep the outcomes they know."""
 
 
 class GraphClassifier(BaseEstimator):
     r"""Classes of nodes from a regression of their indicator.
 
-    Of two classes the later in sorted order has outcome 1 and the other 0; a node is in it when its prediction, the
-    score, reaches a cut-off. The cut-off is the best for the metric on labels that were held out: scores are those of
-    the regressor refitted without each fold, its hyper-parameters kept. Of more classes each is set against the rest
-    and the most probable wins.
+    Of two classes the later in sorted order has outcome 1 and the other 0, and the prediction of the regressor is its
+    score. Of more classes each is set against the rest. Probabilities are Platt's sigmoid of the score, fitted to
+    scores of labels that were held out, by the regressor refitted without each fold (a `GraphRegressor` of up to 400
+    labels searches its hyper-parameters again, others keep theirs); those of more than two classes are divided by
+    their sum. Where scores do not grow with the outcome, the probability of a class is its share.
 
-    Probabilities are Platt's sigmoid of the score, fitted to the same held-out scores; with more than two classes
-    those of all classes are divided by their sum. The cut-off need not be where the probability is one half.
+    The most probable class wins. But of two classes and by F1, where one may be rare, the later wins from a cut-off of
+    the score which has the best F1 on the labels that were held out, whatever its probability there.
 
     Parameters
     ----------
-    regressor : estimator
-        Any predictor of graphmrf, such as ``ResidualPropagation(LinearGraphConvolution())``. It is cloned.
+    regressor : estimator, optional
+        Any predictor of graphmrf, such as ``ResidualPropagation(LinearGraphConvolution())``. It is cloned. By default
+        ``GraphRegressor()``, which takes features or none, and missing cells in them; linear methods are faster.
     metric : "accuracy" or "f1", default "accuracy"
-        What the cut-off maximises, and what `score` returns: the share of right answers, or the F1 score of the later
-        class (with more than two classes, the mean of the F1 scores of all).
+        What `score` returns, and what is maximised: the share of right answers, or the F1 score of the later class
+        (with more than two classes, the mean of the F1 scores of all).
     folds : int, default 5
         Folds that are held out in turn; every class has its share in each.
     seed : int, default 0
@@ -54,9 +61,10 @@ class GraphClassifier(BaseEstimator):
     classes_ : array of shape (n_classes,)
         The classes, sorted.
     cutoff_ : float or None
-        The cut-off; None with more than two classes.
+        The score from which a node is in the later of two classes; infinite when all nodes are in the same. None with
+        more than two classes.
     held_out_score_ : float
-        The metric on held-out labels; of two classes at the best cut-off, so a little too good.
+        The metric on held-out labels, which also chose the sigmoids and the cut-off, so a little too good.
     regressors_ : list
         The fitted regressor of each class, or of the later of two.
 
@@ -64,13 +72,17 @@ class GraphClassifier(BaseEstimator):
     --------
     >>> from graphmrf import Graph, GraphClassifier, LabelPropagation
     >>> path = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
-    >>> model = GraphClassifier(LabelPropagation(alpha=0.9), folds=2)
-    >>> model.fit(path, None, ["red", "red", None, None, "blue", "blue"]).predict()
+    >>> colours = ["red", "red", None, None, "blue", "blue"]
+    >>> GraphClassifier(folds=2).fit(path, None, colours).predict()
     array(['red', 'red', 'red', 'blue', 'blue', 'blue'], dtype='<U4')
+    >>> GraphClassifier(LabelPropagation(alpha=0.9), folds=2).fit(path, None, colours).predict_proba()[:3].round(2)
+    array([[0.  , 1.  ],
+           [0.  , 1.  ],
+           [0.38, 0.62]])
     """
 
     def __init__(
-        self, regressor: Any, *, metric: Literal["accuracy", "f1"] = "accuracy", folds: int = 5, seed: int = 0
+        self, regressor: Any = None, *, metric: Literal["accuracy", "f1"] = "accuracy", folds: int = 5, seed: int = 0
     ) -> None:
         self.regressor = regressor
         self.metric = metric
@@ -94,14 +106,14 @@ class GraphClassifier(BaseEstimator):
         InvalidInputError
             If the inputs break a rule: one class only, or a class with fewer labelled nodes than folds.
         """
-        self._check()
+        regressor = self._checked()
         labels = read_labels(y, check_graph(graph).n_nodes)
         folds = assign_strata(labels.codes[labels.known], self.folds, seed=self.seed)
         check_classes(labels, self.folds)
         self.classes_, self._codes = labels.classes, labels.codes
         targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
         outcomes = [read_outcome(labels.against_the_rest(code), graph.n_nodes) for code in targets]
-        self.regressors_ = [clone(self.regressor).fit(graph, X, outcome.y) for outcome in outcomes]
+        self.regressors_ = [clone(regressor).fit(graph, X, outcome.y) for outcome in outcomes]
         pairs = zip(self.regressors_, outcomes, strict=True)
         scores = np.column_stack([held_out(fitted, graph, X, outcome, folds) for fitted, outcome in pairs])
         self._calibrate(scores, labels)
@@ -111,12 +123,13 @@ class GraphClassifier(BaseEstimator):
         """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors)."""
         codes, binary = labels.codes[labels.known], scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
-        self._calibrations = [Calibration.fit(s, side) for s, side in zip(scores.T, sides, strict=True)]
+        self._calibrations = [_sigmoid(s, side) for s, side in zip(scores.T, sides, strict=True)]
         self.cutoff_ = None
-        if binary:
-            self.cutoff_, self.held_out_score_ = best_cutoff(scores[:, 0], sides[0], self.metric)
-        else:
-            self.held_out_score_ = self._measure(codes, self._decide(scores))
+        if binary and self.metric == "f1":
+            self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric)
+        elif binary:
+            self.cutoff_ = _even_odds(self._calibrations[0])
+        self.held_out_score_ = self._measure(codes, self._decide(scores))
 
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
         """Return the class of every node.
@@ -125,7 +138,7 @@ class GraphClassifier(BaseEstimator):
         ----------
         graph, X : Graph and array or DataFrame, optional
             Another graph and its features, where the regressor allows it. By default those of the fit; then labelled
-            nodes keep their label if the regressor keeps outcomes (label and residual propagation).
+            nodes keep their label if the regressor keeps outcomes (the field, label and residual propagation).
 
         Returns
         -------
@@ -187,7 +200,7 @@ class GraphClassifier(BaseEstimator):
         return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
 
     def _keeps(self, graph: Graph | None, X: Any) -> bool:
-        return graph is None and X is None and isinstance(self.regressor, LabelPropagation | ResidualPropagation)
+        return graph is None and X is None and isinstance(self.regressors_[0], _KEEPING)
 
     def _measure(self, truth: Ints, predicted: Ints) -> float:
         if self.metric == "accuracy":
@@ -195,12 +208,29 @@ class GraphClassifier(BaseEstimator):
         codes = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return float(np.mean([f1(truth == code, predicted == code) for code in codes]))
 
-    def _check(self) -> None:
+    def _checked(self) -> Any:
+        """Return the regressor, if it is one."""
         if self.metric not in ("accuracy", "f1"):
             raise InvalidInputError(f"metric must be 'accuracy' or 'f1', got {self.metric!r}")
+        if self.regressor is None:
+            return GraphRegressor(seed=self.seed)
         fit = getattr(self.regressor, "fit", None)
         if isinstance(self.regressor, type) or fit is None or "graph" not in inspect.signature(fit).parameters:
             raise InvalidInputError(
                 f"regressor must be a predictor of graphmrf, got {self.regressor!r}; pass an instance, such as "
                 "LinearGraphConvolution(), and a regressor of scikit-learn as ResidualPropagation(regressor)"
             )
+        return self.regressor
+
+
+def _sigmoid(scores: Floats, side: Bools) -> Calibration:
+    """Return the sigmoid of a class; where it would not rise, the share of the class for any score."""
+    found = Calibration.fit(scores, side)
+    return found if found.slope > 0 else Calibration(0.0, float(logit(side.mean())))
+
+
+def _even_odds(sigmoid: Calibration) -> float:
+    """Return the score of probability one half."""
+    if sigmoid.slope == 0:
+        return -np.inf if sigmoid.offset >= 0 else np.inf
+    return -sigmoid.offset / sigmoid.slope
