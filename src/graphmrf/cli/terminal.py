@@ -14,15 +14,17 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from graphmrf.cli.classes import Classification
 from graphmrf.cli.job import Prediction
 from graphmrf.cli.results import Results
+from graphmrf.cli.stages import listened_to
 from graphmrf.errors import GraphMRFError, InvalidInputError
 from graphmrf.report.prose import decimals, effect_name, method_name, method_uses, number
 
 OURS, BAD_INPUT = 1, 2
+_STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _PREVIEW = 8
 _BAR = 30
 
@@ -59,12 +61,16 @@ def note(lines: Sequence[str]) -> None:
 
 @contextmanager
 def progress(steps: int, *, quiet: bool, label: str = "fitting") -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr, moved on by what it yields; nothing where stderr is no terminal."""
+    """Show a bar on stderr, moved on by what it yields, and the latest stage; nothing where stderr is no terminal."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task(label, total=steps)
-        yield lambda: bar.advance(task)
+    if quiet or not console.is_terminal:
+        yield lambda: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _STAGE)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=steps, stage="")
+        with listened_to(lambda stage: bar.update(task, stage=stage)):
+            yield lambda: bar.update(task, advance=1, stage="")
 
 
 def print_json(summary: dict[str, Any]) -> None:

@@ -1,0 +1,68 @@
+"""The bar of a long fit: moved on by fits, with the latest stage beside it; silent where nobody watches."""
+
+import io
+import logging
+from collections.abc import Iterator
+
+import pytest
+from rich.console import Console
+
+from graphmrf.cli import terminal
+
+LOGGER = logging.getLogger("graphmrf.progress")
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    """A terminal that remembers what it was shown."""
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=120)
+    monkeypatch.setattr(terminal, "Console", lambda **_: console)
+    yield shown
+    assert LOGGER.handlers == []
+    assert (LOGGER.level, LOGGER.propagate) == (logging.NOTSET, True)
+
+
+def test_the_latest_stage_stands_beside_the_bar(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    bars = []
+
+    class Watched(terminal.Progress):
+        def start(self) -> None:
+            bars.append(self)
+            super().start()
+
+    monkeypatch.setattr(terminal, "Progress", Watched)
+    with terminal.progress(2, quiet=False) as advance:
+        LOGGER.info("solving for %d columns: %d of %d", 321, 96, 321)
+        LOGGER.debug("not for everyone")
+        bars[0].refresh()
+        assert "solving for 321 columns: 96 of 321" in screen.getvalue()
+        assert "1/2" not in screen.getvalue()
+        LOGGER.info("searching [the] scale\nof the graph")
+        bars[0].refresh()
+        assert "searching [the] scale of the graph" in screen.getvalue()
+        advance()
+        assert bars[0].tasks[0].fields["stage"] == ""
+        assert bars[0].tasks[0].completed == 1
+    assert "not for everyone" not in screen.getvalue()
+
+
+def test_a_failure_leaves_the_logger_as_it_was(screen: io.StringIO) -> None:
+    with pytest.raises(ValueError, match="lost"), terminal.progress(2, quiet=False):
+        raise ValueError("lost")
+    assert "fitting" in screen.getvalue()
+
+
+def test_the_quiet_stay_quiet(screen: io.StringIO) -> None:
+    with terminal.progress(1, quiet=True) as advance:
+        assert LOGGER.handlers == []
+        LOGGER.info("solving")
+        advance()
+    assert screen.getvalue() == ""
+
+
+def test_what_is_no_terminal_stays_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.progress(1, quiet=False) as advance:
+        LOGGER.info("solving")
+        advance()
+    assert capsys.readouterr() == ("", "")
