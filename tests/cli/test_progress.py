@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from graphmrf.cli import terminal
 
@@ -26,7 +27,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
 def test_the_latest_stage_stands_beside_the_bar(screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     bars = []
 
-    class Watched(terminal.Progress):
+    class Watched(Progress):
         def start(self) -> None:
             bars.append(self)
             super().start()
