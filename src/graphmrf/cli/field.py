@@ -9,11 +9,14 @@ import typer
 
 from graphmrf import datasets
 from graphmrf._typing import Bools
-from graphmrf.cli import options, terminal
+from graphmrf.cli import generative, options, order, terminal
 from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2
+
+TAKE_MORE = ("sample",)
+"""Commands that are handed arguments they do not take, to say more about them than that."""
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by graphmrf fit (.json).", show_default=False)
@@ -32,6 +35,7 @@ Named = Annotated[
 OneTarget = Annotated[str, typer.Option("--target", "-t", metavar="COL", help="The attribute to be predicted.")]
 Coupled = Annotated[bool, typer.Option("--coupled", help="Let attributes of neighbours interact across columns, too.")]
 Draws = Annotated[int, typer.Option("--draws", "-n", metavar="N", min=1, help="Number of draws.")]
+Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draws.")]
 Given = Annotated[
     Path | None,
     typer.Option(metavar="NODES", help="Table of nodes: its cells are kept, its empty cells drawn given the others."),
@@ -68,7 +72,8 @@ def fit(
     with terminal.errors_as_exit_codes(debug=debug):
         if output is not None:
             _check_model_place(output)
-        table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+        with order.explained("fit", {order.NODES: nodes, order.EDGES: edges}):
+            table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         for option, names in (("--attribute", attribute), ("--ignore", ignore)):
             for name in names or ():
                 table.require(name, option=option)
@@ -77,20 +82,21 @@ def fit(
         if output is not None:
             mrf.save(output)
         if not quiet:
-            terminal.note((*table.notes, *found.notes, *_flags(mrf)))
+            terminal.note((*table.notes, *found.notes, *generative.flags(mrf)))
         if json:
-            terminal.print_json(_summary(mrf))
+            terminal.print_json(generative.summary(mrf))
         elif not quiet:
-            _show_model(mrf, output)
+            generative.show_model(mrf, output)
 
 
 def sample(
+    context: typer.Context,
     model: ModelFile,
     edges: options.Edges,
     *,
     given: Given = None,
     draws: Draws = 1,
-    seed: options.Seed = 0,
+    seed: Seed = 0,
     id: options.Id = None,  # noqa: A002 - named like the option
     source: options.Source = None,
     dest: options.Dest = None,
@@ -101,8 +107,9 @@ def sample(
 ) -> None:
     """Draw attributes for all nodes from MODEL, or, with --given, only what is empty.
 
-    The result has one row per draw and node: sample, the node's id, and the
-    attributes.
+    The graph is all that MODEL needs, so the nodes are the ends of EDGES;
+    --given takes a table of nodes, whose cells are then known. The result has
+    one row per draw and node: sample, the node's id, and the attributes.
 
     [bold]Example[/bold]:
 
@@ -111,20 +118,22 @@ def sample(
     with terminal.errors_as_exit_codes(debug=debug):
         if output is not None:
             datasets.check_writable(output)
-        mrf = GaussianMRF.load(model)
+        if context.args:
+            raise InvalidInputError(_too_many(model, edges, context.args))
         columns = {"source": source, "dest": dest, "weight": weight}
+        with order.explained("sample", {order.MODEL: model, order.EDGES: edges, order.GIVEN: given}):
+            mrf = GaussianMRF.load(model)
+            table = datasets.read(given, edges, id=id, **columns) if given else datasets.read_edges(edges, **columns)
         if given is None:
-            table = datasets.read_edges(edges, **columns)
             drawn = mrf.sample(table.graph, draws, seed)
         else:
-            table = datasets.read(given, edges, id=id, **columns)
             drawn = mrf.condition(table.graph, _attributes(table, mrf)).sample(draws, seed)
         frame = _long(table, mrf, drawn)
         if output is not None:
             datasets.write(frame, output)
         if not quiet:
             terminal.note(table.notes)
-            _show_draws(frame, draws, output)
+            generative.show_draws(frame, draws, output)
 
 
 def foresee(
@@ -144,16 +153,17 @@ def foresee(
 ) -> None:
     """Say how accurate predictions of a column will be, before making them.
 
-    The nodes with a value in the column count as labelled. Expected R2 on the
-    others, under MODEL, of label propagation, graph convolution and both.
+    Nodes with a value in the column of NODES count as labelled. Expected R2 on
+    the others, under MODEL, of label propagation, graph convolution and both.
 
     [bold]Example[/bold]:
 
         graphmrf foresee city.json districts.csv borders.csv --target rent --suggest 5
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        mrf = GaussianMRF.load(model)
-        table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+        with order.explained("foresee", {order.MODEL: model, order.NODES: nodes, order.EDGES: edges}):
+            mrf = GaussianMRF.load(model)
+            table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         labelled = _labelled(table, mrf, target, suggest)
         expected = {
             name: estimate_r2(mrf, table.graph, target, labelled, given)
@@ -167,7 +177,18 @@ def foresee(
             values = {name: {"r2": found.value, "error": found.standard_error} for name, found in expected.items()}
             terminal.print_json({"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids})
         elif not quiet:
-            _show_expected(target, labelled, expected, ids)
+            generative.show_expected(target, labelled, expected, ids)
+
+
+def _too_many(model: Path, edges: Path, more: list[str]) -> str:
+    """Say how a table of nodes is given, for whoever gives it as other commands take it."""
+    tables = [edges, *(Path(each) for each in more)]
+    nodes = next((path for path in tables if order.looks_like(path) == "a table of nodes"), None)
+    said = f"sample takes two files, MODEL and EDGES, got {len(tables) + 1}"
+    if nodes is None or len(tables) != 2:
+        return f"{said}; a table of nodes is given with --given NODES"
+    (ends,) = (path for path in tables if path is not nodes)
+    return f"{said}; a table of nodes is given with --given: graphmrf sample {model} {ends} --given {nodes}"
 
 
 def _check_model_place(path: Path) -> None:
@@ -214,72 +235,3 @@ def _long(table: datasets.AttributedGraph, mrf: GaussianMRF, drawn: Any) -> pd.D
     ids = pd.concat([table.frame[table.id]] * n_samples, ignore_index=True)
     frame = pd.DataFrame({"sample": np.repeat(np.arange(n_samples), n), table.id: ids})
     return pd.concat([frame, pd.DataFrame(drawn.reshape(-1, q), columns=list(mrf.names))], axis=1)
-
-
-def _flags(mrf: GaussianMRF) -> tuple[str, ...]:
-    return mrf.diagnostics.flags if mrf.diagnostics is not None else ()
-
-
-def _summary(mrf: GaussianMRF) -> dict[str, Any]:
-    assert mrf.diagnostics is not None
-    found = mrf.diagnostics
-    return {
-        "attributes": {
-            name: {"mean": float(mean), "alpha": mrf.alpha(name), "omega": mrf.omega(name)}
-            for name, mean in zip(mrf.names, mrf.mean, strict=True)
-        },
-        "log_likelihood": found.log_likelihood,
-        "log_likelihood_error": found.log_likelihood_error,
-        "aic": found.aic,
-        "bic": found.bic,
-        "gradient_norm": found.gradient_norm,
-        "iterations": found.iterations,
-        "flags": list(found.flags),
-    }
-
-
-def _show_model(mrf: GaussianMRF, output: Path | None) -> None:
-    found = mrf.diagnostics
-    assert found is not None
-    rows = [
-        [name, f"{mean:.4g}", f"{mrf.alpha(name):.3f}", _strongest(mrf, name)]
-        for name, mean in zip(mrf.names, mrf.mean, strict=True)
-    ]
-    terminal.print_table(["attribute", "mean", "smoothness alpha", "depends most on (partial correlation)"], rows)
-    typer.echo(
-        f"{found.n_nodes} nodes, {found.n_parameters} parameters, log-likelihood {found.log_likelihood:.2f}, "
-        f"AIC {found.aic:.2f}, BIC {found.bic:.2f}; {found.iterations} Newton steps, "
-        f"gradient {found.gradient_norm:.0e}"
-    )
-    typer.echo(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
-
-
-def _strongest(mrf: GaussianMRF, name: str) -> str:
-    if mrf.q == 1:
-        return ""
-    k = mrf.index(name)
-    scale = np.sqrt(np.diag(mrf.H))
-    partial = -mrf.H[k] / (scale * scale[k])
-    partial[k] = 0.0
-    other = int(np.abs(partial).argmax())
-    return f"{mrf.names[other]} ({partial[other]:+.2f})"
-
-
-def _show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
-    if output is not None:
-        typer.echo(f"Saved {output}: {draws} draw{'s' * (draws > 1)}, {len(frame)} rows")
-        return
-    cells = [
-        [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.head(8).to_numpy()
-    ]
-    terminal.print_table(list(frame.columns), cells)
-    typer.echo(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
-
-
-def _show_expected(target: str, labelled: Bools, expected: dict[str, Any], ids: list[str]) -> None:
-    uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
-    rows = [[name, uses[name], f"{e.value:.3f}", f"{e.standard_error:.3f}"] for name, e in expected.items()]
-    typer.echo(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
-    terminal.print_table(["method", "uses", "expected R2", "± (probes)"], rows)
-    if ids:
-        typer.echo("Labels that would help most, in this order: " + ", ".join(ids))

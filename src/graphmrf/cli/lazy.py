@@ -45,7 +45,8 @@ def load(name: str) -> Any:
         command: Any = get_group(module.app)
     else:
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name)(getattr(module, name))
+        settings = {"allow_extra_args": name in getattr(module, "TAKE_MORE", ())}
+        alone.command(name, context_settings=settings)(getattr(module, name))
         command = get_command(alone)
     command.name = name
     return command

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from graphmrf import datasets
-from graphmrf.cli import options, terminal
+from graphmrf.cli import options, order, terminal
 from graphmrf.cli.job import Job, Settings
 from graphmrf.cli.methods import AUTO, Tuning
 from graphmrf.cli.results import Results
@@ -88,7 +88,8 @@ def predict(
         settings = Settings(method, interval, Tuning(alpha, folds, seed, transform), conformal=conformal)
         places = Places(output, report)
         places.check(nodes, edges)
-        table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+        with order.explained("predict", {order.NODES: nodes, order.EDGES: edges}):
+            table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         job = Job.prepare(table, target or (), ignore=ignore or (), settings=settings)
         if not quiet:
             terminal.note(job.warnings)

@@ -1,0 +1,77 @@
+"""Files in the wrong order: which argument looks like what, told beside the error that they led to."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from graphmrf.datasets import cells, columns
+from graphmrf.datasets.files import TableFile, load
+from graphmrf.errors import InvalidInputError
+
+MODEL, NODES, EDGES, GIVEN = "MODEL", "NODES", "EDGES", "--given"
+_ROLES = {MODEL: "a model", NODES: "a table of nodes", EDGES: "a table of edges", GIVEN: "a table of nodes"}
+
+
+@contextmanager
+def explained(command: str, files: Mapping[str, Path | None]) -> Iterator[None]:
+    """Put first, in an error on bad input, which of the files look as if they stood in another's place.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command, for its usage.
+    files : mapping of str to path
+        The files by argument (`MODEL`, `NODES`, `EDGES`, `GIVEN`), in the order of the command; None is left out.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        given = {name: path for name, path in files.items() if path is not None}
+        wrong = _misplaced(given)
+        if not wrong:
+            raise
+        usage = " ".join(name if name.isupper() else f"{name} {NODES}" for name in given)
+        raise InvalidInputError(f"{wrong}; the order is graphmrf {command} {usage}. As given: {error}") from error
+
+
+def _misplaced(given: Mapping[str, Path]) -> str:
+    """Return what files look like that is not what they stand for; nothing where that is no more than a guess."""
+    wrong = {name: seen for name, path in given.items() if (seen := looks_like(path)) not in ("", _ROLES[name])}
+    sure = NODES not in given or any(seen != _ROLES[NODES] for seen in wrong.values())
+    return ", and ".join(f"{name} is {given[name]}, which looks like {seen}" for name, seen in wrong.items() if sure)
+
+
+def looks_like(path: Path) -> str:
+    r"""Return whether a file looks like a model, a table of edges or a table of nodes; nothing where it is unclear.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "streets.csv")
+    ...     _ = path.write_text("from,to\na,b\n")
+    ...     looks_like(path)
+    'a table of edges'
+    """
+    if path.suffix.lower() == ".json":
+        return _ROLES[MODEL]
+    try:
+        file = load(path)
+    except InvalidInputError:
+        return ""
+    if _has_ends(file):
+        return _ROLES[EDGES]
+    return _ROLES[NODES] if _has_ids(file) else ""
+
+
+def _has_ends(file: TableFile) -> bool:
+    names = {name.lower() for name in file.columns}
+    return any(set(pair) <= names for pair in columns.ENDS)
+
+
+def _has_ids(file: TableFile) -> bool:
+    try:
+        keys = cells.canonical(file.columns[columns.id_column(file, None).column])
+    except InvalidInputError:
+        return False
+    return file.n_rows > 1 and keys.null_count == 0 and len(keys.unique()) == file.n_rows

@@ -1,0 +1,76 @@
+"""Files in the wrong order are told apart by what they look like."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import graphmrf as gm
+from graphmrf.cli import app
+from graphmrf.cli.order import looks_like
+
+CITY = gm.datasets.example()
+NODES, EDGES, MODEL = str(CITY.nodes), str(CITY.edges), "{model}"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("order") / "city.json"
+    assert run("fit", NODES, EDGES, "-a", "rent", "-o", str(path)).exit_code == 0
+    return str(path)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, [*words])
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "order"),
+    [
+        (("predict", EDGES, NODES), {"NODES": EDGES, "EDGES": NODES}, "predict NODES EDGES"),
+        (("fit", EDGES, NODES), {"NODES": EDGES, "EDGES": NODES}, "fit NODES EDGES"),
+        (("predict", MODEL, EDGES), {"NODES": MODEL}, "predict NODES EDGES"),
+        (("sample", EDGES, MODEL), {"MODEL": EDGES, "EDGES": MODEL}, "sample MODEL EDGES"),
+        (("sample", MODEL, NODES), {"EDGES": NODES}, "sample MODEL EDGES"),
+        (("sample", MODEL, EDGES, "--given", EDGES), {"--given": EDGES}, "sample MODEL EDGES --given NODES"),
+        (
+            ("foresee", NODES, EDGES, MODEL, "-t", "rent"),
+            {"MODEL": NODES, "NODES": EDGES, "EDGES": MODEL},
+            "foresee MODEL NODES EDGES",
+        ),
+    ],
+)
+def test_misplaced_files_are_named(words: tuple[str, ...], wrong: dict[str, str], order: str, model: str) -> None:
+    kinds = {NODES: "a table of nodes", EDGES: "a table of edges", MODEL: "a model"}
+    result = run(*(model if word == MODEL else word for word in words))
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    told = [f"{name} is {path}, which looks like {kinds[path]}" for name, path in wrong.items()]
+    expected = f"error: {', and '.join(told)}; the order is graphmrf {order}. As given: "
+    assert result.stderr.startswith(expected.replace(MODEL, model))
+
+
+def test_another_mistake_has_no_word_on_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text("id,rent\na,1\na,\nb,2\n")
+    assert "order" not in run("predict", str(path), EDGES).stderr
+    (tmp_path / "tree.csv").write_text("child,parent\nb,a\nc,a\n")
+    path.write_text("id,rent\na,1\nb,\nc,2\n")
+    message = run("predict", str(path), str(tmp_path / "tree.csv")).stderr
+    assert "say which with --source and --dest" in message
+    assert "order" not in message
+
+
+def test_sample_says_how_to_give_it_nodes(model: str) -> None:
+    for tables in ((NODES, EDGES), (EDGES, NODES)):
+        result = run("sample", model, *tables)
+        assert result.exit_code == 2
+        assert f"--given: graphmrf sample {model} {EDGES} --given {NODES}\n" in result.stderr
+    assert "got 4; a table of nodes is given with --given NODES" in run("sample", model, EDGES, "x", "y").stderr
+    assert "No such option" in run("sample", model, EDGES, "--nodes", NODES).stderr
+
+
+def test_what_cannot_be_read_looks_like_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    for name in ("empty.csv", "missing.csv", "picture.png"):
+        assert looks_like(tmp_path / name) == ""
