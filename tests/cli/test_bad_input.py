@@ -112,6 +112,22 @@ def test_text_in_a_numeric_target(town: Any, refused: Callable[..., str]) -> Non
         assert "nodes.csv, row 17, column income: 'abc' is not a finite number" in refused(*options)
 
 
+def test_a_mark_for_missing_values_is_no_class(town: Any, refused: Callable[..., str]) -> None:
+    town.write(town.nodes.assign(income=town.nodes["income"].astype(object).fillna("?")))
+    for options in ((), ("--target", "income")):
+        message = refused(*options)
+        assert "nodes.csv, row 2, column income: '?' is not a finite number" in message
+        assert "leave it empty" in message
+
+
+@pytest.mark.parametrize("written", ["{:.2f} €", "${:.2f}", "{:,.1f} %", "{:.2f},-"])
+def test_numbers_written_for_people_are_refused(written: str, town: Any, refused: Callable[..., str]) -> None:
+    column = town.nodes["income"].map(lambda value: None if np.isnan(value) else written.format(value))
+    town.write(town.nodes.assign(income=column))
+    message = refused("--target", "income")
+    assert ("are no plain numbers; write 1080.5" in message) is not written.endswith("-")
+
+
 def test_text_in_a_numeric_feature(town: Any, refused: Callable[..., str]) -> None:
     column = pd.Series(np.arange(len(town.nodes)) + 0.5).astype(object)
     column[15] = "unknown"

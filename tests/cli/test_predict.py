@@ -182,6 +182,33 @@ def test_without_a_target_the_only_column_with_empty_cells_is_predicted(town: An
     pd.testing.assert_frame_equal(table(town, "--ignore", "rent"), expected)
 
 
+def test_every_target_has_a_preview_that_fits_a_terminal(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    town.write(with_rent(town))
+    shown = town.run("--target", "income", "--target", "rent", "--method", "lr").stdout
+    assert shown.count("place   prediction") == 2
+    assert "…" not in shown
+    assert "The first 8 of 25 predicted nodes" in shown
+
+
+def test_a_constant_prediction_is_shown_plainly(town: Any) -> None:
+    town.write(edges=town.edges.head(0))
+    shown = town.run("--target", "income", "--method", "lp").stdout
+    assert f" {town.nodes['income'].mean():.1f} " in shown
+    assert "e+" not in shown
+
+
+def test_numbers_of_two_values_are_told(town: Any) -> None:
+    income = town.nodes["income"]
+    said = "note: rich: all known values are 0 or 1, and predicted as numbers; words would be classified"
+    rich = (income > income.median()).astype(float).where(income.notna())
+    for column in (rich, rich.map({1.0: "true", 0.0: "false"})):
+        town.write(town.nodes.drop(columns="income").assign(rich=column))
+        assert said in town.run("--target", "rich", "--method", "lr").stderr
+    town.write()
+    assert "predicted as numbers" not in town.run("--target", "income", "--method", "lr").stderr
+
+
 def test_one_target_is_no_feature_of_another(town: Any) -> None:
     expected = table(town, "--target", "income")
     town.write(with_rent(town))

@@ -155,7 +155,7 @@ BAD = {
     "ragged": ("id,a\nx,1\n\ny\n", EDGES, ["nodes.csv, row 4", "expected 2 columns, got 1"]),
     "repeated column": ("id,a,a\nx,1,2\n", EDGES, ["nodes.csv", "more than one column named 'a'"]),
     "no id column": ("rent,side\n1.5,n\n2.5,s\n", EDGES, ["nodes.csv", "'rent', 'side'", "--id"]),
-    "semicolons": ("id;a\nx;1\ny;1\n", EDGES, ["nodes.csv", "--id", "separated by ';'", ".csv"]),
+    "semicolons": ("id;a\nx;1\ny;1\n", EDGES, ["nodes.csv", "separated by ';'", ".csv"]),
     "decimal commas": ("id;a\nx;1,5\ny;2,5\n", EDGES, ["nodes.csv, row 2", "separated by ';'", "decimal points"]),
     "unknown node": (NODES, "u,v\n007,008\n\n007,Q9\n", ["edges.csv, row 4, column v", "'Q9'", "nodes.csv", "add it"]),
     "unknown nodes": (

@@ -19,6 +19,7 @@ from graphmrf.estimators.labels import Labels, check_classes, read_labels
 from graphmrf.report import TargetReport
 from graphmrf.report.prose import method_name
 
+_DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
 CLASS_COLUMNS = ("prediction", "probability", "observed")
 
 
@@ -109,18 +110,22 @@ class Classification:
 
 
 def is_category(column: pd.Series) -> bool:
-    """Return whether a column holds classes: words, most of which are no numbers, or true and false.
+    """Return whether a column holds classes: true and false, or words, most of which are no numbers.
+
+    A word counts once, however often it is there: many a ``?`` among numbers is no class, but a cell to be emptied.
 
     Examples
     --------
-    >>> is_category(pd.Series(["red", None, "blue"])), is_category(pd.Series(["1.5", "2", "n/a"]))
+    >>> is_category(pd.Series(["red", None, "blue"])), is_category(pd.Series(["1.5", "2", "?", "?", "?"]))
     (True, False)
     """
     kind = types.infer_dtype(column, skipna=True)
-    if kind in ("boolean", "categorical"):
-        return True
-    known = column.dropna()
-    return kind == "string" and known.size > 0 and bool(pd.to_numeric(known, errors="coerce").notna().mean() <= 0.5)
+    return kind in ("boolean", "categorical") or (kind == "string" and share_of_numbers(column) <= 0.5)
+
+
+def share_of_numbers(column: pd.Series) -> float:
+    """Return the share of numbers among the different cells of a column of text."""
+    return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
 
 
 def read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
@@ -129,12 +134,31 @@ def read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
         labels = read_labels(table.frame[name], len(table.frame))
         check_classes(labels, n_folds)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
+        raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name]) or error}") from error
     if labels.known.all():
         raise InvalidInputError(
             f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"
         )
     return labels
+
+
+def _dressed(column: pd.Series) -> str:
+    """Return what to do about numbers that are written as people write them; nothing where cells are words.
+
+    Examples
+    --------
+    >>> print(_dressed(pd.Series(["1.080,50", "990,00"])))
+    cells such as '1.080,50' are no plain numbers; write 1080.5, with no other separator or sign, or words for classes
+    >>> _dressed(pd.Series(["10-20", "20-30"]))
+    ''
+    """
+    text = column.dropna().astype(str).drop_duplicates()
+    if text.str.fullmatch(_DRESSED).mean() <= 0.5:
+        return ""
+    return (
+        f"cells such as '{text.iloc[0]}' are no plain numbers; write 1080.5, with no other separator or sign, "
+        "or words for classes"
+    )
 
 
 def classify(

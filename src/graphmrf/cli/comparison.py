@@ -143,14 +143,14 @@ def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
     if len(fits) == 1 and chosen.shares:
         return _shared(chosen.shares, "")
     if all(fit.method.featureless for fit in fits):
-        return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.r2:.2f}."
+        return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.r2:z.2f}."
     outcomes = _accuracy(fits, outcomes=True, features=False)
     features = _accuracy(fits, outcomes=False, features=True)
     both = _accuracy(fits, outcomes=True, features=True)
     if not chosen.shares:
         return _sentence(outcomes, features, both)
     alone = _alone(outcomes, features, linear="linear effects of ")
-    return _shared(chosen.shares, f": {alone}, all together {both:.2f}")
+    return _shared(chosen.shares, f": {alone}, all together {both:z.2f}")
 
 
 def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
@@ -159,7 +159,7 @@ def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
 
 
 def _alone(outcomes: float, features: float, *, linear: str = "") -> str:
-    return f"outcomes of neighbours alone reach R2 {outcomes:.2f}, {linear}features alone {features:.2f}"
+    return f"outcomes of neighbours alone reach R2 {outcomes:z.2f}, {linear}features alone {features:z.2f}"
 
 
 def _shared(shares: dict[str, float], scores: str) -> str:
@@ -180,13 +180,14 @@ def _listed(words: list[str]) -> str:
 
 def _sentence(outcomes: float, features: float, both: float) -> str:
     alone = _alone(outcomes, features)
+    scores = f"{alone}, both {both:z.2f}"
     if max(outcomes, features, both) < CLEAR:
-        return f"Neither outcomes of neighbours nor features carry a prediction here: {alone}, both {both:.2f}."
+        return f"Neither outcomes of neighbours nor features carry a prediction here: {scores}."
     if both >= max(outcomes, features) + CLEAR:
-        return f"Both carry the prediction: {alone}, together {both:.2f}."
+        return f"Both carry the prediction: {alone}, together {both:z.2f}."
     gain = "little" if round(both, 2) > round(max(outcomes, features), 2) else "nothing"
     if outcomes >= features + CLEAR:
-        return f"Outcomes of neighbours carry the prediction and features add {gain} to them: {alone}, both {both:.2f}."
+        return f"Outcomes of neighbours carry the prediction and features add {gain} to them: {scores}."
     if features >= outcomes + CLEAR:
-        return f"Features carry the prediction and outcomes of neighbours add {gain} to them: {alone}, both {both:.2f}."
-    return f"Outcomes of neighbours and features say the same here, either is enough: {alone}, both {both:.2f}."
+        return f"Features carry the prediction and outcomes of neighbours add {gain} to them: {scores}."
+    return f"Outcomes of neighbours and features say the same here, either is enough: {scores}."

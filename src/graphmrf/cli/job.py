@@ -151,6 +151,7 @@ class Job:
         lower, upper = _interval(chosen, value, std, settings)
         notes = (
             *_notes(self.table.graph, observed, std, settings.tuning.folds),
+            *_two_valued(y[observed]),
             *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
             *(fit.note for fit in fits if fit.note),
             *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
@@ -175,6 +176,12 @@ def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tu
         return general.interval(chosen.estimator, settings.interval, conformal=settings.conformal)
     width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
     return value - width, value + width
+
+
+def _two_valued(known: Floats) -> Iterator[str]:
+    values = [f"{value:g}" for value in np.unique(known)]
+    if len(values) == 2:
+        yield f"all known values are {' or '.join(values)}, and predicted as numbers; words would be classified"
 
 
 def _roughness(observed: Bools, n_features: int) -> Iterator[str]:

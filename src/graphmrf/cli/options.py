@@ -27,7 +27,7 @@ Target = Annotated[
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="COL", help="Column to leave out of the features; repeatable.", rich_help_panel=_COLUMNS),
+    typer.Option(metavar="COL", help="Column to leave out; repeatable.", rich_help_panel=_COLUMNS),
 ]
 Id = Annotated[
     str | None,

@@ -39,7 +39,7 @@ class Results:
         columns: dict[str, Any] = {self.table.id: self.table.frame[self.table.id]}
         for prediction in self.predictions:
             prefix = f"{prediction.name}_" if len(self.predictions) > 1 else ""
-            columns |= {f"{prefix}{name}": values for name, values in _columns(prediction).items()}
+            columns |= {f"{prefix}{name}": values for name, values in columns_of(prediction).items()}
         return pd.DataFrame(columns)
 
     def summary(self) -> dict[str, Any]:
@@ -69,7 +69,8 @@ class Results:
         )
 
 
-def _columns(prediction: Prediction | Classification) -> dict[str, Any]:
+def columns_of(prediction: Prediction | Classification) -> dict[str, Any]:
+    """Return the columns of the result by name: the prediction, how sure it is, and whether it was given."""
     if isinstance(prediction, Classification):
         return prediction.columns()
     columns = (prediction.value, prediction.std, prediction.lower, prediction.upper, prediction.observed)
@@ -123,7 +124,7 @@ def _sections(prediction: Prediction | Classification) -> tuple[TargetReport, ..
 
 def _section(prediction: Prediction) -> TargetReport:
     chosen = prediction.chosen
-    columns = _columns(prediction) if prediction.has_error_bars else {}
+    columns = columns_of(prediction) if prediction.has_error_bars else {}
     return TargetReport(
         name=prediction.name,
         y=prediction.y,

@@ -7,7 +7,7 @@ import pandas as pd
 from pandas.api import types
 
 from graphmrf._typing import Floats
-from graphmrf.cli.classes import is_category, read_classes
+from graphmrf.cli.classes import is_category, read_classes, share_of_numbers
 from graphmrf.datasets import AttributedGraph
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.labels import Labels
@@ -33,6 +33,9 @@ def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
         return str(found.columns[0])
     if found.shape[1] > 1:
         raise InvalidInputError(_which(table, found))
+    for name, column in frame.items():
+        if types.is_string_dtype(column) and _means_numbers(column):
+            table.outcome(str(name))
     words = [name for name, column in empty.items() if is_category(column)]
     remedy = f"classify a column of text with --target {words[0]}" if words else "name their column with --target"
     raise InvalidInputError(
@@ -69,8 +72,7 @@ def _means_numbers(column: pd.Series) -> bool:
     """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
     if types.is_numeric_dtype(column) or not types.is_string_dtype(column):
         return types.is_numeric_dtype(column)
-    share = pd.to_numeric(column.dropna(), errors="coerce").notna().mean()
-    return bool(0.5 < share < 1)
+    return 0.5 < share_of_numbers(column) < 1
 
 
 def read_target(table: AttributedGraph, name: str, *, transform: str, folds: int) -> Floats | Labels:

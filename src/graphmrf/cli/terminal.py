@@ -18,7 +18,7 @@ from rich.table import Column, Table
 
 from graphmrf.cli.classes import Classification
 from graphmrf.cli.job import Prediction
-from graphmrf.cli.results import Results
+from graphmrf.cli.results import Results, columns_of
 from graphmrf.cli.stages import listened_to
 from graphmrf.errors import GraphMRFError, InvalidInputError
 from graphmrf.report.prose import decimals, effect_name, method_name, method_uses, number
@@ -38,6 +38,8 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
         _fail(f"error: {error}", BAD_INPUT, debug=debug)
     except GraphMRFError as error:
         _fail(f"failed: {error}", OURS, debug=debug)
+    except BrokenPipeError:  # whoever reads the results has seen enough
+        raise
     except (OSError, MemoryError) as error:
         _fail(f"failed: {error or type(error).__name__}", OURS, debug=debug)
     except (typer.Exit, typer.Abort):
@@ -182,24 +184,34 @@ def _shares(shares: dict[str, float]) -> Table:
 
 
 def _preview(found: Results) -> None:
-    hidden = ~np.logical_and.reduce([prediction.observed for prediction in found.predictions])
-    frame = found.frame()[hidden]
-    table = Table(box=box.SIMPLE_HEAD)
+    for prediction in found.predictions:
+        hidden = ~prediction.observed
+        ids = found.table.frame[found.table.id]
+        frame = pd.DataFrame({ids.name: ids, **columns_of(prediction)})[hidden].drop(columns="observed")
+        _print(_first(frame, title=prediction.name if len(found.predictions) > 1 else None))
+        shown = min(_PREVIEW, len(frame))
+        typer.echo(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")
+
+
+def _first(frame: pd.DataFrame, *, title: str | None) -> Table:
+    """Return the first rows, all numbers with the decimals of the prediction."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
     for name in frame.columns:
         table.add_column(str(name), justify="left" if name == frame.columns[0] else "right")
-    for row in zip(*(_cells(frame[name]) for name in frame.columns), strict=True):
+    places = _places(frame["prediction"]) if frame["prediction"].dtype.kind == "f" else 3
+    for row in zip(*(_cells(frame[name].head(_PREVIEW), places) for name in frame.columns), strict=True):
         table.add_row(*row)
-    _print(table)
-    typer.echo(
-        f"The first {min(_PREVIEW, len(frame))} of {len(frame)} predicted nodes; save all with -o predictions.csv"
-    )
+    return table
 
 
-def _cells(column: pd.Series) -> list[str]:
-    if column.dtype.kind != "f":
-        return [str(cell) for cell in column.head(_PREVIEW)]
-    places = decimals(column.to_numpy())
-    return [number(cell, places) for cell in column.head(_PREVIEW)]
+def _places(column: pd.Series) -> int | None:
+    """Return the decimals that show the spread of a column, or the size of one that is constant but for rounding."""
+    values = column.to_numpy()
+    return decimals(values[:1] if np.ptp(values) <= 1e-9 * np.abs(values).max() else values)
+
+
+def _cells(column: pd.Series, places: int | None) -> list[str]:
+    return [number(cell, places) if column.dtype.kind == "f" else str(cell) for cell in column]
 
 
 def _print(table: Table) -> None:

@@ -61,8 +61,8 @@ def id_column(file: TableFile, option: str | None) -> Choice:
     if not _delimiter_hint(file) and _looks_like_ids(file, first):
         return Choice(first, (f"{file.path.name}: the first column, '{first}', is taken as the node id",))
     raise InvalidInputError(
-        f"{file.path}: no id column found; its columns are {listing(file.columns)}: say which with --id"
-        + _delimiter_hint(file)
+        f"{file.path}: no id column found; "
+        + (_delimiter_hint(file) or f"its columns are {listing(file.columns)}: say which with --id")
     )
 
 
@@ -98,7 +98,7 @@ def _ends(file: TableFile, source: str | None, dest: str | None) -> tuple[str, s
             return _named(file, source, known[u], "--source"), _named(file, dest, known[v], "--dest")
     raise InvalidInputError(
         f"{file.path}: cannot tell which columns hold the two ends of an edge (source,target | u,v | from,to ...); "
-        f"its columns are {listing(file.columns)}: say which with --source and --dest" + _delimiter_hint(file)
+        + (_delimiter_hint(file) or f"its first line has {listing(file.columns)}: say which with --source and --dest")
     )
 
 
@@ -126,5 +126,4 @@ def _looks_like_ids(file: TableFile, name: str) -> bool:
 
 
 def _delimiter_hint(file: TableFile) -> str:
-    hint = "" if file.typed else delimiter_hint(list(file.columns))
-    return f"; {hint}" if hint else ""
+    return "" if file.typed else delimiter_hint(list(file.columns))
