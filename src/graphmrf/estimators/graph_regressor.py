@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.model.field import Kind
 
-MAX_NODES = 6000
+MAX_NODES = 10_000
 """Nodes up to which the exact solver runs."""
 
 MAX_LABELS = 3000
@@ -64,7 +64,7 @@ class GraphRegressor(BaseEstimator):
     `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets variance 0. Linear
     regression, label propagation and graph convolution with residual propagation are special or limiting cases.
 
-    Up to 6000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
+    Up to 10,000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
     memory. It keeps to :math:`\nu = 1`, writes the nonlinear function as a sum of 256 columns, leaves out the part that
     drifts over the graph, and adds linear effects of features from farther away, :math:`S^3 (I + \omega_0 N)^{-1} X`,
     at the level that suits linear graph convolution with residual propagation, which it so contains. Determinants and
@@ -159,7 +159,9 @@ class GraphRegressor(BaseEstimator):
         rows = np.flatnonzero(outcome.known)
         kinds = _kinds(self.transform, outcome.y[rows])
         filled = fill_features(graph, table, seed=self.seed)
-        solved = _SOLVERS[self.solver_](Question(graph, filled.table.X, outcome.y, rows, kinds, self.seed))
+        complete = not np.isnan(table.X).any()
+        asked = Question(graph, filled.table.X, outcome.y, rows, kinds, self.seed, complete)
+        solved = _SOLVERS[self.solver_](asked)
         self.hyperparameters_, self.transform_ = solved.h, solved.scale
         jacobian = 0.0 if solved.scale.is_constant else solved.scale.log_jacobian
         self.log_evidence_, self.n_evaluations_ = solved.log_evidence + jacobian, solved.evaluations

@@ -10,6 +10,8 @@ and once the :math:`B_j` are known a kernel costs one pass over them, whatever t
 
 from __future__ import annotations
 
+import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +32,8 @@ OMEGAS = (0.05, 3e4)
 NUS = (0.25, 5.0)
 """Range of nu that the basis spans."""
 
+_PROGRESS = logging.getLogger("graphmrf.progress")
+_UNSHARED = 5000
 _ACCURACY = 1e-9
 _BLOCK = 256
 
@@ -69,6 +73,10 @@ class Eigen:
         U, s, _ = np.linalg.svd(family, full_matrices=False)
         return np.asarray(U[:, s > _ACCURACY * s[0]])
 
+    def variances(self, omega: float, nu: float) -> Floats:
+        """Return the diagonal of the matrix with the spectrum `matern`, shape (n,)."""
+        return np.asarray(self.vectors**2 @ self.matern(omega, nu))
+
     @cached_property
     def diagonals(self) -> Floats:
         """Diagonals of the matrices of the basis, shape (n, k)."""
@@ -88,7 +96,9 @@ def eigen(graph: Graph) -> Eigen:
     array([0. , 1.5, 1.5])
     """
     if graph not in _KNOWN:
-        with threadpool_limits(1, "blas"):  # threads gain little up to this size, and lose much where cores are busy
+        _PROGRESS.info("eigenvectors of %d nodes", graph.n_nodes)
+        # threads gain little on small graphs, and lose much where cores are busy
+        with threadpool_limits(1, "blas") if graph.n_nodes <= _UNSHARED else nullcontext():
             values, vectors = np.linalg.eigh(graph.N.toarray())
         _KNOWN[graph] = Eigen(np.clip(values, 0.0, 2.0), vectors)
     return _KNOWN[graph]
@@ -102,6 +112,8 @@ class Correlations:
     dividing by it gives every node, also an isolated one, a field of variance 1:
 
     .. math:: R_{ij} = K_{ij} / \sqrt{K_{ii} K_{jj}}
+
+    With ``even=False`` it is K itself, over its mean variance.
 
     Attributes
     ----------
@@ -133,21 +145,29 @@ class Correlations:
             packed[j] = triangle.pack(square)
         return packed
 
-    def among(self, omega: float, nu: float) -> Correlation:
+    def among(self, omega: float, nu: float, *, even: bool = True) -> Correlation:
         """Return the correlations among the nodes."""
         coefficients = self.eigen.basis.T @ self.eigen.matern(omega, nu)
-        variance = self.eigen.diagonals[self.rows] @ coefficients
-        scale = variance**-0.5
         R = coefficients @ self.basis
+        slopes = self.eigen.basis.T @ self.eigen.slopes(omega, nu).T
+        if not even:
+            return Correlation(self, R, None, slopes)
+        scale = (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
         R *= self.triangle.outer(scale)
-        return Correlation(self, R, scale, self.eigen.basis.T @ self.eigen.slopes(omega, nu).T)
+        return Correlation(self, R, scale, slopes)
 
-    def across(self, omega: float, nu: float, nodes: Ints) -> Floats:
+    def across(self, omega: float, nu: float, nodes: Ints, *, even: bool = True) -> Floats:
         """Return the correlations between other nodes and these, shape (len(nodes), m)."""
         spectrum, V = self.eigen.matern(omega, nu), self.eigen.vectors
-        scale = (V**2 @ spectrum) ** -0.5
-        R = (V[nodes] * spectrum) @ V[self.rows].T
-        return np.asarray(R * scale[nodes, None] * scale[self.rows])
+        K = (V[nodes] * spectrum) @ V[self.rows].T
+        if not even:
+            return np.asarray(K)
+        scale = self.eigen.variances(omega, nu) ** -0.5
+        return np.asarray(K * scale[nodes, None] * scale[self.rows])
+
+    def variances(self, omega: float, nu: float, nodes: Ints, *, even: bool = True) -> Floats:
+        """Return the variance of every node of some; 1, or what K says."""
+        return np.ones(nodes.size) if even else self.eigen.variances(omega, nu)[nodes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,20 +180,22 @@ class Correlation:
         Where it comes from.
     R : array
         Its lower triangle.
-    scale : array of shape (m,)
-        What the kernel was divided by.
+    scale : array of shape (m,) or None
+        What its rows and columns were multiplied by; None where they were not.
     slopes : array of shape (k, 2)
         Derivatives of the coefficients of the basis.
     """
 
     family: Correlations
     R: Floats
-    scale: Floats
+    scale: Floats | None
     slopes: Floats
 
     def pull(self, G: Floats) -> Floats:
         r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
         triangle = self.family.triangle
+        if self.scale is None:
+            return np.asarray(self.family.basis @ triangle.double(G) @ self.slopes)
         by_variance = -triangle.sums(G * self.R) * self.scale**2
         by_basis = self.family.basis @ triangle.double(G * triangle.outer(self.scale))
         by_basis += self.family.eigen.diagonals[self.family.rows].T @ by_variance

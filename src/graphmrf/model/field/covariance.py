@@ -18,7 +18,6 @@ import numpy as np
 
 from graphmrf.linalg.matern import Correlations, Smoothings
 from graphmrf.model.field.design import GROUPS
-from graphmrf.model.field.hyperparameters import INTERCEPT
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
@@ -88,7 +87,7 @@ class Covariance:
 
     def among(self, h: Hyperparameters) -> Terms:
         """Return the components among the rows."""
-        field = self.correlations.among(h.omega, h.nu)
+        field = self.correlations.among(h.omega, h.nu, even=h.even)
         smooth = self.smoothings.among(h.omega, h.nu) if self.design.p else None
         if not h.nonlinear and not h.local:
             return Terms(self, h, field, smooth)
@@ -99,7 +98,7 @@ class Covariance:
 
     def across(self, h: Hyperparameters, nodes: Ints) -> dict[str, Floats]:
         """Return the components between other nodes and the rows, each of shape (len(nodes), m)."""
-        blocks = {"field": h.field * self.correlations.across(h.omega, h.nu, nodes)}
+        blocks = {"field": h.field * self.correlations.across(h.omega, h.nu, nodes, even=h.even)}
         if not self.design.p:
             return blocks
         smooth = self.smoothings.everywhere(h.omega, h.nu)
@@ -120,7 +119,8 @@ class Covariance:
         if self.design.p:
             smooth = self.smoothings.everywhere(h.omega, h.nu)[nodes]
             linear += h.smoothed / self.design.p * np.einsum("ij,ij->i", smooth, smooth)
-        return np.asarray(INTERCEPT + linear + h.field + h.nonlinear + h.local + h.noise)
+        field = h.field * self.correlations.variances(h.omega, h.nu, nodes, even=h.even)
+        return np.asarray(h.constant + linear + field + h.nonlinear + h.local + h.noise)
 
     def weights(self, h: Hyperparameters) -> Floats:
         """Return the prior variance of every linear coefficient, shape (3 p,)."""
@@ -170,7 +170,7 @@ class Terms:
     def total(self) -> Floats:
         """Return the covariance of the outcomes of the rows, as a lower triangle."""
         h, triangle = self.h, self.covariance.triangle
-        K = h.field * self.field.R + INTERCEPT
+        K = h.field * self.field.R + h.constant
         if self.smooth is not None:
             F = self.covariance.F * np.sqrt(self.covariance.weights(h))
             T = self.smooth.X * np.sqrt(h.smoothed / self.covariance.design.p)

@@ -8,6 +8,7 @@ One factorisation serves the value and the whole gradient.
 
 from __future__ import annotations
 
+import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.model.field.hyperparameters import Hyperparameters
 
-_SMALL = 300
-"""Labels on which the search starts when there are many more: near its end point at a tenth of the cost."""
-_MANY = 400
-_FIRST_STEPS = 60
-_LAST_STEPS = 40
-_STEPS = 100
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+PART = 300
+"""Labels on which a search begins when there are many more: near its end point at a fraction of the cost."""
+_PARTS = {PART: 60, 1200: 40}
+"""Labels of the parts on which it goes on, and the steps there."""
+_STEPS = (100, 40, 20)
+"""Steps on all labels, by the number of parts before."""
 _UNSHARED = 1500
 """Labels up to which threads gain little, and lose much where cores are busy."""
 _IMPOSSIBLE = 1e10
@@ -70,6 +73,11 @@ class Evidence:
     z: Floats
     simple: bool = False
 
+    def part(self, places: Ints) -> Evidence:
+        """Return the same for some of the labels."""
+        rows = self.covariance.rows[places]
+        return Evidence(Covariance(self.covariance.design, self.covariance.eigen, rows), self.z[places], self.simple)
+
     @property
     def space(self) -> Space:
         """Where the hyper-parameters live."""
@@ -104,6 +112,7 @@ class Evidence:
 
     def climb(self, start: Floats, steps: int) -> Optimum:
         """Return the optimum that L-BFGS finds from a start."""
+        _PROGRESS.info("field: searching hyper-parameters on %d labels", self.z.size)
         with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
             found = minimize(
                 self,
@@ -124,7 +133,8 @@ def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> Optimum:
 
     The whole family competes with the paper's own model (`Space` with ``simple=True``), which few labels can tell
     better: the family must gain more than the logarithm of the number of labels in log density, as if it had two
-    hyper-parameters more. With many labels the search begins on a random part of them.
+    hyper-parameters more. With many labels the search begins on a random part of them; what that did not support is
+    tried again on more.
 
     Parameters
     ----------
@@ -136,15 +146,17 @@ def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> Optimum:
         Seed of the part.
     """
     whole, simple = Evidence(covariance, z), Evidence(covariance, z, simple=True)
-    if z.size <= _MANY:
-        return _simpler(*_compete(whole, simple, _STEPS), z.size)
-    part = subset(z.size, seed)
-    few = Covariance(covariance.design, covariance.eigen, covariance.rows[part])
-    first, first_simple = _compete(Evidence(few, z[part]), Evidence(few, z[part], simple=True), _FIRST_STEPS)
-    found = whole.climb(first.theta, _LAST_STEPS)
-    if first.log_posterior - first_simple.log_posterior > _PLAIN * np.log(part.size):
-        return found
-    return _simpler(found, simple.climb(first_simple.theta, _LAST_STEPS), z.size)
+    parts = [subset(z.size, size, seed) for size in _PARTS if 3 * z.size > 4 * size]
+    steps = _STEPS[len(parts)]
+    if not parts:
+        return _simpler(*_compete(whole, simple, steps), z.size)
+    first, plain = _compete(whole.part(parts[0]), simple.part(parts[0]), _PARTS[PART])
+    settled = first.log_posterior - plain.log_posterior > _PLAIN * np.log(PART)
+    theta = first.theta
+    for part in parts[1:]:
+        theta = whole.part(part).climb(whole.space.revived(theta), _PARTS[part.size]).theta
+    found = whole.climb(whole.space.revived(theta), steps)
+    return found if settled else _simpler(found, simple.climb(plain.theta, steps), z.size)
 
 
 def _compete(whole: Evidence, simple: Evidence, steps: int) -> tuple[Optimum, Optimum]:
@@ -158,6 +170,6 @@ def _simpler(found: Optimum, simple: Optimum, labels: int) -> Optimum:
     return found if found.log_posterior - simple.log_posterior > np.log(labels) else simple
 
 
-def subset(count: int, seed: int) -> Ints:
-    """Return the places of a random part of the labels, in order."""
-    return np.sort(np.random.default_rng(seed).permutation(count)[:_SMALL])
+def subset(count: int, size: int, seed: int) -> Ints:
+    """Return the places of a random part of the labels, in order; a smaller part is contained in a larger one."""
+    return np.sort(np.random.default_rng(seed).permutation(count)[:size])

@@ -14,7 +14,7 @@ from graphmrf.linalg.matern import NUS, OMEGAS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats
 
 INTERCEPT = 1.0
 """Prior variance of the constant, in units of the variance of the labels about their mean."""
@@ -36,12 +36,16 @@ class Hyperparameters(Tabled):
 
     Attributes
     ----------
+    constant : float
+        Prior variance of the constant.
     own, neighbours, second : float
         Prior variances of the linear effects of the features `X`, of `SX` and of `S²X`.
     smoothed : float
         Prior variance of those of the features smoothed as the field is, :math:`(I + \omega N)^{-\nu} X`.
     field, omega, nu : float
         Variance and smoothness of the graph field, with correlations from :math:`(I + \omega N)^{-\nu}`.
+    even : bool
+        Whether its variance is the same at all nodes; if not, it varies as that matrix says, and `field` is its mean.
     nonlinear : float
         Variance of the smooth function of `[X, SX]`.
     lengths : array of shape (2 p,)
@@ -52,6 +56,7 @@ class Hyperparameters(Tabled):
         Variance of what no other node knows anything about.
     """
 
+    constant: float
     own: float
     neighbours: float
     second: float
@@ -59,6 +64,7 @@ class Hyperparameters(Tabled):
     field: float
     omega: float
     nu: float
+    even: bool
     nonlinear: float
     lengths: Floats
     local: float
@@ -114,7 +120,8 @@ _RANGES = {
 }
 _FEATURELESS = ("field", "omega", "nu", "noise")
 _SIMPLE = ("smoothed", "field", "omega")
-_ABSENT = {"omega": 1.0, "nu": 1.0, "local_omega": 1.0, "local_nu": 1.0, "noise": _LEAST_NOISE}
+_VARIANCES = ("own", "neighbours", "second", "smoothed", "field", "nonlinear", "local")
+_ABSENT = {"constant": INTERCEPT, "omega": 1.0, "nu": 1.0, "local_omega": 1.0, "local_nu": 1.0, "noise": _LEAST_NOISE}
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Space:
     start, of a group within :math:`e^{0.5}` and of a feature within :math:`e^{0.3}` of the others.
 
     With ``simple=True`` it is that of the paper's own model, in which features act through the field only and labels
-    have no noise: :math:`y \sim N((I + \omega N)^{-1} X b, f R_{\omega 1})`.
+    have no noise: :math:`y \sim N(c + (I + \omega N)^{-1} X b, f (I + \omega N)^{-1})`.
 
     Examples
     --------
@@ -177,13 +184,17 @@ class Space:
 
     def grown(self, simple: Hyperparameters) -> Floats:
         """Return where the search starts that goes on from the simple model: all else is small there."""
-        theta = self.start
-        for name, place in self.slices.items():
-            if name in _SIMPLE:
-                theta[place] = math.log(getattr(simple, name))
-            elif _RANGES[name].lower in (_FLOOR, math.log(_LEAST_NOISE)):
-                theta[place] = math.log(_SMALL)
+        theta = np.where(self._are((*_VARIANCES, "noise")), math.log(_SMALL), self.start)
+        for name in set(_SIMPLE) & set(self.slices):
+            theta[self.slices[name]] = math.log(getattr(simple, name))
         return theta
+
+    def revived(self, theta: Floats) -> Floats:
+        """Return a point with no variance so small that it has no slope, for a search that goes on from there."""
+        return np.where(self._are(_VARIANCES), np.maximum(theta, math.log(_SMALL)), theta)
+
+    def _are(self, names: tuple[str, ...]) -> Bools:
+        return np.array([name in names for name in self.names])
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log prior, up to a constant, and its gradient."""
@@ -197,7 +208,9 @@ class Space:
         kept = {f.name: values.get(f.name, _ABSENT.get(f.name, 0.0)) for f in fields(Hyperparameters)}
         base = np.sqrt(4.0 * self.p)
         lengths = self._lengths(theta) if "length" in values else np.full(2 * self.p, base)
-        return Hyperparameters(**kept | {"lengths": lengths, "local_length": float(kept["local_length"] * base)})  # type: ignore[arg-type]  # mypy: mixed values
+        local_length = float(kept["local_length"] * base)
+        others = {"lengths": lengths, "local_length": local_length, "even": not self.simple}
+        return Hyperparameters(**kept | others)  # type: ignore[arg-type]  # mypy: mixed values
 
     def _lengths(self, theta: Floats) -> Floats:
         at = self.slices

@@ -130,13 +130,16 @@ class _Remembered:
     def triangle(self) -> Triangle:
         return self.family.triangle
 
-    def among(self, omega: float, nu: float) -> Correlation:
-        return self.family.among(omega, nu)
+    def among(self, omega: float, nu: float, *, even: bool = True) -> Correlation:
+        return self.family.among(omega, nu, even=even)
 
-    def across(self, omega: float, nu: float, nodes: Ints) -> Floats:
-        key = (omega, nu, nodes.tobytes())
+    def variances(self, omega: float, nu: float, nodes: Ints, *, even: bool = True) -> Floats:
+        return self.family.variances(omega, nu, nodes, even=even)
+
+    def across(self, omega: float, nu: float, nodes: Ints, *, even: bool = True) -> Floats:
+        key = (omega, nu, even, nodes.tobytes())
         if key not in self.kept:
             while len(self.kept) >= _KEPT:
                 del self.kept[next(iter(self.kept))]
-            self.kept[key] = self.family.across(omega, nu, nodes)
+            self.kept[key] = self.family.across(omega, nu, nodes, even=even)
         return self.kept[key]

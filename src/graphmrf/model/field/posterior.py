@@ -12,7 +12,6 @@ from scipy.linalg import cholesky, solve_triangular
 from graphmrf.errors import ConvergenceError
 from graphmrf.linalg.triangle import Factor
 from graphmrf.model.field.covariance import COMPONENTS, Covariance
-from graphmrf.model.field.hyperparameters import INTERCEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +21,22 @@ if TYPE_CHECKING:
 
 _BLOCK = 1024
 _JITTER = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Effects of smoothed features that are known beforehand.
+
+    Attributes
+    ----------
+    mean : array of shape (n,)
+        Mean of the outcome at all nodes.
+    coefficients : array of shape (p,)
+        Those of the standardised smoothed features.
+    """
+
+    mean: Floats
+    coefficients: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +51,14 @@ class FieldPosterior:
         The hyper-parameters.
     z : array of shape (m,)
         The standardised labels.
+    known : Known or None
+        Effects of smoothed features that are known beforehand.
     """
 
     covariance: Covariance
     h: Hyperparameters
     z: Floats
+    known: Known | None = None
 
     @cached_property
     def factor(self) -> Factor:
@@ -53,7 +71,16 @@ class FieldPosterior:
     @cached_property
     def dual(self) -> Floats:
         """The labels times the inverse of their covariance."""
-        return self.factor.solve(self.z)
+        return self.factor.solve(self.z - self._mean(self.covariance.rows))
+
+    def _mean(self, nodes: Ints) -> Floats:
+        return np.zeros(nodes.size) if self.known is None else self.known.mean[nodes]
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log density of the standardised labels."""
+        misfit = float(self.dual @ (self.z - self._mean(self.covariance.rows)))
+        return -0.5 * (misfit + self.factor.log_determinant + self.z.size * float(np.log(2.0 * np.pi)))
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of unlabelled nodes, noise included."""
@@ -66,10 +93,10 @@ class FieldPosterior:
         whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
         known = np.einsum("ij,ij->j", whitened, whitened)
         variance = self.covariance.variances(self.h, nodes) - known
-        return across @ self.dual, np.maximum(variance, self.h.noise)
+        return self._mean(nodes) + across @ self.dual, np.maximum(variance, self.h.noise)
 
     def _across(self, nodes: Ints) -> Floats:
-        total = np.full((nodes.size, self.covariance.rows.size), INTERCEPT)
+        total = np.full((nodes.size, self.covariance.rows.size), self.h.constant)
         for block in self.covariance.across(self.h, nodes).values():
             total += block
         return total
@@ -77,13 +104,13 @@ class FieldPosterior:
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
         there = Covariance(self.covariance.design, self.covariance.eigen, nodes)
-        prior = np.full((nodes.size, nodes.size), INTERCEPT) + sum(there.across(self.h, nodes).values())
+        prior = np.full((nodes.size, nodes.size), self.h.constant) + sum(there.across(self.h, nodes).values())
         across = self._across(nodes)
         whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
         spread = prior - whitened.T @ whitened
         spread[np.diag_indices_from(spread)] += self.h.noise + _JITTER
         E = rng.standard_normal((count, nodes.size))
-        return np.asarray(across @ self.dual + E @ cholesky(spread, check_finite=False))
+        return np.asarray(self._mean(nodes) + across @ self.dual + E @ cholesky(spread, check_finite=False))
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -112,6 +139,8 @@ class FieldPosterior:
         for name, block in self.covariance.across(self.h, self.covariance.rows).items():
             prediction = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
             parts[name] = max(float(np.mean(prediction * deviations)) / variance, 0.0)
+        if self.known is not None:
+            parts["smoothed"] = max(float(np.mean(self._mean(self.covariance.rows) * deviations)) / variance, 0.0)
         noise, total = float(np.clip(np.mean(residual * deviations) / variance, 0.0, 1.0)), sum(parts.values())
         if total == 0:
             return parts | {"noise": 1.0}
@@ -121,12 +150,17 @@ class FieldPosterior:
     def coefficients(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the linear coefficients of standardised features, shapes (4, p).
 
-        The last are those of smoothed features.
+        The last are those of smoothed features. Where these were known beforehand, the standard deviation is that
+        which the labels alone would give.
         """
         p, field = self.covariance.design.p, self.covariance
         if not p:
             return np.zeros((4, 0)), np.zeros((4, 0))
-        F = np.hstack([field.F, field.smoothings.among(self.h.omega, self.h.nu).X])
+        smooth = field.smoothings.among(self.h.omega, self.h.nu).X
+        if self.known is not None:
+            errors = np.sqrt(np.diag(np.linalg.inv(smooth.T @ self.factor.solve(smooth))))
+            return np.vstack([np.zeros((3, p)), self.known.coefficients]), np.vstack([np.zeros((3, p)), errors])
+        F = np.hstack([field.F, smooth])
         weights = np.append(field.weights(self.h), np.full(p, self.h.smoothed / p))
         mean = weights * (F.T @ self.dual)
         known = np.einsum("ij,ij->j", F, self.factor.solve(F))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from graphmrf.model.field.covariance import Covariance
-from graphmrf.model.field.evidence import Evidence, subset
+from graphmrf.model.field.evidence import PART, Evidence, subset
 from graphmrf.model.field.transform import Power, Scale
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def choose_scale(covariance: Covariance, y: Floats, kinds: tuple[Kind, ...], *, 
     """
     if kinds == ("identity",):
         return Scale(y)
-    part = subset(y.size, seed)
+    part = subset(y.size, PART, seed)
     small, labels = Covariance(covariance.design, covariance.eigen, covariance.rows[part]), y[part]
     plain = _fitted(small, labels, None)
     fits = [_best(plain, kind) for kind in kinds]
