@@ -22,7 +22,7 @@ from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
 
 OMEGA, RHO, NOISE, ALPHA = 7.0, 4.0, 0.15, 0.6
-BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.6), strict=True))
+BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.7, 0.6), strict=True))
 
 
 def labels(case: Case) -> Floats:
@@ -38,7 +38,7 @@ def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePo
     projection = System(Ground(graph, rows), omega, rho, 1e-10).project(columns.F, labels(case))
     beta = projection.equations.given(columns.variances(BY_GROUP), NOISE)
     h = SparseHyperparameters(
-        **BY_GROUP, distant_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, lengths=lengths, noise=NOISE
+        **BY_GROUP, distant_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, even=True, lengths=lengths, noise=NOISE
     )
     return SparsePosterior(columns, projection, beta, h)
 

@@ -213,6 +213,10 @@ class Levels:
         """Return the estimate at one level."""
         return float((self.weights * np.log1p(omega * self.nodes)).sum() / len(self.nodes))
 
+    def mean_variance(self, omega: float) -> float:
+        r"""Return the mean of the diagonal of :math:`(I + \omega N)^{-1}`, likewise."""
+        return float((self.weights / (1.0 + omega * self.nodes)).sum() / self.weights.sum())
+
 
 def levels(graph: Graph, Z: Floats, *, steps: int = 80) -> Levels:
     """Return the rules of the columns of `Z`, after so many steps of the Lanczos recurrence."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LINEAR = ("own", "neighbours", "second", "distant")
 """Groups of linear effects."""
 
-GROUPS = (*LINEAR, "nonlinear")
+GROUPS = (*LINEAR, "smoothed", "nonlinear")
 """Groups of columns whose coefficients share a variance."""
 
 _REACH_PROBES = 16
@@ -80,13 +80,50 @@ def _damping(graph: Graph, alpha: float) -> list[Floats]:
     """Return, for the groups of neighbours, factors (n, 1) that bring nodes of unusual reach back to what is usual."""
     Z = signs(graph.n_nodes, _REACH_PROBES, 0)
     first = multiply(graph, Z)
-    reaches = [first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3)]
-    factors = []
-    for reach in reaches:
-        size = np.sqrt(np.mean((reach - reach.mean(axis=0)) ** 2, axis=1, keepdims=True))
-        usual = _MOST_REACH * float(np.median(size))
-        factors.append(np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size))
-    return factors
+    return [_damped(reach) for reach in (first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3))]
+
+
+def _damped(reach: Floats) -> Floats:
+    """Return the factors from what a map over the graph makes of random signs."""
+    size = np.sqrt(np.mean((reach - reach.mean(axis=0)) ** 2, axis=1, keepdims=True))
+    usual = _MOST_REACH * float(np.median(size))
+    return np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    r"""Features of all nodes as the paper's model sees them, :math:`(I + \omega N)^{-1} X`.
+
+    Attributes
+    ----------
+    alpha : float
+        The level of smoothing, :math:`\omega / (1 + \omega)`.
+    scales : array of shape (p,)
+        What the smoothed standardised features were divided by.
+    X : array of shape (n, p)
+        The columns.
+    """
+
+    alpha: float
+    scales: Floats
+    X: Floats
+
+    @property
+    def steps(self) -> Floats:
+        r"""Weights of `X`, `SX`, `S²X` and :math:`S^3 (I + \omega N)^{-1} X` in the smoothed features."""
+        alpha = self.alpha
+        return np.array([1.0 - alpha, (1.0 - alpha) * alpha, (1.0 - alpha) * alpha**2, alpha**3])
+
+
+def smoothed(graph: Graph, made: Design, alpha: float, *, even: bool, tolerance: float) -> Smoothed:
+    """Return the smoothed features; if `even`, nodes of unusual reach count as in `with_distant`, else as they are."""
+    own = made.groups[0]
+    damping = _damped(smooth(graph, signs(graph.n_nodes, _REACH_PROBES, 0), alpha, tolerance=1e-3))
+    X = smooth(graph, own, alpha, tolerance=tolerance)
+    usual = X * damping
+    scales = np.sqrt(np.mean((usual - usual.mean(axis=0)) ** 2, axis=0))
+    X = usual if even else X
+    return Smoothed(alpha, scales, (X - X.mean(axis=0)) / scales)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +164,20 @@ class Columns:
         With the four groups of `with_distant`.
     basis : Basis
         The columns of the nonlinear function.
+    smoothed : Smoothed or None
+        Smoothed features, in place of the four groups.
     """
 
     design: Design
     basis: Basis
+    smoothed: Smoothed | None = None
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of columns of every group."""
-        return dict.fromkeys(LINEAR, self.design.p) | {"nonlinear": self.basis.size}
+        p = self.design.p
+        several, single = (p, 0) if self.smoothed is None else (0, p)
+        return dict.fromkeys(LINEAR, several) | {"smoothed": single, "nonlinear": self.basis.size}
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -145,12 +187,15 @@ class Columns:
 
     @cached_property
     def F(self) -> Floats:
-        """The columns, shape (n, 1 + 4 p + basis.size); in float32 when there are very many cells."""
+        """The columns, one after another as in `slices`; in float32 when there are very many cells."""
         n, width = self.design.groups.shape[1], 1 + sum(self.sizes.values())
         F = np.empty((n, width), dtype=np.float32 if n * width > _SINGLE_CELLS else np.float64)
         F[:, 0] = 1.0
-        for name, group in zip(LINEAR, self.design.groups, strict=True):
-            F[:, self.slices[name]] = group
+        if self.smoothed is None:
+            for name, group in zip(LINEAR, self.design.groups, strict=True):
+                F[:, self.slices[name]] = group
+        else:
+            F[:, self.slices["smoothed"]] = self.smoothed.X
         for first in range(0, n, _ROWS):
             rows = slice(first, first + _ROWS)
             F[rows, self.slices["nonlinear"]] = self.basis.at(self.design.Z[rows])
@@ -158,11 +203,11 @@ class Columns:
 
     def first(self, size: int) -> Columns:
         """Return the columns with only the first of the nonlinear function's."""
-        return Columns(self.design, replace(self.basis, mixing=self.basis.mixing[:, :size]))
+        return replace(self, basis=replace(self.basis, mixing=self.basis.mixing[:, :size]))
 
     def variances(self, by_group: dict[str, float]) -> Floats:
         """Return the prior variance of every coefficient from the variance of every group's effect."""
-        counts = dict.fromkeys(LINEAR, max(self.design.p, 1)) | {"nonlinear": 1}
+        counts = dict.fromkeys(GROUPS, max(self.design.p, 1)) | {"nonlinear": 1}
         parts = [np.full(self.sizes[name], by_group[name] / counts[name]) for name in GROUPS]
         return np.concatenate([[INTERCEPT], *parts])
 
@@ -182,3 +227,9 @@ def nonlinear_basis(made: Design, lengths: Floats, size: int, seed: int) -> Basi
     values, vectors = values[::-1][:size], vectors[:, ::-1][:, :size]
     kept = values > _RANK * values.max(initial=0.0)
     return Basis(lengths, centres, vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def no_basis(made: Design) -> Basis:
+    """Return a basis without columns."""
+    width = 2 * made.p
+    return Basis(np.full(width, np.sqrt(2.0 * width)), np.zeros((0, width)), np.zeros((0, 0)))

@@ -35,8 +35,12 @@ class SparseHyperparameters(Tabled):
         N)^{-1} X`.
     distant_omega : float
         The level :math:`\omega_0`.
+    smoothed : float
+        Prior variance of those of the features smoothed as the field is, where the paper's own model is at work.
     field, omega, nu : float
         Variance and smoothness of the graph field; nu is always 1.
+    even : bool
+        Whether its variance is the same at all nodes; if not, it varies as :math:`(I + \omega N)^{-1}` says.
     nonlinear : float
         Variance of the smooth function of `[X, SX]`.
     lengths : array of shape (2 p,)
@@ -50,9 +54,11 @@ class SparseHyperparameters(Tabled):
     second: float
     distant: float
     distant_omega: float
+    smoothed: float
     field: float
     omega: float
     nu: float
+    even: bool
     nonlinear: float
     lengths: Floats
     noise: float
@@ -116,7 +122,7 @@ class SparsePosterior:
     @property
     def _field_variance(self) -> Floats:
         """Variance of the field at every node, given labels and coefficients; no more than before the labels."""
-        return np.asarray(self.h.field * np.minimum(self._system.g**2 * self._spread, 1.0))
+        return np.asarray(self.h.field * np.minimum(self._system.g**2 * self._spread, self._system.prior))
 
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
@@ -154,7 +160,7 @@ class SparsePosterior:
                 diagonals[k, part] = np.einsum("ij,ij->i", F[:, at], moved[:, at])
         prior = np.einsum("ij,j,ij->i", self.projection.F[rows], self.beta.variances, self.projection.F[rows])
         precision = (self._own_precision - known) / s
-        return dual, np.maximum(precision, 1.0 / (prior + s * (1.0 + system.rho))), diagonals
+        return dual, np.maximum(precision, 1.0 / (prior + s * self._most)), diagonals
 
     @cached_property
     def _own_precision(self) -> Floats:
@@ -163,7 +169,12 @@ class SparsePosterior:
         d, D = system.G**2, system.A.diagonal[system.ground.rows]
         most = (D - d) / D
         beyond = d * (self._spread[system.ground.rows] - 1.0 / D)
-        return np.clip(most - beyond, 1.0 / (1.0 + system.rho), most)
+        return np.clip(most - beyond, 1.0 / self._most, most)
+
+    @property
+    def _most(self) -> Floats:
+        """Diagonal of `C`."""
+        return np.asarray(1.0 + self._system.rho * self._system.prior[self._system.ground.rows])
 
     @cached_property
     def left_out(self) -> tuple[Floats, Floats]:
@@ -209,9 +220,14 @@ class SparsePosterior:
     @cached_property
     def coefficients(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the linear coefficients of standardised features, shapes (4, p)."""
-        at = slice(self.columns.slices[LINEAR[0]].start, self.columns.slices[LINEAR[-1]].stop)
-        std = np.sqrt(np.maximum(np.diag(self.beta.covariance)[at], 0.0))
-        return self.beta.mean[at].reshape(len(LINEAR), -1), std.reshape(len(LINEAR), -1)
+        std = np.sqrt(np.maximum(np.diag(self.beta.covariance), 0.0))
+        smoothed, design = self.columns.smoothed, self.columns.design
+        if smoothed is None:
+            at = slice(self.columns.slices[LINEAR[0]].start, self.columns.slices[LINEAR[-1]].stop)
+            return self.beta.mean[at].reshape(len(LINEAR), -1), std[at].reshape(len(LINEAR), -1)
+        units = np.where(np.isfinite(design.scales), design.scales, 0.0) / design.scales[0]
+        steps, at = smoothed.steps[:, None] * units / smoothed.scales, self.columns.slices["smoothed"]
+        return steps * self.beta.mean[at], steps * std[at]
 
 
 def _parts(count: int) -> Iterator[slice]:

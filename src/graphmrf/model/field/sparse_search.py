@@ -11,8 +11,9 @@ variances of the coefficients follow exactly (see `sparse_weights`); the two ste
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,12 +22,16 @@ from scipy.optimize import minimize
 from graphmrf.model.field.evidence import maximise
 from graphmrf.model.field.sparse_columns import Columns, features_alone, nonlinear_basis
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
+from graphmrf.model.field.sparse_simple import hopeless, paper_model
 from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.model.field.design import Design
+    from graphmrf.model.field.sparse_system import Projection
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 NONLINEAR = 256
 """Columns of the nonlinear function."""
@@ -92,7 +97,23 @@ class SparseSearch:
     alpha: float
 
     def run(self) -> SparseOptimum:
-        """Return the field at its most likely hyper-parameters."""
+        """Return the field at its most likely hyper-parameters.
+
+        Against the paper's own model it must gain more than the logarithm of the number of labels, as `maximise` says.
+        """
+        whole, start = self._whole(), math.exp(self._start()[0])
+        if not self.design.p or not self.z.any():
+            return whole
+        if hopeless(self.ground, self.design, self.z, start, reached=whole.log_evidence):
+            return whole
+        simple = paper_model(self.ground, self.design, self.z, start)
+        evaluations = whole.evaluations + simple.evaluations
+        if whole.log_evidence - simple.log_evidence > math.log(self.z.size):
+            return replace(whole, evaluations=evaluations)
+        columns, projection = simple.search.at(simple.omega, _TIGHT)
+        return self._optimum(columns, projection, evaluations)
+
+    def _whole(self) -> SparseOptimum:
         lengths = self._lengths()
         columns = Columns(self.design, nonlinear_basis(self.design, lengths, NONLINEAR, self.ground.seed))
         point, evaluations = self._start(), 0
@@ -103,16 +124,20 @@ class SparseSearch:
             evaluations += count
             if k and np.abs(point - before).max() < _SETTLED:
                 break
-        projection = self._system(point, _TIGHT).project(columns.F, self.z)
+        return self._optimum(columns, self._system(point, _TIGHT).project(columns.F, self.z), evaluations)
+
+    def _optimum(self, columns: Columns, projection: Projection, evaluations: int) -> SparseOptimum:
+        """Return what the labels say under a field."""
         by_group, beta = fit_weights(columns, projection.equations)
-        omega, rho = np.exp(point).tolist()
+        system = projection.system
         h = SparseHyperparameters(
             **by_group,
             distant_omega=self.alpha / (1.0 - self.alpha),
-            field=rho * beta.noise,
-            omega=omega,
+            field=system.rho * beta.noise,
+            omega=system.omega,
             nu=1.0,
-            lengths=lengths,
+            even=system.ground.even,
+            lengths=columns.basis.lengths,
             noise=beta.noise,
         )
         return SparseOptimum(SparsePosterior(columns, projection, beta, h), beta.log_evidence, evaluations)
@@ -139,6 +164,7 @@ class SparseSearch:
         values: list[float] = []
 
         def negative(point: Floats) -> float:
+            _PROGRESS.info("field: evaluation %d", len(values) + 1)
             forms, log_determinant = self._system(point, _LOOSE).forms(left)
             noise = max(float(forms.mean()) / m, 1e-12)
             prior = 0.5 * float((((point - np.log(centres)) / spreads) ** 2).sum())
@@ -168,6 +194,7 @@ class SparseSearch:
         if not self.design.p:
             return np.zeros(0)
         part = kernel_part(self.z.size, self.ground.seed)
+        _PROGRESS.info("length scales from %d labels", part.size)
         alone = features_alone(self.design, self.ground.rows[part])
         return maximise(alone, self.z[part], seed=self.ground.seed).h.lengths
 

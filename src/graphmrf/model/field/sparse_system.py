@@ -2,6 +2,7 @@ r"""The graph field of the scalable form, at some smoothness and strength.
 
 .. math:: u = \sqrt{f}\,g \circ v, \quad v \sim N(0, (I + \omega N)^{-1}), \quad g_i = \mathrm{Var}(v_i)^{-1/2}
 
+or, where the variance of the field is not to be even, the same `g` at all nodes, by their mean variance.
 With noise of variance `s` and :math:`\rho = f / s` the labels have covariance :math:`s C`,
 :math:`C = I + \rho\,g\,[(I + \omega N)^{-1}]_{LL}\,g`, and with :math:`G = \sqrt\rho\,g_L`
 
@@ -11,6 +12,7 @@ With noise of variance `s` and :math:`\rho = f / s` the labels have covariance :
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.anchored import Levels
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _BLOCK = 16
 _KNOT = float(np.log(4.0))
@@ -52,11 +56,14 @@ class Ground:
         The labelled nodes.
     seed : int
         Seed of random vectors.
+    even : bool
+        Whether the variance of the field is the same at all nodes.
     """
 
     graph: Graph
     rows: Ints
     seed: int = 0
+    even: bool = True
     _knots: dict[int, Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -67,7 +74,7 @@ class Ground:
 
     @cached_property
     def levels(self) -> Levels:
-        r"""Estimates of :math:`\log\det(I + \omega N)`."""
+        r"""Estimates of functions of the spectrum of `N`."""
         return levels(self.graph, self.signs)
 
     def variance(self, omega: float) -> Floats:
@@ -121,8 +128,17 @@ class System:
 
     @cached_property
     def g(self) -> Floats:
-        """What makes the variance of the field the same at all nodes."""
-        return np.asarray(self.ground.variance(self.omega) ** -0.5)
+        """What makes the variance of the field 1, at every node or on average."""
+        if self.ground.even:
+            return np.asarray(self.ground.variance(self.omega) ** -0.5)
+        return np.full(self.ground.graph.n_nodes, self.ground.levels.mean_variance(self.omega) ** -0.5)
+
+    @cached_property
+    def prior(self) -> Floats:
+        """Variance of the field before the labels, where that is 1 on average."""
+        if self.ground.even:
+            return np.ones(self.ground.graph.n_nodes)
+        return np.asarray(self.g**2 * self.ground.variance(self.omega))
 
     @cached_property
     def G(self) -> Floats:
@@ -169,6 +185,7 @@ class System:
         carried = np.empty((len(F), width + 1), dtype=F.dtype)
         products = np.empty((width + 1, width + 1))
         for first in range(0, width + 1, _BLOCK):
+            _PROGRESS.info("solving for %d columns: %d of %d", width + 1, first, width + 1)
             block = slice(first, first + _BLOCK)
             W = self.carry(labelled[:, block])
             products[:, block] = labelled.T @ (labelled[:, block] - self.G[:, None] * W[rows])
