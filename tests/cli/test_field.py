@@ -51,6 +51,17 @@ def test_fit_takes_every_numeric_column_that_varies(tmp_path: Path) -> None:
     assert "left out 'level': one value only" in result.stderr
 
 
+@pytest.mark.parametrize("coupled", [False, True])
+def test_partial_correlations_are_those_of_the_precision_matrix(coupled: bool, tmp_path: Path) -> None:
+    words = ("fit", NODES, EDGES, "-a", "green", "-a", "rent", "-o", tmp_path / "city.json")
+    shown = run(*words, *(("--coupled",) if coupled else ())).stdout
+    mrf, ring = gm.GaussianMRF.load(tmp_path / "city.json"), gm.Graph.from_edges(range(5), [1, 2, 3, 4, 0])
+    N = np.eye(5) - ring.S.toarray()
+    gamma = np.kron(mrf.H, np.eye(5)) + np.kron(mrf.C, N)
+    expected = -gamma[0, 5] / np.sqrt(gamma[0, 0] * gamma[5, 5])
+    assert shown.count(f"rent ({expected:+.2f})") == shown.count(f"green ({expected:+.2f})") == 1
+
+
 def test_sample_draws_every_node_of_the_edge_file(model: Path, tmp_path: Path) -> None:
     result = run("sample", model, EDGES, "-n", 3, "--seed", 1, "-o", tmp_path / "draws.csv")
     assert result.exit_code == 0, result.output

@@ -54,11 +54,13 @@ def show_model(mrf: GaussianMRF, output: Path | None) -> None:
 
 
 def _strongest(mrf: GaussianMRF, name: str) -> str:
+    """Name the attribute of the same node with the largest partial correlation, given all else in the graph."""
     if mrf.q == 1:
         return ""
     k = mrf.index(name)
-    scale = np.sqrt(np.diag(mrf.H))
-    partial = -mrf.H[k] / (scale * scale[k])
+    precision = mrf.H + mrf.C  # the block of Gamma at a node with edges, where N is 1
+    scale = np.sqrt(np.diag(precision))
+    partial = -precision[k] / (scale * scale[k])
     partial[k] = 0.0
     other = int(np.abs(partial).argmax())
     return f"{mrf.names[other]} ({partial[other]:+.2f})"

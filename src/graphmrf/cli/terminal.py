@@ -187,7 +187,8 @@ def _preview(found: Results) -> None:
     for prediction in found.predictions:
         hidden = ~prediction.observed
         ids = found.table.frame[found.table.id]
-        frame = pd.DataFrame({ids.name: ids, **columns_of(prediction)})[hidden].drop(columns="observed")
+        columns: dict[str, Any] = {found.table.id: ids, **columns_of(prediction)}
+        frame = pd.DataFrame(columns)[hidden].drop(columns="observed")
         _print(_first(frame, title=prediction.name if len(found.predictions) > 1 else None))
         shown = min(_PREVIEW, len(frame))
         typer.echo(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")
