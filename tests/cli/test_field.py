@@ -141,6 +141,7 @@ def test_without_an_output_the_draws_are_previewed(model: Path) -> None:
         (("fit", NODES, EDGES, "-a", "price"), "has no column 'price'"),
         (("fit", NODES, EDGES, "-a", "district"), "holds the node ids"),
         (("sample", "missing.json", EDGES), "missing.json"),
+        (("fit", NODES, EDGES, "-a", "rent", "--ignore", "rent"), "'rent' is both --attribute and --ignore"),
         (("fit", NODES, EDGES, "-a", "rnt"), "did you mean 'rent'? "),
         (("fit", NODES, EDGES, "--ignore", "minute"), "did you mean 'minutes'? "),
         (("foresee", "{model}", NODES, EDGES, "--target", "green"), "no attribute 'green'; it has income, rent"),

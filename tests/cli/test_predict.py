@@ -305,6 +305,23 @@ def test_a_failure_of_ours_is_exit_code_1_and_leaves_nothing(town: Any, monkeypa
     assert town.made == []
 
 
+@pytest.mark.parametrize("target", ["income", "wealth"])
+def test_a_method_that_does_not_converge_is_left_out(target: str, town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Any, graph: Any, X: Any, y: Any) -> None:  # noqa: ARG001 - the arguments of a fit
+        raise ConvergenceError("no optimum after 500 steps")
+
+    income = town.nodes["income"]
+    wealth = pd.Series(np.where(income > income.median(), "high", "low")).where(income.notna())
+    town.write(town.nodes.assign(income=income if target == "income" else 1.0, wealth=wealth))
+    monkeypatch.setattr(gm.GraphRegressor, "fit", fail)
+    made = summary(town, "--target", target)
+    assert [row["method"] for row in made["targets"][0]["comparison"]] == ["lp", "lr", "lgc", "lgc-rp"]
+    said = f"{target}: field is left out, as it did not converge: no optimum after 500 steps"
+    assert said in made["notes"]
+    alone = town.run("--target", target, "--method", "field")
+    assert (alone.exit_code, alone.stderr) == (1, "failed: no optimum after 500 steps\n")
+
+
 def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def stumble(*_: object, **__: object) -> None:
         raise KeyError("fits")

@@ -1,7 +1,7 @@
 """A target of words: classified, with the probability of the class instead of an interval."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api import types
 
 from graphmrf._typing import Bools, Floats
-from graphmrf.cli.comparison import best, fit_one, passed_over
+from graphmrf.cli.comparison import attempt_all, best, fit_one, passed_over
 from graphmrf.cli.methods import Method, Tuning
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.errors import InvalidInputError
@@ -168,18 +168,20 @@ def classify(
 
     def work(name: str, labels: Labels) -> Classification:
         y = pd.Series(np.where(labels.known, labels.codes, np.nan))
-        fits = []
-        for method in methods:
+
+        def fit(method: Method) -> ClassFit:
             model = GraphClassifier(method.make(tuning), folds=tuning.folds, seed=tuning.seed)
             _, note = fit_one(model, method, table.graph, made, y)
-            fits.append(ClassFit(method, model, note))
-            advance()
+            return ClassFit(method, model, note)
+
+        fits, left_out = attempt_all(methods, fit, advance)
         chosen = best(fits)
         probability = chosen.model.predict_proba()
         probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
         codes = np.where(labels.known, labels.codes, chosen.model.predict().astype(np.int64))
-        notes = (_said(name, labels), *_notes(name, fits, chosen))
-        return Classification(name, labels, probability, labels.classes[codes], chosen, tuple(fits), notes)
+        said = (*left_out, *(fit.note for fit in fits), passed_over(fits, chosen, score="accuracy"))
+        notes = (_said(name, labels), *(f"{name}: {line}" for line in said if line))
+        return Classification(name, labels, probability, labels.classes[codes], chosen, fits, notes)
 
     return work
 
@@ -188,12 +190,6 @@ def _said(name: str, labels: Labels) -> str:
     classes = [str(value) for value in labels.classes]
     shown = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
     return f"{name}: no numbers, so nodes are classified ({len(classes)} classes: {shown})"
-
-
-def _notes(name: str, fits: Sequence[ClassFit], chosen: ClassFit) -> Iterator[str]:
-    """Say what a method could not take as it was, and whether another method took the place of the field."""
-    lines = (*(fit.note for fit in fits), passed_over(fits, chosen, score="accuracy"))
-    return (f"{name}: {line}" for line in lines if line)
 
 
 def _finite(cutoff: float | None) -> float | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from graphmrf._typing import Floats
 from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
 from graphmrf.datasets import Features
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
@@ -23,6 +23,21 @@ MARGIN = 0.01
 """The field is used unless another method is better by more than this."""
 TOLD = 0.005
 """Shares below this are not spoken of."""
+
+
+class Scored(Protocol):
+    """A fit of numbers or of classes: a method, and how accurate it is where values are held out."""
+
+    @property
+    def method(self) -> Method:
+        """The method."""
+
+    @property
+    def held_out_score(self) -> float:
+        """R2, or the share of right classes."""
+
+
+AnyFit = TypeVar("AnyFit", bound=Scored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +82,33 @@ class Fit:
 
 def fit_all(
     methods: Sequence[Method], graph: Graph, made: Features, y: Floats, *, tuning: Tuning, advance: Callable[[], None]
-) -> tuple[Fit, ...]:
-    """Return every method fitted and scored; the same seed gives them the same folds."""
-    fits = []
-    for method in methods:
+) -> tuple[tuple[Fit, ...], tuple[str, ...]]:
+    """Return every method fitted and scored, and a line on those left out; the same seed gives them the same folds."""
+
+    def fit(method: Method) -> Fit:
         estimator = method.make(tuning)
         features, note = fit_one(estimator, method, graph, made, y)
         searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
         scores = searched if searched and "alpha" in searched else _scores(estimator, graph, features, y, tuning)
-        fits.append(Fit(method, estimator, scores, note))
+        return Fit(method, estimator, scores, note)
+
+    return attempt_all(methods, fit, advance)
+
+
+def attempt_all(
+    methods: Sequence[Method], fit: Callable[[Method], AnyFit], advance: Callable[[], None]
+) -> tuple[tuple[AnyFit, ...], tuple[str, ...]]:
+    """Return what `fit` makes of every method, and a line on each that does not converge; raise where none does."""
+    fits, failures = [], {}
+    for method in methods:
+        try:
+            fits.append(fit(method))
+        except ConvergenceError as error:
+            failures[method.key] = error
         advance()
-    return tuple(fits)
+    if not fits:
+        raise next(iter(failures.values()))
+    return tuple(fits), tuple(f"{key} is left out, as it did not converge: {why}" for key, why in failures.items())
 
 
 def fit_one(estimator: Any, method: Method, graph: Graph, made: Features, y: Any) -> tuple[pd.DataFrame | None, str]:
@@ -99,21 +130,6 @@ def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Float
     folds = outcome.folds(tuning.folds, tuning.seed)
     predictions = held_out(estimator, graph, X, outcome, folds)
     return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], outcome.y[outcome.known], folds).table()
-
-
-class Scored(Protocol):
-    """A fit of numbers or of classes: a method, and how accurate it is where values are held out."""
-
-    @property
-    def method(self) -> Method:
-        """The method."""
-
-    @property
-    def held_out_score(self) -> float:
-        """R2, or the share of right classes."""
-
-
-AnyFit = TypeVar("AnyFit", bound=Scored)
 
 
 def best(fits: Sequence[AnyFit]) -> AnyFit:
@@ -144,6 +160,8 @@ def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
         return _shared(chosen.shares, "")
     if all(fit.method.featureless for fit in fits):
         return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.r2:z.2f}."
+    if len({(fit.method.outcomes, fit.method.features) for fit in fits}) < 3:  # one was left out
+        return _shared(chosen.shares, "") if chosen.shares else ""
     outcomes = _accuracy(fits, outcomes=True, features=False)
     features = _accuracy(fits, outcomes=False, features=True)
     both = _accuracy(fits, outcomes=True, features=True)

@@ -74,9 +74,7 @@ def fit(
             _check_model_place(output)
         with order.explained("fit", {order.NODES: nodes, order.EDGES: edges}):
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
-        for option, names in (("--attribute", attribute), ("--ignore", ignore)):
-            for name in names or ():
-                table.require(name, option=option)
+        _check_columns(table, attribute or [], ignore or [])
         found = datasets.attributes(table, named=attribute or (), ignore=ignore or ())
         mrf = GaussianMRF.fit(table.graph, found.A, coupled=coupled)
         if output is not None:
@@ -189,6 +187,15 @@ def _too_many(model: Path, edges: Path, more: list[str]) -> str:
         return f"{said}; a table of nodes is given with --given NODES"
     (ends,) = (path for path in tables if path is not nodes)
     return f"{said}; a table of nodes is given with --given: graphmrf sample {model} {ends} --given {nodes}"
+
+
+def _check_columns(table: datasets.AttributedGraph, named: list[str], ignored: list[str]) -> None:
+    for option, names in (("--attribute", named), ("--ignore", ignored)):
+        for name in names:
+            table.require(name, option=option)
+    for name in named:
+        if name in ignored:
+            raise InvalidInputError(f"'{name}' is both --attribute and --ignore; drop one of them")
 
 
 def _check_model_place(path: Path) -> None:

@@ -143,7 +143,9 @@ class Job:
 
     def _predict(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
         settings = self.settings
-        fits = fit_all(self.methods, self.table.graph, self.features, y, tuning=settings.tuning, advance=advance)
+        fits, left_out = fit_all(
+            self.methods, self.table.graph, self.features, y, tuning=settings.tuning, advance=advance
+        )
         chosen = best(fits)
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
@@ -153,6 +155,7 @@ class Job:
             *_notes(self.table.graph, observed, std, settings.tuning.folds),
             *_two_valued(y[observed]),
             *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
+            *left_out,
             *(fit.note for fit in fits if fit.note),
             *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
         )
