@@ -2,9 +2,10 @@
 
 Ten splits with 30 % of the nodes labelled, no test node used in any choice. By itself it takes more options:
 ``python -m benchmarks.accuracy [--tasks U.S.:income London ...] [--splits 10] [--fractions 0.05 0.1 0.3 0.6] [--jobs 2]
-[--keep FILE]``. Tasks are the 14 real ones and, named "synthetic", those of the synthetic table, where the column
-"true" is the optimum: the expectation given features and labels under the parameters that made the data. Boosting sees
-the features `X`, `SX` and `S²X`.
+[--keep FILE]``. Tasks are the paper's 14 real ones; "unseen": the same of other years and countries, by which nothing
+was chosen; "synthetic": those of the paper's synthetic table, all on one draw; and "samples": the same with every split
+on a draw of its own. There the column "true" is the optimum: the expectation given features and labels under the
+parameters that made the data. Boosting sees the features `X`, `SX` and `S²X`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 STRENGTHS = (1, 10, 100)
+MADE = ("synthetic", "samples")
+USUAL = (*SETS, *MADE)
 OTHERS = ("LP", "LR", "LGC", "LGC/RP", "GB/RP")
 
 
@@ -64,7 +67,7 @@ def measure(
     """Return one row for each task and fraction, and rows of means; finished splits are added to the file `keep`."""
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
-    names = [name for name in _all() if not wanted or any(part in name for part in wanted)]
+    names = [name for name in _all() if name.startswith(tuple(wanted) or USUAL)]
     work = [Work(name, fraction, seed) for fraction in fractions for name in names for seed in seeds]
     found = _kept(keep)
     for done, scores in perform(_one, [each for each in work if each not in found], jobs):
@@ -91,52 +94,67 @@ def _mean(name: str, rows: list[Row]) -> Row:
 
 
 def _summary(rows: list[Row]) -> Iterator[Row]:
-    for kind in ("real", "synthetic"):
-        of_kind = [row for row in rows if row["task"].startswith("synthetic") == (kind == "synthetic")]
-        groups = {f"mean of {kind} tasks": of_kind} if kind == "real" else _by_strength(of_kind)
-        for title, group in groups.items():
-            if len(group) > 1:
-                ahead = [row["GR"] - max(row[name] for name in OTHERS) for row in group]
-                best = sum(margin >= -0.002 for margin in ahead)
-                beaten = sum(row["log score"] > row["LGC/RP log score"] for row in group)
-                yield _mean(title, group) | {
-                    "best or tied": f"{best} of {len(group)}",
-                    "least margin": min(ahead),
-                    "better log score": f"{beaten} of {len(group)}",
-                }
-
-
-def _by_strength(rows: list[Row]) -> dict[str, list[Row]]:
-    return {f"mean, synthetic h{h}": [row for row in rows if f":h{h}:" in row["task"]] for h in STRENGTHS}
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        first, *rest = row["task"].split(":")
+        title = f"mean, {first} {rest[0]}" if first in MADE else "mean, unseen" if first == "unseen" else "mean, real"
+        groups.setdefault(title, []).append(row)
+    for title, group in groups.items():
+        if len(group) > 1:
+            ahead = [row["GR"] - max(row[name] for name in OTHERS) for row in group]
+            best = sum(margin >= -0.002 for margin in ahead)
+            beaten = sum(row["log score"] > row["LGC/RP log score"] for row in group)
+            yield _mean(title, group) | {
+                "best or tied": f"{best} of {len(group)}",
+                "least margin": min(ahead),
+                "better log score": f"{beaten} of {len(group)}",
+            }
 
 
 @cache
 def _all() -> dict[str, Task]:
-    found = {f"{task.data}:{task.outcome}": task for task in tasks(SETS | UNSEEN)}
-    return found | {f"synthetic:h{h}:{k}": task for h in STRENGTHS for k, task in enumerate(_synthetic(h))}
+    found = {f"{task.data}:{task.outcome}": task for task in tasks(SETS)}
+    found |= {f"unseen:{task.data}:{task.outcome}": task for task in tasks(UNSEEN)}
+    made = [(kind, h, k) for kind in MADE for h in STRENGTHS for k in range(5)] if _folder() else []
+    return found | {f"{kind}:h{h}:{k}": _synthetic(h, 0, k) for kind, h, k in made}
 
 
-def _synthetic(h: int) -> Iterator[Task]:
+def _folder() -> Path | None:
     folder = os.environ.get("GRAPHMRF_CLEAN_DATA")
-    if folder is None:
-        return
-    with np.load(Path(folder) / "synthetic" / f"WattsStrogatzOriginal_h{h}.npz") as data:
-        A, edges = data["attributes"][0], data["edges"]
-    graph = Graph.from_edges(edges[:, 0], edges[:, 1], n_nodes=len(A))
-    for k in range(A.shape[1]):
-        yield Task(f"synthetic h{h}", str(k), graph, np.delete(A, k, axis=1), A[:, k])
+    return Path(folder) / "synthetic" if folder else None
+
+
+@cache
+def _draws(h: int) -> tuple[Graph, Floats, GaussianMRF]:
+    """Return graph, draws (10, n, 5) and true parameters of the paper's synthetic data."""
+    folder = _folder()
+    assert folder is not None
+    with np.load(folder / f"WattsStrogatzOriginal_h{h}.npz") as data:
+        A, edges, mrf = data["attributes"], data["edges"], GaussianMRF(data["H"], data["h"])
+    return Graph.from_edges(edges[:, 0], edges[:, 1], n_nodes=A.shape[1]), A, mrf
+
+
+def _synthetic(h: int, draw: int, k: int) -> Task:
+    graph, draws, _ = _draws(h)
+    A = draws[draw]
+    return Task(f"h{h}", str(k), graph, np.delete(A, k, axis=1), A[:, k])
+
+
+def _task(work: Work) -> Task:
+    kind, *place = work.task.split(":")
+    return _synthetic(int(place[0][1:]), work.seed, int(place[1])) if kind == "samples" else _all()[work.task]
 
 
 def _one(work: Work) -> Row:
-    task = _all()[work.task]
+    task = _task(work)
     labelled = split(len(task.y), work.fraction, seed=work.seed)
     y, hidden = np.where(labelled, task.y, np.nan), ~labelled
     basis, _ = timed(lambda: eigen(task.graph))
     seconds, model = timed(lambda: GraphRegressor().fit(task.graph, task.X, y))
     mean, std = model.predict(return_std=True)
     row: Row = {"GR": r2(task.y[hidden], mean[hidden])} | _others(task, y, hidden)
-    if work.task.startswith("synthetic"):
-        row["true"] = _optimum(task, work.task, y, hidden)
+    if work.task.startswith(MADE):
+        row["true"] = _optimum(task, y, hidden)
     for kind, level in ((kind, level) for kind in ("field", "conformal") for level in LEVELS):
         low, high = model.predict_interval(level, interval=kind)
         row[f"{kind[:4]} {level:.0%}"] = coverage(task.y[hidden], low[hidden], high[hidden])
@@ -163,10 +181,8 @@ def _others(task: Task, y: Floats, hidden: Bools) -> Row:
     return row | {"LGC/RP log score": log_score(task.y[hidden], mean[hidden], std[hidden])}
 
 
-def _optimum(task: Task, name: str, y: Floats, hidden: Bools) -> float:
-    k, h = int(task.outcome), name.split(":")[1]
-    with np.load(Path(os.environ["GRAPHMRF_CLEAN_DATA"]) / "synthetic" / f"WattsStrogatzOriginal_{h}.npz") as data:
-        mrf = GaussianMRF(data["H"], data["h"])
+def _optimum(task: Task, y: Floats, hidden: Bools) -> float:
+    k, mrf = int(task.outcome), _draws(int(task.data[1:]))[2]
     posterior = mrf.condition(task.graph, np.insert(task.X, k, y, axis=1))
     return r2(task.y[hidden], posterior.mean[hidden, k])
 
@@ -174,7 +190,7 @@ def _optimum(task: Task, name: str, y: Floats, hidden: Bools) -> float:
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
-    parser.add_argument("--tasks", nargs="*", default=[], help="parts of names, as U.S.:income, London, synthetic")
+    parser.add_argument("--tasks", nargs="*", default=[], help="how names begin: U.S.:income, London, unseen, samples")
     parser.add_argument("--splits", type=int, default=10, help="number of splits")
     parser.add_argument(
         "--fractions", type=float, nargs="*", default=[0.3], help="parts of the nodes that are labelled"

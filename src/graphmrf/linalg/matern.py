@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
-OMEGAS = (0.05, 3e4)
+OMEGAS = (0.005, 3e4)
 """Range of omega that the basis spans."""
 
 NUS = (0.25, 5.0)
@@ -67,7 +67,7 @@ class Eigen:
     @cached_property
     def basis(self) -> Floats:
         """Orthonormal functions of the eigenvalue that span all of `matern`, shape (n, k)."""
-        omegas = np.geomspace(*OMEGAS, 28)
+        omegas = np.geomspace(*OMEGAS, 32)
         nus = np.geomspace(*NUS, 14)
         family = np.column_stack([self.matern(omega, nu) for omega in omegas for nu in nus])
         U, s, _ = np.linalg.svd(family, full_matrices=False)
