@@ -129,6 +129,13 @@ def test_foresee_says_what_the_library_says(model: Path) -> None:
     assert found["suggest"] == table.frame["district"].iloc[suggested].tolist()
 
 
+def test_words_stand_to_the_left_and_numbers_to_the_right(model: Path) -> None:
+    lines = run("foresee", model, NODES, EDGES, "--target", "rent").stdout.splitlines()
+    head, first, second = (next(line for line in lines if f"  {name} " in line) for name in ("method", "lp", "lgc"))
+    assert head.index("uses") == first.index("outcomes of neighbours") == second.index("features")
+    assert len(first.split("0.")[0]) == len(second.split("0.")[0])
+
+
 def test_without_an_output_the_draws_are_previewed(model: Path) -> None:
     result = run("sample", model, EDGES)
     assert "The first 8 of 1000 rows; save all with -o samples.csv" in result.stdout

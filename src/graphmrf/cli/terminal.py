@@ -1,6 +1,7 @@
 """What a person sees in the terminal: results on stdout; notes, progress and errors on stderr."""
 
 import json
+import re
 import shlex
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from graphmrf.report.prose import decimals, effect_name, method_name, method_use
 
 OURS, BAD_INPUT = 1, 2
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+_NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
 _PREVIEW = 8
 _BAR = 30
 
@@ -81,10 +83,10 @@ def print_json(summary: dict[str, Any]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout, the first column to the left and the others to the right."""
+    """Print a table on stdout, columns of numbers to the right and of words to the left."""
     table = Table(box=box.SIMPLE_HEAD)
-    for k, name in enumerate(header):
-        table.add_column(name, justify="right" if k else "left")
+    for name, column in zip(header, zip(*rows, strict=True), strict=True):
+        table.add_column(name, justify="right" if all(_NUMBER.fullmatch(cell) for cell in column) else "left")
     for row in rows:
         table.add_row(*row)
     _print(table)
