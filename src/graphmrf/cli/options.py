@@ -40,7 +40,11 @@ Source = Annotated[
 Dest = Annotated[str | None, typer.Option(metavar="COL", help="And the other end.", rich_help_panel=_COLUMNS)]
 Weight = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="Column of EDGES with weights; 'none' to ignore them.", rich_help_panel=_COLUMNS),
+    typer.Option(
+        metavar="COL",
+        help="Column of EDGES with weights, more being a stronger tie; 'none': all alike.",
+        rich_help_panel=_COLUMNS,
+    ),
 ]
 
 MethodName = Annotated[

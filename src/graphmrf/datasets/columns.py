@@ -81,8 +81,8 @@ def edge_columns(file: TableFile, source: str | None, dest: str | None, weight: 
         )
     if not candidates:
         return EdgeColumns(source, dest, None)
-    note = f"{file.path.name}: edge weights come from column '{candidates[0]}' (--weight {UNWEIGHTED} ignores it)"
-    return EdgeColumns(source, dest, candidates[0], (note,))
+    note = f"{file.path.name}: edge weights come from column '{candidates[0]}', where more is taken for a stronger tie"
+    return EdgeColumns(source, dest, candidates[0], (f"{note} (--weight {UNWEIGHTED} ignores it)",))
 
 
 def _by_name(file: TableFile) -> dict[str, str]:
