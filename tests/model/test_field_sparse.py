@@ -22,7 +22,7 @@ from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
 
 OMEGA, RHO, NOISE, ALPHA = 7.0, 4.0, 0.15, 0.6
-BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.7, 0.6), strict=True))
+BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.7, 0.6, 0.8), strict=True))
 
 
 def labels(case: Case) -> Floats:

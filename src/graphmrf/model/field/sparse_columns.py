@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LINEAR = ("own", "neighbours", "second", "distant")
 """Groups of linear effects."""
 
-GROUPS = (*LINEAR, "smoothed", "nonlinear")
+GROUPS = (*LINEAR, "smoothed", "nonlinear", "local")
 """Groups of columns whose coefficients share a variance."""
 
 _REACH_PROBES = 16
@@ -156,7 +156,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A constant, the linear features and the columns of the nonlinear function, of all nodes.
+    """A constant, the linear features and the columns of the nonlinear functions, of all nodes.
 
     Attributes
     ----------
@@ -166,18 +166,26 @@ class Columns:
         The columns of the nonlinear function.
     smoothed : Smoothed or None
         Smoothed features, in place of the four groups.
+    local : array of shape (n, k) or None
+        Columns of the function that drifts over the graph (see `sparse_local`).
     """
 
     design: Design
     basis: Basis
     smoothed: Smoothed | None = None
+    local: Floats | None = None
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of columns of every group."""
         p = self.design.p
         several, single = (p, 0) if self.smoothed is None else (0, p)
-        return dict.fromkeys(LINEAR, several) | {"smoothed": single, "nonlinear": self.basis.size}
+        drifting = 0 if self.local is None else self.local.shape[1]
+        return dict.fromkeys(LINEAR, several) | {
+            "smoothed": single,
+            "nonlinear": self.basis.size,
+            "local": drifting,
+        }
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -196,6 +204,8 @@ class Columns:
                 F[:, self.slices[name]] = group
         else:
             F[:, self.slices["smoothed"]] = self.smoothed.X
+        if self.local is not None:
+            F[:, self.slices["local"]] = self.local
         for first in range(0, n, _ROWS):
             rows = slice(first, first + _ROWS)
             F[rows, self.slices["nonlinear"]] = self.basis.at(self.design.Z[rows])
@@ -207,7 +217,7 @@ class Columns:
 
     def variances(self, by_group: dict[str, float]) -> Floats:
         """Return the prior variance of every coefficient from the variance of every group's effect."""
-        counts = dict.fromkeys(GROUPS, max(self.design.p, 1)) | {"nonlinear": 1}
+        counts = dict.fromkeys(GROUPS, max(self.design.p, 1)) | {"nonlinear": 1, "local": 1}
         parts = [np.full(self.sizes[name], by_group[name] / counts[name]) for name in GROUPS]
         return np.concatenate([[INTERCEPT], *parts])
 

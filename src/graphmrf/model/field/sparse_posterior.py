@@ -45,6 +45,8 @@ class SparseHyperparameters(Tabled):
         Variance of the smooth function of `[X, SX]`.
     lengths : array of shape (2 p,)
         Its length scale along every feature, in standard deviations.
+    local : float
+        Variance of the function of `[X, SX]` that drifts over the graph; 0 where the graph is too large for it.
     noise : float
         Variance of what no other node knows anything about.
     """
@@ -61,6 +63,7 @@ class SparseHyperparameters(Tabled):
     even: bool
     nonlinear: float
     lengths: Floats
+    local: float
     noise: float
 
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
 from graphmrf.model.field.evidence import maximise
-from graphmrf.model.field.sparse_columns import Columns, features_alone, nonlinear_basis
+from graphmrf.model.field.sparse_columns import Columns, features_alone, no_basis, nonlinear_basis
+from graphmrf.model.field.sparse_local import local_columns
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
 from graphmrf.model.field.sparse_simple import hopeless, paper_model
 from graphmrf.model.field.sparse_system import Ground, System
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-NONLINEAR = 256
-"""Columns of the nonlinear function."""
+NONLINEAR = (256, 1000)
+"""Fewest and most columns of the nonlinear function."""
 
 OMEGAS = (0.05, 3e4)
 """Range of omega."""
@@ -42,7 +43,15 @@ OMEGAS = (0.05, 3e4)
 RHOS = (1e-4, 1e4)
 """Range of the variance of the field over that of the noise."""
 
-_KERNEL_LABELS = 1000
+LOCAL = (0, 400)
+"""Fewest and most columns of the function that drifts over the graph."""
+
+_CELLS = 10_000_000
+_WORTHWHILE = 64
+_UNSUPPORTED = 1e-4
+_ROUGH = 64
+_KERNEL_LABELS = 1500
+_FOLDS = 5
 _DRAWS = 8
 _LOOSE, _TIGHT = 1e-4, 1e-6
 _START_RHO = 3.0
@@ -73,6 +82,14 @@ class SparseOptimum:
     posterior: SparsePosterior
     log_evidence: float
     evaluations: int
+
+
+class _Left(NamedTuple):
+    """What draws of the coefficients leave of the labels, one column each, expected effects, and their variances."""
+
+    draws: Floats
+    effects: Floats
+    by_group: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,17 +131,37 @@ class SparseSearch:
         return self._optimum(columns, projection, evaluations)
 
     def _whole(self) -> SparseOptimum:
-        lengths = self._lengths()
-        columns = Columns(self.design, nonlinear_basis(self.design, lengths, NONLINEAR, self.ground.seed))
-        point, evaluations = self._start(), 0
-        for k, radii in enumerate(_RADII):
-            used = columns if k else columns.first(NONLINEAR // 4)
-            before = point
-            point, count = self._improved(before, self._left(used, before), radii)
+        """Return the best of the whole family: first a rough field, by which length scales are told from the rest."""
+        start = self._start()
+        rough = self._columns(no_basis(self.design).lengths, _ROUGH)
+        left, effects, _ = self._left(rough, start)
+        point, evaluations = self._improved(start, left, _RADII[0])
+        columns = self._columns(self._lengths(effects, point), self._size(NONLINEAR))
+        columns = replace(columns, local=self._local())
+        for radii in _RADII[1:]:
+            before, (left, _, by_group) = point, self._left(columns.first(NONLINEAR[0]), point)
+            if by_group["local"] < _UNSUPPORTED:
+                columns = replace(columns, local=None)
+            point, count = self._improved(before, left, radii)
             evaluations += count
-            if k and np.abs(point - before).max() < _SETTLED:
+            if np.abs(point - before).max() < _SETTLED:
                 break
         return self._optimum(columns, self._system(point, _TIGHT).project(columns.F, self.z), evaluations)
+
+    def _columns(self, lengths: Floats, size: int) -> Columns:
+        return Columns(self.design, nonlinear_basis(self.design, lengths, size, self.ground.seed))
+
+    def _local(self) -> Floats | None:
+        size = self._size(LOCAL)
+        if not self.design.p or size < _WORTHWHILE:
+            return None
+        _PROGRESS.info("columns of local effects")
+        return local_columns(self.ground.graph, self.design, size, self.ground.seed)
+
+    def _size(self, limits: tuple[int, int]) -> int:
+        """Return a number of columns: more where graph and labels are small."""
+        least, most = limits
+        return int(np.clip(min(_CELLS // self.ground.graph.n_nodes, self.z.size // 2), least, most))
 
     def _optimum(self, columns: Columns, projection: Projection, evaluations: int) -> SparseOptimum:
         """Return what the labels say under a field."""
@@ -150,12 +187,11 @@ class SparseSearch:
         omega, rho = np.exp(point).tolist()
         return System(self.ground, omega, rho, tolerance)
 
-    def _left(self, columns: Columns, point: Floats) -> Floats:
-        """Return what draws of the coefficients leave of the labels, one column each."""
+    def _left(self, columns: Columns, point: Floats) -> _Left:
         projection = self._system(point, _LOOSE).project(columns.F, self.z)
-        _, beta = fit_weights(columns, projection.equations)
-        draws = beta.draw(_DRAWS, np.random.default_rng(self.ground.seed))
-        return np.asarray(self.z[:, None] - columns.F[self.ground.rows] @ draws)
+        by_group, beta = fit_weights(columns, projection.equations)
+        draws, F = beta.draw(_DRAWS, np.random.default_rng(self.ground.seed)), columns.F[self.ground.rows]
+        return _Left(self.z[:, None] - F @ draws, F @ beta.mean, by_group)
 
     def _improved(self, start: Floats, left: Floats, radii: tuple[float, float]) -> tuple[Floats, int]:
         """Return the best omega and rho for what is left of the labels."""
@@ -189,14 +225,27 @@ class SparseSearch:
         )
         return np.asarray(found.x), int(found.nfev)
 
-    def _lengths(self) -> Floats:
-        """Return the length scales of the nonlinear function, from a part of the labels."""
+    def _lengths(self, effects: Floats, point: Floats) -> Floats:
+        """Return the length scales of the nonlinear function, from a part of the labels less the field of others."""
         if not self.design.p:
             return np.zeros(0)
         part = kernel_part(self.z.size, self.ground.seed)
         _PROGRESS.info("length scales from %d labels", part.size)
+        less = self.z[part] - self._field_of_others(effects, point, part)
+        spread = float(less.std())
         alone = features_alone(self.design, self.ground.rows[part])
-        return maximise(alone, self.z[part], seed=self.ground.seed).h.lengths
+        return maximise(alone, less / spread if spread else less, seed=self.ground.seed).h.lengths
+
+    def _field_of_others(self, effects: Floats, point: Floats, part: Ints) -> Floats:
+        """Return the field at some labelled nodes that labels not of their own fold tell."""
+        field = np.empty(part.size)
+        for k in range(_FOLDS):
+            others = np.delete(np.arange(self.z.size), part[k::_FOLDS])
+            system = replace(self, ground=replace(self.ground, rows=self.ground.rows[others]))._system(point, _LOOSE)
+            own = self.ground.rows[part[k::_FOLDS]]
+            carried = system.carry((self.z - effects)[others, None])[own, 0]
+            field[k::_FOLDS] = math.sqrt(system.rho) * system.g[own] * carried
+        return field
 
 
 def kernel_part(count: int, seed: int) -> Ints:
