@@ -1,5 +1,6 @@
 """GraphRegressor's sparse solver: agreement with the exact one, limit cases, and what every answer promises."""
 
+import logging
 import pickle
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from cases import random_case
-from graphmrf import Graph, LinearGraphConvolution, ResidualPropagation, datasets
+from graphmrf import GaussianMRF, Graph, LinearGraphConvolution, ResidualPropagation, datasets
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import graph_regressor
@@ -20,6 +21,7 @@ from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.linalg import anchored, smooth
 from graphmrf.metrics import coverage, r2
+from graphmrf.model.sample import sample
 from graphmrf.selection import assign_folds, split
 
 CASE = random_case(11, n=60, p=3, labelled=40)
@@ -189,6 +191,42 @@ def test_graph_convolution_with_residual_propagation_is_never_far_ahead() -> Non
     own = sparse().fit(graph, X, outcome).predict()
     truth = smoothed + field
     assert r2(truth[new], own[new]) > r2(truth[new], peer[new]) - 0.01
+
+
+def test_a_draw_from_the_paper_model_is_recognised() -> None:
+    graph, X, *_ = synthetic(1400)
+    b = np.array([1.0, -1.0, 0.5])
+    H = np.block([[np.eye(3) + 2.0 * np.outer(b, b), -2.0 * b[:, None]], [-2.0 * b, 2.0]])
+    model = GaussianMRF(H, np.array([1.0, 1.0, 1.0, 10.0]))
+    drawn = sample(model, graph, 1, 0)[0]
+    X, y = drawn[:, :3], drawn[:, 3]
+    given = hide(y, share=0.6)
+    new, fitted = np.isnan(given), sparse().fit(graph, X, given)
+    best = model.condition(graph, np.column_stack([X, given])).mean[:, 3]
+    assert fitted.hyperparameters_.table()["smoothed"]
+    assert r2(y[new], fitted.predict()[new]) > r2(y[new], best[new]) - 0.01
+    assert correlation(fitted.predict()[new], best[new]) > 0.97
+
+
+def test_local_effects_are_found() -> None:
+    rng = np.random.default_rng(0)
+    place = np.arange(900).reshape(30, 30)
+    u = np.append(place[:, :-1].ravel(), place[:-1].ravel())
+    v = np.append(place[:, 1:].ravel(), place[1:].ravel())
+    X = rng.standard_normal((900, 1))
+    y = X[:, 0] * np.sin(np.arange(900) // 30 / 5) + 0.2 * rng.standard_normal(900)
+    fitted = sparse().fit(Graph.from_edges(u, v), X, hide(y))
+    assert fitted.shares_["local effects"] > 0.4
+    assert r2(y, fitted.predict()) > 0.6
+
+
+def test_the_stages_of_a_fit_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="graphmrf.progress"):
+        sparse().fit(GRAPH, CASE.X, CASE.y)
+    told = [record.getMessage() for record in caplog.records if record.name == "graphmrf.progress"]
+    assert "length scales from 40 labels" in told
+    assert any(message.startswith("field: evaluation ") for message in told)
+    assert any(" columns: 16 of " in message for message in told)
 
 
 def changed(kind: str) -> tuple[Graph, Floats | None, Floats]:

@@ -14,10 +14,12 @@ from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg import anchored
 from graphmrf.linalg.anchored import Anchored, levels, signs
-from graphmrf.model.field import design
+from graphmrf.model.field import design, sparse_local
 from graphmrf.model.field.covariance import squared_exponential
 from graphmrf.model.field.sparse_columns import GROUPS, Columns, nonlinear_basis, with_distant
+from graphmrf.model.field.sparse_local import local_columns
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
+from graphmrf.model.field.sparse_simple import SimpleSearch, paper_model
 from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
 
@@ -41,6 +43,11 @@ def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePo
         **BY_GROUP, distant_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, even=True, lengths=lengths, noise=NOISE
     )
     return SparsePosterior(columns, projection, beta, h)
+
+
+HYPER = SparseHyperparameters(
+    **BY_GROUP, distant_omega=1.5, field=1.0, omega=3.0, nu=1.0, even=True, lengths=np.ones(4), noise=1e-3
+)
 
 
 def dense(case: Case, columns: Columns, *, omega: float = OMEGA, rho: float = RHO) -> Floats:
@@ -168,6 +175,69 @@ def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> 
             assert other.log_evidence <= best.log_evidence + 1e-3
 
 
+ISOLATED = np.pad(CASE.W, (0, 2))
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_the_paper_model_is_that_of_dense_algebra(even: bool) -> None:
+    graph, rng = Graph(ISOLATED), np.random.default_rng(2)
+    X, rows, omega = rng.standard_normal((62, 2)), np.arange(0, 62, 2), 3.0
+    z = rng.standard_normal(rows.size)
+    made = with_distant(graph, design(graph, X), ALPHA)
+    columns, projection = SimpleSearch(Ground(graph, rows, even=even), made, z, omega).at(omega, 1e-10)
+    variances = columns.variances(dict.fromkeys(GROUPS, 0.4))
+    beta = projection.equations.given(variances, 1e-3)
+    K = np.linalg.inv(np.eye(62) + omega * graph.N.toarray())
+    scale = np.sqrt(np.diag(K)) if even else np.full(62, np.sqrt(np.trace(K) / 62))
+    whole = (columns.F * variances) @ columns.F.T + K / np.outer(scale, scale)
+    known = np.isin(np.arange(62), rows)
+    among = whole[np.ix_(known, known)] + 1e-3 * np.eye(rows.size)
+    expected = multivariate_normal(np.zeros(rows.size), among).logpdf(z)
+    assert beta.log_evidence == pytest.approx(expected, abs=1e-5)
+    raw = K @ made.groups[0]
+    if not even and columns.smoothed is not None:
+        np.testing.assert_allclose(columns.F[:, 1:] * columns.smoothed.scales, raw - raw.mean(axis=0), atol=1e-7)
+    found = SparsePosterior(columns, projection, beta, HYPER).moments(np.flatnonzero(~known))
+    gain = np.linalg.solve(among, whole[np.ix_(known, ~known)]).T
+    np.testing.assert_allclose(found[0], gain @ z, atol=1e-5)
+    spread = np.diag(whole[np.ix_(~known, ~known)] - gain @ whole[np.ix_(known, ~known)]) + 1e-3
+    np.testing.assert_allclose(found[1], spread, rtol=1e-5)
+
+
+def test_the_paper_model_tells_its_coefficients_by_distance() -> None:
+    graph, rng = CASE.graph, np.random.default_rng(2)
+    made, z = with_distant(graph, design(graph, CASE.X), ALPHA), rng.standard_normal(60)
+    search = SimpleSearch(Ground(graph, np.arange(60), even=False), made, z, 1.5)
+    columns, projection = search.at(ALPHA / (1 - ALPHA), 1e-10)
+    beta = projection.equations.given(columns.variances(dict.fromkeys(GROUPS, 0.4)), 1e-3)
+    by_distance = SparsePosterior(columns, projection, beta, HYPER).coefficients[0]
+    effects = np.einsum("knp,kp->n", made.groups, by_distance)
+    expected = columns.F[:, 1:] @ beta.mean[1:]
+    np.testing.assert_allclose(effects - effects.mean(), expected - expected.mean(), atol=1e-6)
+
+
+def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, 600, 4000), rng.integers(0, 600, 4000), n_nodes=640)
+    X = rng.standard_normal((640, 2))
+    K = np.linalg.inv(np.eye(640) + 9.0 * graph.N.toarray())
+    y = K @ X @ [2.0, 1.0] + np.linalg.cholesky(K) @ rng.standard_normal(640)
+    made, few, many = with_distant(graph, design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
+    z = y / y.std()
+    found = [paper_model(Ground(graph, rows), made, z[rows], 9.0) for rows in (few, many)]
+    assert [end.search.ground.even for end in found] == [True, False]
+    assert found[1].omega == pytest.approx(9.0, rel=0.5)
+
+
+def test_local_columns_give_the_product_of_kernels() -> None:
+    made = design(CASE.graph, CASE.X)
+    L = local_columns(CASE.graph, made, 60 * 60, 0)
+    K = np.linalg.inv(np.eye(60) + sparse_local.OMEGA * CASE.graph.N.toarray())
+    R = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
+    Z = made.Z / np.sqrt(8.0)
+    np.testing.assert_allclose(L @ L.T, R * squared_exponential(Z, Z), atol=0.02)
+
+
 def test_columns_of_the_nonlinear_function_give_its_kernel() -> None:
     made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
     lengths = np.array([1.0, 2.0, 3.0, 4.0])
@@ -215,6 +285,8 @@ def test_systems_determinants_and_variances_by_iterating(monkeypatch: pytest.Mon
     x, variance = exact.solve(B, tolerance=1e-9), exact.variance(draws=1, seed=0)
     forms, determinant = exact.forms(B, Z, tolerance=1.0)
     rest = levels(graph, Z).log_determinant(omega)
+    mean = levels(graph, Z).mean_variance(omega)
+    assert mean == pytest.approx(np.trace(np.linalg.inv(np.eye(226) + omega * graph.N.toarray())) / 226)
     monkeypatch.setattr(anchored, "DENSE_LIMIT", 0)
     found = Anchored(graph, omega, d)
     np.testing.assert_allclose(found.solve(B, tolerance=1e-10), x, atol=1e-8)
@@ -222,6 +294,7 @@ def test_systems_determinants_and_variances_by_iterating(monkeypatch: pytest.Mon
     quick, estimate = found.forms(B, Z, tolerance=1e-3)
     np.testing.assert_allclose(quick, forms, rtol=1e-4)
     assert estimate - levels(graph, Z).log_determinant(omega) == pytest.approx(determinant - rest, rel=0.03, abs=0.5)
+    assert levels(graph, Z).mean_variance(omega) == pytest.approx(mean, rel=0.1)
 
 
 def test_draws_from_the_precision_have_its_inverse_as_covariance() -> None:
