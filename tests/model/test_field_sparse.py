@@ -19,7 +19,7 @@ from graphmrf.model.field.covariance import squared_exponential
 from graphmrf.model.field.sparse_columns import GROUPS, Columns, nonlinear_basis, with_distant
 from graphmrf.model.field.sparse_local import local_columns
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
-from graphmrf.model.field.sparse_simple import SimpleSearch, paper_model
+from graphmrf.model.field.sparse_simple import PaperModel, SimpleSearch
 from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
 
@@ -224,7 +224,7 @@ def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
     y = K @ X @ [2.0, 1.0] + np.linalg.cholesky(K) @ rng.standard_normal(640)
     made, few, many = with_distant(graph, design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
     z = y / y.std()
-    found = [paper_model(Ground(graph, rows), made, z[rows], 9.0) for rows in (few, many)]
+    found = [PaperModel.of(Ground(graph, rows), made, z[rows], 20.0).best() for rows in (few, many)]
     assert [end.search.ground.even for end in found] == [True, False]
     assert found[1].omega == pytest.approx(9.0, rel=0.5)
 

@@ -23,7 +23,7 @@ from graphmrf.model.field.evidence import maximise
 from graphmrf.model.field.sparse_columns import Columns, features_alone, no_basis, nonlinear_basis
 from graphmrf.model.field.sparse_local import local_columns
 from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
-from graphmrf.model.field.sparse_simple import hopeless, paper_model
+from graphmrf.model.field.sparse_simple import PaperModel
 from graphmrf.model.field.sparse_system import Ground, System
 from graphmrf.model.field.sparse_weights import fit_weights
 
@@ -118,12 +118,13 @@ class SparseSearch:
 
         Against the paper's own model it must gain more than the logarithm of the number of labels, as `maximise` says.
         """
-        whole, start = self._whole(), math.exp(self._start()[0])
+        whole = self._whole()
         if not self.design.p or not self.z.any():
             return whole
-        if hopeless(self.ground, self.design, self.z, start, reached=whole.log_evidence):
+        paper = PaperModel.of(self.ground, self.design, self.z, math.exp(self._start()[0]))
+        if paper.is_hopeless(whole.log_evidence):
             return whole
-        simple = paper_model(self.ground, self.design, self.z, start)
+        simple = paper.best()
         evaluations = whole.evaluations + simple.evaluations
         if whole.log_evidence - simple.log_evidence > math.log(self.z.size):
             return replace(whole, evaluations=evaluations)

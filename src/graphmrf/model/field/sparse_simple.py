@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,8 @@ from graphmrf.model.field.sparse_system import System
 from graphmrf.model.field.sparse_weights import fit_weights
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from graphmrf._typing import Floats
     from graphmrf.model.field.design import Design
     from graphmrf.model.field.sparse_system import Ground, Projection
@@ -80,6 +82,7 @@ class SimpleSearch:
     design: Design
     z: Floats
     start: float
+    _found: dict[float, float] = field(default_factory=dict, repr=False)
 
     def at(self, omega: float, tolerance: float) -> tuple[Columns, Projection]:
         """Return the smoothed features at one level, and seen through the field."""
@@ -90,49 +93,64 @@ class SimpleSearch:
 
     def log_evidence(self, omega: float) -> float:
         """Return the log marginal likelihood at one level, the best variances given."""
-        columns, projection = self.at(omega, _LOOSE)
-        return fit_weights(columns, projection.equations)[1].log_evidence
+        if omega not in self._found:
+            _PROGRESS.info("the paper's own model: evaluation %d", len(self._found) + 1)
+            columns, projection = self.at(omega, _LOOSE)
+            self._found[omega] = fit_weights(columns, projection.equations)[1].log_evidence
+        return self._found[omega]
 
     def run(self) -> SimpleOptimum:
         """Return the most likely level."""
-        found: dict[float, tuple[float, float]] = {}
 
         def negative(point: Floats) -> float:
-            _PROGRESS.info("the paper's own model: evaluation %d", len(found) + 1)
-            place = float(point[0])
-            log_evidence = self.log_evidence(math.exp(place))
-            prior = -0.5 * ((place - math.log(_PRIOR[0])) / _PRIOR[1]) ** 2
-            found[place] = log_evidence + prior, log_evidence
-            return -found[place][0]
+            omega = self.start * math.exp(point[0])
+            return 0.5 * (math.log(omega / _PRIOR[0]) / _PRIOR[1]) ** 2 - self.log_evidence(omega)
 
-        low, high = math.log(_OMEGAS[0]), math.log(_OMEGAS[1])
-        minimize(
+        end = minimize(
             negative,
-            np.clip(np.log([self.start]), low, high),
+            np.zeros(1),
             method="COBYQA",
-            bounds=[(low, high)],
+            bounds=[(math.log(_OMEGAS[0] / self.start), math.log(_OMEGAS[1] / self.start))],
             options={
                 "initial_tr_radius": _RADII[0],
                 "final_tr_radius": _RADII[1],
                 "maxfev": _MOST_EVALUATIONS,
             },
         )
-        best = max(found, key=found.__getitem__)
-        return SimpleOptimum(self, math.exp(best), found[best][1], len(found))
+        omega = self.start * math.exp(end.x[0])
+        return SimpleOptimum(self, omega, self.log_evidence(omega), len(self._found))
 
 
-def paper_model(ground: Ground, design: Design, z: Floats, start: float) -> SimpleOptimum:
-    """Return the paper's model at its most likely level.
+@dataclass(frozen=True, eq=False)
+class PaperModel:
+    """Both variants of the paper's model.
 
-    That nodes of unusual reach count for more than others must gain more than the logarithm of the number of labels.
+    Attributes
+    ----------
+    even, uneven : SimpleSearch
+        With nodes of unusual reach like all others, and as they are.
     """
-    even = SimpleSearch(ground, design, z, start).run()
-    raw = SimpleSearch(replace(ground, even=False), design, z, even.omega).run()
-    best = raw if raw.log_evidence - even.log_evidence > math.log(z.size) else even
-    return replace(best, evaluations=even.evaluations + raw.evaluations)
 
+    even: SimpleSearch
+    uneven: SimpleSearch
 
-def hopeless(ground: Ground, design: Design, z: Floats, start: float, *, reached: float) -> bool:
-    """Return whether another model's log evidence is so far ahead already at the start that no search can catch up."""
-    there = (SimpleSearch(replace(ground, even=kind), design, z, start).log_evidence(start) for kind in (True, False))
-    return all(reached - log_evidence > _HOPELESS * z.size + 10.0 * math.log(z.size) for log_evidence in there)
+    @classmethod
+    def of(cls, ground: Ground, design: Design, z: Floats, start: float) -> Self:
+        """Return the searches from one start."""
+        grounds = (ground, replace(ground, even=False))
+        return cls(*(SimpleSearch(kind, design, z, start) for kind in grounds))
+
+    def is_hopeless(self, reached: float) -> bool:
+        """Return whether another log evidence is so far ahead already of the start that no search can catch up."""
+        m, start = self.even.z.size, self.even.start
+        ahead = reached - max(self.even.log_evidence(start), self.uneven.log_evidence(start))
+        return ahead > _HOPELESS * m + 10.0 * math.log(m)
+
+    def best(self) -> SimpleOptimum:
+        """Return the most likely one.
+
+        That nodes of unusual reach are not like others must gain more than the logarithm of the number of labels.
+        """
+        even, uneven = self.even.run(), self.uneven.run()
+        best = uneven if uneven.log_evidence - even.log_evidence > math.log(self.even.z.size) else even
+        return replace(best, evaluations=even.evaluations + uneven.evaluations)
