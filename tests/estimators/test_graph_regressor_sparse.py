@@ -224,6 +224,7 @@ def test_the_stages_of_a_fit_are_told(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="graphmrf.progress"):
         sparse().fit(GRAPH, CASE.X, CASE.y)
     told = [record.getMessage() for record in caplog.records if record.name == "graphmrf.progress"]
+    assert told[0] == "level of smoothing by cross-validation"
     assert "length scales from 40 labels" in told
     assert any(message.startswith("field: evaluation ") for message in told)
     assert any(" columns: 16 of " in message for message in told)

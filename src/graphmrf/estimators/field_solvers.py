@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
 
 Posterior: TypeAlias = "FieldPosterior | SparsePosterior | MixedPosterior"
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _FOLDS = 5
 
@@ -128,6 +131,7 @@ def solve_sparsely(asked: Question) -> Solved:
 
 def _level(asked: Question, scale: Scale) -> float:
     """Return the level that cross-validation chooses for linear graph convolution with residual propagation."""
+    _PROGRESS.info("level of smoothing by cross-validation")
     y = asked.y.copy()
     y[asked.rows] = scale.z
     folds = assign_folds(asked.rows.size, _FOLDS, seed=asked.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from graphmrf.model.field.sparse_columns import Columns
     from graphmrf.model.field.sparse_system import Projection, System
     from graphmrf.model.field.sparse_weights import Coefficients
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _ROWS = 8192
 _DRAWS_AT_ONCE = 16
@@ -120,6 +123,7 @@ class SparsePosterior:
     @cached_property
     def _spread(self) -> Floats:
         """Diagonal of the inverse of the precision of the field given the labels."""
+        _PROGRESS.info("variances of the field")
         return self._system.A.variance(draws=_VARIANCE_DRAWS, seed=self._system.ground.seed)
 
     @property
