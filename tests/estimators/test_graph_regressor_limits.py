@@ -128,3 +128,21 @@ def test_numbers_of_draws_are_whole() -> None:
         with pytest.raises(InvalidInputError, match="n_samples must be a whole number"):
             model("exact").sample(count)  # type: ignore[arg-type]  # on purpose
     assert model("exact").sample(0).shape == (0, 60)
+
+
+def test_without_edges_features_of_neighbours_explain_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = np.where(np.arange(120) < 80, X @ [1.0, 2.0] + 0.3 * rng.normal(size=120), np.nan)
+    model = GraphRegressor().fit(Graph.from_edges([], [], n_nodes=120), X, y)
+    assert model.shares_["neighbours' features"] == pytest.approx(0.0, abs=1e-9)
+    assert model.shares_["own features"] > 0.8
+
+
+def test_three_labels_and_three_features_are_enough() -> None:
+    rng = np.random.default_rng(1)
+    graph = Graph.from_edges(np.arange(99), np.arange(1, 100))
+    y = np.full(100, np.nan)
+    y[[3, 40, 80]] = [1.0, 3.0, 2.0]
+    model = GraphRegressor().fit(graph, rng.normal(size=(100, 3)), y)
+    assert np.isfinite(model.predict()).all()

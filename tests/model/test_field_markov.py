@@ -83,7 +83,7 @@ def test_shares_and_coefficients_are_told() -> None:
     assert case.mrf is not None
     posterior = case._given(case.mrf)
     assert sum(posterior.shares.values()) == pytest.approx(1.0)
-    assert posterior.shares["smoothed"] > 0.05
+    assert posterior.shares["own"] > posterior.shares["smoothed"] > 0.0
     mean, std = posterior.coefficients
     assert mean.shape == std.shape == (4, 2)
     assert (mean[:3] == 0).all()

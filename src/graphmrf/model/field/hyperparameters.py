@@ -133,8 +133,8 @@ class Space:
     omega within a factor :math:`e^2` of 20, nu within :math:`e^{0.7}` of 1, length scales within :math:`e` of the
     start, of a group within :math:`e^{0.5}` and of a feature within :math:`e^{0.3}` of the others.
 
-    With ``simple=True`` it is that of the paper's own model, in which features act through the field only, labels have
-    no noise, and all priors are flat: :math:`y \sim N(c + (I + \omega N)^{-1} X b, f (I + \omega N)^{-1})`.
+    With ``simple=True`` it is that of the paper's own model, in which features act through the field only and labels
+    have no noise: :math:`y \sim N(c + (I + \omega N)^{-1} X b, f (I + \omega N)^{-1})`.
 
     Examples
     --------
@@ -170,10 +170,7 @@ class Space:
 
     @cached_property
     def _ranges(self) -> Floats:
-        ranges = np.array([_RANGES[name] for name in self.names])
-        if self.simple:
-            ranges[:, 3] = np.inf
-        return ranges
+        return np.array([_RANGES[name] for name in self.names])
 
     @property
     def start(self) -> Floats:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.model.field.covariance import Covariance
 
-_NODES_PER_PARAMETER = 10
+_PER_PARAMETER = 10
+"""Nodes for each parameter of the joint model, and labels for each of the outcome's own, that it takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +52,9 @@ class Markov:
 
     @cached_property
     def mrf(self) -> GaussianMRF | None:
-        """The joint model of maximum likelihood, of mean 0; None where features are too many or determine each other.
-
-        It has as many parameters as features have pairs, and at most a tenth of the number of nodes are fitted.
-        """
+        """The joint model of maximum likelihood; None where features are too many or determine each other."""
         n, p = self.X.shape
-        if (p + 1) * (p + 4) * _NODES_PER_PARAMETER > 2 * n:
+        if (p + 1) * (p + 4) * _PER_PARAMETER > 2 * n or (p + 2) * _PER_PARAMETER > self.y.size:
             return None
         outcome = np.full(n, np.nan)
         outcome[self.covariance.rows] = self.y

@@ -128,7 +128,8 @@ class FieldPosterior:
 
         Each label is predicted from the others, component by component. "noise" is the covariance of the whole
         prediction's error with the label over the variance of the label; the rest is divided among the components
-        by the covariance of their predictions with the label, those below 0 counting as 0. The parts add up to 1.
+        by the covariance of their predictions with the label, those below 0 counting as 0. Of smoothed features the
+        part that a node has from itself is counted as "own". The parts add up to 1.
         """
         residual, deviations = self.left_out[0], self.z - self.z.mean()
         variance = float(np.mean(deviations**2))
@@ -141,10 +142,21 @@ class FieldPosterior:
             parts[name] = max(float(np.mean(prediction * deviations)) / variance, 0.0)
         if self.known is not None:
             parts["smoothed"] = max(float(np.mean(self._mean(self.covariance.rows) * deviations)) / variance, 0.0)
+        if parts["smoothed"]:
+            own = parts["smoothed"] * self._own_part(deviations)
+            parts |= {"own": parts["own"] + own, "smoothed": parts["smoothed"] - own}
         noise, total = float(np.clip(np.mean(residual * deviations) / variance, 0.0, 1.0)), sum(parts.values())
         if total == 0:
             return parts | {"noise": 1.0}
         return {name: (1.0 - noise) * part / total for name, part in parts.items()} | {"noise": noise}
+
+    def _own_part(self, deviations: Floats) -> float:
+        """Return how much of what smoothed features say of the labels each node has from itself."""
+        field, rows = self.covariance, self.covariance.rows
+        weights = self.coefficients[0][3]
+        itself = field.eigen.variances(self.h.omega, self.h.nu)[rows] * (field.design.groups[0][rows] @ weights)
+        whole = float(field.smoothings.among(self.h.omega, self.h.nu).X @ weights @ deviations)
+        return float(np.clip(itself @ deviations / whole, 0.0, 1.0)) if whole > 0 else 0.0
 
     @cached_property
     def coefficients(self) -> tuple[Floats, Floats]:
