@@ -64,11 +64,16 @@ class GraphRegressor(BaseEstimator):
     `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets variance 0. Linear
     regression, label propagation and graph convolution with residual propagation are special or limiting cases.
 
+    The paper's own model, :math:`y \sim N((I + \omega N)^{-1} X b, \sigma^2 (I + \omega N)^{-1})`, competes as a whole,
+    because few labels can tell its few parameters better. Where it wins, and the labels agree, its parameters are those
+    of the joint `GaussianMRF` of features and outcome, of which the features of all nodes say something, too.
+
     Up to 10,000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
-    memory. It keeps to :math:`\nu = 1`, writes the nonlinear function as a sum of 256 columns, leaves out the part that
-    drifts over the graph, and adds linear effects of features from farther away, :math:`S^3 (I + \omega_0 N)^{-1} X`,
-    at the level that suits linear graph convolution with residual propagation, which it so contains. Determinants and
-    variances come from random probes on graphs of more than 1500 nodes.
+    memory. It keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred columns (local ones
+    up to some 150,000 nodes), and adds linear effects of features from farther away,
+    :math:`S^3 (I + \omega_0 N)^{-1} X`, at the level that suits linear graph convolution with residual propagation,
+    which it so contains. Determinants and variances come from random probes on graphs of more than 1500 nodes.
+    What a long fit is doing is logged to ``graphmrf.progress``.
 
     Missing cells of the features are filled by the coupled Gaussian field of all features (see `GaussianMRF`), at their
     expectation given the known features of the node and of the nodes around it, labels not being read. Where more

@@ -12,6 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 from graphmrf.errors import ConvergenceError
 from graphmrf.linalg.triangle import Factor
 from graphmrf.model.field.covariance import COMPONENTS, Covariance
+from graphmrf.model.field.shares import share_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,39 +125,22 @@ class FieldPosterior:
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        r"""The part of the variance of the labels that every component predicts, and what none does.
-
-        Each label is predicted from the others, component by component. "noise" is the covariance of the whole
-        prediction's error with the label over the variance of the label; the rest is divided among the components
-        by the covariance of their predictions with the label, those below 0 counting as 0. Of smoothed features the
-        part that a node has from itself is counted as "own". The parts add up to 1.
-        """
-        residual, deviations = self.left_out[0], self.z - self.z.mean()
-        variance = float(np.mean(deviations**2))
-        if variance == 0:
-            return dict.fromkeys(COMPONENTS, 0.0) | {"noise": 1.0}
+        """The part of the variance of the labels that every component predicts, each label from the others."""
+        residual, rows = self.left_out[0], self.covariance.rows
         inverse = self.covariance.triangle.square(self._inverse)
-        parts = dict.fromkeys(COMPONENTS, 0.0)
-        for name, block in self.covariance.across(self.h, self.covariance.rows).items():
-            prediction = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
-            parts[name] = max(float(np.mean(prediction * deviations)) / variance, 0.0)
+        said: dict[str, Floats] = dict.fromkeys(COMPONENTS, np.zeros(rows.size))
+        for name, block in self.covariance.across(self.h, rows).items():
+            said[name] = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
         if self.known is not None:
-            parts["smoothed"] = max(float(np.mean(self._mean(self.covariance.rows) * deviations)) / variance, 0.0)
-        if parts["smoothed"]:
-            own = parts["smoothed"] * self._own_part(deviations)
-            parts |= {"own": parts["own"] + own, "smoothed": parts["smoothed"] - own}
-        noise, total = float(np.clip(np.mean(residual * deviations) / variance, 0.0, 1.0)), sum(parts.values())
-        if total == 0:
-            return parts | {"noise": 1.0}
-        return {name: (1.0 - noise) * part / total for name, part in parts.items()} | {"noise": noise}
+            said["smoothed"] = self.known.mean[rows]
+        return share_out(self.z, residual, said, itself=self._itself)
 
-    def _own_part(self, deviations: Floats) -> float:
-        """Return how much of what smoothed features say of the labels each node has from itself."""
+    @property
+    def _itself(self) -> Floats:
+        """What smoothed features say of the labels that comes from the nodes' own."""
         field, rows = self.covariance, self.covariance.rows
-        weights = self.coefficients[0][3]
-        itself = field.eigen.variances(self.h.omega, self.h.nu)[rows] * (field.design.groups[0][rows] @ weights)
-        whole = float(field.smoothings.among(self.h.omega, self.h.nu).X @ weights @ deviations)
-        return float(np.clip(itself @ deviations / whole, 0.0, 1.0)) if whole > 0 else 0.0
+        reach = field.eigen.variances(self.h.omega, self.h.nu)[rows]
+        return np.asarray(reach * (field.design.groups[0][rows] @ self.coefficients[0][3]))
 
     @cached_property
     def coefficients(self) -> tuple[Floats, Floats]:

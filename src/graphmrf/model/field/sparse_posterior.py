@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.model.field.hyperparameters import Tabled
+from graphmrf.model.field.shares import share_out
 from graphmrf.model.field.sparse_columns import GROUPS, LINEAR
 
 if TYPE_CHECKING:
@@ -200,19 +201,18 @@ class SparsePosterior:
     @cached_property
     def shares(self) -> dict[str, float]:
         """The part of the variance of the labels that every component predicts; see `FieldPosterior.shares`."""
-        residual, deviations = self.left_out[0], self.z - self.z.mean()
-        variance = float(np.mean(deviations**2))
-        names = (*GROUPS, "field")
-        if variance == 0:
-            return dict.fromkeys(names, 0.0) | {"noise": 1.0}
-        parts = {
-            name: max(float(np.mean(prediction * deviations)) / variance, 0.0)
-            for name, prediction in zip(names, self._left_out_parts(), strict=True)
-        }
-        noise, total = float(np.clip(np.mean(residual * deviations) / variance, 0.0, 1.0)), sum(parts.values())
-        if total == 0:
-            return parts | {"noise": 1.0}
-        return {name: (1.0 - noise) * part / total for name, part in parts.items()} | {"noise": noise}
+        said = dict(zip((*GROUPS, "field"), self._left_out_parts(), strict=True))
+        return share_out(self.z, self.left_out[0], said, itself=self._itself)
+
+    @property
+    def _itself(self) -> Floats:
+        """What smoothed features say of the labels that comes from the nodes' own."""
+        made, ground = self.columns.smoothed, self._system.ground
+        if made is None:
+            return np.zeros(self.z.size)
+        weights = self.beta.mean[self.columns.slices["smoothed"]] / made.scales
+        reach = ground.variance(self._system.omega)[ground.rows]
+        return np.asarray(reach * (self.columns.design.groups[0][ground.rows] @ weights))
 
     def _left_out_parts(self) -> Iterator[Floats]:
         """Yield every component's prediction of every label from the others."""
