@@ -10,7 +10,7 @@ from benchmarks.show import show
 NAMES = (
     *("search", "smoothing", "scaling", "factor", "published", "accuracy", "start"),
     *("fit", "recovery", "spectrum", "sample", "foresee", "coupled", "missing"),
-    *("networks", "inductive", "classification", "sgc_speed", "scalable"),
+    *("networks", "inductive", "classification", "sgc_speed", "scalable", "solvers"),
 )
 
 
