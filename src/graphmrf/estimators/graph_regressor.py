@@ -69,8 +69,8 @@ class GraphRegressor(BaseEstimator):
     of the joint `GaussianMRF` of features and outcome, of which the features of all nodes say something, too.
 
     Up to 10,000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
-    memory. It keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred columns (local ones
-    up to some 150,000 nodes), and adds linear effects of features from farther away,
+    memory. It keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred columns (local
+    ones up to some 150,000 nodes), and adds linear effects of features from farther away,
     :math:`S^3 (I + \omega_0 N)^{-1} X`, at the level that suits linear graph convolution with residual propagation,
     which it so contains. Determinants and variances come from random probes on graphs of more than 1500 nodes.
     What a long fit is doing is logged to ``graphmrf.progress``.

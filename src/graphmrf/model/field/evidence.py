@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from graphmrf.linalg.triangle import Factor
 from graphmrf.model.field.covariance import Covariance
+from graphmrf.model.field.descent import descend
 from graphmrf.model.field.hyperparameters import Space
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-
     from graphmrf._typing import Floats, Ints
     from graphmrf.model.field.hyperparameters import Hyperparameters
 
@@ -38,7 +36,7 @@ _STEPS = (100, 40, 20)
 _UNSHARED = 1500
 """Labels up to which threads gain little, and lose much where cores are busy."""
 _IMPOSSIBLE = 1e10
-_NO_GAIN = 0.01
+_LEAST_GAIN = 0.01
 _PLAIN = 3.0
 """A gain on a part of the labels, in logarithms of their number, that settles it: the simple model is dropped."""
 
@@ -114,36 +112,14 @@ class Evidence:
         return 0.5 * self.z.size * float(np.log(2.0 * np.pi))
 
     def climb(self, start: Floats, steps: int) -> Optimum:
-        """Return the optimum that L-BFGS finds from a start; it takes one short step for the end, so it is asked again.
-
-        Parameters
-        ----------
-        start : array
-            A point of the space.
-        steps : int
-            Most steps to take.
-        """
+        """Return the optimum found from a start in at most so many steps."""
         _PROGRESS.info("field: searching hyper-parameters on %d labels", self.z.size)
-        theta, value, taken, evaluations = start, np.inf, 0, 0
         with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
-            while taken < steps:
-                found = self._descend(theta, steps - taken)
-                theta, gain, value = np.asarray(found.x), value - float(found.fun), float(found.fun)
-                taken, evaluations = taken + max(int(found.nit), 1), evaluations + int(found.nfev)
-                if gain < _NO_GAIN:
-                    break
+            theta, value, evaluations = descend(
+                self, start, self.space.bounds, steps=steps, least_gain=_LEAST_GAIN, ftol=1e-7
+            )
         log_evidence = self.space.penalty(theta)[0] - value - self._constant
         return Optimum(theta, self.space.read(theta), log_evidence, -value - self._constant, evaluations)
-
-    def _descend(self, start: Floats, steps: int) -> OptimizeResult:
-        return minimize(
-            self,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=self.space.bounds,
-            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-7},
-        )
 
 
 def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> Optimum:

@@ -15,21 +15,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
 
 from graphmrf.linalg.cholesky import Dense
+from graphmrf.model.field.descent import descend
 from graphmrf.model.field.sparse_columns import GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from graphmrf._typing import Floats
     from graphmrf.model.field.sparse_columns import Columns
 
 _VARIANCE = (-16.0, 4.0)
 _NOISE = (float(np.log(1e-9)), 2.0)
 _START = (0.2, 0.3)
-_STARTS = 10
+_STEPS = 1000
 _NO_GAIN = 1e-8
 
 
@@ -142,18 +140,6 @@ def fit_weights(columns: Columns, equations: Equations) -> tuple[dict[str, float
         return -at.log_evidence / equations.m, -np.append(by_name, slopes[-1]) / equations.m
 
     start = np.log([_START[0]] * len(groups) + [_START[1]])
-    by_group, noise = read(_lowest(negative, start, [_VARIANCE] * len(groups) + [_NOISE]))
+    bounds = [_VARIANCE] * len(groups) + [_NOISE]
+    by_group, noise = read(descend(negative, start, bounds, steps=_STEPS, least_gain=_NO_GAIN, ftol=1e-10).point)
     return by_group, equations.given(columns.variances(by_group), noise)
-
-
-def _lowest(
-    negative: Callable[[Floats], tuple[float, Floats]], start: Floats, bounds: list[tuple[float, float]]
-) -> Floats:
-    """Return where L-BFGS ends for good: it takes one short step for the end, so it starts again while that helps."""
-    point, value = start, np.inf
-    for _ in range(_STARTS):
-        found = minimize(negative, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-10})
-        point, gain, value = np.asarray(found.x), value - float(found.fun), float(found.fun)
-        if gain <= _NO_GAIN:
-            break
-    return point
