@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -219,6 +219,7 @@ class Smoothings:
     eigen: Eigen
     rows: Ints
     X: Floats
+    _last: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _projected(self) -> Floats:
@@ -237,8 +238,11 @@ class Smoothings:
         return Smoothing(X, np.array(slopes))
 
     def everywhere(self, omega: float, nu: float) -> Floats:
-        """Return the columns smoothed, at all nodes, shape (n, p)."""
-        return np.asarray(self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected))
+        """Return the columns smoothed, at all nodes, shape (n, p); the last ones are kept for the next block of nodes."""
+        if (omega, nu) not in self._last:
+            self._last.clear()
+            self._last[omega, nu] = self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected)
+        return self._last[omega, nu]
 
 
 class Smoothing(NamedTuple):
