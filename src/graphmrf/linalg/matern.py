@@ -238,7 +238,7 @@ class Smoothings:
         return Smoothing(X, np.array(slopes))
 
     def everywhere(self, omega: float, nu: float) -> Floats:
-        """Return the columns smoothed, at all nodes, shape (n, p); the last ones are kept for the next block of nodes."""
+        """Return the columns smoothed, at all nodes, shape (n, p); kept for the next block of nodes."""
         if (omega, nu) not in self._last:
             self._last.clear()
             self._last[omega, nu] = self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected)
