@@ -1,7 +1,7 @@
 """Which Twitch channels use explicit language: F1 and accuracy at 30 % labels, and German -> English.
 
-Every method is a regression of 0 and 1 with a cut-off tuned on held-out folds, for F1 and for accuracy, as in
-`GraphClassifier`. SGC is exact; GCN is trained on all labels at once. Mean of 10 splits (of 3 on the two larger
+Every method is a regression of 0 and 1 with a cut-off tuned on held-out folds, for F1 (as in `GraphClassifier`) and for
+accuracy. SGC is exact; GCN is trained on all labels at once. Mean of 10 splits (of 3 on the two larger
 graphs). "majority" says the same of everyone: the more frequent class, or mature for F1.
 """
 
