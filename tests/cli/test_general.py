@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import graphmrf as gm
-from graphmrf.cli import general
+from graphmrf.cli import general, job
 from graphmrf.estimators import graph_regressor, missing_features
 
 FIELD = ("--target", "income", "--method", "field")
@@ -47,6 +47,24 @@ def test_intervals_of_a_transformed_target_are_not_symmetric(town: Any) -> None:
 def test_the_likeliest_transform_is_told(town: Any) -> None:
     _, summary = made(town, *FIELD, "--transform", "auto")
     assert any("income: transform chosen by likelihood: " in note for note in summary["notes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), ""),
+        (("--transform", "log"), ", without the transform"),
+        (("--conformal",), ", with intervals that are not conformal"),
+        (("--transform", "log", "--conformal"), ", without the transform and with intervals that are not conformal"),
+    ],
+)
+def test_what_a_method_in_place_of_the_field_lacks_is_told(
+    options: tuple[str, ...], said: str, town: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "best", lambda fits: fits[0])
+    _, summary = made(town, "--target", "income", *options)
+    [note] = [note for note in summary["notes"] if "income: field reaches R2" in note]
+    assert note.endswith(f" is used{said}")
 
 
 def test_conformal_intervals_without_a_bound_are_told(town: Any) -> None:

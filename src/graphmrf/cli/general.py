@@ -61,9 +61,15 @@ def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conforma
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
     said = passed_over(fits, chosen)
     if said:
-        yield said + (", with intervals that are not conformal" if conformal else "")
+        yield said + _lacking(transform=bool(transform_name(model)), conformal=conformal)
     elif conformal and not np.isfinite(interval(model, level, conformal=True)).all():
         yield f"too few known values for a conformal interval of {100 * level:g} %; lower and upper have no bound"
+
+
+def _lacking(*, transform: bool, conformal: bool) -> str:
+    """Say what was asked for and is not there when another method takes the place of the field."""
+    lacks = ["without the transform"] * transform + ["with intervals that are not conformal"] * conformal
+    return f", {' and '.join(lacks)}" if lacks else ""
 
 
 def _scoring(model: GraphRegressor, known: int) -> Iterator[str]:
