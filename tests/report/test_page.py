@@ -157,10 +157,19 @@ def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> No
     assert "of the outcome after its transform (log)" in words
 
 
+def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Maker) -> None:
+    rows = Coefficients("abcd", np.array([0.00138, -78.21, 0.0, 5.5e-8]))
+    words = Reader(render(make_report(targets=(replace(make_report().targets[0], coefficients=rows),)))).words()
+    assert f"Feature Coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c 0.00" in words
+
+
 def test_groups_without_effect_are_left_out(make_report: Maker) -> None:
     target = make_report().targets[0]
     some = Effects("ab", ("own", "smoothed"), np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[0.0, 0.1], [0.0, 0.1]]))
     words = Reader(render(make_report(targets=(replace(target, coefficients=None, effects=some),)))).words()
+    assert "Feature smoothed b 2.00 ± 0.10" in words
+    tiny = replace(some, values=np.array([[1e-9, 1.0], [0.001, 2.0]]), errors=np.array([[1e-7, 0.1], [0.002, 0.1]]))
+    words = Reader(render(make_report(targets=(replace(target, coefficients=None, effects=tiny),)))).words()
     assert "Feature smoothed b 2.00 ± 0.10" in words
     none = replace(some, values=np.zeros((2, 2)))
     words = Reader(render(make_report(targets=(replace(target, coefficients=None, effects=none),)))).words()

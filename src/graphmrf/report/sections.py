@@ -131,7 +131,8 @@ def _shares(target: TargetReport) -> str:
         return ""
     text = (
         "Share of the variation of the known values by the kind of effect that predicts it, when each value is "
-        "predicted from all others. The shares add up to 100 %."
+        "predicted from all others by a field that was tuned to all of them; so noise may be less than R² in "
+        "cross-validation leaves. What several effects say alike is divided among them. The shares add up to 100 %."
     )
     return _card("What carries the prediction", text, tables.share_rows(target))
 

@@ -16,6 +16,9 @@ from graphmrf.report.rows import PredictionReport, TargetReport
 
 SMALLEST = -1e308  # where a missing number sorts
 
+NEGLIGIBLE = 0.01
+"""Part of a feature's largest effect up to which another of its effects is as good as none."""
+
 Cell = tuple[str, float | str]
 
 
@@ -61,16 +64,15 @@ def method_rows(target: TargetReport) -> str:
 
 
 def coefficient_rows(rows: Coefficients) -> str:
-    """The largest coefficients by magnitude."""
-    order = largest(rows)
-    places = decimals([0.0, *(float(rows.values[i]) for i in order)])
-    body = [_row([(str(rows.names[i]), str(rows.names[i])), _numeric(float(rows.values[i]), places)]) for i in order]
+    """The largest coefficients by magnitude, each to three digits, because every feature has units of its own."""
+    pairs = [(str(rows.names[i]), float(rows.values[i])) for i in largest(rows)]
+    body = [_row([(name, name), _numeric(value, decimals([-value, value]))]) for name, value in pairs]
     return table(["Feature", "#Coefficient"], body, caption="Coefficients")
 
 
 def effect_rows(rows: Effects, limit: int) -> str:
     """Coefficients with their standard errors, the clearest first; groups without any effect are left out."""
-    groups = [k for k in range(len(rows.groups)) if rows.values[:, k].any()]
+    groups = _groups_with_effect(rows)
     body = [
         _row(
             [(str(rows.names[i]), str(rows.names[i])), *map(_estimate, rows.values[i, groups], rows.errors[i, groups])]
@@ -79,6 +81,13 @@ def effect_rows(rows: Effects, limit: int) -> str:
     ]
     heads = [f"#{rows.groups[k]}" for k in groups]
     return table(["Feature", *heads], body, caption="Coefficients and their errors") if groups else ""
+
+
+def _groups_with_effect(rows: Effects) -> list[int]:
+    """Groups of which at least one feature has more than `NEGLIGIBLE` of its largest effect, errors included."""
+    reach = np.abs(rows.values) + rows.errors
+    counts = reach > NEGLIGIBLE * reach.max(axis=1, keepdims=True, initial=0.0)
+    return [k for k in range(len(rows.groups)) if rows.values[:, k].any() and counts[:, k].any()]
 
 
 def _estimate(value: float, error: float) -> Cell:
