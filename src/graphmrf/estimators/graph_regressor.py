@@ -53,15 +53,15 @@ class GraphRegressor(BaseEstimator):
     r"""A Gaussian field with linear, nonlinear and graph effects; nothing to tune.
 
     The outcome is a sum of independent Gaussian parts: linear effects of a node's own features, of its neighbours' and
-    of theirs, a smooth nonlinear function of own and neighbours' features, the same drifting over the graph, a field
-    that is smooth over the graph, and noise,
+    of theirs, and of the smoothed features, a smooth nonlinear function of own and neighbours' features, the same
+    drifting over the graph, a field that is smooth over the graph, and noise,
 
     .. math:: \mathrm{Cov}(y) = t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)'
-              + f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+              + \tfrac{t_4}{p} TX(TX)' + f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
 
-    with :math:`Z = [X, SX]`, squared-exponential `k` and `R` the correlations of :math:`(I + \omega N)^{-\nu}`. All
+    with :math:`Z = [X, SX]`, squared-exponential `k` and `R` the correlations of :math:`T = (I + \omega N)^{-\nu}`. All
     variances, smoothness and length scales maximise the likelihood of the labels (with weak priors, see
-    `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets variance 0. Linear
+    `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets next to none. Linear
     regression, label propagation and graph convolution with residual propagation are special or limiting cases.
 
     The paper's own model, :math:`y \sim N((I + \omega N)^{-1} X b, \sigma^2 (I + \omega N)^{-1})`, competes as a whole,
@@ -101,7 +101,8 @@ class GraphRegressor(BaseEstimator):
     log_evidence_ : float
         Log marginal likelihood of the labels, in their units.
     shares_ : Series
-        Share of the variance of the labels that each kind of effect predicts (each label from all others), and noise.
+        Share of the variance of the labels that each kind of effect predicts (each label from all others, by
+        hyper-parameters that know it), and noise; they add up to 1.
     coef_ : array of shape (p,), or Series
         Linear coefficients of a node's own features, per unit of the feature.
     coefficients_ : DataFrame
@@ -111,7 +112,7 @@ class GraphRegressor(BaseEstimator):
     explanation_ : str
         One sentence: what carries the prediction.
     left_out_ : DataFrame
-        For every labelled node its position, label, prediction from all other labels, and standard deviation.
+        For every labelled node its position (`node`), `label`, `prediction` from all other labels, and `std`.
     transform_ : Scale
         The transform in use.
     solver_ : str
@@ -214,8 +215,8 @@ class GraphRegressor(BaseEstimator):
             Probability that the interval holds the outcome.
         interval : {"field", "conformal"}
             How many of its own standard deviations the interval of a node reaches. "field": the quantile of a
-            Student distribution fitted to those standardised residuals of the labels. "conformal": their
-            empirical quantile, of which no shape is assumed; infinite when there are too few labels for the level.
+            Student distribution fitted to the standardised residuals by which `predict` calibrates. "conformal":
+            their empirical quantile, of which no shape is assumed; infinite when labels are too few for the level.
         """
         check_fitted(self, "_answer")
         if not 0 < level < 1:
