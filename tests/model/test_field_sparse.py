@@ -229,6 +229,18 @@ def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
     assert found[1].omega == pytest.approx(9.0, rel=0.5)
 
 
+def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
+    n = 900
+    first = np.arange(n)[np.arange(n) % 3 < 2]
+    graph = Graph.from_edges(first, first + 1, n_nodes=n)
+    made = design(graph, np.random.default_rng(0).standard_normal((n, 2)))
+    L = local_columns(graph, made, 80, 0)
+    assert np.isfinite(L).all()
+    reached = (L != 0).any(axis=1)
+    assert 0 < np.count_nonzero(reached) < n / 2
+    np.testing.assert_array_equal(reached, np.repeat(reached[::3], 3))
+
+
 def test_local_columns_give_the_product_of_kernels() -> None:
     made = design(CASE.graph, CASE.X)
     L = local_columns(CASE.graph, made, 60 * 60, 0)

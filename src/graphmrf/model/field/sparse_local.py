@@ -59,4 +59,5 @@ def _graph_functions(graph: Graph, seed: int) -> Floats:
     kept = values > _TOLERANCE * values[0]
     functions = K @ (vectors[:, kept] / np.sqrt(values[kept]))
     reach = np.sqrt(np.einsum("ij,ij->i", functions, functions))
-    return np.asarray(functions / np.maximum(reach, _LEAST_REACH * np.median(reach))[:, None])
+    usual = float(np.median(reach[reach > 0]))  # components without a node of C have none
+    return np.asarray(functions / np.maximum(reach, _LEAST_REACH * usual)[:, None])
