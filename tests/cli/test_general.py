@@ -85,6 +85,7 @@ def test_shares_and_effects_are_shown_everywhere(town: Any) -> None:
     assert target["carries"].endswith("of the variation).") or ", then " in target["carries"]
     model = fitted(town)
     assert target["shares"] == pytest.approx(model.shares_.to_dict(), abs=1e-8)
+    assert target["coefficients"] is None
     own = target["effects"]["own"]["age"]
     frame = model.coefficients_.loc["age"]
     assert (own["value"], own["error"]) == pytest.approx((frame["own"], frame["own (standard error)"]))

@@ -114,6 +114,9 @@ def _linear(fit: Fit) -> Any:
 
 
 def _coefficients(fit: Fit) -> dict[str, float] | None:
+    """Return the coefficients by feature; None for the field, whose effects may be anyone's: see `_effects`."""
+    if isinstance(fit.estimator, GraphRegressor):
+        return None
     coef = getattr(_linear(fit), "coef_", None)
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
 
@@ -146,7 +149,7 @@ def _section(prediction: Prediction) -> TargetReport:
 
 def _named_coefficients(fit: Fit) -> Coefficients | None:
     named = _coefficients(fit)
-    if named is None or isinstance(fit.estimator, GraphRegressor):
+    if named is None:
         return None
     return Coefficients(tuple(named), np.array(list(named.values())), getattr(_linear(fit), "intercept_", None))
 
