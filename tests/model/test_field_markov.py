@@ -91,7 +91,7 @@ def test_shares_and_coefficients_are_told() -> None:
 
 
 def shifted(A: Floats) -> Floats:
-    return A + np.array([0.0, 0.0, 5.0])
+    return np.asarray(A + np.array([0.0, 0.0, 5.0]))
 
 
 def alike(A: Floats) -> Floats:
