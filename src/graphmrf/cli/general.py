@@ -12,7 +12,7 @@ from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES
 from graphmrf.estimators.held_out import COEFFICIENTS_KEPT, SEARCHED_AGAIN
 
-SLOW = 50_000
+SLOW = 5000
 """Nodes beyond which a fit takes minutes."""
 
 
