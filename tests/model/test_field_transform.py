@@ -92,3 +92,9 @@ def test_conformal_widths_are_order_statistics() -> None:
     assert calibration.conformal(0.8) == 3.0
     assert calibration.conformal(0.4) == 1.0
     assert calibration.conformal(0.9) == np.inf
+
+
+def test_few_scores_ask_for_the_widths_of_few_degrees_of_freedom() -> None:
+    few = Calibration(np.array([0.9, -1.1, 1.0, -0.8]))
+    assert few.student(0.9) > 1.2 * norm.ppf(0.95)
+    assert Calibration(np.zeros(1)).student(0.9) > norm.ppf(0.95)

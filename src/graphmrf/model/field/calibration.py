@@ -48,10 +48,10 @@ class Calibration:
 
     @cached_property
     def _tails(self) -> tuple[float, float]:
-        """Degrees of freedom and scale of the Student distribution that fits the scores best."""
-        found = minimize_scalar(
-            lambda f: self._misfit(float(np.exp(f)))[0], bounds=tuple(np.log(_FREEDOMS)), method="bounded"
-        )
+        """Degrees of freedom, no more than scores, and scale of the Student distribution that fits the scores best."""
+        least, most = _FREEDOMS
+        bounds = np.log([least, np.clip(self.scores.size, least + 0.5, most)])
+        found = minimize_scalar(lambda f: self._misfit(float(np.exp(f)))[0], bounds=tuple(bounds), method="bounded")
         freedom = float(np.exp(found.x))
         return freedom, self._misfit(freedom)[1]
 
