@@ -163,6 +163,21 @@ def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Make
     assert f"Feature Coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c 0.00" in words
 
 
+@pytest.mark.parametrize(
+    ("method", "where", "constant"),
+    [
+        ("lr", "by one unit at the node and", "Constant term: 2.000"),
+        ("lgc-rp", "by one unit throughout a neighbourhood and", "Where all features are average: 2.000"),
+    ],
+)
+def test_coefficients_say_whose_features_they_are_of(
+    method: str, where: str, constant: str, make_report: Maker
+) -> None:
+    words = Reader(render(make_report(targets=(replace(make_report().targets[0], method=method),)))).words()
+    assert where in words
+    assert constant in words
+
+
 def test_groups_without_effect_are_left_out(make_report: Maker) -> None:
     target = make_report().targets[0]
     some = Effects("ab", ("own", "smoothed"), np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[0.0, 0.1], [0.0, 0.1]]))

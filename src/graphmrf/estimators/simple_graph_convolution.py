@@ -63,7 +63,7 @@ class SimpleGraphConvolution(BaseEstimator):
     coef_ : array of shape (p,), or Series
         Coefficients b of the averaged features, named by column when X was a DataFrame.
     intercept_ : float
-        The constant c.
+        The constant c: the prediction of a node with average features among average neighbours.
     feature_means_ : array of shape (p,)
         The means m.
     n_coefficients_ : int

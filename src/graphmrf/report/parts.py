@@ -89,7 +89,7 @@ class Coefficients:
     values : array of shape (p,)
         One coefficient per feature.
     intercept : float or None
-        Constant term.
+        Constant term; of methods that smooth features, the prediction where all features are average.
 
     Examples
     --------

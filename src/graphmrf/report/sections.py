@@ -9,6 +9,9 @@ from graphmrf.report.charts import LISTED_COEFFICIENTS
 from graphmrf.report.picture import LISTED_NODES, Picture
 from graphmrf.report.rows import PredictionReport, TargetReport
 
+OWN_FEATURES = ("lr", "lr-rp")
+"""Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
+
 
 def target_section(report: PredictionReport, position: int, picture: Picture) -> str:
     """Everything about one target, from the headline down."""
@@ -176,12 +179,15 @@ def _coefficients(target: TargetReport) -> str:
         return ""
     shown, total = min(len(rows.names), LISTED_COEFFICIENTS), len(rows.names)
     which = f"The {shown} largest of {total:,} coefficients" if shown < total else "The coefficients"
+    own = target.method in OWN_FEATURES
+    where = "at the node" if own else "throughout a neighbourhood"
     text = (
-        f"{which}: the change in the prediction when a feature rises by one unit throughout a neighbourhood and the "
+        f"{which}: the change in the prediction when a feature rises by one unit {where} and the "
         "others stay as they are. They depend on the units of the features."
     )
     chart = _chart("coefficients", f"Bars of the coefficients for {target.name}; the table beside has them")
-    constant = "" if rows.intercept is None else f'<p class="fine">Constant term: {prose.number(rows.intercept)}</p>'
+    name = "Constant term" if own else "Where all features are average"
+    constant = "" if rows.intercept is None else f'<p class="fine">{name}: {prose.number(rows.intercept)}</p>'
     content = f'<div class="split">{chart}{tables.coefficient_rows(rows)}</div>{constant}'
     return _card("What the features contribute", text, content)
 
