@@ -21,6 +21,7 @@ from graphmrf.model.field import (
     maximise,
     unseen,
 )
+from graphmrf.model.field.mixture import MixedPosterior
 from graphmrf.selection import assign_folds
 
 CASE = random_case(7, n=24, p=2, labelled=15)
@@ -147,6 +148,18 @@ def test_unseen_labels_have_no_part_in_the_hyperparameters() -> None:
         mean, spread = FieldPosterior(others, h, altered[~own]).moments(ROWS[own])
         np.testing.assert_allclose(residual[own], Z[own] - mean, atol=1e-8)
         np.testing.assert_allclose(variance[own], spread, atol=1e-8)
+
+
+def test_unseen_labels_of_uncertain_features_are_told_by_all_draws_of_these() -> None:
+    folds, rng = assign_folds(Z.size, 5, seed=3), np.random.default_rng(0)
+    designs = tuple(design(GRAPH, CASE.X[:, :2] + 0.3 * rng.normal(size=(24, 2))) for _ in range(3))
+    residual, variance = unseen(MixedPosterior(posterior(2), designs), folds, seed=3)
+    own = folds == 0
+    h = maximise(Covariance(covariance(2).design, eigen(GRAPH), ROWS[~own]), Z[~own], seed=3).h
+    fields = [FieldPosterior(Covariance(made, eigen(GRAPH), ROWS[~own]), h, Z[~own]) for made in designs]
+    means, spreads = zip(*(field.moments(ROWS[own]) for field in fields), strict=True)
+    np.testing.assert_allclose(residual[own], Z[own] - np.mean(means, axis=0), atol=1e-8)
+    np.testing.assert_allclose(variance[own], np.mean(spreads, axis=0) + np.var(means, axis=0), atol=1e-8)
 
 
 def test_coefficients_are_the_conditional_ones() -> None:

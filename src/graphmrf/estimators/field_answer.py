@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from graphmrf.model.field import Calibration, FieldPosterior, unseen
+from graphmrf.model.field import Calibration, unseen
 from graphmrf.model.field.sparse_posterior import SparsePosterior
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class FieldAnswer:
     @cached_property
     def calibration(self) -> Calibration:
         """Standardised residuals of labels given the others; of few labels, by fields fitted without their fold."""
-        if isinstance(self.posterior, FieldPosterior) and _FEWEST <= self.outcome.n_labelled <= FEW:
+        if not isinstance(self.posterior, SparsePosterior) and _FEWEST <= self.outcome.n_labelled <= FEW:
             residual, variance = unseen(self.posterior, self.outcome.folds(_FOLDS, self.seed), seed=self.seed)
         else:
             residual, variance = self.posterior.left_out

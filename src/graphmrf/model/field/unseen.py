@@ -8,22 +8,23 @@ import numpy as np
 
 from graphmrf.model.field.covariance import Covariance
 from graphmrf.model.field.evidence import maximise
+from graphmrf.model.field.mixture import MixedPosterior
 from graphmrf.model.field.posterior import FieldPosterior
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
 
-def unseen(posterior: FieldPosterior, folds: Ints, *, seed: int = 0) -> tuple[Floats, Floats]:
+def unseen(posterior: FieldPosterior | MixedPosterior, folds: Ints, *, seed: int = 0) -> tuple[Floats, Floats]:
     """Return residual and variance of every standardised label by a field fitted without its fold.
 
     A few labels determine the hyper-parameters so loosely that these remember each of them: what the field says of a
     label given all others (`FieldPosterior.left_out`) is then too good. Here the hyper-parameters are searched again
-    without each fold.
+    without each fold, at the expected features where these are uncertain.
 
     Parameters
     ----------
-    posterior : FieldPosterior
+    posterior : FieldPosterior or MixedPosterior
         The field given all its labels.
     folds : integer array of shape (m,)
         Fold of every label.
@@ -35,7 +36,8 @@ def unseen(posterior: FieldPosterior, folds: Ints, *, seed: int = 0) -> tuple[Fl
     for fold in range(int(folds.max()) + 1):
         own = folds == fold
         others = Covariance(whole.design, whole.eigen, whole.rows[~own])
-        h = maximise(others, z[~own], seed=seed).h
-        mean, variance[own] = FieldPosterior(others, h, z[~own]).moments(whole.rows[own])
+        field = FieldPosterior(others, maximise(others, z[~own], seed=seed).h, z[~own])
+        told = MixedPosterior(field, posterior.designs) if isinstance(posterior, MixedPosterior) else field
+        mean, variance[own] = told.moments(whole.rows[own])
         residual[own] = z[own] - mean
     return residual, variance
