@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import graphmrf as gm
-from graphmrf.cli import general, job
+from graphmrf.cli import comparison, general
 from graphmrf.estimators import graph_regressor, missing_features
 
 FIELD = ("--target", "income", "--method", "field")
@@ -49,22 +49,30 @@ def test_the_likeliest_transform_is_told(town: Any) -> None:
     assert any("income: transform chosen by likelihood: " in note for note in summary["notes"])
 
 
+def test_a_method_in_place_of_the_field_is_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MARGIN", -1.0)
+    _, summary = made(town, "--target", "income")
+    [note] = [note for note in summary["notes"] if "income: field reaches R2" in note]
+    assert note.endswith(f"so {summary['targets'][0]['method']} is used")
+    assert summary["targets"][0]["method"] != "field"
+
+
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "asked"),
     [
-        ((), ""),
-        (("--transform", "log"), ", without the transform"),
-        (("--conformal",), ", with intervals that are not conformal"),
-        (("--transform", "log", "--conformal"), ", without the transform and with intervals that are not conformal"),
+        (("--transform", "log"), "--transform"),
+        (("--conformal",), "--conformal"),
+        (("--transform", "log", "--conformal"), "--transform and --conformal"),
     ],
 )
-def test_what_a_method_in_place_of_the_field_lacks_is_told(
-    options: tuple[str, ...], said: str, town: Any, monkeypatch: pytest.MonkeyPatch
+def test_an_option_of_the_field_asks_for_it(
+    options: tuple[str, ...], asked: str, town: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "best", lambda fits: fits[0])
+    monkeypatch.setattr(comparison, "_ranked", lambda fit: -len(fit.method.key))
     _, summary = made(town, "--target", "income", *options)
-    [note] = [note for note in summary["notes"] if "income: field reaches R2" in note]
-    assert note.endswith(f" is used{said}")
+    [note] = [note for note in summary["notes"] if "reaches R2" in note]
+    assert note.endswith(f"which is used because {asked} asks for it")
+    assert summary["targets"][0]["method"] == "field"
 
 
 def test_conformal_intervals_without_a_bound_are_told(town: Any) -> None:

@@ -132,11 +132,14 @@ def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Float
     return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], outcome.y[outcome.known], folds).table()
 
 
-def best(fits: Sequence[AnyFit]) -> AnyFit:
-    """Return the field, unless another is clearly more accurate; of other equals the first, which is the simplest."""
+def best(fits: Sequence[AnyFit], *, asked: bool = False) -> AnyFit:
+    """Return the field, unless it was not asked for and another is clearly more accurate.
+
+    Of other equals it is the first, which is the simplest.
+    """
     leader = max(fits, key=_ranked)
     field = next((fit for fit in fits if fit.method.key == FIELD), leader)
-    return leader if _ranked(leader) > _ranked(field) + MARGIN else field
+    return leader if not asked and _ranked(leader) > _ranked(field) + MARGIN else field
 
 
 def passed_over(fits: Sequence[AnyFit], chosen: AnyFit, *, score: str = "R2") -> str:
@@ -147,6 +150,17 @@ def passed_over(fits: Sequence[AnyFit], chosen: AnyFit, *, score: str = "R2") ->
     return (
         f"{FIELD} reaches {score} {field.held_out_score:.3f} where values are held out, more than {MARGIN:g} below "
         f"{chosen.method.key} ({chosen.held_out_score:.3f}), so {chosen.method.key} is used"
+    )
+
+
+def preferred(fits: Sequence[AnyFit], chosen: AnyFit, *, asked: str) -> str:
+    """Return one line on a field that was chosen because an option asks for it, where another is clearly better."""
+    other = best(fits)
+    if other is chosen:
+        return ""
+    return (
+        f"{other.method.key} reaches R2 {other.held_out_score:.3f} where values are held out, more than {MARGIN:g} "
+        f"above {chosen.method.key} ({chosen.held_out_score:.3f}), which is used because {asked} asks for it"
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from graphmrf._typing import Floats
-from graphmrf.cli.comparison import Fit, passed_over
+from graphmrf.cli.comparison import Fit, passed_over, preferred
 from graphmrf.cli.methods import FIELD, Method
 from graphmrf.datasets.encode import FILLED
 from graphmrf.estimators import GraphRegressor
@@ -51,25 +51,25 @@ def warnings(methods: Sequence[Method], n_nodes: int, classes: Mapping[str, int]
             yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
 
 
-def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, conformal: bool) -> Iterator[str]:
-    """Say how the field was scored, what transform it chose, and whether another method took its place."""
+def notes(y: Floats, fits: Sequence[Fit], chosen: Fit, *, level: float, asked: Sequence[str]) -> Iterator[str]:
+    """Say how the field was scored, what transform it chose, and whether another method took its place, or would have.
+
+    Parameters
+    ----------
+    asked : sequence of str
+        The options given that only the field can do.
+    """
     model = next((fit.estimator for fit in fits if isinstance(fit.estimator, GraphRegressor)), None)
     if model is None:
         return
     yield from _scoring(model, _known(y))
     if model.transform == "auto":
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
-    said = passed_over(fits, chosen)
+    said = preferred(fits, chosen, asked=" and ".join(asked)) if asked else passed_over(fits, chosen)
     if said:
-        yield said + _lacking(transform=bool(transform_name(model)), conformal=conformal)
-    elif conformal and not np.isfinite(interval(model, level, conformal=True)).all():
+        yield said
+    if "--conformal" in asked and not np.isfinite(interval(model, level, conformal=True)).all():
         yield f"too few known values for a conformal interval of {100 * level:g} %; lower and upper have no bound"
-
-
-def _lacking(*, transform: bool, conformal: bool) -> str:
-    """Say what was asked for and is not there when another method takes the place of the field."""
-    lacks = ["without the transform"] * transform + ["with intervals that are not conformal"] * conformal
-    return f", {' and '.join(lacks)}" if lacks else ""
 
 
 def _scoring(model: GraphRegressor, known: int) -> Iterator[str]:

@@ -146,7 +146,7 @@ class Job:
         fits, left_out = fit_all(
             self.methods, self.table.graph, self.features, y, tuning=settings.tuning, advance=advance
         )
-        chosen = best(fits)
+        chosen = best(fits, asked=bool(settings.for_numbers))
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
         value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
@@ -157,7 +157,7 @@ class Job:
             *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
             *left_out,
             *(fit.note for fit in fits if fit.note),
-            *general.notes(y, fits, chosen, level=settings.interval, conformal=settings.conformal),
+            *general.notes(y, fits, chosen, level=settings.interval, asked=settings.for_numbers),
         )
         return Prediction(
             name=name,
