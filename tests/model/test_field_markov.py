@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 from graphmrf import GaussianMRF, Graph, GraphRegressor
 from graphmrf._typing import Floats
+from graphmrf.errors import ConvergenceError
 from graphmrf.linalg.matern import eigen
 from graphmrf.metrics import r2
 from graphmrf.model.field import Covariance, Space, design
@@ -101,6 +102,18 @@ def alike(A: Floats) -> Floats:
 @pytest.mark.parametrize("spoil", [shifted, alike])
 def test_a_mean_or_features_that_determine_each_other_contradict_the_joint_model(spoil: Any) -> None:
     assert markov(spoil(drawn())).posterior(3.0) is None
+
+
+def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 2)) + 20.0
+    y = np.linalg.solve(np.eye(N) + 1e4 * graph().N.toarray(), X.sum(axis=1) + rng.standard_normal(N))
+    A = np.column_stack([X, y])
+    hidden = np.where(rng.random(N) < 0.4, y, np.nan)
+    with pytest.raises(ConvergenceError):
+        GaussianMRF.fit(graph(), np.column_stack([X, hidden]) / A.std(axis=0), center=False)
+    assert markov(A).mrf is None
+    assert np.isfinite(GraphRegressor().fit(graph(), X, hidden).predict()).all()
 
 
 def test_more_features_than_the_nodes_can_tell_have_no_joint_model() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.linalg.matern import OMEGAS
 from graphmrf.linalg.triangle import Factor
 from graphmrf.model.field.hyperparameters import Space
@@ -52,7 +52,7 @@ class Markov:
 
     @cached_property
     def mrf(self) -> GaussianMRF | None:
-        """The joint model of maximum likelihood; None where features are too many or determine each other."""
+        """The joint model of maximum likelihood; None where features are too many or (nearly) determine each other."""
         n, p = self.X.shape
         if (p + 1) * (p + 4) * _PER_PARAMETER > 2 * n or (p + 2) * _PER_PARAMETER > self.y.size:
             return None
@@ -60,7 +60,7 @@ class Markov:
         outcome[self.covariance.rows] = self.y
         try:
             return GaussianMRF.fit(self.graph, np.column_stack([self.X, outcome]), center=False)
-        except InvalidInputError:  # features determine each other
+        except (InvalidInputError, ConvergenceError):  # features determine each other, or the outcome, or nearly so
             return None
 
     def posterior(self, omega: float) -> tuple[FieldPosterior, float] | None:
