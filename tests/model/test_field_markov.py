@@ -141,3 +141,18 @@ def test_a_search_goes_on_with_variances_that_have_a_slope() -> None:
     assert revived.nonlinear == pytest.approx(0.02)
     assert revived.noise == pytest.approx(space.read(low).noise)
     np.testing.assert_array_equal(space.revived(space.start), space.start)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_the_variance_of_isolated_nodes_is_that_of_others_unless_a_label_shows_it(told: bool) -> None:
+    rng = np.random.default_rng(1)
+    u = np.concatenate([np.arange(200), rng.integers(0, 200, 400)])
+    lonely = Graph.from_edges(u, (u + 1 + rng.integers(0, 4, u.size)) % 200, n_nodes=210)
+    A = GaussianMRF(H, [1.0, 2.0, 20.0]).sample(lonely, 1, 0)[0]
+    known = np.isin(np.arange(210), rng.permutation(200)[:120])
+    known[205:] = told
+    y = np.where(known, A[:, 2], np.nan)
+    model = GraphRegressor().fit(lonely, A[:, :2], y)
+    std = model.predict(return_std=True)[1]
+    assert model.hyperparameters_.even == (not told)
+    assert (std[200] > 2.0 * np.nanstd(y[:200])) == told

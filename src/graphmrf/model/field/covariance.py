@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from graphmrf.model.field.design import Design
     from graphmrf.model.field.hyperparameters import Hyperparameters
 
+_USUAL_OMEGA, _UNEVEN = 20.0, 2.0
+
 COMPONENTS = ("own", "neighbours", "second", "smoothed", "nonlinear", "local", "field")
 """The parts a prediction is made of, besides the constant."""
 
@@ -57,6 +59,12 @@ class Covariance:
     def triangle(self) -> Triangle:
         """Layout of the matrices among the rows."""
         return self.correlations.triangle
+
+    @cached_property
+    def shows_unevenness(self) -> bool:
+        """Whether the rows could tell where a field of uneven variance varies most, as at isolated nodes."""
+        variances = self.eigen.variances(_USUAL_OMEGA, 1.0)
+        return bool(variances.max() <= _UNEVEN * variances[self.rows].max())
 
     @cached_property
     def F(self) -> Floats:

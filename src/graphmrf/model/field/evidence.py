@@ -82,7 +82,8 @@ class Evidence:
     @property
     def space(self) -> Space:
         """Where the hyper-parameters live."""
-        return Space(self.covariance.design.p, self.simple)
+        even = not (self.simple and self.covariance.shows_unevenness)
+        return Space(self.covariance.design.p, self.simple, even)
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log posterior, up to a constant, and its gradient."""

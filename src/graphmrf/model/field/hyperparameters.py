@@ -134,7 +134,9 @@ class Space:
     start, of a group within :math:`e^{0.5}` and of a feature within :math:`e^{0.3}` of the others.
 
     With ``simple=True`` it is that of the paper's own model, in which features act through the field only and labels
-    have no noise: :math:`y \sim N(c + (I + \omega N)^{-1} X b, f (I + \omega N)^{-1})`.
+    have no noise: :math:`y \sim N(c + (I + \omega N)^{-1} X b, f (I + \omega N)^{-1})`. With ``even=True`` the field
+    has the same variance at all nodes there, too; so it is taken where no label shows how uneven it is, as where all
+    isolated nodes are unlabelled.
 
     Examples
     --------
@@ -150,6 +152,7 @@ class Space:
 
     p: int
     simple: bool = False
+    even: bool = True
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -209,7 +212,7 @@ class Space:
         base = np.sqrt(4.0 * self.p)
         lengths = self._lengths(theta) if "length" in values else np.full(2 * self.p, base)
         local_length = float(kept["local_length"] * base)
-        others = {"lengths": lengths, "local_length": local_length, "even": not self.simple}
+        others = {"lengths": lengths, "local_length": local_length, "even": self.even}
         return Hyperparameters(**kept | others)  # type: ignore[arg-type]  # mypy: mixed values
 
     def _lengths(self, theta: Floats) -> Floats:

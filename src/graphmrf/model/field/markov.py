@@ -81,7 +81,7 @@ class Markov:
         spectrum = 1.0 / (1.0 + omega * eigen.values)
         mean = eigen.vectors @ (spectrum * (eigen.vectors.T @ (self.X @ beta)))
         field = float(spectrum.mean() / mrf.H[-1, -1])
-        simple = Space(self.X.shape[1], simple=True).read(np.log([1.0, field, omega]))
+        simple = Space(self.X.shape[1], simple=True, even=False).read(np.log([1.0, field, omega]))
         h, centre = replace(simple, constant=0.0, smoothed=0.0), float(self.y.mean())
         known = Known(mean - centre, beta * spectrum.mean())
         return FieldPosterior(self.covariance, h, self.y - centre, known)
