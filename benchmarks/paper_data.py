@@ -29,7 +29,7 @@ UNSEEN = {
     "ENGB Twitch": "twitch-engb",
     "DE Twitch": "twitch-de",
 }
-"""Other years and countries, by which nothing was chosen."""
+"""Other years, by which nothing was chosen, and other countries."""
 
 
 @dataclass(frozen=True)
