@@ -2,10 +2,10 @@
 
 Ten splits with 30 % of the nodes labelled, no test node used in any choice. By itself it takes more options:
 ``python -m benchmarks.accuracy [--tasks U.S.:income London ...] [--splits 10] [--fractions 0.05 0.1 0.3 0.6] [--jobs 2]
-[--keep FILE]``. Tasks are the paper's 14 real ones; "unseen": the same of other years, by which nothing was
-chosen, and of other countries; "synthetic": those of the paper's synthetic table, all on one draw; and "samples": the same with every split
-on a draw of its own. There the column "true" is the optimum: the expectation given features and labels under the
-parameters that made the data. Boosting sees the features `X`, `SX` and `S²X`.
+[--keep FILE]``. Tasks are the paper's 14 real ones; "unseen": the same of other years, by which nothing was chosen, and
+of other countries; "synthetic": those of the paper's synthetic table, all on one draw; and "samples": the same with
+every split on a draw of its own. There the column "true" is the optimum: the expectation given features and labels
+under the parameters that made the data. Boosting sees the features `X`, `SX` and `S²X`.
 """
 
 from __future__ import annotations
