@@ -7,6 +7,7 @@ say: the likelihood of y given X at the joint parameters must not be far below t
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
     from graphmrf.model.field.covariance import Covariance
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _PER_PARAMETER = 10
 """Nodes for each parameter of the joint model, and labels for each of the outcome's own, that it takes."""
@@ -60,7 +63,8 @@ class Markov:
         outcome[self.covariance.rows] = self.y
         try:
             return GaussianMRF.fit(self.graph, np.column_stack([self.X, outcome]), center=False)
-        except (InvalidInputError, ConvergenceError):  # features determine each other, or the outcome, or nearly so
+        except (InvalidInputError, ConvergenceError) as error:  # features determine each other, or the outcome
+            _PROGRESS.info("no joint model of features and outcome: %s", error)
             return None
 
     def posterior(self, omega: float) -> tuple[FieldPosterior, float] | None:
