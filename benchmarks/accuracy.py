@@ -31,7 +31,7 @@ from graphmrf import (
     LinearRegression,
     ResidualPropagation,
 )
-from graphmrf.linalg.matern import eigen
+from graphmrf.field.matern import eigen
 from graphmrf.metrics import coverage, log_score, r2
 from graphmrf.selection import split
 

@@ -23,10 +23,10 @@ from graphmrf import (
 from graphmrf.estimators.calibration import best_cutoff
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.estimators.networks.extra import pick_device
-from graphmrf.estimators.networks.training import FULL
 from graphmrf.linalg import propagate
 from graphmrf.metrics import f1
+from graphmrf.networks.extra import pick_device
+from graphmrf.networks.training import FULL
 from graphmrf.selection import search_residual
 from graphmrf.selection.propagation import own_fold
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.estimators.networks.choices import EPOCHS, LAYERS, Shape
-from graphmrf.estimators.networks.operators import tensor
-from graphmrf.estimators.networks.scaling import Scaling
-from graphmrf.estimators.networks.train import Problem, inputs_of, outputs, train
+from graphmrf.networks.choices import EPOCHS, LAYERS, Shape
+from graphmrf.networks.operators import tensor
+from graphmrf.networks.scaling import Scaling
+from graphmrf.networks.train import Problem, inputs_of, outputs, train
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.estimators.networks.models import Networks
-    from graphmrf.estimators.networks.training import Training
     from graphmrf.graph import Graph
+    from graphmrf.networks.models import Networks
+    from graphmrf.networks.training import Training
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.show import Row, best_of
 from graphmrf.graph import Graph
 from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.shifted import solve
+from graphmrf.linalg.multishift import solve
 
 
 def run(*, quick: bool) -> list[Row]:

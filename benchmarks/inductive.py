@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks import questions
 from benchmarks.company import Question, answer
 from graphmrf import LinearGraphConvolution, LinearRegression, SimpleGraphConvolution
-from graphmrf.estimators.networks.extra import pick_device
-from graphmrf.estimators.networks.training import PAPER
 from graphmrf.metrics import r2
+from graphmrf.networks.extra import pick_device
+from graphmrf.networks.training import PAPER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ from benchmarks.paper_data import Task, counties, root
 from benchmarks.pool import perform
 from benchmarks.show import timed
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.linalg.matern import eigen
+from graphmrf.field.matern import eigen
 from graphmrf.metrics import coverage, log_score, r2
 from graphmrf.selection import split
 

@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks import questions
 from benchmarks.company import Question, answer
 from graphmrf import ResidualPropagation, SimpleGraphConvolution
-from graphmrf.estimators.networks.extra import pick_device
-from graphmrf.estimators.networks.training import PAPER as TRAINING
 from graphmrf.linalg import propagate
 from graphmrf.metrics import r2
+from graphmrf.networks.extra import pick_device
+from graphmrf.networks.training import PAPER as TRAINING
 from graphmrf.selection import search_residual
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from benchmarks.show import best_of
 from benchmarks.workload import workload
 from graphmrf import SimpleGraphConvolution
 from graphmrf.errors import MissingExtraError
-from graphmrf.estimators.networks.choices import Shape
-from graphmrf.estimators.networks.extra import require_torch
-from graphmrf.estimators.networks.training import FULL
 from graphmrf.linalg.powers import loop_engine, powers
+from graphmrf.networks.choices import Shape
+from graphmrf.networks.extra import require_torch
+from graphmrf.networks.training import FULL
 
 if TYPE_CHECKING:
     from benchmarks.show import Row
@@ -89,8 +89,8 @@ def _step(work: Workload, repeats: int) -> Row:
 
 
 def _our_steps(work: Workload) -> Any:
-    from graphmrf.estimators.networks.operators import tensor
-    from graphmrf.estimators.networks.train import Problem, inputs_of, train
+    from graphmrf.networks.operators import tensor
+    from graphmrf.networks.train import Problem, inputs_of, train
 
     inputs, known = inputs_of(work.graph, work.X, FULL, "cpu"), ~np.isnan(work.y)
     problem = Problem(inputs, tensor(np.nan_to_num(work.y), "cpu"), known[None], FULL, [0])

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import cg
 from benchmarks.show import Row, best_of
 from benchmarks.workload import workload
 from graphmrf.linalg import smooth
-from graphmrf.linalg.shifted import solve
+from graphmrf.linalg.multishift import solve
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphmrf import Graph, GraphRegressor
-from graphmrf.model.field import FieldPosterior
+from graphmrf.field import FieldPosterior
 
 N = 60
 

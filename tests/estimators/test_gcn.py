@@ -17,14 +17,14 @@ from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError, InvalidInputError, MissingExtraError
 from graphmrf.estimators import Training
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.estimators.networks.choices import Shape
 from graphmrf.metrics import r2
+from graphmrf.networks.choices import Shape
 from graphmrf.selection import assign_folds
 
 torch = pytest.importorskip("torch")
-models = pytest.importorskip("graphmrf.estimators.networks.models")
-operators = pytest.importorskip("graphmrf.estimators.networks.operators")
-train = pytest.importorskip("graphmrf.estimators.networks.train")
+models = pytest.importorskip("graphmrf.networks.models")
+operators = pytest.importorskip("graphmrf.networks.operators")
+train = pytest.importorskip("graphmrf.networks.train")
 
 CASE = random_case(11, n=40, p=3, labelled=20)
 STAR = Graph.from_edges(np.zeros(50, dtype=int), np.arange(1, 51))

@@ -19,7 +19,7 @@ from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.linalg import anchored, smooth
+from graphmrf.linalg import precision, smooth
 from graphmrf.metrics import coverage, r2
 from graphmrf.model.sample import sample
 from graphmrf.selection import assign_folds, split
@@ -86,7 +86,7 @@ def test_both_solvers_agree() -> None:
 def test_probes_and_iterations_agree_with_dense_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, X, y, given = synthetic(1400)
     new, dense = np.isnan(given), large()
-    monkeypatch.setattr(anchored, "DENSE_LIMIT", 100)
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 100)
     probed = sparse().fit(graph, X, given)
     (mean, std), (mean2, std2) = (fitted.predict(return_std=True) for fitted in (dense, probed))
     assert correlation(mean[new], mean2[new]) > 0.995
@@ -267,7 +267,7 @@ KINDS = (
 @pytest.mark.parametrize("limit", [1500, 0], ids=["dense", "iterated"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_limit_cases_have_a_finite_answer(monkeypatch: pytest.MonkeyPatch, kind: str, limit: int) -> None:
-    monkeypatch.setattr(anchored, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(precision, "DENSE_LIMIT", limit)
     graph, X, y = changed(kind)
     fitted, new = sparse().fit(graph, X, y), np.isnan(y)
     mean, std = fitted.predict(return_std=True)

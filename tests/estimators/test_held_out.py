@@ -10,8 +10,8 @@ from graphmrf import Graph, GraphRegressor
 from graphmrf.estimators import held_out as module
 from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.model.field import Covariance, FieldPosterior
-from graphmrf.model.field.sparse_posterior import SparsePosterior
+from graphmrf.field import Covariance, FieldPosterior
+from graphmrf.field.sparse_posterior import SparsePosterior
 
 N = 50
 

@@ -23,9 +23,9 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import read_features
 from graphmrf.estimators.missing_features import PAIRS, Filled, fill_features
+from graphmrf.field import Calibration
+from graphmrf.field.mixture import MixedPosterior
 from graphmrf.metrics import r2
-from graphmrf.model.field import Calibration
-from graphmrf.model.field.mixture import MixedPosterior
 from graphmrf.model.joint import fit_joint
 
 seeds = st.integers(0, 10**6)

@@ -11,8 +11,8 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.engines.cpu import CpuEngine
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
-from graphmrf.linalg.cholesky import Dense
 from graphmrf.linalg.coupled import PrecisionBlock
+from graphmrf.linalg.dense import Dense
 
 
 def parameters(rng: np.random.Generator, q: int) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ import pytest
 import oracle
 from families import FAMILIES, expander, grid, path, star
 from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.shifted import solve
+from graphmrf.linalg.multishift import solve
 
 
 @pytest.mark.parametrize("name", [name for name, graph in FAMILIES.items() if graph.n_nodes])

@@ -16,7 +16,7 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.engines.cpu import CpuEngine
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.linalg import factor, shifted, smoothing
+from graphmrf.linalg import factor, multishift, smoothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,7 +147,7 @@ def test_a_grid_may_have_levels_of_its_own_in_every_column(case: cases.Case, k: 
 @pytest.mark.parametrize("window", [None, 1])
 def test_long_solves_pass_through_many_windows(window: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if window is not None:
-        monkeypatch.setattr(shifted, "_WINDOW_BYTES", window)
+        monkeypatch.setattr(multishift, "_WINDOW_BYTES", window)
     graph = path(300)
     Y, known = columns(300, 3), np.arange(300) % 133 == 0
     alphas, rows = [0.0, 0.5, 0.9999], np.arange(0, 300, 9)
@@ -227,7 +227,7 @@ def test_a_component_without_known_values_is_filled_with_zeros() -> None:
 
 
 def test_too_few_iterations_raise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shifted, "iteration_bound", lambda *_: 3)
+    monkeypatch.setattr(multishift, "iteration_bound", lambda *_: 3)
     monkeypatch.setattr(smoothing, "prefers_factor", lambda *_: False)
     graph, X, known = path(200), columns(200, 2), np.arange(200) == 0
     message = r"relative residual .* after \d+ iterations, wanted 1.0e-08; raise the tolerance, lower alpha, or use"

@@ -10,10 +10,10 @@ import typer
 from graphmrf import datasets
 from graphmrf._typing import Bools
 from graphmrf.cli import generative, options, order, terminal
-from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2
+from graphmrf.text import did_you_mean
 
 TAKE_MORE = ("sample",)
 """Commands that are handed arguments they do not take, to say more about them than that."""

@@ -1,6 +1,5 @@
 """What a reproduction leaves behind: files in a folder, a bar while it runs, a summary at its end."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from graphmrf.experiments import Experiment, Figure, Findings, Run, Source, load
 from graphmrf.experiments.document import Origin, as_document
 from graphmrf.experiments.findings import Map
 from graphmrf.experiments.tables import as_csv, as_latex, as_markdown
+from graphmrf.files import atomic
 from graphmrf.report.layout import positions
 from graphmrf.report.reproduction import (
     ReproductionFigure,
@@ -110,12 +110,8 @@ class Outputs:
 
 
 def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic(path) as draft:
+        draft.write_bytes(content)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from graphmrf.cli.classes import is_category, read_classes, share_of_numbers
 from graphmrf.datasets import AttributedGraph
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.labels import Labels
-from graphmrf.model.field import POSITIVE
+from graphmrf.field import POSITIVE
 
 _SHOWN = 8
 

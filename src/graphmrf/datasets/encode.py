@@ -8,9 +8,9 @@ import pandas as pd
 from pandas.api import types
 
 from graphmrf.datasets.files import listing
-from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.datasets.tables import AttributedGraph
 from graphmrf.errors import InvalidInputError
+from graphmrf.text import did_you_mean
 
 MAX_LEVELS = 50
 RARE = 10

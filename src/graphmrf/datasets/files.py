@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import atomic
+from graphmrf.text import did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -264,12 +265,8 @@ def write(frame: pd.DataFrame, path: PathLike) -> Path:
     'id,rent\n00123,9.5\n'
     """
     path = check_writable(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        _save(frame, temporary, suffix_of(path))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic(path) as draft:
+        _save(frame, draft, suffix_of(path))
     return path
 
 

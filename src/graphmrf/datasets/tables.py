@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from graphmrf._typing import Floats, Ints
 from graphmrf.datasets import cells, columns
 from graphmrf.datasets.files import PathLike, TableFile, listing, load, row_number
-from graphmrf.datasets.spelling import did_you_mean
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
+from graphmrf.text import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)

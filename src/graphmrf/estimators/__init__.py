@@ -12,10 +12,10 @@ from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
-from graphmrf.estimators.networks.training import Training
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.estimators.trends import NodeRegressor
+from graphmrf.networks.training import Training
 
 __all__ = [
     "GraphClassifier",

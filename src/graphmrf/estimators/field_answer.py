@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from graphmrf.model.field import Calibration, unseen
-from graphmrf.model.field.sparse_posterior import SparsePosterior
+from graphmrf.field import Calibration, unseen
+from graphmrf.field.sparse_posterior import SparsePosterior
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.field_solvers import Posterior
     from graphmrf.estimators.inputs import Outcome, Table
-    from graphmrf.model.field import Design, Scale
+    from graphmrf.field import Design, Scale
 
 FEW = 200
 """Labels up to which error bars are calibrated on labels that had no part in the hyper-parameters."""

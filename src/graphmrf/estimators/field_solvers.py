@@ -6,20 +6,20 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from graphmrf.linalg.matern import eigen
-from graphmrf.model.field import Covariance, FieldPosterior, Scale, choose_scale, design, maximise
-from graphmrf.model.field.markov import Markov
-from graphmrf.model.field.sparse_columns import features_alone, with_distant
-from graphmrf.model.field.sparse_search import SparseSearch, kernel_part
-from graphmrf.model.field.sparse_system import Ground
+from graphmrf.field import Covariance, FieldPosterior, Scale, choose_scale, design, maximise
+from graphmrf.field.markov import Markov
+from graphmrf.field.matern import eigen
+from graphmrf.field.sparse_columns import features_alone, with_distant
+from graphmrf.field.sparse_search import SparseSearch, kernel_part
+from graphmrf.field.sparse_system import Ground
 from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
+    from graphmrf.field import Design, Hyperparameters, Kind, Optimum
+    from graphmrf.field.mixture import MixedPosterior
+    from graphmrf.field.sparse_posterior import SparseHyperparameters, SparsePosterior
     from graphmrf.graph import Graph
-    from graphmrf.model.field import Design, Hyperparameters, Kind, Optimum
-    from graphmrf.model.field.mixture import MixedPosterior
-    from graphmrf.model.field.sparse_posterior import SparseHyperparameters, SparsePosterior
 
 Posterior: TypeAlias = "FieldPosterior | SparsePosterior | MixedPosterior"
 

@@ -18,16 +18,16 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
-from graphmrf.estimators.networks.choices import (
+from graphmrf.networks.choices import (
     EPOCHS,
     LAYERS,
     Shape,
     read_activation,
     read_choice,
 )
-from graphmrf.estimators.networks.extra import pick_device
-from graphmrf.estimators.networks.scaling import Scaling
-from graphmrf.estimators.networks.training import Recipe, read_recipe
+from graphmrf.networks.extra import pick_device
+from graphmrf.networks.scaling import Scaling
+from graphmrf.networks.training import Recipe, read_recipe
 from graphmrf.selection import AlphaSearch
 from graphmrf.selection.propagation import own_fold
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
-    from graphmrf.estimators.networks.learner import Learner
     from graphmrf.graph import Graph
+    from graphmrf.networks.learner import Learner
 
 Choice: TypeAlias = int | Literal["cv"]
 
@@ -170,7 +170,7 @@ class GraphConvolutionalNetwork(BaseEstimator):
         self._shape, self.epochs_, self.cv_results_, self._searched = shapes[0], epochs[0], None, None
         if len(shapes) * len(epochs) > 1:
             folds = outcome.folds(self.folds, self.seed)
-            fits = [fit for shape in shapes for fit in learner.without_folds(outcome, folds, shape, epochs)]
+            fits = [fit for shape in shapes for fit in learner.without_folds(outcome.y, folds, shape, epochs)]
             search = AlphaSearch.score(
                 range(len(fits)), own_fold(np.stack(fits), folds), outcome.y[outcome.known], folds
             )
@@ -244,11 +244,11 @@ class GraphConvolutionalNetwork(BaseEstimator):
         if self._searched is not None and np.array_equal(self._searched[0], folds):
             return self._searched[1]
         X = match_features(X, graph.n_nodes, self._columns, "GraphConvolutionalNetwork")
-        (fits,) = self._learner(graph, X).without_folds(outcome, folds, self._shape, [self.epochs_])
+        (fits,) = self._learner(graph, X).without_folds(outcome.y, folds, self._shape, [self.epochs_])
         return fits
 
     def _learner(self, graph: Graph, X: Floats) -> Learner:
-        learner: Learner = import_module("graphmrf.estimators.networks.learner").Learner(
+        learner: Learner = import_module("graphmrf.networks.learner").Learner(
             graph, X, self._scaling, read_recipe(self.training), self.seed, self.device_
         )
         return learner
@@ -267,6 +267,6 @@ class GraphConvolutionalNetwork(BaseEstimator):
             )
         X = match_features(X, check_graph(graph).n_nodes, self._columns, "GraphConvolutionalNetwork")
         learner = self._learner(graph, X)
-        models = import_module("graphmrf.estimators.networks.models")
+        models = import_module("graphmrf.networks.models")
         prediction: Floats = learner.predict(models.Networks.of(self._shape, self._weights, learner.device))[0]
         return prediction

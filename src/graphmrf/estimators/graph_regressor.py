@@ -20,15 +20,15 @@ from graphmrf.estimators.inputs import (
     refuse_other_graph,
 )
 from graphmrf.estimators.missing_features import fill_features
-from graphmrf.model.field import POSITIVE
+from graphmrf.field import POSITIVE
 from graphmrf.model.sample import check_count
 
 if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Floats
+    from graphmrf.field import Kind
     from graphmrf.graph import Graph
-    from graphmrf.model.field import Kind
 
 MAX_NODES = 10_000
 """Nodes up to which the exact solver runs."""
@@ -61,7 +61,7 @@ class GraphRegressor(BaseEstimator):
 
     with :math:`Z = [X, SX]`, squared-exponential `k` and `R` the correlations of :math:`T = (I + \omega N)^{-\nu}`. All
     variances, smoothness and length scales maximise the likelihood of the labels (with weak priors, see
-    `graphmrf.model.field.Space`); no cross-validation. A part that the labels do not support gets next to none. Linear
+    `graphmrf.field.Space`); no cross-validation. A part that the labels do not support gets next to none. Linear
     regression, label propagation and graph convolution with residual propagation are special or limiting cases.
 
     The paper's own model, :math:`y \sim N((I + \omega N)^{-1} X b, \sigma^2 (I + \omega N)^{-1})`, competes as a whole,

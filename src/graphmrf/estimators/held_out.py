@@ -18,10 +18,10 @@ from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.trends import check_regressor, cross_fitted, knows_graph, refitted
-from graphmrf.model.field import Covariance, FieldPosterior, Scale, maximise
-from graphmrf.model.field.mixture import MixedPosterior
-from graphmrf.model.field.sparse_posterior import SparsePosterior
-from graphmrf.model.field.sparse_weights import Equations
+from graphmrf.field import Covariance, FieldPosterior, Scale, maximise
+from graphmrf.field.mixture import MixedPosterior
+from graphmrf.field.sparse_posterior import SparsePosterior
+from graphmrf.field.sparse_weights import Equations
 from graphmrf.selection import search_propagation, search_residual
 from graphmrf.selection.propagation import own_fold
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.model.field import FieldPosterior, design
-from graphmrf.model.field.mixture import MixedPosterior
+from graphmrf.field import FieldPosterior, design
+from graphmrf.field.mixture import MixedPosterior
 from graphmrf.model.joint import fit_joint
 
 if TYPE_CHECKING:

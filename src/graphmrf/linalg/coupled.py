@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from graphmrf.linalg.lanczos import inverse
-from graphmrf.linalg.shifted import Solution, iteration_bound, product
+from graphmrf.linalg.multishift import Solution, iteration_bound, product
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints

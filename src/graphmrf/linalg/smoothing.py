@@ -12,7 +12,7 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.shifted import Solution, product, solve, solve_rows, true_residual
+from graphmrf.linalg.multishift import Solution, product, solve, solve_rows, true_residual
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from graphmrf.linalg.cholesky import Dense
+from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.incidence import edge_noise
-from graphmrf.linalg.shifted import solve
+from graphmrf.linalg.multishift import solve
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 
 if TYPE_CHECKING:

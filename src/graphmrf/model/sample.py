@@ -8,7 +8,7 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import smooth
-from graphmrf.linalg.cholesky import Dense
+from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.incidence import edge_noise
 
 if TYPE_CHECKING:

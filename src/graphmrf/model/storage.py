@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import atomic
 from graphmrf.model.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ def write_model(mrf: GaussianMRF, path: str | Path) -> None:
     content["mean"] = mrf.mean.tolist()
     if mrf.diagnostics is not None:
         content["diagnostics"] = {k: _plain(v) for k, v in asdict(mrf.diagnostics).items()}
-    draft = Path(f"{path}.part")
-    draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    draft.replace(path)  # whole or not at all
+    with atomic(path) as draft:
+        draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_model(path: str | Path) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.linalg.cholesky import Dense
 from graphmrf.linalg.coupled import PrecisionBlock
+from graphmrf.linalg.dense import Dense
 from graphmrf.model.unknowns import Unknowns
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.linalg import smooth
-from graphmrf.linalg.cholesky import Dense
 from graphmrf.linalg.coupled import PrecisionBlock
-from graphmrf.linalg.shifted import solve
+from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.multishift import solve
 from graphmrf.model.channels import Channels, channels
 from graphmrf.model.sample import field_noise
 

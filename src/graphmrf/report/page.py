@@ -10,6 +10,7 @@ from typing import Any
 
 from graphmrf.datasets.files import check_place
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import atomic
 from graphmrf.report import charts, maps, prose, sections
 from graphmrf.report.picture import Picture, draw
 from graphmrf.report.rows import PredictionReport, TargetReport
@@ -77,14 +78,11 @@ def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path
     'report.html'
     """
     path = check_place(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(render(report).encode("utf-8", "xmlcharrefreplace"))
-        temporary.replace(path)
+        with atomic(path) as draft:
+            draft.write_bytes(render(report).encode("utf-8", "xmlcharrefreplace"))
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

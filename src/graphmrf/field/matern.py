@@ -1,0 +1,252 @@
+r"""The Matern family on a graph, :math:`K = (I + \omega N)^{-\nu}`, exactly, for any :math:`\omega` and :math:`\nu`.
+
+The eigenvectors `V` of N are found once per graph. Functions :math:`(1 + \omega \lambda)^{-\nu}` of an eigenvalue
+differ little from each other: two dozen of them, :math:`q_1, q_2, \dots`, span them all to a relative 1e-8. So
+
+.. math:: K_{LL} = \sum_j c_j(\omega, \nu) B_j, \qquad B_j = [V \mathrm{diag}(q_j) V']_{LL},
+
+and once the :math:`B_j` are known a kernel costs one pass over them, whatever the number of nodes.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from graphmrf.linalg.packed import Triangle
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.graph import Graph
+
+OMEGAS = (0.005, 3e4)
+"""Range of omega that the basis spans."""
+
+NUS = (0.25, 5.0)
+"""Range of nu that the basis spans."""
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+_UNSHARED = 5000
+_ACCURACY = 1e-9
+_BLOCK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Eigen:
+    r"""Eigenvalues and eigenvectors of N.
+
+    Attributes
+    ----------
+    values : array of shape (n,)
+        In [0, 2], ascending.
+    vectors : array of shape (n, n)
+        Columns.
+    """
+
+    values: Floats
+    vectors: Floats
+
+    def matern(self, omega: float, nu: float) -> Floats:
+        r"""Return the spectrum :math:`(1 + \omega \lambda)^{-\nu}`, divided by its mean."""
+        spectrum = (1.0 + omega * self.values) ** -nu
+        return np.asarray(spectrum / spectrum.mean())
+
+    def slopes(self, omega: float, nu: float) -> Floats:
+        r"""Return (2, n): derivatives of `matern` by :math:`\log \omega` and :math:`\log \nu`."""
+        spectrum, shift = self.matern(omega, nu), 1.0 + omega * self.values
+        slopes = -nu * spectrum * np.array([omega * self.values / shift, np.log(shift)])
+        return np.asarray(slopes - spectrum * slopes.mean(axis=1, keepdims=True))
+
+    @cached_property
+    def basis(self) -> Floats:
+        """Orthonormal functions of the eigenvalue that span all of `matern`, shape (n, k)."""
+        omegas = np.geomspace(*OMEGAS, 32)
+        nus = np.geomspace(*NUS, 14)
+        family = np.column_stack([self.matern(omega, nu) for omega in omegas for nu in nus])
+        U, s, _ = np.linalg.svd(family, full_matrices=False)
+        return np.asarray(U[:, s > _ACCURACY * s[0]])
+
+    def variances(self, omega: float, nu: float) -> Floats:
+        """Return the diagonal of the matrix with the spectrum `matern`, shape (n,)."""
+        return np.asarray(self.vectors**2 @ self.matern(omega, nu))
+
+    @cached_property
+    def diagonals(self) -> Floats:
+        """Diagonals of the matrices of the basis, shape (n, k)."""
+        return np.asarray(self.vectors**2 @ self.basis)
+
+
+_KNOWN: WeakKeyDictionary[Graph, Eigen] = WeakKeyDictionary()
+
+
+def eigen(graph: Graph) -> Eigen:
+    """Return the eigenvectors of N; found once, and kept for as long as the graph lives.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> eigen(Graph.from_edges([0, 1, 2], [1, 2, 0])).values.round(6)
+    array([0. , 1.5, 1.5])
+    """
+    if graph not in _KNOWN:
+        _PROGRESS.info("eigenvectors of %d nodes", graph.n_nodes)
+        # threads gain little on small graphs, and lose much where cores are busy
+        with threadpool_limits(1, "blas") if graph.n_nodes <= _UNSHARED else nullcontext():
+            values, vectors = np.linalg.eigh(graph.N.toarray())
+        _KNOWN[graph] = Eigen(np.clip(values, 0.0, 2.0), vectors)
+    return _KNOWN[graph]
+
+
+@dataclass(frozen=True, eq=False)
+class Correlations:
+    r"""Correlation matrices of the Matern family among some nodes, with their derivatives.
+
+    The variance of :math:`(I + \omega N)^{-\nu}` differs from node to node with the shape of the graph around it;
+    dividing by it gives every node, also an isolated one, a field of variance 1:
+
+    .. math:: R_{ij} = K_{ij} / \sqrt{K_{ii} K_{jj}}
+
+    With ``even=False`` it is K itself, over its mean variance.
+
+    Attributes
+    ----------
+    eigen : Eigen
+        Eigenvectors of the graph.
+    rows : integer array of shape (m,)
+        The nodes.
+    """
+
+    eigen: Eigen
+    rows: Ints
+
+    @cached_property
+    def triangle(self) -> Triangle:
+        """Layout of the matrices."""
+        return Triangle(self.rows.size)
+
+    @cached_property
+    def basis(self) -> Floats:
+        """Lower triangles of the matrices of the basis, shape (k, m (m + 1) / 2)."""
+        V, triangle = self.eigen.vectors[self.rows], self.triangle
+        packed = np.empty((self.eigen.basis.shape[1], triangle.rows.size))
+        square = np.zeros((triangle.n, triangle.n))
+        for j, q in enumerate(self.eigen.basis.T):
+            weighted = V * q
+            for first in range(0, triangle.n, _BLOCK):
+                last = min(first + _BLOCK, triangle.n)
+                square[first:last, :last] = weighted[first:last] @ V[:last].T
+            packed[j] = triangle.pack(square)
+        return packed
+
+    def among(self, omega: float, nu: float, *, even: bool = True) -> Correlation:
+        """Return the correlations among the nodes."""
+        coefficients = self.eigen.basis.T @ self.eigen.matern(omega, nu)
+        R = coefficients @ self.basis
+        slopes = self.eigen.basis.T @ self.eigen.slopes(omega, nu).T
+        if not even:
+            return Correlation(self, R, None, slopes)
+        scale = (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
+        R *= self.triangle.outer(scale)
+        return Correlation(self, R, scale, slopes)
+
+    def across(self, omega: float, nu: float, nodes: Ints, *, even: bool = True) -> Floats:
+        """Return the correlations between other nodes and these, shape (len(nodes), m)."""
+        spectrum, V = self.eigen.matern(omega, nu), self.eigen.vectors
+        K = (V[nodes] * spectrum) @ V[self.rows].T
+        if not even:
+            return np.asarray(K)
+        scale = self.eigen.variances(omega, nu) ** -0.5
+        return np.asarray(K * scale[nodes, None] * scale[self.rows])
+
+    def variances(self, omega: float, nu: float, nodes: Ints, *, even: bool = True) -> Floats:
+        """Return the variance of every node of some; 1, or what K says."""
+        return np.ones(nodes.size) if even else self.eigen.variances(omega, nu)[nodes]
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """One correlation matrix.
+
+    Attributes
+    ----------
+    family : Correlations
+        Where it comes from.
+    R : array
+        Its lower triangle.
+    scale : array of shape (m,) or None
+        What its rows and columns were multiplied by; None where they were not.
+    slopes : array of shape (k, 2)
+        Derivatives of the coefficients of the basis.
+    """
+
+    family: Correlations
+    R: Floats
+    scale: Floats | None
+    slopes: Floats
+
+    def pull(self, G: Floats) -> Floats:
+        r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
+        triangle = self.family.triangle
+        if self.scale is None:
+            return np.asarray(self.family.basis @ triangle.double(G) @ self.slopes)
+        by_variance = -triangle.sums(G * self.R) * self.scale**2
+        by_basis = self.family.basis @ triangle.double(G * triangle.outer(self.scale))
+        by_basis += self.family.eigen.diagonals[self.family.rows].T @ by_variance
+        return np.asarray(by_basis @ self.slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothings:
+    r"""Columns smoothed by the Matern family, :math:`(I + \omega N)^{-\nu} X`, with their derivatives.
+
+    Attributes
+    ----------
+    eigen : Eigen
+        Eigenvectors of the graph.
+    rows : integer array of shape (m,)
+        The nodes where the smoothed columns are wanted.
+    X : array of shape (n, p)
+        The columns, at all nodes.
+    """
+
+    eigen: Eigen
+    rows: Ints
+    X: Floats
+    _last: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _projected(self) -> Floats:
+        return np.asarray(self.eigen.vectors.T @ self.X)
+
+    @cached_property
+    def basis(self) -> Floats:
+        """The columns smoothed by the functions of the basis, shape (k, m, p)."""
+        V = self.eigen.vectors[self.rows]
+        return np.stack([V @ (q[:, None] * self._projected) for q in self.eigen.basis.T])
+
+    def among(self, omega: float, nu: float) -> Smoothing:
+        """Return the columns smoothed, at the nodes."""
+        weights = np.column_stack([self.eigen.matern(omega, nu), *self.eigen.slopes(omega, nu)])
+        X, *slopes = np.tensordot(weights.T @ self.eigen.basis, self.basis, axes=1)
+        return Smoothing(X, np.array(slopes))
+
+    def everywhere(self, omega: float, nu: float) -> Floats:
+        """Return the columns smoothed, at all nodes, shape (n, p); kept for the next block of nodes."""
+        if (omega, nu) not in self._last:
+            self._last.clear()
+            self._last[omega, nu] = self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected)
+        return self._last[omega, nu]
+
+
+class Smoothing(NamedTuple):
+    r"""Columns (m, p) smoothed, and their derivatives (2, m, p) by :math:`\log \omega` and :math:`\log \nu`."""
+
+    X: Floats
+    slopes: Floats

@@ -1,0 +1,96 @@
+"""Packed triangles and the Matern family on a graph, against dense algebra."""
+
+import numpy as np
+import pytest
+from scipy.linalg import fractional_matrix_power
+
+from cases import random_case
+from graphmrf._typing import Floats
+from graphmrf.field.matern import Correlations, eigen
+from graphmrf.graph import Graph
+from graphmrf.linalg.packed import Factor, Triangle
+
+rng = np.random.default_rng(3)
+A, B = (M + M.T for M in rng.normal(size=(2, 7, 7)))
+POSITIVE = A @ A + np.eye(7)
+TRIANGLE = Triangle(7)
+
+
+def dense_correlation(graph: Graph, omega: float, nu: float) -> Floats:
+    K = fractional_matrix_power(np.eye(graph.n_nodes) + omega * graph.N.toarray(), -nu).real
+    scale = np.sqrt(np.diag(K))
+    return np.asarray(K / np.outer(scale, scale))
+
+
+def test_packed_operations_are_those_of_the_square() -> None:
+    a, b, x = TRIANGLE.pack(A), TRIANGLE.pack(B), rng.normal(size=(7, 3))
+    np.testing.assert_allclose(TRIANGLE.square(a), A)
+    np.testing.assert_allclose(TRIANGLE.dot(a, b), np.sum(A * B))
+    np.testing.assert_allclose(TRIANGLE.double(a) @ b, np.sum(A * B))
+    np.testing.assert_allclose(TRIANGLE.sums(a), A.sum(axis=1))
+    np.testing.assert_allclose(TRIANGLE.times(a, x), A @ x)
+    np.testing.assert_allclose(TRIANGLE.outer(x[:, 0]), TRIANGLE.pack(np.outer(x[:, 0], x[:, 0])))
+
+
+def test_a_factor_solves_inverts_and_has_the_determinant() -> None:
+    factor = Factor.of(TRIANGLE, TRIANGLE.pack(POSITIVE))
+    assert factor is not None
+    np.testing.assert_allclose(factor.solve(A), np.linalg.solve(POSITIVE, A))
+    np.testing.assert_allclose(TRIANGLE.square(factor.inverse(TRIANGLE)), np.linalg.inv(POSITIVE))
+    assert factor.log_determinant == pytest.approx(np.linalg.slogdet(POSITIVE)[1])
+
+
+def test_an_indefinite_matrix_has_no_factor() -> None:
+    assert Factor.of(TRIANGLE, TRIANGLE.pack(A - 100 * np.eye(7))) is None
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize(("omega", "nu"), [(0.05, 0.25), (3.0, 1.0), (700.0, 2.7), (3e4, 5.0)])
+def test_correlations_are_those_of_the_dense_power(seed: int, omega: float, nu: float) -> None:
+    graph, rows = random_case(seed).graph, np.array([0, 3, 4, 9, 13])
+    expected = dense_correlation(graph, omega, nu)
+    family = Correlations(eigen(graph), rows)
+    np.testing.assert_allclose(
+        family.triangle.square(family.among(omega, nu).R), expected[np.ix_(rows, rows)], atol=1e-6
+    )
+    np.testing.assert_allclose(family.across(omega, nu, np.arange(14)), expected[:, rows], atol=1e-6)
+
+
+def test_uneven_kernels_are_those_of_the_dense_power_over_its_mean_variance() -> None:
+    graph, rows = random_case(2).graph, np.array([0, 3, 4, 9, 13])
+    K = fractional_matrix_power(np.eye(14) + 5.0 * graph.N.toarray(), -1.5).real
+    K *= 14 / np.trace(K)
+    family = Correlations(eigen(graph), rows)
+    found = family.triangle.square(family.among(5.0, 1.5, even=False).R)
+    np.testing.assert_allclose(found, K[np.ix_(rows, rows)], atol=1e-6)
+    np.testing.assert_allclose(family.across(5.0, 1.5, np.arange(14), even=False), K[:, rows], atol=1e-9)
+    np.testing.assert_allclose(family.variances(5.0, 1.5, np.arange(14), even=False), np.diag(K))
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_derivatives_of_correlations_are_finite_differences(even: bool) -> None:
+    graph = random_case(1).graph
+    family = Correlations(eigen(graph), np.arange(1, 8))
+    G = TRIANGLE.pack(A)
+
+    def value(log_omega: float, log_nu: float) -> float:
+        return TRIANGLE.dot(G, family.among(float(np.exp(log_omega)), float(np.exp(log_nu)), even=even).R)
+
+    step = 1e-5
+    expected = [
+        (value(1.0 + step, 0.3) - value(1.0 - step, 0.3)) / (2 * step),
+        (value(1.0, 0.3 + step) - value(1.0, 0.3 - step)) / (2 * step),
+    ]
+    found = family.among(float(np.exp(1.0)), float(np.exp(0.3)), even=even).pull(G)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_an_isolated_node_correlates_with_nobody() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], n_nodes=4)
+    R = Correlations(eigen(graph), np.arange(4)).across(50.0, 1.0, np.arange(4))
+    np.testing.assert_allclose(R[3], [0.0, 0.0, 0.0, 1.0], atol=1e-12)
+
+
+def test_eigenvectors_are_found_once_per_graph() -> None:
+    graph = random_case(2).graph
+    assert eigen(graph) is eigen(graph)

@@ -1,0 +1,158 @@
+"""The paper's own model with parameters of labels and features together, against the conditional joint field."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+
+from graphmrf import GaussianMRF, Graph, GraphRegressor
+from graphmrf._typing import Floats
+from graphmrf.errors import ConvergenceError
+from graphmrf.field import Covariance, Space, design
+from graphmrf.field.markov import Markov
+from graphmrf.field.matern import eigen
+from graphmrf.metrics import r2
+
+N = 300
+H = np.array([[2.0, 0.3, -1.0], [0.3, 1.5, 0.8], [-1.0, 0.8, 2.0]])
+
+
+@cache
+def graph() -> Graph:
+    rng = np.random.default_rng(0)
+    u = rng.integers(0, N, 900)
+    return Graph.from_edges(u, (u + rng.integers(1, 5, 900)) % N, n_nodes=N)
+
+
+def drawn(seed: int = 0) -> Floats:
+    return np.asarray(GaussianMRF(H, [1.0, 2.0, 6.0]).sample(graph(), 1, seed)[0])
+
+
+def markov(A: Floats, seed: int = 0, labels: int = 120) -> Markov:
+    rows = np.sort(np.random.default_rng(seed).permutation(len(A))[:labels])
+    X, y = A[:, :-1], A[rows, -1]
+    made = design(graph(), X)
+    return Markov(graph(), Covariance(made, eigen(graph()), rows), X[:, made.kept] / made.scales[0], y / y.std())
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 99))
+def test_given_the_labels_it_is_the_conditional_of_the_joint_field(seed: int) -> None:
+    case = markov(drawn(seed), seed)
+    mrf, rows = case.mrf, case.covariance.rows
+    assert mrf is not None
+    posterior = case._given(mrf)
+    outcome = np.full(N, np.nan)
+    outcome[rows] = case.y
+    joint = mrf.condition(graph(), np.column_stack([case.X, outcome]))
+    rest = np.setdiff1d(np.arange(N), rows)
+    mean, variance = posterior.moments(rest)
+    np.testing.assert_allclose(mean + case.y.mean(), joint.mean[rest, -1], atol=2e-4)
+    np.testing.assert_allclose(np.sqrt(variance), joint.std[rest, -1], atol=2e-4)
+
+
+def test_the_likelihood_is_that_of_the_labels_given_the_features() -> None:
+    case = markov(drawn())
+    mrf, rows = case.mrf, case.covariance.rows
+    assert mrf is not None
+    precision = np.eye(N) + mrf.omega() * graph().N.toarray()
+    spread = np.linalg.inv(precision) / mrf.H[-1, -1]
+    mean = np.linalg.solve(precision, case.X @ mrf.beta())
+    expected = multivariate_normal(mean[rows], spread[np.ix_(rows, rows)]).logpdf(case.y)
+    assert case._given(mrf).log_likelihood == pytest.approx(expected, abs=1e-2)
+
+
+def test_draws_and_leaving_out_agree_with_the_moments() -> None:
+    case = markov(drawn())
+    assert case.mrf is not None
+    posterior = case._given(case.mrf)
+    rest = np.setdiff1d(np.arange(N), case.covariance.rows)[:5]
+    draws = posterior.draw(rest, 4000, np.random.default_rng(0))
+    mean, variance = posterior.moments(rest)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.06)
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.1)
+    residual, spread = posterior.left_out
+    assert np.mean(residual**2 / spread) == pytest.approx(1.0, abs=0.3)
+
+
+def test_shares_and_coefficients_are_told() -> None:
+    case = markov(drawn())
+    assert case.mrf is not None
+    posterior = case._given(case.mrf)
+    assert sum(posterior.shares.values()) == pytest.approx(1.0)
+    assert posterior.shares["own"] > posterior.shares["smoothed"] > 0.0
+    mean, std = posterior.coefficients
+    assert mean.shape == std.shape == (4, 2)
+    assert (mean[:3] == 0).all()
+    assert (std[3] > 0).all()
+
+
+def shifted(A: Floats) -> Floats:
+    return np.asarray(A + np.array([0.0, 0.0, 5.0]))
+
+
+def alike(A: Floats) -> Floats:
+    return np.asarray(A[:, [0, 0, 2]])
+
+
+@pytest.mark.parametrize("spoil", [shifted, alike])
+def test_a_mean_or_features_that_determine_each_other_contradict_the_joint_model(spoil: Any) -> None:
+    assert markov(spoil(drawn())).posterior(3.0) is None
+
+
+def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 2)) + 20.0
+    y = np.linalg.solve(np.eye(N) + 1e4 * graph().N.toarray(), X.sum(axis=1) + rng.standard_normal(N))
+    A = np.column_stack([X, y])
+    hidden = np.where(rng.random(N) < 0.4, y, np.nan)
+    with pytest.raises(ConvergenceError):
+        GaussianMRF.fit(graph(), np.column_stack([X, hidden]) / A.std(axis=0), center=False)
+    assert markov(A).mrf is None
+    assert np.isfinite(GraphRegressor().fit(graph(), X, hidden).predict()).all()
+
+
+def test_more_features_than_the_nodes_can_tell_have_no_joint_model() -> None:
+    A = np.random.default_rng(0).normal(size=(N, 20))
+    assert markov(A).mrf is None
+
+
+def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth() -> None:
+    losses = []
+    for seed in range(4):
+        A = drawn(seed)
+        hidden = np.random.default_rng(seed).permutation(N) >= 100
+        B = A.copy()
+        B[hidden, -1] = np.nan
+        best = GaussianMRF(H, [1.0, 2.0, 6.0]).condition(graph(), B).mean[hidden, -1]
+        model = GraphRegressor().fit(graph(), B[:, :-1], B[:, -1])
+        losses.append(r2(A[hidden, -1], best) - r2(A[hidden, -1], model.predict()[hidden]))
+    assert np.mean(losses) < 0.03
+
+
+def test_a_search_goes_on_with_variances_that_have_a_slope() -> None:
+    space = Space(2)
+    low = np.array(space.bounds)[:, 0]
+    revived = space.read(space.revived(low))
+    assert revived.nonlinear == pytest.approx(0.02)
+    assert revived.noise == pytest.approx(space.read(low).noise)
+    np.testing.assert_array_equal(space.revived(space.start), space.start)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_the_variance_of_isolated_nodes_is_that_of_others_unless_a_label_shows_it(told: bool) -> None:
+    rng = np.random.default_rng(1)
+    u = np.concatenate([np.arange(200), rng.integers(0, 200, 400)])
+    lonely = Graph.from_edges(u, (u + 1 + rng.integers(0, 4, u.size)) % 200, n_nodes=210)
+    A = GaussianMRF(H, [1.0, 2.0, 20.0]).sample(lonely, 1, 0)[0]
+    known = np.isin(np.arange(210), rng.permutation(200)[:120])
+    known[205:] = told
+    y = np.where(known, A[:, 2], np.nan)
+    model = GraphRegressor().fit(lonely, A[:, :2], y)
+    std = model.predict(return_std=True)[1]
+    assert model.hyperparameters_.even == (not told)
+    assert (std[200] > 2.0 * np.nanstd(y[:200])) == told

@@ -1,0 +1,333 @@
+"""The sparse form of the general field against dense algebra: evidence, posterior, solves, determinants."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+
+from cases import Case, random_case
+from graphmrf._typing import Bools, Floats
+from graphmrf.errors import ConvergenceError
+from graphmrf.field import design, sparse_local
+from graphmrf.field.covariance import squared_exponential
+from graphmrf.field.sparse_columns import GROUPS, Columns, nonlinear_basis, with_distant
+from graphmrf.field.sparse_local import local_columns
+from graphmrf.field.sparse_posterior import SparseHyperparameters, SparsePosterior
+from graphmrf.field.sparse_simple import PaperModel, SimpleSearch
+from graphmrf.field.sparse_system import Ground, System
+from graphmrf.field.sparse_weights import fit_weights
+from graphmrf.graph import Graph
+from graphmrf.linalg import precision
+from graphmrf.linalg.precision import NodePrecision, levels, signs
+
+OMEGA, RHO, NOISE, ALPHA = 7.0, 4.0, 0.15, 0.6
+BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.7, 0.6, 0.8), strict=True))
+
+
+def labels(case: Case) -> Floats:
+    y = case.y[case.known]
+    return np.asarray((y - y.mean()) / y.std())
+
+
+def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePosterior:
+    graph, rows = case.graph, np.flatnonzero(case.known)
+    made = with_distant(graph, design(graph, case.X), ALPHA)
+    lengths = np.full(2 * made.p, 2.0)
+    columns = Columns(made, nonlinear_basis(made, lengths, 12, 0))
+    projection = System(Ground(graph, rows), omega, rho, 1e-10).project(columns.F, labels(case))
+    beta = projection.equations.given(columns.variances(BY_GROUP), NOISE)
+    h = SparseHyperparameters(
+        **BY_GROUP, distant_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, even=True, lengths=lengths, noise=NOISE
+    )
+    return SparsePosterior(columns, projection, beta, h)
+
+
+HYPER = SparseHyperparameters(
+    **BY_GROUP, distant_omega=1.5, field=1.0, omega=3.0, nu=1.0, even=True, lengths=np.ones(4), noise=1e-3
+)
+
+
+def dense(case: Case, columns: Columns, *, omega: float = OMEGA, rho: float = RHO) -> Floats:
+    """The covariance of all nodes, noise left out, from the formula."""
+    K = np.linalg.inv(np.eye(len(case.W)) + omega * case.graph.N.toarray())
+    R = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
+    return np.asarray((columns.F * columns.variances(BY_GROUP)) @ columns.F.T + rho * NOISE * R)
+
+
+def labels_covariance(K: Floats, known: Bools) -> Floats:
+    return np.asarray(K[np.ix_(known, known)] + NOISE * np.eye(int(known.sum())))
+
+
+def moments(K: Floats, known: Bools, z: Floats) -> tuple[Floats, Floats]:
+    """Conditional mean and covariance, noise included, of the unknown nodes."""
+    gain = np.linalg.solve(labels_covariance(K, known), K[np.ix_(known, ~known)]).T
+    spread = K[np.ix_(~known, ~known)] - gain @ K[np.ix_(known, ~known)] + NOISE * np.eye(int((~known).sum()))
+    return gain @ z, spread
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.integers(0, 3), st.floats(0.1, 300.0), st.floats(0.01, 1000.0))
+def test_evidence_and_moments_are_those_of_dense_algebra(seed: int, p: int, omega: float, rho: float) -> None:
+    case = random_case(seed, n=30, p=p)
+    field = posterior(case, omega=omega, rho=rho)
+    K = dense(case, field.columns, omega=omega, rho=rho)
+    z = labels(case)
+    expected = multivariate_normal(np.zeros(z.size), labels_covariance(K, case.known)).logpdf(z)
+    assert field.beta.log_evidence == pytest.approx(expected, abs=1e-6, rel=1e-6)
+    mean, spread = moments(K, case.known, z)
+    found, variance = field.moments(np.flatnonzero(~case.known))
+    np.testing.assert_allclose(found, mean, atol=1e-6)
+    np.testing.assert_allclose(variance, np.diag(spread), rtol=1e-6)
+
+
+CASE = random_case(9, n=60, p=2, labelled=35)
+
+
+@pytest.fixture(scope="module")
+def field() -> SparsePosterior:
+    return posterior(CASE)
+
+
+def test_iterating_gives_what_the_dense_factor_does(monkeypatch: pytest.MonkeyPatch, field: SparsePosterior) -> None:
+    nodes = np.flatnonzero(~CASE.known)
+    mean, variance = field.moments(nodes)
+    g = field.projection.system.g
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(Ground, "variance", lambda *_: g**-2.0)
+    again = posterior(CASE)
+    np.testing.assert_allclose(again.beta.mean, field.beta.mean, atol=1e-6)
+    np.testing.assert_allclose(again.moments(nodes)[0], mean, atol=1e-6)
+    np.testing.assert_allclose(again.moments(nodes)[1], variance, rtol=0.15)
+    np.testing.assert_allclose(again.left_out[1], field.left_out[1], rtol=0.3)
+
+
+def test_left_out_is_what_a_field_without_the_label_says(field: SparsePosterior) -> None:
+    K, z = dense(CASE, field.columns), labels(CASE)
+    P = np.linalg.inv(labels_covariance(K, CASE.known))
+    residual, variance = field.left_out
+    np.testing.assert_allclose(variance, 1.0 / np.diag(P), rtol=1e-6)
+    np.testing.assert_allclose(residual, P @ z / np.diag(P), atol=1e-6)
+
+
+def test_coefficients_are_the_conditional_ones(field: SparsePosterior) -> None:
+    K, F = dense(CASE, field.columns), field.columns.F[CASE.known]
+    P = np.linalg.inv(labels_covariance(K, CASE.known))
+    V = np.diag(field.columns.variances(BY_GROUP))
+    mean, covariance = V @ F.T @ P @ labels(CASE), V - V @ F.T @ P @ F @ V
+    at = slice(1, 1 + 4 * 2)
+    np.testing.assert_allclose(field.coefficients[0].ravel(), mean[at], atol=1e-6)
+    np.testing.assert_allclose(field.coefficients[1].ravel(), np.sqrt(np.diag(covariance)[at]), rtol=1e-5)
+
+
+def test_shares_are_left_out_predictions_of_the_components(field: SparsePosterior) -> None:
+    K, z, known = dense(CASE, field.columns), labels(CASE), CASE.known
+    P = np.linalg.inv(labels_covariance(K, known))
+    dual, residual = P @ z, P @ z / np.diag(P)
+    F, variances = field.columns.F[known], field.columns.variances(BY_GROUP)
+    blocks = [(F[:, at] * variances[at]) @ F[:, at].T for at in field.columns.slices.values()]
+    blocks.append(K[np.ix_(known, known)] - 1.0 - np.sum(blocks, axis=0))
+    covariances = [np.mean((block @ dual - np.diag(block @ P) * residual) * z) for block in blocks]
+    parts = np.maximum(covariances, 0.0)
+    noise = np.clip(np.mean(residual * z), 0.0, 1.0)
+    expected = np.append((1.0 - noise) * parts / parts.sum(), noise)
+    np.testing.assert_allclose(list(field.shares.values()), expected, atol=1e-5)
+
+
+def test_draws_have_the_conditional_moments(field: SparsePosterior) -> None:
+    mean, spread = moments(dense(CASE, field.columns), CASE.known, labels(CASE))
+    draws = field.draw(np.flatnonzero(~CASE.known), 8000, np.random.default_rng(0))
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.08)
+    np.testing.assert_allclose(np.cov(draws.T), spread, atol=0.1)
+
+
+def test_without_some_labels_the_field_is_that_of_the_others(field: SparsePosterior) -> None:
+    own = np.arange(35) % 5 == 0
+    rows = np.flatnonzero(CASE.known)
+    K = dense(CASE, field.columns) - (field.columns.F * field.beta.variances) @ field.columns.F.T
+    effects = field.columns.F[rows] @ field.beta.mean
+    left = (labels(CASE) - effects)[~own]
+    among = K[np.ix_(rows[~own], rows[~own])] + NOISE * np.eye(left.size)
+    expected = effects[own] + K[np.ix_(rows[own], rows[~own])] @ np.linalg.solve(among, left)
+    np.testing.assert_allclose(field.without(own), expected, atol=1e-6)
+
+
+def test_slopes_of_the_evidence_are_finite_differences(field: SparsePosterior) -> None:
+    equations, variances, step = field.projection.equations, field.beta.variances, 1e-5
+
+    def at(logs: Floats) -> float:
+        return equations.given(np.exp(logs[:-1]), float(np.exp(logs[-1]))).log_evidence
+
+    logs = np.log(np.append(variances, NOISE))
+    expected = [(at(logs + step * e) - at(logs - step * e)) / (2 * step) for e in np.eye(logs.size)]
+    np.testing.assert_allclose(field.beta.slopes, expected, atol=1e-5)
+
+
+def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> None:
+    equations = field.projection.equations
+    by_group, best = fit_weights(field.columns, equations)
+    for name in GROUPS:
+        for factor in (0.8, 1.25):
+            changed = by_group | {name: by_group[name] * factor}
+            other = equations.given(field.columns.variances(changed), best.noise)
+            assert other.log_evidence <= best.log_evidence + 1e-3
+
+
+ISOLATED = np.pad(CASE.W, (0, 2))
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_the_paper_model_is_that_of_dense_algebra(even: bool) -> None:
+    graph, rng = Graph(ISOLATED), np.random.default_rng(2)
+    X, rows, omega = rng.standard_normal((62, 2)), np.arange(0, 62, 2), 3.0
+    z = rng.standard_normal(rows.size)
+    made = with_distant(graph, design(graph, X), ALPHA)
+    columns, projection = SimpleSearch(Ground(graph, rows, even=even), made, z, omega).at(omega, 1e-10)
+    variances = columns.variances(dict.fromkeys(GROUPS, 0.4))
+    beta = projection.equations.given(variances, 1e-3)
+    K = np.linalg.inv(np.eye(62) + omega * graph.N.toarray())
+    scale = np.sqrt(np.diag(K)) if even else np.full(62, np.sqrt(np.trace(K) / 62))
+    whole = (columns.F * variances) @ columns.F.T + K / np.outer(scale, scale)
+    known = np.isin(np.arange(62), rows)
+    among = whole[np.ix_(known, known)] + 1e-3 * np.eye(rows.size)
+    expected = multivariate_normal(np.zeros(rows.size), among).logpdf(z)
+    assert beta.log_evidence == pytest.approx(expected, abs=1e-5)
+    raw = K @ made.groups[0]
+    if not even and columns.smoothed is not None:
+        np.testing.assert_allclose(columns.F[:, 1:] * columns.smoothed.scales, raw - raw.mean(axis=0), atol=1e-7)
+    found = SparsePosterior(columns, projection, beta, HYPER).moments(np.flatnonzero(~known))
+    gain = np.linalg.solve(among, whole[np.ix_(known, ~known)]).T
+    np.testing.assert_allclose(found[0], gain @ z, atol=1e-5)
+    spread = np.diag(whole[np.ix_(~known, ~known)] - gain @ whole[np.ix_(known, ~known)]) + 1e-3
+    np.testing.assert_allclose(found[1], spread, rtol=1e-5)
+
+
+def test_the_paper_model_tells_its_coefficients_by_distance() -> None:
+    graph, rng = CASE.graph, np.random.default_rng(2)
+    made, z = with_distant(graph, design(graph, CASE.X), ALPHA), rng.standard_normal(60)
+    search = SimpleSearch(Ground(graph, np.arange(60), even=False), made, z, 1.5)
+    columns, projection = search.at(ALPHA / (1 - ALPHA), 1e-10)
+    beta = projection.equations.given(columns.variances(dict.fromkeys(GROUPS, 0.4)), 1e-3)
+    by_distance = SparsePosterior(columns, projection, beta, HYPER).coefficients[0]
+    effects = np.einsum("knp,kp->n", made.groups, by_distance)
+    expected = columns.F[:, 1:] @ beta.mean[1:]
+    np.testing.assert_allclose(effects - effects.mean(), expected - expected.mean(), atol=1e-6)
+
+
+def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, 600, 4000), rng.integers(0, 600, 4000), n_nodes=640)
+    X = rng.standard_normal((640, 2))
+    K = np.linalg.inv(np.eye(640) + 9.0 * graph.N.toarray())
+    y = K @ X @ [2.0, 1.0] + np.linalg.cholesky(K) @ rng.standard_normal(640)
+    made, few, many = with_distant(graph, design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
+    z = y / y.std()
+    found = [PaperModel.of(Ground(graph, rows), made, z[rows], 20.0).best() for rows in (few, many)]
+    assert [end.search.ground.even for end in found] == [True, False]
+    assert found[1].omega == pytest.approx(9.0, rel=0.5)
+
+
+def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
+    n = 900
+    first = np.arange(n)[np.arange(n) % 3 < 2]
+    graph = Graph.from_edges(first, first + 1, n_nodes=n)
+    made = design(graph, np.random.default_rng(0).standard_normal((n, 2)))
+    L = local_columns(graph, made, 80, 0)
+    assert np.isfinite(L).all()
+    reached = (L != 0).any(axis=1)
+    assert 0 < np.count_nonzero(reached) < n / 2
+    np.testing.assert_array_equal(reached, np.repeat(reached[::3], 3))
+
+
+def test_local_columns_give_the_product_of_kernels() -> None:
+    made = design(CASE.graph, CASE.X)
+    L = local_columns(CASE.graph, made, 60 * 60, 0)
+    K = np.linalg.inv(np.eye(60) + sparse_local.OMEGA * CASE.graph.N.toarray())
+    R = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
+    Z = made.Z / np.sqrt(8.0)
+    np.testing.assert_allclose(L @ L.T, R * squared_exponential(Z, Z), atol=0.02)
+
+
+def test_columns_of_the_nonlinear_function_give_its_kernel() -> None:
+    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
+    lengths = np.array([1.0, 2.0, 3.0, 4.0])
+    Phi = Columns(made, nonlinear_basis(made, lengths, 60, 0)).F[:, 9:]
+    np.testing.assert_allclose(Phi @ Phi.T, squared_exponential(made.Z / lengths, made.Z / lengths), atol=1e-5)
+
+
+def test_distant_features_complete_the_convolution() -> None:
+    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
+    own = (CASE.X - CASE.X.mean(axis=0)) / CASE.X.std(axis=0)
+    N = CASE.graph.N.toarray()
+    smoothed = np.linalg.solve(np.eye(60) + N, own)
+    raw = np.linalg.matrix_power(np.eye(60) - N, 3) @ smoothed
+    np.testing.assert_allclose(made.groups[3], (raw - raw.mean(axis=0)) / raw.std(axis=0), atol=1e-7)
+    np.testing.assert_allclose(made.scales[3], CASE.X.std(axis=0) * raw.std(axis=0), rtol=1e-7)
+    span = np.column_stack([np.ones(60), made.linear])
+    np.testing.assert_allclose(span @ np.linalg.lstsq(span, smoothed)[0], smoothed, atol=1e-7)
+
+
+def test_isolated_nodes_do_not_stand_out_in_the_groups_of_neighbours() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, 2000, 20_000), rng.integers(0, 2000, 20_000), n_nodes=2003)
+    plain = design(graph, rng.standard_normal((2003, 3)))
+    made = with_distant(graph, plain, 0.9)
+    far, usual = np.abs(plain.groups[2, 2000:]).max(), np.abs(plain.groups[2, :2000]).max()
+    assert far > 2 * usual
+    assert np.abs(made.groups[1:, 2000:]).max() < 2 * usual
+    ordinary = np.corrcoef(plain.groups[1, :2000, 0], made.groups[1, :2000, 0])[0, 1]
+    assert ordinary == pytest.approx(1.0, abs=1e-6)
+
+
+def grid(side: int) -> Graph:
+    place = np.arange(side * side).reshape(side, side)
+    u = np.append(place[:, :-1].ravel(), place[:-1].ravel())
+    v = np.append(place[:, 1:].ravel(), place[1:].ravel())
+    return Graph.from_edges(u, v, n_nodes=side * side + 1)  # one isolated node
+
+
+@pytest.mark.parametrize("omega", [0.5, 20.0, 500.0])
+def test_systems_determinants_and_variances_by_iterating(monkeypatch: pytest.MonkeyPatch, omega: float) -> None:
+    graph, rng = grid(15), np.random.default_rng(0)
+    d = np.where(rng.random(graph.n_nodes) < 0.3, 30.0 * rng.random(graph.n_nodes), 0.0)
+    B, Z = rng.standard_normal((graph.n_nodes, 20)), signs(graph.n_nodes, 100, 0)
+    exact = NodePrecision(graph, omega, d)
+    x, variance = exact.solve(B, tolerance=1e-9), exact.variance(draws=1, seed=0)
+    forms, determinant = exact.forms(B, Z, tolerance=1.0)
+    rest = levels(graph, Z).log_determinant(omega)
+    mean = levels(graph, Z).mean_variance(omega)
+    assert mean == pytest.approx(np.trace(np.linalg.inv(np.eye(226) + omega * graph.N.toarray())) / 226)
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    found = NodePrecision(graph, omega, d)
+    np.testing.assert_allclose(found.solve(B, tolerance=1e-10), x, atol=1e-8)
+    np.testing.assert_allclose(found.variance(draws=400, seed=0), variance, rtol=0.3)
+    quick, estimate = found.forms(B, Z, tolerance=1e-3)
+    np.testing.assert_allclose(quick, forms, rtol=1e-4)
+    assert estimate - levels(graph, Z).log_determinant(omega) == pytest.approx(determinant - rest, rel=0.03, abs=0.5)
+    assert levels(graph, Z).mean_variance(omega) == pytest.approx(mean, rel=0.1)
+
+
+def test_draws_from_the_precision_have_its_inverse_as_covariance() -> None:
+    graph, d = CASE.graph, np.linspace(0.0, 3.0, 60)
+    A = NodePrecision(graph, 2.0, d)
+    x = A.solve(A.noise(20_000, np.random.default_rng(0)), tolerance=1e-9)
+    expected = np.linalg.inv(np.eye(60) + 2.0 * graph.N.toarray() + np.diag(d))
+    np.testing.assert_allclose(np.cov(x), expected, atol=0.03)
+
+
+def test_a_tolerance_out_of_reach_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    A = NodePrecision(CASE.graph, 5.0, np.zeros(60))
+    with pytest.raises(ConvergenceError, match="residual"):
+        A.solve(np.ones((60, 1)) + CASE.X[:, :1], tolerance=1e-40)
+
+
+def test_variances_between_knots(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = Ground(grid(12), np.arange(5))
+    exact = [ground.variance(omega) for omega in (3.0, 16.0, 50.0)]
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    again = replace(ground)
+    for omega, expected in zip((3.0, 16.0, 50.0), exact, strict=True):
+        np.testing.assert_allclose(again.variance(omega), expected, rtol=0.1)
