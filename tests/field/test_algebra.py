@@ -1,4 +1,4 @@
-"""Packed triangles and the Matern family on a graph, against dense algebra."""
+"""The Matern family on a graph, against dense algebra."""
 
 import numpy as np
 import pytest
@@ -8,40 +8,13 @@ from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.field.matern import Correlations, eigen
 from graphmrf.graph import Graph
-from graphmrf.linalg.packed import Factor, Triangle
-
-rng = np.random.default_rng(3)
-A, B = (M + M.T for M in rng.normal(size=(2, 7, 7)))
-POSITIVE = A @ A + np.eye(7)
-TRIANGLE = Triangle(7)
+from graphmrf.linalg.dense import Triangle
 
 
 def dense_correlation(graph: Graph, omega: float, nu: float) -> Floats:
     K = fractional_matrix_power(np.eye(graph.n_nodes) + omega * graph.N.toarray(), -nu).real
     scale = np.sqrt(np.diag(K))
     return np.asarray(K / np.outer(scale, scale))
-
-
-def test_packed_operations_are_those_of_the_square() -> None:
-    a, b, x = TRIANGLE.pack(A), TRIANGLE.pack(B), rng.normal(size=(7, 3))
-    np.testing.assert_allclose(TRIANGLE.square(a), A)
-    np.testing.assert_allclose(TRIANGLE.dot(a, b), np.sum(A * B))
-    np.testing.assert_allclose(TRIANGLE.double(a) @ b, np.sum(A * B))
-    np.testing.assert_allclose(TRIANGLE.sums(a), A.sum(axis=1))
-    np.testing.assert_allclose(TRIANGLE.times(a, x), A @ x)
-    np.testing.assert_allclose(TRIANGLE.outer(x[:, 0]), TRIANGLE.pack(np.outer(x[:, 0], x[:, 0])))
-
-
-def test_a_factor_solves_inverts_and_has_the_determinant() -> None:
-    factor = Factor.of(TRIANGLE, TRIANGLE.pack(POSITIVE))
-    assert factor is not None
-    np.testing.assert_allclose(factor.solve(A), np.linalg.solve(POSITIVE, A))
-    np.testing.assert_allclose(TRIANGLE.square(factor.inverse(TRIANGLE)), np.linalg.inv(POSITIVE))
-    assert factor.log_determinant == pytest.approx(np.linalg.slogdet(POSITIVE)[1])
-
-
-def test_an_indefinite_matrix_has_no_factor() -> None:
-    assert Factor.of(TRIANGLE, TRIANGLE.pack(A - 100 * np.eye(7))) is None
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
@@ -71,10 +44,11 @@ def test_uneven_kernels_are_those_of_the_dense_power_over_its_mean_variance() ->
 def test_derivatives_of_correlations_are_finite_differences(even: bool) -> None:
     graph = random_case(1).graph
     family = Correlations(eigen(graph), np.arange(1, 8))
-    G = TRIANGLE.pack(A)
+    triangle, M = Triangle(7), np.random.default_rng(3).normal(size=(7, 7))
+    G = triangle.pack(M + M.T)
 
     def value(log_omega: float, log_nu: float) -> float:
-        return TRIANGLE.dot(G, family.among(float(np.exp(log_omega)), float(np.exp(log_nu)), even=even).R)
+        return triangle.dot(G, family.among(float(np.exp(log_omega)), float(np.exp(log_nu)), even=even).R)
 
     step = 1e-5
     expected = [

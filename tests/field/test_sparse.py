@@ -21,7 +21,7 @@ from graphmrf.field.sparse_system import Ground, System
 from graphmrf.field.sparse_weights import fit_weights
 from graphmrf.graph import Graph
 from graphmrf.linalg import precision
-from graphmrf.linalg.precision import NodePrecision, levels, signs
+from graphmrf.linalg.precision import NodePrecision, lanczos_quadrature, rademacher
 
 OMEGA, RHO, NOISE, ALPHA = 7.0, 4.0, 0.15, 0.6
 BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.7, 0.6, 0.8), strict=True))
@@ -292,21 +292,23 @@ def grid(side: int) -> Graph:
 def test_systems_determinants_and_variances_by_iterating(monkeypatch: pytest.MonkeyPatch, omega: float) -> None:
     graph, rng = grid(15), np.random.default_rng(0)
     d = np.where(rng.random(graph.n_nodes) < 0.3, 30.0 * rng.random(graph.n_nodes), 0.0)
-    B, Z = rng.standard_normal((graph.n_nodes, 20)), signs(graph.n_nodes, 100, 0)
+    B, Z = rng.standard_normal((graph.n_nodes, 20)), rademacher(graph.n_nodes, 100, 0)
     exact = NodePrecision(graph, omega, d)
-    x, variance = exact.solve(B, tolerance=1e-9), exact.variance(draws=1, seed=0)
-    forms, determinant = exact.forms(B, Z, tolerance=1.0)
-    rest = levels(graph, Z).log_determinant(omega)
-    mean = levels(graph, Z).mean_variance(omega)
+    x, variance = exact.solve(B, tolerance=1e-9), exact.inverse_diagonal(probes=1, seed=0)
+    forms, determinant = exact.quadratic_forms(B, Z, tolerance=1.0)
+    rest = lanczos_quadrature(graph, Z).log_determinant(omega)
+    mean = lanczos_quadrature(graph, Z).mean_variance(omega)
     assert mean == pytest.approx(np.trace(np.linalg.inv(np.eye(226) + omega * graph.N.toarray())) / 226)
     monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
     found = NodePrecision(graph, omega, d)
     np.testing.assert_allclose(found.solve(B, tolerance=1e-10), x, atol=1e-8)
-    np.testing.assert_allclose(found.variance(draws=400, seed=0), variance, rtol=0.3)
-    quick, estimate = found.forms(B, Z, tolerance=1e-3)
+    np.testing.assert_allclose(found.inverse_diagonal(probes=400, seed=0), variance, rtol=0.3)
+    quick, estimate = found.quadratic_forms(B, Z, tolerance=1e-3)
     np.testing.assert_allclose(quick, forms, rtol=1e-4)
-    assert estimate - levels(graph, Z).log_determinant(omega) == pytest.approx(determinant - rest, rel=0.03, abs=0.5)
-    assert levels(graph, Z).mean_variance(omega) == pytest.approx(mean, rel=0.1)
+    assert estimate - lanczos_quadrature(graph, Z).log_determinant(omega) == pytest.approx(
+        determinant - rest, rel=0.03, abs=0.5
+    )
+    assert lanczos_quadrature(graph, Z).mean_variance(omega) == pytest.approx(mean, rel=0.1)
 
 
 def test_draws_from_the_precision_have_its_inverse_as_covariance() -> None:

@@ -12,7 +12,6 @@ from graphmrf.engines.cpu import CpuEngine
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.coupled import PrecisionBlock
-from graphmrf.linalg.dense import Dense
 
 
 def parameters(rng: np.random.Generator, q: int) -> tuple[Floats, Floats]:
@@ -140,16 +139,3 @@ def test_a_tolerance_out_of_reach_is_an_error() -> None:
     B = np.random.default_rng(0).normal(size=(1, *block.missing.shape))
     with pytest.raises(ConvergenceError, match="relative residual"):
         block.solve(B, tolerance=1e-30).or_raise(1e-30)
-
-
-@given(seeds)
-def test_dense_factor_solves_draws_and_gives_variances(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(5, 5))
-    A = Z @ Z.T + np.eye(5)
-    factored = Dense(A)
-    np.testing.assert_allclose(factored.inverse, np.linalg.inv(A), atol=1e-12)
-    np.testing.assert_allclose(factored.variance, np.diag(np.linalg.inv(A)), atol=1e-12)
-    np.testing.assert_allclose(A @ factored.solve(Z), Z, atol=1e-10)
-    root = factored.draw(np.eye(5))
-    np.testing.assert_allclose(root @ root.T, np.linalg.inv(A), atol=1e-12)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphmrf.field.design import Design
     from graphmrf.field.hyperparameters import Hyperparameters
     from graphmrf.field.matern import Correlation, Eigen, Smoothing
-    from graphmrf.linalg.packed import Triangle
+    from graphmrf.linalg.dense import Triangle
 
 _USUAL_OMEGA, _UNEVEN = 20.0, 2.0
 

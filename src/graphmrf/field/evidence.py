@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from graphmrf.field.covariance import Covariance
 from graphmrf.field.descent import descend
 from graphmrf.field.hyperparameters import Space
-from graphmrf.linalg.packed import Factor
+from graphmrf.linalg.dense import Factor
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints

@@ -18,7 +18,7 @@ from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.field.hyperparameters import Space
 from graphmrf.field.matern import OMEGAS
 from graphmrf.field.posterior import FieldPosterior, Known
-from graphmrf.linalg.packed import Factor
+from graphmrf.linalg.dense import Factor
 from graphmrf.model.mrf import GaussianMRF
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphmrf.linalg.packed import Triangle
+from graphmrf.linalg.dense import Triangle
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphmrf.field.design import Design
     from graphmrf.field.hyperparameters import Hyperparameters
     from graphmrf.field.matern import Correlation, Correlations
-    from graphmrf.linalg.packed import Triangle
+    from graphmrf.linalg.dense import Triangle
 
 _BLOCK = 1024
 _KEPT = 2

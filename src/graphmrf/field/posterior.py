@@ -12,7 +12,7 @@ from scipy.linalg import cholesky, solve_triangular
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.covariance import COMPONENTS, Covariance
 from graphmrf.field.shares import share_out
-from graphmrf.linalg.packed import Factor
+from graphmrf.linalg.dense import Factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

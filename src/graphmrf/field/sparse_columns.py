@@ -19,7 +19,7 @@ from graphmrf.field.design import Design
 from graphmrf.field.hyperparameters import INTERCEPT
 from graphmrf.field.matern import Eigen
 from graphmrf.linalg import multiply, smooth
-from graphmrf.linalg.precision import signs
+from graphmrf.linalg.precision import rademacher
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
@@ -78,13 +78,13 @@ def _far(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = Non
 
 def _damping(graph: Graph, alpha: float) -> list[Floats]:
     """Return, for the groups of neighbours, factors (n, 1) that bring nodes of unusual reach back to what is usual."""
-    Z = signs(graph.n_nodes, _REACH_PROBES, 0)
+    Z = rademacher(graph.n_nodes, _REACH_PROBES, 0)
     first = multiply(graph, Z)
     return [_damped(reach) for reach in (first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3))]
 
 
 def _damped(reach: Floats) -> Floats:
-    """Return the factors from what a map over the graph makes of random signs."""
+    """Return the factors from what a map over the graph makes of Rademacher probes."""
     size = np.sqrt(np.mean((reach - reach.mean(axis=0)) ** 2, axis=1, keepdims=True))
     usual = _MOST_REACH * float(np.median(size))
     return np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size)
@@ -118,7 +118,7 @@ class Smoothed:
 def smoothed(graph: Graph, made: Design, alpha: float, *, even: bool, tolerance: float) -> Smoothed:
     """Return the smoothed features; if `even`, nodes of unusual reach count as in `with_distant`, else as they are."""
     own = made.groups[0]
-    damping = _damped(smooth(graph, signs(graph.n_nodes, _REACH_PROBES, 0), alpha, tolerance=1e-3))
+    damping = _damped(smooth(graph, rademacher(graph.n_nodes, _REACH_PROBES, 0), alpha, tolerance=1e-3))
     X = smooth(graph, own, alpha, tolerance=tolerance)
     usual = X * damping
     scales = np.sqrt(np.mean((usual - usual.mean(axis=0)) ** 2, axis=0))

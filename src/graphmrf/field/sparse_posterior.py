@@ -125,7 +125,7 @@ class SparsePosterior:
     def _spread(self) -> Floats:
         """Diagonal of the inverse of the precision of the field given the labels."""
         _PROGRESS.info("variances of the field")
-        return self._system.A.variance(draws=_VARIANCE_DRAWS, seed=self._system.ground.seed)
+        return self._system.A.inverse_diagonal(probes=_VARIANCE_DRAWS, seed=self._system.ground.seed)
 
     @property
     def _field_variance(self) -> Floats:

@@ -22,12 +22,12 @@ import numpy as np
 
 from graphmrf.field.sparse_weights import Equations
 from graphmrf.linalg import conditional_variance, precision
-from graphmrf.linalg.precision import NodePrecision, levels, signs
+from graphmrf.linalg.precision import NodePrecision, lanczos_quadrature, rademacher
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
-    from graphmrf.linalg.precision import Levels
+    from graphmrf.linalg.precision import LanczosQuadrature
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -67,15 +67,15 @@ class Ground:
     _knots: dict[int, Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def signs(self) -> Floats:
-        """Random signs for determinants."""
+    def probes(self) -> Floats:
+        """Rademacher probes for determinants."""
         n = self.graph.n_nodes
-        return signs(n, _between(n, _PROBES) if n > precision.DENSE_LIMIT else 0, self.seed)
+        return rademacher(n, _between(n, _PROBES) if n > precision.DENSE_LIMIT else 0, self.seed)
 
     @cached_property
-    def levels(self) -> Levels:
+    def quadrature(self) -> LanczosQuadrature:
         r"""Estimates of functions of the spectrum of `N`."""
-        return levels(self.graph, self.signs)
+        return lanczos_quadrature(self.graph, self.probes)
 
     def variance(self, omega: float) -> Floats:
         r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,).
@@ -131,7 +131,7 @@ class System:
         """What makes the variance of the field 1, at every node or on average."""
         if self.ground.even:
             return np.asarray(self.ground.variance(self.omega) ** -0.5)
-        return np.full(self.ground.graph.n_nodes, self.ground.levels.mean_variance(self.omega) ** -0.5)
+        return np.full(self.ground.graph.n_nodes, self.ground.quadrature.mean_variance(self.omega) ** -0.5)
 
     @cached_property
     def prior(self) -> Floats:
@@ -173,9 +173,11 @@ class System:
 
     def forms(self, B: Floats) -> tuple[Floats, float]:
         r"""Return :math:`b'C^{-1}b` of every column, and :math:`\log\det C`; both err by the square of a residual."""
-        forms, log_A = self.A.forms(self.spread(B), self.ground.signs, tolerance=math.sqrt(0.1 * self._tolerance))
+        forms, log_A = self.A.quadratic_forms(
+            self.spread(B), self.ground.probes, tolerance=math.sqrt(0.1 * self._tolerance)
+        )
         squares = np.einsum("ij,ij->j", B, B)
-        return squares - forms, log_A - self.ground.levels.log_determinant(self.omega)
+        return squares - forms, log_A - self.ground.quadrature.log_determinant(self.omega)
 
     def project(self, F: Floats, z: Floats) -> Projection:
         """Return what the labels `z` say of the coefficients of columns `F` of all nodes."""

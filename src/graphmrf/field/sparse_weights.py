@@ -99,8 +99,7 @@ class Coefficients:
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Return draws as columns, shape (P, count)."""
-        E = rng.standard_normal((self.mean.size, count))
-        return np.asarray(self.mean[:, None] + np.sqrt(self.noise) * self._root[:, None] * self.B.draw(E))
+        return np.asarray(self.mean[:, None] + np.sqrt(self.noise) * self._root[:, None] * self.B.draw(count, rng))
 
     @cached_property
     def misfit(self) -> float:
@@ -110,7 +109,7 @@ class Coefficients:
     @property
     def log_evidence(self) -> float:
         """Log marginal likelihood of the labels."""
-        m, log_B = self.equations.m, 2.0 * float(np.log(np.diag(self.B.factor)).sum())
+        m, log_B = self.equations.m, self.B.log_determinant()
         logs = m * float(np.log(2.0 * np.pi * self.noise)) + self.equations.log_determinant + log_B
         return -0.5 * (logs + self.misfit)
 

@@ -2,7 +2,7 @@ r"""Systems in :math:`A = I + \omega N + \mathrm{diag}(d)`: the precision of a f
 
 With :math:`D = (1 + \omega) I + \mathrm{diag}(d)` conjugate gradients run on :math:`D^{-1/2} A D^{-1/2} = I - H`,
 :math:`H = \omega D^{-1/2} (I - N) D^{-1/2}`. Their coefficients are also those of a Lanczos recurrence, so the same
-iterations that solve for a vector `z` of random signs estimate :math:`\log\det A` by quadrature.
+iterations that solve for a Rademacher probe `z` estimate :math:`\log\det A` by quadrature.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class NodePrecision:
         condition = 2.0 * float(self._scale.max())
         return 50.0 + 2.0 * math.sqrt(condition) * math.log(2.0 / tolerance)
 
-    def forms(self, B: Floats, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
-        r"""Return :math:`b'A^{-1}b` of every column of `B`, and :math:`\log\det A` by quadrature from signs `Z`.
+    def quadratic_forms(self, B: Floats, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
+        r"""Return :math:`b'A^{-1}b` of every column of `B`, and :math:`\log\det A` by quadrature from the probes `Z`.
 
         One block of iterations for both; exact on small graphs, where `Z` is not used.
         """
@@ -160,39 +160,39 @@ class NodePrecision:
     def log_determinant(self) -> float:
         """Return the logarithm of the determinant of `A`, exactly; small graphs only."""
         assert self.dense is not None
-        return 2.0 * float(np.log(np.diag(self.dense.factor)).sum())
+        return self.dense.log_determinant()
 
     def noise(self, k: int, rng: np.random.Generator) -> Floats:
         """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse."""
         E = rng.standard_normal((self.graph.n_nodes, k)) * np.sqrt(1.0 + self.d)[:, None]
         return np.asarray(E + np.sqrt(self.omega) * edge_noise(self.graph, k, rng))
 
-    def variance(self, *, draws: int, seed: int) -> Floats:
+    def inverse_diagonal(self, *, probes: int, seed: int) -> Floats:
         r"""Return the diagonal of :math:`A^{-1}`; exact on small graphs, otherwise from random draws `x`.
 
         The variance of a node given its neighbours is known, :math:`1 / A_{ii}`; drawn is that of its mean given them,
         :math:`\omega (S x)_i / A_{ii}`.
         """
         if self.dense is not None:
-            return self.dense.variance
+            return self.dense.inverse_diagonal()
         rng, total = np.random.default_rng(seed), np.zeros(self.graph.n_nodes)
-        for first in range(0, draws, _BLOCK):
-            x = self.solve(self.noise(min(_BLOCK, draws - first), rng), tolerance=_DRAW_TOLERANCE)
+        for first in range(0, probes, _BLOCK):
+            x = self.solve(self.noise(min(_BLOCK, probes - first), rng), tolerance=_DRAW_TOLERANCE)
             total += (product(self.graph.engine, x) ** 2).sum(axis=1)
-        means = self.omega**2 * total / draws * ~self.graph.isolated
+        means = self.omega**2 * total / probes * ~self.graph.isolated
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 
 
-def signs(n: int, k: int, seed: int) -> Floats:
-    """Return `k` columns of random signs."""
+def rademacher(n: int, k: int, seed: int) -> Floats:
+    """Return `k` Rademacher probes: columns of independent random signs, shape (n, k)."""
     return np.random.default_rng(seed).integers(0, 2, (n, k)) * 2.0 - 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    r"""Estimates of :math:`\log\det(I + \omega N)` for every omega at once, from the same signs as those of `forms`.
+class LanczosQuadrature:
+    r"""Estimates of :math:`\log\det(I + \omega N)` for every omega at once, by stochastic Lanczos quadrature.
 
-    What the signs get wrong is then nearly the same in both, and cancels in the difference.
+    With the probes of `NodePrecision.quadratic_forms` both err nearly alike, cancelling in a difference.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class Levels:
     Examples
     --------
     >>> from graphmrf.graph import Graph
-    >>> round(float(np.exp(levels(Graph.from_edges([0], [1]), np.ones((2, 1))).log_determinant(1.0))), 6)
+    >>> round(float(np.exp(lanczos_quadrature(Graph.from_edges([0], [1]), np.ones((2, 1))).log_determinant(1.0))), 6)
     3.0
     """
 
@@ -218,11 +218,11 @@ class Levels:
         return float((self.weights / (1.0 + omega * self.nodes)).sum() / self.weights.sum())
 
 
-def levels(graph: Graph, Z: Floats, *, steps: int = 80) -> Levels:
-    """Return the rules of the columns of `Z`, after so many steps of the Lanczos recurrence."""
+def lanczos_quadrature(graph: Graph, Z: Floats, *, steps: int = 80) -> LanczosQuadrature:
+    """Return the quadrature of the probes `Z` after so many steps of the Lanczos recurrence."""
     if graph.n_nodes <= DENSE_LIMIT:
         values = np.linalg.eigvalsh(graph.N.toarray())[None]
-        return Levels(np.clip(values, 0.0, 2.0), np.ones(values.shape))
+        return LanczosQuadrature(np.clip(values, 0.0, 2.0), np.ones(values.shape))
     engine, k = graph.engine, Z.shape[1]
     start = engine.load(Z)
     recurrence = lanczos(engine, start, engine.mask(None, start.shape[1]))
@@ -230,7 +230,7 @@ def levels(graph: Graph, Z: Floats, *, steps: int = 80) -> Levels:
     a, b = (np.array(part) for part in zip(*taken, strict=True))
     rules = [_gauss(a[:, j], b[:-1, j]) for j in range(k)]
     nodes = np.array([np.clip(1.0 - values, 0.0, 2.0) for values, _ in rules])
-    return Levels(nodes, len(Z) * np.array([weights for _, weights in rules]))
+    return LanczosQuadrature(nodes, len(Z) * np.array([weights for _, weights in rules]))
 
 
 def _gauss(a: Floats, b: Floats) -> tuple[Floats, Floats]:

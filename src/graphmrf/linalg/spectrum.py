@@ -1,6 +1,6 @@
 r"""The density of states of N: everything a likelihood needs to know about a graph, as a few thousand numbers.
 
-Small graphs get their eigenvalues. Large ones get stochastic Lanczos quadrature: for a vector `z` of random signs
+Small graphs get their eigenvalues. Large ones get stochastic Lanczos quadrature: for a Rademacher probe `z`
 :math:`z' f(N) z` has the mean :math:`\mathrm{tr} f(N)`, and the Lanczos recurrence from `z` gives it as a Gauss rule,
 a sum of `f` over a few nodes with positive weights, for every `f` at once. What is known is not left to chance: the
 eigenvalue 0 of every component is taken out of the probes, and the weights are calibrated to the traces of

@@ -4,7 +4,7 @@ The variance of a node is its variance given its neighbours, known in closed for
 them, estimated from draws `x` of the field:
 :math:`\mathrm{var}(x_i) = (1 - \alpha) + \alpha^2 \, \mathrm{var}((S x)_i)`.
 
-The diagonal of a precision `P` is estimated from vectors `z` of random signs, as the mean of :math:`z \circ P z`. Its
+The diagonal of a precision `P` is estimated from Rademacher probes `z`, as the mean of :math:`z \circ P z`. Its
 noise comes from the entries off the diagonal, so the part with a diagonal in closed form is taken out beforehand.
 """
 
@@ -66,7 +66,7 @@ def conditional_variance(
     if level == 0:
         variance[unknown] = 1.0
     elif np.count_nonzero(unknown) <= _EXACT_LIMIT:
-        variance[unknown] = Dense(_precision(graph, level)[unknown][:, unknown].toarray()).variance
+        variance[unknown] = Dense(_precision(graph, level)[unknown][:, unknown].toarray()).inverse_diagonal()
     else:
         draws = _Draws(np.random.default_rng(seed), probes, tolerance)
         explained = level**2 * _drawn_squares(graph, unknown, level, draws)
@@ -155,7 +155,7 @@ def _component_sums(graph: Graph, X: Floats) -> Floats:
 
 
 def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Generator, probes: int) -> Floats:
-    """Return the mean of z * (P z), less M_LL - M_LU M_UL / (1 + omega), whose diagonal is known, over signs z."""
+    """Return the mean of z * (P z), less M_LL - M_LU M_UL / (1 + omega), whose diagonal is known, over probes z."""
     total, column = np.zeros(graph.n_nodes), known[:, None]
     for start in range(0, probes, _DRAWS_AT_ONCE):
         k = min(_DRAWS_AT_ONCE, probes - start)

@@ -88,5 +88,5 @@ def check_count(n_samples: int) -> int:
 def _factored(graph: Graph, strength: Floats, k: int, rng: np.random.Generator) -> Floats:
     """Draw the channels from the Cholesky factors of their precisions, shape (n, k, q)."""
     N, eye = graph.N.toarray(), np.eye(graph.n_nodes)
-    columns = [Dense(eye + level * N).draw(rng.standard_normal((graph.n_nodes, k))) for level in strength]
+    columns = [Dense(eye + level * N).draw(k, rng) for level in strength]
     return np.stack(columns, axis=2)

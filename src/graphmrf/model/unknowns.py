@@ -89,7 +89,7 @@ class Unknowns:
         """
         draws = np.zeros((k, *self.missing.shape))
         if self.block.size <= _DENSE_SOLVE:
-            draws[:, self.missing] = self._dense.draw(rng.standard_normal((self.block.size, k))).T
+            draws[:, self.missing] = self._dense.draw(k, rng).T
             return draws
         parts = channels(self.H, self.C)
         batch = max(1, _BATCH_BYTES // (8 * self.missing.size))
@@ -110,7 +110,7 @@ class Unknowns:
         """
         if self.block.size <= _DENSE_VARIANCE:
             variance = np.zeros(self.missing.shape)
-            variance[self.missing] = self._dense.variance
+            variance[self.missing] = self._dense.inverse_diagonal()
             return variance, np.zeros_like(variance)
         if self.separates and np.count_nonzero(self.nodes) <= _DENSE_VARIANCE:
             return self._channel_variance(), np.zeros(self.missing.shape)
@@ -151,7 +151,7 @@ class Unknowns:
         variances = np.zeros((len(column), parts.strength.size))
         for c, strength in enumerate(parts.strength):
             channel = PrecisionBlock(self.graph, np.eye(1), np.full((1, 1), strength), column)
-            variances[self.nodes, c] = Dense(channel.matrix.toarray()).variance
+            variances[self.nodes, c] = Dense(channel.matrix.toarray()).inverse_diagonal()
         result = np.zeros(self.missing.shape)
         result[:, self.attributes] = variances @ parts.inverse**2
         return result
