@@ -1,13 +1,22 @@
 """Numbers and lists as words: what people read, and the nearest name to a misspelt one."""
 
 import difflib
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+MINUS = "\N{MINUS SIGN}"
+DASH = "\N{EN DASH}"
 
 SIMILAR = 0.7
-"""How much alike two names must be, from 0 to 1, capitals aside."""
+"""How much alike two names must be, from 0 to 1, capitals aside. By eye: at .5 'age' suggests 'wage' and 'page'."""
+SIMILAR_IN_A_LIST = 0.5
+"""The same for names of a fixed list of ours, where a wrong guess costs nothing; at 1 nothing is ever suggested."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], *, similar: float = SIMILAR) -> str:
     """Return a question with the known names that are nearest to one that is not among them, and a blank; else nothing.
 
     Examples
@@ -20,6 +29,92 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     spelt: dict[str, list[str]] = {}
     for each in known:
         spelt.setdefault(str(each).lower(), []).append(str(each))
-    near = difflib.get_close_matches(name.lower(), spelt, n=3, cutoff=SIMILAR)
+    near = difflib.get_close_matches(name.lower(), spelt, n=3, cutoff=similar)
     quoted = [f"'{each}'" for key in near for each in spelt[key]]
     return f"did you mean {' or '.join(quoted)}? " if quoted else ""
+
+
+def near_or_all(name: str, known: Collection[str]) -> str:
+    """Return the same question for a name of a fixed list, or the whole list where none is near.
+
+    Examples
+    --------
+    >>> near_or_all("us-2015", ["us-2016", "london"]), near_or_all("mars", ["us-2016", "london"])
+    ("did you mean 'us-2016'?", 'there are us-2016, london')
+    """
+    return did_you_mean(name, known, similar=SIMILAR_IN_A_LIST).rstrip() or f"there are {', '.join(known)}"
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> joined(["age"]), joined(["age", "rent", "income"])
+    ('age', 'age, rent and income')
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def count(n: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> count(1, "node"), count(2000, "node")
+    ('1 node', '2,000 nodes')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def inner_percent(share: float) -> str:
+    """Return a share that is neither 0 nor 1 as a whole percentage that is neither 0 nor 100.
+
+    Examples
+    --------
+    >>> inner_percent(0.7), inner_percent(0.001), inner_percent(0.999)
+    ('70 %', 'under 1 %', 'over 99 %')
+    """
+    whole = round(100 * share)
+    return {0: "under 1 %", 100: "over 99 %"}.get(whole, f"{whole} %")
+
+
+def decimals(values: ArrayLike) -> int | None:
+    """Return the decimals that show three digits of the spread of `values`; None asks for scientific notation.
+
+    Examples
+    --------
+    >>> decimals([0.0, 10.0]), decimals([0.0, 50_000.0]), decimals([0.0, 1e-9])
+    (2, 0, None)
+    """
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    spread = float(np.std(finite)) if finite.size else 0.0
+    spread = spread or float(np.max(np.abs(finite), initial=0.0)) or 1.0
+    digits = 2 - math.floor(math.log10(spread))
+    return max(digits, 0) if -10 <= digits <= 6 else None
+
+
+def number(value: float | None, places: int | None = 3) -> str:
+    """Return a number with thousands separated; a dash for none or NaN.
+
+    Examples
+    --------
+    >>> number(51234.5, 0), number(float("nan")), number(1.5e-9, None)
+    ('51,234', '–', '1.50e−09')
+    """
+    if value is None or not math.isfinite(value):
+        return DASH
+    text = f"{value:.2e}" if places is None else f"{value:,.{places}f}"
+    return text.replace("-", MINUS)
+
+
+def smoothing_level(alpha: float | None) -> str:
+    """Return a smoothing level without trailing zeros; a dash for none.
+
+    Examples
+    --------
+    >>> smoothing_level(0.999), smoothing_level(0.0), smoothing_level(None)
+    ('0.999', '0', '–')
+    """
+    return DASH if alpha is None else f"{alpha:.6g}"

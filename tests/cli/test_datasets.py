@@ -72,7 +72,7 @@ def test_info_of_many_attributes_is_cut(run: Run) -> None:
 def test_unknown_name(command: list[str], run: Run, mirror: Mirror, tmp_path: Path) -> None:
     place = [tmp_path / "out"] if command == ["export"] else []
     message = refused(run(*command, "us-2015", *place))
-    assert "no data set is called 'us-2015'; did you mean us-2016 or us-2012" in message
+    assert "no data set is called 'us-2015'; did you mean 'us-2016' or 'us-2012'" in message
     assert mirror.asked == []  # names are checked before anything is fetched
     assert not (tmp_path / "out").exists()
 

@@ -123,7 +123,7 @@ def test_shapes_are_used_for_maps(data: Path, output: Path, tmp_path: Path) -> N
 
 def test_an_unknown_name_is_answered_with_the_nearest(output: Path) -> None:
     message = refused("real-acuracy", "-o", output)
-    assert message.startswith("error: no experiment is called 'real-acuracy'; did you mean real-accuracy")
+    assert message.startswith("error: no experiment is called 'real-acuracy'; did you mean 'real-accuracy'")
     assert not output.exists()
 
 

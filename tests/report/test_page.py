@@ -11,7 +11,7 @@ import pytest
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, page, render, write_report
-from graphmrf.report.prose import DASH, MINUS
+from graphmrf.text import DASH, MINUS
 
 Maker = Callable[..., PredictionReport]
 EVIL = '<script>alert("1")</script><img src=x onerror=alert(2)>'

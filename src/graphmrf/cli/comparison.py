@@ -16,6 +16,7 @@ from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
 from graphmrf.report.prose import effect_name
 from graphmrf.selection import AlphaSearch
+from graphmrf.text import joined
 
 CLEAR = 0.02
 """A difference of R2 below this is no difference."""
@@ -202,12 +203,8 @@ def _shared(shares: dict[str, float], scores: str) -> str:
     (share, first), *others = [(share, effect_name(name)) for share, name in told]
     verb = "carries" if first == effect_name("graph field") else "carry"
     rest = [f"{name} ({100 * share:.0f} %)" for share, name in others]
-    then = f", then {_listed(rest)}" if rest else ""
+    then = f", then {joined(rest)}" if rest else ""
     return f"{first[0].upper()}{first[1:]} {verb} the prediction ({100 * share:.0f} % of the variation){then}{scores}."
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _sentence(outcomes: float, features: float, both: float) -> str:

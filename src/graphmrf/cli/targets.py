@@ -12,6 +12,7 @@ from graphmrf.datasets import AttributedGraph
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.labels import Labels
 from graphmrf.field import POSITIVE
+from graphmrf.text import inner_percent
 
 _SHOWN = 8
 
@@ -47,25 +48,13 @@ def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
 def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
     """Ask which of several columns to predict, the emptiest first."""
     shares = found.isna().mean().sort_values(ascending=False, kind="stable")
-    listed = [f"'{name}' ({_percent(share)} empty)" for name, share in shares.items()]
+    listed = [f"'{name}' ({inner_percent(share)} empty)" for name, share in shares.items()]
     more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return (
         f"{table.path}: {len(listed)} numeric columns have empty cells, {', '.join(listed[:_SHOWN])}{more}; "
         f"name what to predict, such as --target {shares.index[0]} (repeatable): "
         "the others are features then, and their empty cells are filled"
     )
-
-
-def _percent(share: float) -> str:
-    """Return a share as a whole percentage that is neither 0 nor 100.
-
-    Examples
-    --------
-    >>> _percent(0.7), _percent(0.001), _percent(0.999)
-    ('70 %', 'under 1 %', 'over 99 %')
-    """
-    whole = round(100 * share)
-    return {0: "under 1 %", 100: "over 99 %"}.get(whole, f"{whole} %")
 
 
 def _means_numbers(column: pd.Series) -> bool:

@@ -22,7 +22,8 @@ from graphmrf.cli.job import Prediction
 from graphmrf.cli.results import Results, columns_of
 from graphmrf.cli.stages import listened_to
 from graphmrf.errors import GraphMRFError, InvalidInputError
-from graphmrf.report.prose import decimals, effect_name, method_name, method_uses, number
+from graphmrf.report.prose import effect_name, method_name, method_uses
+from graphmrf.text import decimals, number
 
 OURS, BAD_INPUT = 1, 2
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))

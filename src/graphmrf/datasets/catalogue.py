@@ -1,6 +1,5 @@
 """The paper's data sets by name: found or downloaded, cleaned, kept, loaded."""
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from graphmrf.datasets.files import PathLike
 from graphmrf.datasets.recipe import Files, Recipe, Tables
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
+from graphmrf.text import near_or_all
 
 _RECIPES: dict[str, Recipe] = {
     recipe.info.name: recipe for part in (us, cdc, london, twitch, elliptic, samples, drawn) for recipe in part.RECIPES
@@ -53,9 +53,7 @@ def recipe(name: str) -> Recipe:
     """Return how a data set is made, or raise with the nearest names."""
     if name in _RECIPES:
         return _RECIPES[name]
-    near = difflib.get_close_matches(name.lower(), _RECIPES, n=4, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(_RECIPES)}"
-    raise InvalidInputError(f"no data set is called '{name}'; {hint}")
+    raise InvalidInputError(f"no data set is called '{name}'; {near_or_all(name, _RECIPES)}")
 
 
 def _ignore(_: str) -> None:

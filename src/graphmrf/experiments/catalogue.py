@@ -1,6 +1,5 @@
 """Every table and figure of the paper with numbers or data in it, in the order of the paper."""
 
-import difflib
 from collections.abc import Sequence
 
 from graphmrf.errors import InvalidInputError
@@ -13,6 +12,7 @@ from graphmrf.experiments.fitting import FittedParameters, SampledMaps
 from graphmrf.experiments.foreseeing import ForeseenAccuracy
 from graphmrf.experiments.smoothing import FrequencyResponse, OmegaRecovery
 from graphmrf.experiments.transfer import Group, Inductive, LabelFraction
+from graphmrf.text import near_or_all
 
 _LABELS = ("a1", "a2", "a3", "a4", "a5")
 _REAL = ("us-2016", "cdc-2008", "london-2016", "twitch-ptbr")
@@ -201,7 +201,5 @@ def find(names: Sequence[str]) -> tuple[Experiment, ...]:
     known = experiment_names()
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
-            raise InvalidInputError(f"no experiment is called '{name}'; {hint}")
+            raise InvalidInputError(f"no experiment is called '{name}'; {near_or_all(name, known)}")
     return tuple(each for each in EXPERIMENTS if not names or each.name in names)

@@ -8,8 +8,9 @@ import numpy as np
 
 from graphmrf._typing import Floats
 from graphmrf.report.parts import AlphaCurve, Coefficients
-from graphmrf.report.prose import level, method_name
+from graphmrf.report.prose import method_name
 from graphmrf.report.rows import TargetReport
+from graphmrf.text import smoothing_level
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -103,7 +104,7 @@ def alpha_curves(target: TargetReport) -> Spec | None:
     axis = AXIS | {
         "title": _title("smoothing level α"),
         "tickvals": ticks,
-        "ticktext": [level(levels[i]) for i in ticks],
+        "ticktext": [smoothing_level(levels[i]) for i in ticks],
         "tickangle": 0,
         "showgrid": False,
         "range": [-0.4, len(levels) - 0.6],
@@ -129,7 +130,7 @@ def _curve(curve: AlphaCurve, levels: Floats, method: str, position: int) -> lis
         name=_label(method_name(curve.method), 60),
         line={"color": color, "width": 3 if chosen else 1.6, "dash": dash},
         marker={"size": 6 if chosen else 5, "symbol": symbol, "color": color},
-        customdata=[level(alpha) for alpha in curve.alphas],
+        customdata=[smoothing_level(alpha) for alpha in curve.alphas],
         hovertemplate="α = %{customdata}<br>R² %{y:.3f}<extra>%{fullData.name}</extra>",
     )
     mark = _chosen_mark(curve, levels, color, large=chosen)
@@ -160,7 +161,7 @@ def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) 
         "line": {"width": 2.5 if large else 1.5, "color": color},
     }
     x, y = np.searchsorted(levels, curve.alphas[at[:1]]), curve.mean_r2[at[:1]]
-    label = [f"<b>chosen: α = {level(curve.chosen)}</b>"] if large else None
+    label = [f"<b>chosen: α = {smoothing_level(curve.chosen)}</b>"] if large else None
     return [
         go.Scatter(
             x=x,

@@ -8,8 +8,8 @@ import numpy as np
 from graphmrf._typing import Floats
 from graphmrf.report.charts import PLAIN_NUMBERS, Spec, specification
 from graphmrf.report.picture import Picture
-from graphmrf.report.prose import decimals
 from graphmrf.report.rows import PredictionReport, TargetReport
+from graphmrf.text import decimals
 
 SVG_NODES = 2_000
 SVG_EDGES = 6_000

@@ -11,9 +11,10 @@ from typing import Any
 from graphmrf.datasets.files import check_place
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic
-from graphmrf.report import charts, maps, prose, sections
+from graphmrf.report import charts, maps, sections
 from graphmrf.report.picture import Picture, draw
 from graphmrf.report.rows import PredictionReport, TargetReport
+from graphmrf.text import count
 
 
 def render(report: PredictionReport) -> str:
@@ -35,7 +36,7 @@ def render(report: PredictionReport) -> str:
     graph = report.graph
     return Template(_asset("page.html")).substitute(
         title=escape(report.title),
-        subtitle=f"{prose.count(graph.n_nodes, 'node')}, {prose.count(graph.n_edges, 'edge')}",
+        subtitle=f"{count(graph.n_nodes, 'node')}, {count(graph.n_edges, 'edge')}",
         style=_asset("page.css"),
         tabs=sections.tabs(report),
         sections="\n".join(sections.target_section(report, i, picture) for i in range(len(report.targets))),

@@ -6,8 +6,8 @@ import numpy as np
 
 from graphmrf._typing import Floats, Ints
 from graphmrf.report.layout import positions
-from graphmrf.report.prose import count
 from graphmrf.report.rows import PredictionReport, TargetReport
+from graphmrf.text import count
 
 MAX_NODES = 20_000
 MAX_EDGES = 30_000

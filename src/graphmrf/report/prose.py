@@ -1,14 +1,11 @@
-"""The words of a report: names of methods, numbers as people write them, the headline."""
+"""The words of a report: names of methods and effects, the headline."""
 
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from graphmrf.report.rows import TargetReport
-
-MINUS = "\N{MINUS SIGN}"
-DASH = "\N{EN DASH}"
+from graphmrf.text import count, number
 
 METHODS = {
     "lp": ("Label propagation", "outcomes of neighbours"),
@@ -64,58 +61,6 @@ def method_uses(key: str) -> str:
     'own features'
     """
     return METHODS.get(key, (key, ""))[1]
-
-
-def decimals(values: ArrayLike) -> int | None:
-    """Decimals that show three digits of the spread of `values`; None asks for scientific notation.
-
-    Examples
-    --------
-    >>> decimals([0.0, 10.0]), decimals([0.0, 50_000.0]), decimals([0.0, 1e-9])
-    (2, 0, None)
-    """
-    finite = np.asarray(values, dtype=float)
-    finite = finite[np.isfinite(finite)]
-    spread = float(np.std(finite)) if finite.size else 0.0
-    spread = spread or float(np.max(np.abs(finite), initial=0.0)) or 1.0
-    digits = 2 - math.floor(math.log10(spread))
-    return max(digits, 0) if -10 <= digits <= 6 else None
-
-
-def number(value: float | None, places: int | None = 3) -> str:
-    """A number with thousands separated; a dash for none or NaN.
-
-    Examples
-    --------
-    >>> number(51234.5, 0), number(float("nan")), number(1.5e-9, None)
-    ('51,234', '–', '1.50e−09')
-    """
-    if value is None or not math.isfinite(value):
-        return DASH
-    text = f"{value:.2e}" if places is None else f"{value:,.{places}f}"
-    return text.replace("-", MINUS)
-
-
-def level(alpha: float | None) -> str:
-    """A smoothing level without trailing zeros.
-
-    Examples
-    --------
-    >>> level(0.999), level(0.0), level(None)
-    ('0.999', '0', '–')
-    """
-    return DASH if alpha is None else f"{alpha:.6g}"
-
-
-def count(n: int, noun: str) -> str:
-    """A count with its noun.
-
-    Examples
-    --------
-    >>> count(1, "node"), count(2000, "node")
-    ('1 node', '2,000 nodes')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def headline(target: TargetReport) -> str:

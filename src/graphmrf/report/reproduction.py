@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Protocol
 
-from graphmrf.report.prose import DASH, number
+from graphmrf.text import DASH, number
 
 NEAR, FAR = 0.015, 0.04
 MOST_ROWS = 20

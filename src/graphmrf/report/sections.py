@@ -8,6 +8,7 @@ from graphmrf.report import prose, tables
 from graphmrf.report.charts import LISTED_COEFFICIENTS
 from graphmrf.report.picture import LISTED_NODES, Picture
 from graphmrf.report.rows import PredictionReport, TargetReport
+from graphmrf.text import DASH, count, number, smoothing_level
 
 OWN_FEATURES = ("lr", "lr-rp")
 """Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
@@ -68,13 +69,13 @@ def _lead(target: TargetReport, position: int) -> str:
 def _facts(target: TargetReport) -> str:
     row = target.chosen
     facts = {
-        "Predicted": prose.count(int(np.sum(~target.observed)), "node"),
-        "Observed": prose.count(int(np.sum(target.observed)), "node"),
+        "Predicted": count(int(np.sum(~target.observed)), "node"),
+        "Observed": count(int(np.sum(target.observed)), "node"),
         "Method": prose.method_name(target.method),
-        "Smoothing level α": prose.level(target.alpha),
-        "R² in cross-validation": prose.number(row.r2, 3) if row else prose.DASH,
+        "Smoothing level α": smoothing_level(target.alpha),
+        "R² in cross-validation": number(row.r2, 3) if row else DASH,
     }
-    return _definitions({name: fact for name, fact in facts.items() if fact != prose.DASH})
+    return _definitions({name: fact for name, fact in facts.items() if fact != DASH})
 
 
 def _definitions(facts: dict[str, str]) -> str:
@@ -147,7 +148,7 @@ def _alpha(target: TargetReport) -> str:
         "The smoothing level α says how far a value reaches along the edges: 0 ignores the edges, close to 1 averages "
         "over wide neighbourhoods. Shaded: from the worst to the best fold. Circled: the level that was kept."
     )
-    best = f"Accuracy against smoothing level for {target.name}; chosen level {prose.level(target.alpha)}"
+    best = f"Accuracy against smoothing level for {target.name}; chosen level {smoothing_level(target.alpha)}"
     return _card("Accuracy against smoothing", text, _chart("alpha_curves", best))
 
 
@@ -187,7 +188,7 @@ def _coefficients(target: TargetReport) -> str:
     )
     chart = _chart("coefficients", f"Bars of the coefficients for {target.name}; the table beside has them")
     name = "Constant term" if own else "Where all features are average"
-    constant = "" if rows.intercept is None else f'<p class="fine">{name}: {prose.number(rows.intercept)}</p>'
+    constant = "" if rows.intercept is None else f'<p class="fine">{name}: {number(rows.intercept)}</p>'
     content = f'<div class="split">{chart}{tables.coefficient_rows(rows)}</div>{constant}'
     return _card("What the features contribute", text, content)
 

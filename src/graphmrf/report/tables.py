@@ -11,8 +11,9 @@ from graphmrf.graph import Graph
 from graphmrf.report.charts import largest
 from graphmrf.report.parts import Coefficients, Effects, MethodRow
 from graphmrf.report.picture import most_uncertain
-from graphmrf.report.prose import DASH, EFFECTS, decimals, effect_name, level, method_name, method_uses, number
+from graphmrf.report.prose import EFFECTS, effect_name, method_name, method_uses
 from graphmrf.report.rows import PredictionReport, TargetReport
+from graphmrf.text import DASH, decimals, number, smoothing_level
 
 SMALLEST = -1e308  # where a missing number sorts
 
@@ -131,7 +132,7 @@ def _method_row(row: MethodRow, *, chosen: bool) -> str:
         (method_name(row.method), row.method),
         _numeric(row.r2, 3),
         (spread, max(folds) - min(folds) if folds else -1.0),
-        (level(row.alpha), -1.0 if row.alpha is None else row.alpha),
+        (smoothing_level(row.alpha), -1.0 if row.alpha is None else row.alpha),
     ]
     badge = '<span class="badge">chosen</span>' if chosen else ""
     uses = f"<small>uses {method_uses(row.method)}</small>" if method_uses(row.method) else ""
