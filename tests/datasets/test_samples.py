@@ -1,4 +1,4 @@
-"""The paper's synthetic samples: the published form and the compact one say the same."""
+"""The paper's synthetic samples: the published form, and every published file by name."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphmrf.datasets import load, samples
-from graphmrf.errors import InvalidInputError
-
-NAMES = {"WattsStrogatzOriginal": "synthetic-paper", "WattsStrogatz": "synthetic-paper-watts-strogatz"}
+from graphmrf.datasets import catalogue, load, names, samples
+from mirror import serve
 
 
 def test_the_published_form(tmp_path: Path) -> None:
@@ -33,27 +31,42 @@ def test_the_published_form(tmp_path: Path) -> None:
     assert H[1, 2:].tolist() == [4, 5, 6]
 
 
-@pytest.mark.parametrize("graph", NAMES)
 @pytest.mark.parametrize("level", samples.LEVELS)
-def test_equal_to_the_reference(graph: str, level: int, tmp_path: Path, cache: Path, clean_data: Path) -> None:
-    reference = np.load(clean_data / "synthetic" / f"{graph}_h{level}.npz")
-    compact = load(f"{NAMES[graph]}-h{level}", data_dir=clean_data, cache_dir=cache)
-    file = tmp_path / "synthetic" / graph / f"shift_{samples.LEVELS[level]}.json"
+def test_the_published_file_is_the_reference(level: int, cache: Path, raw_data: Path, clean_data: Path) -> None:
+    reference = np.load(clean_data / "synthetic" / f"WattsStrogatzOriginal_h{level}.npz")
+    data = load(f"synthetic-paper-h{level}", data_dir=raw_data, cache_dir=cache)
+    assert data.notes == ()
+    assert data.info.counts == "1000 nodes, 3000 edges, 5 attributes"
+    np.testing.assert_array_equal(data.edges, reference["edges"])
+    stacked = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(10, 1000, 5)
+    np.testing.assert_array_equal(stacked.astype(np.float32), reference["attributes"])
+    np.testing.assert_array_equal(data.frame.loc[:, "a1":], stacked[0])
+    np.testing.assert_array_equal(data.extra["parameters"]["h"], reference["h"])
+    np.testing.assert_array_equal(data.extra["parameters"].loc[:, "H1":], reference["H"])
+
+
+def test_it_is_downloaded_by_its_checksum(cache: Path, raw_data: Path) -> None:
+    path = "synthetic/WattsStrogatzOriginal/shift_+1.0.json"
+    with serve({path: (raw_data / path).read_bytes()}) as running:
+        data = load("synthetic-paper-h10", cache_dir=cache, mirror=running.url)
+    assert data.graph.n_edges == 3000
+    assert data.notes == ()
+
+
+def test_every_published_graph_has_a_name_at_every_level() -> None:
+    named = [name for name in names() if name.startswith("synthetic-paper-")]
+    files = [file for name in named for file in catalogue.recipe(name).files]
+    assert len(named) == len({file.path for file in files}) == 21
+    assert all(file.sha256 for file in files)
+
+
+def test_a_graph_drawn_at_random_has_the_edges_of_its_file(tmp_path: Path, cache: Path) -> None:
+    name = "synthetic-paper-block-model-h1"
+    file = tmp_path / catalogue.recipe(name).files[0].path
     file.parent.mkdir(parents=True)
-    H, W = reference["H"], np.zeros((1000, 1000), dtype=int)
-    W[tuple(reference["edges"].T)] = W[tuple(reference["edges"].T[::-1])] = 1
-    xi = [*reference["h"], *np.diag(H), *H[np.triu_indices(5, 1)]]
-    file.write_text(json.dumps({"Y": reference["attributes"].tolist(), "A": W.tolist(), "ξ0": xi}))
-    published = load(f"{NAMES[graph]}-h{level}", data_dir=tmp_path, cache_dir=cache)
-    for data in (compact, published):
-        np.testing.assert_array_equal(data.edges, reference["edges"])
-        np.testing.assert_array_equal(data.frame.loc[:, "a1":], reference["attributes"][0])
-        stacked = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(10, 1000, 5)
-        np.testing.assert_array_equal(stacked, reference["attributes"])
-        np.testing.assert_array_equal(data.extra["parameters"]["h"], reference["h"])
-        np.testing.assert_array_equal(data.extra["parameters"].loc[:, "H1":], H)
-
-
-def test_it_is_not_downloaded(cache: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"no checksum.*WattsStrogatzOriginal/shift_\+1.0.json"):
-        load("synthetic-paper-h10", cache_dir=cache)
+    W = (np.add.outer(np.arange(1000), np.arange(1000)) == 999).astype(int)
+    file.write_text(json.dumps({"Y": np.zeros((1, 1000, 5)).tolist(), "A": W.tolist(), "ξ0": [1.0] * 20}))
+    data = load(name, data_dir=tmp_path, cache_dir=cache)
+    assert data.graph.n_edges == 500
+    assert data.info.counts == "1000 nodes, 5 attributes"
+    assert data.notes == (f"{catalogue.recipe(name).files[0].path} is not byte for byte the published file",)

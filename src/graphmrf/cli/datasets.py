@@ -59,7 +59,7 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
             return
         table = _table("name", "nodes", "edges", "title")
         for info in known:
-            table.add_row(info.name, str(info.n_nodes), str(info.n_edges), info.title)
+            table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), info.title)
         _print(table)
 
 
@@ -150,14 +150,14 @@ def _parts(data: Dataset, preset: Preset) -> Iterator[tuple[str, pd.DataFrame]]:
     yield from data.extra.items()
 
 
-def _summary(info: Info) -> dict[str, str | int]:
+def _summary(info: Info) -> dict[str, str | int | None]:
     counts = {"n_nodes": info.n_nodes, "n_edges": info.n_edges, "n_attributes": len(info.attributes)}
     return {"name": info.name, "title": info.title, **counts}
 
 
 def _lines(info: Info) -> Iterator[str]:
     yield f"{info.name}: {info.title}"
-    yield f"{info.n_nodes} nodes, {info.n_edges} edges, {len(info.attributes)} attributes"
+    yield info.counts
     yield f"outcomes: {', '.join(info.outcomes)}"
     yield f"source: {info.source}"
     yield f"licence: {info.licence}"

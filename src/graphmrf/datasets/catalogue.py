@@ -110,11 +110,13 @@ def load(
     places = Places.choose(data_dir, cache_dir, mirror)
     if places.data is None:
         check_downloadable(made)
-        tables = _kept(made, _published(made), places, lambda: download(made, places, advance))
+        tables = _kept(made, _published(made), places, lambda: _cleaned(made, download(made, places, advance)))
         return _dataset(made, tables, ())
     files = find(made, places.data)
     sha256 = {path: _told(path, file, advance) for path, file in files.items()}
-    return _dataset(made, _kept(made, sha256, places, lambda: files), _changed(made, sha256))
+    notes = _changed(made, sha256)
+    tables = _kept(made, sha256, places, lambda: (_checked if notes else _cleaned)(made, files))
+    return _dataset(made, tables, notes)
 
 
 def _published(made: Recipe) -> dict[str, str]:
@@ -127,20 +129,20 @@ def _told(path: str, file: Path, advance: Callable[[str], None]) -> str:
     return sha256
 
 
-def _kept(made: Recipe, sha256: dict[str, str], places: Places, get_files: Callable[[], Files]) -> Tables:
+def _kept(made: Recipe, sha256: dict[str, str], places: Places, make: Callable[[], Tables]) -> Tables:
     """Return the cached copy of what raw files with these checksums give, made now if there is none."""
     mark = cache.stamp(made.info.name, sha256)
     folder = cache.place(places.cache, made.info.name, mark)
     tables = cache.read(folder, mark)
     if tables is None:
-        tables = _cleaned(made, get_files())
+        tables = make()
         cache.write(tables, folder, mark)
     return tables
 
 
 def _cleaned(made: Recipe, files: Files) -> Tables:
     try:
-        tables = made.clean(files)
+        return made.clean(files)
     except InvalidInputError:
         raise
     except (ValueError, LookupError, TypeError) as error:  # what parsers say of a file that has another layout
@@ -148,8 +150,13 @@ def _cleaned(made: Recipe, files: Files) -> Tables:
             f"{made.info.name}: cannot clean {', '.join(str(file) for file in files.values())} "
             f"({type(error).__name__}: {error}); give the files as they were published"
         ) from error
+
+
+def _checked(made: Recipe, files: Files) -> Tables:
+    """Return the cleaned tables of files other than those published, if they have the same counts."""
+    tables = _cleaned(made, files)
     counts, expected = (len(tables["nodes"]), len(tables["edges"])), (made.info.n_nodes, made.info.n_edges)
-    if counts != expected and not made.where:
+    if counts != expected and not made.where and made.info.n_edges is not None:
         raise InvalidInputError(
             f"{made.info.name} has {expected[0]} nodes and {expected[1]} edges, but these files give {counts[0]} and "
             f"{counts[1]}; give the files as they were published"
@@ -166,7 +173,7 @@ def _changed(made: Recipe, sha256: dict[str, str]) -> tuple[str, ...]:
 def _dataset(made: Recipe, tables: Tables, notes: tuple[str, ...]) -> Dataset:
     nodes, edges = tables["nodes"], tables["edges"]
     graph = Graph.from_edges(edges["u"].to_numpy(), edges["v"].to_numpy(), n_nodes=len(nodes))
-    if graph.n_nodes != made.info.n_nodes or graph.n_edges != made.info.n_edges:
+    if graph.n_nodes != made.info.n_nodes or graph.n_edges != (made.info.n_edges or graph.n_edges):
         known = f"the {made.info.n_nodes} and {made.info.n_edges} on record"
         notes = (*notes, f"{graph.n_nodes} nodes and {graph.n_edges} edges, not {known}")
     extra = {name: table for name, table in tables.items() if name not in ("nodes", "edges")}

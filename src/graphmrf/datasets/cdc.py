@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, positions, simple_edges
+from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, positions, published, simple_edges
 
 YEARS = tuple(range(2003, 2009))
 _BORDERS = "climate/adjacency.txt"
@@ -24,14 +24,7 @@ _ATTRIBUTES = (
     Attribute("sunlight", "kJ per square metre", "average daily sunlight"),
     Attribute("pm2.5", "microgram per cubic metre", "average fine particulate matter"),
 )
-_FILES = (
-    RawFile(_BORDERS, "b6df774db9ad5b94c47036379e207dd4622e46ef22c01ca2b7603453a4901014"),
-    RawFile(_TABLES["airT"], "b66303d175b865c59f22c6377b10a97ba85c0e89b170bbdab307f314a4a5d243"),
-    RawFile(_TABLES["landT"], "5bd6764711cd523814db982c22309bdba2e3d441b68b490e2ea69df50548d870"),
-    RawFile(_TABLES["precipitation"], "ed4078b6d0697201839d975fa2f827d7b789b4df310debd45937b191d9bb344a"),
-    RawFile(_TABLES["sunlight"], "f53f5bb9b0f62d016c32325f3a5a08acf129e5711bb70d6b182c2d276d44075a"),
-    RawFile(_TABLES["pm2.5"], "6981ae8c4352e9e346b9a1bdd6e3aea389f0dc56a337ab5a5b5848724261db08"),
-)
+_FILES = published(_BORDERS, *_TABLES.values())
 _SOURCE = (
     "CDC WONDER environmental data (NLDAS air temperature, precipitation and sunlight; MODIS land surface temperature; "
     "PM2.5). Borders: U.S. Census Bureau county adjacency file."

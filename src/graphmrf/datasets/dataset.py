@@ -28,8 +28,10 @@ class Info:
     ----------
     name, title : str
         The name to load it by, and one line about it.
-    n_nodes, n_edges : int
-        Counts of the published data, after cleaning.
+    n_nodes : int
+        Of the published data, after cleaning.
+    n_edges : int or None
+        The same; None where only the files themselves say it.
     attributes : tuple of Attribute
         The measured columns; features and outcome of the paper's experiments are chosen among them.
     outcomes : tuple of str
@@ -48,7 +50,7 @@ class Info:
     name: str
     title: str
     n_nodes: int
-    n_edges: int
+    n_edges: int | None
     attributes: tuple[Attribute, ...]
     outcomes: tuple[str, ...]
     source: str
@@ -59,6 +61,12 @@ class Info:
     def columns(self) -> list[str]:
         """Names of the attributes, in table order."""
         return [attribute.name for attribute in self.attributes]
+
+    @property
+    def counts(self) -> str:
+        """Nodes, edges where their number is known, and attributes, as words."""
+        edges = "" if self.n_edges is None else f"{self.n_edges} edges, "
+        return f"{self.n_nodes} nodes, {edges}{len(self.attributes)} attributes"
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, simple_edges
+from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, published, simple_edges
 
 ELECTIONS = {2012: "3may12", 2016: "2may16"}
 _WARDS, _CONTIGUITY, _CODES = "london/MaycoordLondon.csv", "london/W.csv", "london/code.csv"
@@ -18,11 +18,7 @@ _ATTRIBUTES = (
     Attribute("populationsize", "persons", "population used for the averages"),
     Attribute("election", "fraction, 0..1", "vote share in the mayoral election of the year; not a signed margin"),
 )
-_FILES = (
-    RawFile(_WARDS, "abbfc198097faafa0b595205785858b3d6c1f22769fe7f7d5b070ea0a5cd5348"),
-    RawFile(_CONTIGUITY, "26611a5d0bf3546686af356e448e6d7c4713ebd3991cf94ca2d2e897b624df83"),
-    RawFile(_CODES, "134e995a1a2e40589a47f9e1c375c7c38b27f6a657514a7d59f4d33ce26606ef"),
-)
+_FILES = published(_WARDS, _CONTIGUITY, _CODES)
 _SOURCE = (
     "Ward data: Godoy-Lorite & Jones, arXiv:2003.07146. "
     "Boundaries: London Datastore, statistical GIS boundary files (queen contiguity by R spdep::poly2nb)."

@@ -1,5 +1,6 @@
 """How a data set is made: the raw files it needs, and what turns them into tables."""
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from graphmrf.datasets.dataset import Info
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
 Files: TypeAlias = Mapping[str, Path]
+
+with Path(__file__).with_name("checksums.csv").open(encoding="utf-8") as _lines:
+    _SHA256 = {row["path"]: row["sha256"] for row in csv.DictReader(_lines)}
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,17 @@ class Recipe:
     clean: Callable[[Files], Tables]
     folders: tuple[str, ...] = ("", "datasets")
     where: str = ""
+
+
+def published(*paths: str) -> tuple[RawFile, ...]:
+    """Return files of the paper's reference repository, with the SHA-256 they have at its pinned commit.
+
+    Examples
+    --------
+    >>> published("london/W.csv")[0].sha256[:8]
+    '26611a5d'
+    """
+    return tuple(RawFile(path, _SHA256[path]) for path in paths)
 
 
 def number_nodes(columns: Mapping[str, ArrayLike]) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """The paper's own synthetic data: ten samples of five attributes on a graph, at three levels of smoothness."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,18 @@ import pandas as pd
 
 from graphmrf._typing import Floats
 from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, simple_edges
+from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, published, simple_edges
 
 LEVELS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
-_PUBLISHED = {
-    "WattsStrogatzOriginal": ("own samples", ""),
-    "WattsStrogatz": ("second Watts-Strogatz", "watts-strogatz-"),
+# Folder, words, edges: None for block models, which were drawn at random, so that only the file itself says it.
+_GRAPHS: dict[str, tuple[str, str, int | None]] = {
+    "": ("WattsStrogatzOriginal", "own samples", 3000),
+    "watts-strogatz-": ("WattsStrogatz", "second Watts-Strogatz graph", 3000),
+    "ring-": ("Ring", "ring", 3000),
+    "erdos-renyi-": ("ErdosRenyi", "Erdos-Renyi graph", 3000),
+    "barabasi-albert-": ("BarabasiAlbert", "Barabasi-Albert graph", 9945),
+    "block-model-": ("StochasticBlockModel", "block model", None),
+    "degree-corrected-block-model-": ("DegreeCorrectedStochasticBlockModel", "blocks with hubs", None),
 }
 
 
@@ -63,29 +70,30 @@ def _read_archive(file: Path) -> tuple[Floats, Floats, Floats, Floats]:
         return content["edges"].T, content["attributes"].astype(np.float64), content["H"], content["h"]
 
 
-def describe(name: str, title: str, n_edges: int, **rest: Any) -> Info:
+def describe(name: str, title: str, n_edges: int | None, **rest: Any) -> Info:
     """Return what is known of samples of five attributes on 1000 nodes."""
     names = attribute_names(5)
     attributes = tuple(Attribute(each, "", "drawn from the Gaussian field") for each in names)
     return Info(name, title, 1000, n_edges, attributes, tuple(names), **rest)
 
 
-def _recipe(graph: str, level: int) -> Recipe:
-    kind, prefix = _PUBLISHED[graph]
+def _recipe(prefix: str, level: int) -> Recipe:
+    folder, words, n_edges = _GRAPHS[prefix]
     info = describe(
         f"synthetic-paper-{prefix}h{level}",
-        f"The paper's {kind}, h0 = {level}",
-        3000,
+        f"The paper's {words}, h0 = {level}",
+        n_edges,
         source="Reference implementation of Jia & Benson, A Unifying Generative Model for Graph Learning Algorithms.",
         licence="Generated data; the repository has no licence file.",
         remarks=(
             "the table has sample 0; all ten are in extra['samples'], H and h in extra['parameters']",
             "the three levels share their white noise: compare them as pairs, not as independent draws",
-            "no checksum of its file is on record, so it is not downloaded: give it in a folder",
+            *(("published beside the paper, which does not use it",) if prefix else ()),
         ),
     )
-    path, alternative = f"synthetic/{graph}/shift_{LEVELS[level]}.json", f"synthetic/{graph}_h{level}.npz"
-    return Recipe(info, (RawFile(path, alternative=alternative),), partial(clean, path=path))
+    path, alternative = f"synthetic/{folder}/shift_{LEVELS[level]}.json", f"synthetic/{folder}_h{level}.npz"
+    files = (replace(published(path)[0], alternative=alternative),)
+    return Recipe(info, files, partial(clean, path=path))
 
 
-RECIPES = tuple(_recipe(graph, level) for graph in _PUBLISHED for level in LEVELS)
+RECIPES = tuple(_recipe(prefix, level) for prefix in _GRAPHS for level in LEVELS)

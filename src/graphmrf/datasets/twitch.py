@@ -1,14 +1,13 @@
 """Twitch streamers of six languages: mutual friendships, channels, and thousands of binary features."""
 
 import json
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, simple_edges
+from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, published, simple_edges
 
 N_FEATURES = 3170
 _PARTS = ("edges.csv", "features.json", "target.csv")
@@ -27,50 +26,14 @@ _LICENCE = (
 )
 
 
-@dataclass(frozen=True)
-class _Language:
-    """Counts, and the SHA-256 of the three files where it is on record."""
-
-    n_nodes: int
-    n_edges: int
-    spoken: str
-    sha256: tuple[str | None, str | None, str | None] = (None, None, None)
-
-
-_LANGUAGES = {
-    "DE": _Language(
-        9498,
-        153138,
-        "German",
-        (
-            "54feaf3e3e70a485fe07f8611e4d2677841b97f77b8358204bcf4a48cc884d86",
-            "7b39c42570f05cd46017c765df8d8a1bc03f19787c3eb0f9684f50a52476ae3a",
-            "2188f58a093bb9db363d3eaf7c3a52c2adc8ff6b23cbcb4f53875f87061c0321",
-        ),
-    ),
-    "ENGB": _Language(
-        7126,
-        35324,
-        "English",
-        (
-            "5ea4d7f7267454e9523577eb2a9b4dcb7a22dd660a548240f01b815d08e0e3cc",
-            "efcd846f7b687d299c9c674f3cda43cd70de8307d2558895bddd3645eb38d500",
-            "e9d51399878216d2dd662b0a152b602cccde7b5cbb8452cb91d9379f64114443",
-        ),
-    ),
-    "ES": _Language(4648, 59382, "Spanish"),
-    "FR": _Language(6549, 112666, "French"),
-    "PTBR": _Language(
-        1912,
-        31299,
-        "Portuguese",
-        (
-            "b72d93a3c8a82883771a2f3822fce229885fa0d40367fb105c0535fb36c773b9",
-            "12ba6c60ce009b1bec8fd5ad110539775d14a2b96011df19ba9f72ad1393a406",
-            "ecba7d1287e72ae7c3f42c922be475283288c0c67346245c72109690460444bd",
-        ),
-    ),
-    "RU": _Language(4385, 37304, "Russian"),
+# Language spoken, nodes, edges.
+_COUNTRIES = {
+    "DE": ("German", 9498, 153138),
+    "ENGB": ("English", 7126, 35324),
+    "ES": ("Spanish", 4648, 59382),
+    "FR": ("French", 6549, 112666),
+    "PTBR": ("Portuguese", 1912, 31299),
+    "RU": ("Russian", 4385, 37304),
 }
 
 
@@ -101,13 +64,13 @@ def clean(files: Files, *, code: str) -> Tables:
     }
 
 
-def _recipe(code: str, language: _Language) -> Recipe:
-    unverified = "no checksum of its files is on record, so they are not downloaded: give them in a folder"
+def _recipe(code: str) -> Recipe:
+    language, n_nodes, n_edges = _COUNTRIES[code]
     info = Info(
         name=f"twitch-{code.lower()}",
-        title=f"Twitch friendships: {language.spoken}",
-        n_nodes=language.n_nodes,
-        n_edges=language.n_edges,
+        title=f"Twitch friendships: {language}",
+        n_nodes=n_nodes,
+        n_edges=n_edges,
         attributes=_ATTRIBUTES,
         outcomes=("days",),
         source=_SOURCE,
@@ -116,11 +79,9 @@ def _recipe(code: str, language: _Language) -> Recipe:
             "further column: twitch_id",
             f"{N_FEATURES} binary features, shared by the six languages, are in extra['features']",
             *(("the set of the paper, which says Portugal",) if code == "PTBR" else ()),
-            *((unverified,) if None in language.sha256 else ()),
         ),
     )
-    files = tuple(RawFile(_path(code, part), sha) for part, sha in zip(_PARTS, language.sha256, strict=True))
-    return Recipe(info, files, partial(clean, code=code))
+    return Recipe(info, published(*(_path(code, part) for part in _PARTS)), partial(clean, code=code))
 
 
-RECIPES = tuple(_recipe(code, language) for code, language in _LANGUAGES.items())
+RECIPES = tuple(_recipe(code) for code in _COUNTRIES)

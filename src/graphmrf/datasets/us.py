@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, positions, simple_edges
+from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, positions, published, simple_edges
 
 YEARS = (2012, 2016)
 # Oglala Lakota took a new code in 2015; income, education and votes still have the one of Shannon County.
@@ -35,15 +35,8 @@ _LICENCE = (
     "USDA tables: U.S. government work (public domain as far as known). Votes: no explicit licence found. "
     "Facebook/NYT aggregates: no explicit licence found; research use, cite the papers."
 )
-_FILES = (
-    RawFile("county_facebook/county-info.csv", "2a97e9b7dbc0219cf09e8a957091bd928382f3d59c41a92d9c08ebedb11611a5"),
-    RawFile("county_facebook/top.csv", "5133d607e33c96e2db8efb4fc96f60b3c55b222f7b8a9bfccaba15add66e05f5"),
-    RawFile("county_facebook/income.csv", "99d4c883e58b21a0cfcb03832796be6755962faab9b901b487e02df31a0f0e89"),
-    RawFile("county_facebook/population.csv", "c1e1154e90db331c88b57943c7fed9ffab634791db85e4aceb517bffd6a5f1f9"),
-    RawFile("county_facebook/education.csv", "3255ea5a4736c1a6f7dfa9e9aa39bb560ca533e3646a17222c04e71075f6f48a"),
-    RawFile("county_facebook/unemployment.csv", "28150633ee40f8c16b15d85da7ff567a49de7e56a2b31258c04d7a857ee6f38b"),
-    RawFile("county_facebook/election.csv", "247888dab80432e03f6d42a8c0458356ad4115c03e3c84171cc9726395d85684"),
-)
+_TABLES = ("county-info", "top", "income", "population", "education", "unemployment", "election")
+_FILES = published(*(f"county_facebook/{name}.csv" for name in _TABLES))
 
 
 def clean(files: Files, *, year: int) -> Tables:
