@@ -21,8 +21,6 @@ from graphmrf import (
     SimpleGraphConvolution,
 )
 from graphmrf.estimators.calibration import best_cutoff
-from graphmrf.estimators.held_out import held_out
-from graphmrf.estimators.inputs import read_outcome
 from graphmrf.linalg import propagate
 from graphmrf.metrics import f1
 from graphmrf.networks.extra import pick_device
@@ -109,9 +107,9 @@ def _inductive(question: Question, truth: Floats) -> dict[str, Floats]:
 
 def _fit(estimator: Any, question: Question, split: int) -> tuple[Any, Floats]:
     """Return the fitted estimator, and its scores of labelled nodes that it had not seen."""
-    outcome = read_outcome(np.where(question.labelled[split], question.y, np.nan), question.y.size)
-    fitted = estimator.fit(question.graph, question.X, outcome.y)
-    return fitted, held_out(fitted, question.graph, question.X, outcome, question.folds[split])
+    y = np.where(question.labelled[split], question.y, np.nan)
+    fitted = estimator.fit(question.graph, question.X, y)
+    return fitted, fitted.out_of_fold(question.graph, question.X, y, question.folds[split])
 
 
 def _network(question: Question) -> Any:

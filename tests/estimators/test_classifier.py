@@ -28,8 +28,7 @@ from graphmrf import (
 )
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.calibration import Calibration, best_cutoff
-from graphmrf.estimators.held_out import held_out
-from graphmrf.estimators.inputs import read_outcome
+from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds
 from graphmrf.selection.strata import assign_strata
 
@@ -237,10 +236,10 @@ def test_separated_scores_get_no_certainty() -> None:
     ],
     ids=["LP", "RP", "SGC", "scikit"],
 )
-def test_held_out_scores_are_refits_without_each_fold(regressor: Any) -> None:
-    y, folds = read_outcome(CASE.y, 80), assign_folds(60, 4, seed=2)
-    labelled = np.flatnonzero(CASE.known)
-    actual = held_out(clone(regressor).fit(CASE.graph, CASE.X, CASE.y), CASE.graph, CASE.X, y, folds)
+def test_out_of_fold_predictions_are_refits_without_each_fold(regressor: Any) -> None:
+    folds, labelled = assign_folds(60, 4, seed=2), np.flatnonzero(CASE.known)
+    fitted = clone(regressor).fit(CASE.graph, CASE.X, CASE.y)
+    actual = fitted.out_of_fold(CASE.graph, CASE.X, CASE.y, folds)
     for fold in range(4):
         nodes = labelled[folds == fold]
         refit = clone(regressor).fit(CASE.graph, CASE.X, oracle.hide(CASE.y, nodes))
@@ -250,7 +249,7 @@ def test_held_out_scores_are_refits_without_each_fold(regressor: Any) -> None:
 def test_a_stranger_with_a_graph_is_searched_again() -> None:
     folds = assign_folds(60, 4, seed=2)
     fitted = _Mean().fit(CASE.graph, CASE.X, CASE.y)
-    values = held_out(fitted, CASE.graph, CASE.X, read_outcome(CASE.y, 80), folds)
+    values = out_of_fold(fitted, CASE.graph, CASE.X, CASE.y, folds)
     known = CASE.y[CASE.known]
     np.testing.assert_allclose(values[folds == 1], known[folds != 1].mean())
     assert GraphClassifier(_Mean()).fit(CASE.graph, CASE.X, LABELS).predict().shape == (80,)

@@ -17,7 +17,6 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.linalg import precision, smooth
 from graphmrf.metrics import coverage, r2
@@ -296,11 +295,11 @@ def test_transformed_outcomes_come_back_in_their_units(transform: str) -> None:
     assert coverage(y[new], *(end[new] for end in skewed.predict_interval(0.9))) > 0.75
 
 
-def test_held_out_predictions_do_not_use_the_fold() -> None:
+def test_out_of_fold_predictions_do_not_use_the_fold() -> None:
     graph, X, y, given = synthetic(1400)
     fitted, outcome = large(), read_outcome(given, 1400)
     folds = assign_folds(outcome.n_labelled, 5, seed=0)
-    predictions, labels = held_out(fitted, graph, X, outcome, folds), given[outcome.known]
+    predictions, labels = fitted.out_of_fold(graph, X, given, folds), given[outcome.known]
     new = np.isnan(given)
     assert r2(labels, predictions) == pytest.approx(r2(y[new], fitted.predict()[new]), abs=0.06)
 

@@ -11,8 +11,8 @@ from graphmrf._typing import Floats
 from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
 from graphmrf.datasets import Features
 from graphmrf.errors import ConvergenceError, InvalidInputError
-from graphmrf.estimators.held_out import held_out
 from graphmrf.estimators.inputs import read_outcome
+from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.graph import Graph
 from graphmrf.report.prose import effect_name
 from graphmrf.selection import AlphaSearch
@@ -129,7 +129,7 @@ def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Float
     """Cross-validate where the estimator itself had no level to choose, on the folds it would use."""
     outcome = read_outcome(y, graph.n_nodes)
     folds = outcome.folds(tuning.folds, tuning.seed)
-    predictions = held_out(estimator, graph, X, outcome, folds)
+    predictions = out_of_fold(estimator, graph, X, y, folds)
     return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], outcome.y[outcome.known], folds).table()
 
 

@@ -9,8 +9,8 @@ from graphmrf.cli.comparison import Fit, passed_over, preferred
 from graphmrf.cli.methods import FIELD, Method
 from graphmrf.datasets.encode import FILLED
 from graphmrf.estimators import GraphRegressor
+from graphmrf.estimators.field_folds import COEFFICIENTS_KEPT, SEARCHED_AGAIN
 from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES
-from graphmrf.estimators.held_out import COEFFICIENTS_KEPT, SEARCHED_AGAIN
 
 SLOW = 5000
 """Nodes beyond which a fit takes minutes."""

@@ -2,7 +2,8 @@
 
 Computation is in float64; answers are in float32 when what was given was, and then as accurate as that.
 
-A new predictor is one file: a class with ``fit``, ``predict`` and, if residuals may be propagated on top of it,
+A new predictor is one file and one row of `methods.METHODS`: a class with ``fit`` and ``predict``, a better
+``out_of_fold`` than plain refits if it knows one (see `out_of_fold`) and, if residuals may be propagated on top of it,
 ``fixed`` and ``n_coefficients_`` (see `NodeRegressor`).
 """
 
@@ -12,9 +13,9 @@ from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
+from graphmrf.estimators.out_of_fold import NodeRegressor
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
-from graphmrf.estimators.trends import NodeRegressor
 from graphmrf.networks.training import Training
 
 __all__ = [

@@ -12,11 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.calibration import Calibration, best_cutoff
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.held_out import held_out
-from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
-from graphmrf.estimators.label_propagation import LabelPropagation
+from graphmrf.estimators.inputs import check_fitted, check_graph
 from graphmrf.estimators.labels import check_classes, check_seen, read_labels
-from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.metrics import f1
 from graphmrf.selection.strata import assign_strata
 
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.labels import Labels
     from graphmrf.graph import Graph
-
-_KEEPING = (GraphRegressor, LabelPropagation, ResidualPropagation)
-"""Regressors that keep the outcomes they know."""
 
 
 class GraphClassifier(BaseEstimator):
@@ -112,10 +107,10 @@ class GraphClassifier(BaseEstimator):
         check_classes(labels, self.folds)
         self.classes_, self._codes = labels.classes, labels.codes
         targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
-        outcomes = [read_outcome(labels.against_the_rest(code), graph.n_nodes) for code in targets]
-        self.regressors_ = [clone(regressor).fit(graph, X, outcome.y) for outcome in outcomes]
+        outcomes = [labels.against_the_rest(code) for code in targets]
+        self.regressors_ = [clone(regressor).fit(graph, X, y) for y in outcomes]
         pairs = zip(self.regressors_, outcomes, strict=True)
-        scores = np.column_stack([held_out(fitted, graph, X, outcome, folds) for fitted, outcome in pairs])
+        scores = np.column_stack([out_of_fold(fitted, graph, X, y, folds) for fitted, y in pairs])
         self._calibrate(scores, labels)
         return self
 
@@ -200,7 +195,7 @@ class GraphClassifier(BaseEstimator):
         return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
 
     def _keeps(self, graph: Graph | None, X: Any) -> bool:
-        return graph is None and X is None and isinstance(self.regressors_[0], _KEEPING)
+        return graph is None and X is None and getattr(self.regressors_[0], "keeps_labels", False)
 
     def _measure(self, truth: Ints, predicted: Ints) -> float:
         if self.metric == "accuracy":

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
-from graphmrf.estimators.fields import root_mean
+from graphmrf.estimators.error_bars import root_mean
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -18,6 +18,7 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
+from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.networks.choices import (
     EPOCHS,
     LAYERS,
@@ -100,6 +101,8 @@ class GraphConvolutionalNetwork(BaseEstimator):
     >>> GraphConvolutionalNetwork(n_layers=1, epochs=300).fit(path, X, y).predict().round()
     array([0., 1., 2., 3., 4.])
     """
+
+    keeps_labels = False
 
     def __init__(  # noqa: PLR0913 - one parameter for each option, as in scikit-learn
         self,
@@ -228,6 +231,19 @@ class GraphConvolutionalNetwork(BaseEstimator):
         if not return_std:
             return as_given(mean, single=self._single)
         return as_given(mean, single=self._single), as_given(np.full(mean.size, self.scale_), single=self._single)
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, layers and steps kept.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_fitted")
+        return refitted_out_of_fold(self, graph, X, y, folds)
 
     def fixed(self) -> GraphConvolutionalNetwork:
         """Return an unfitted copy with the layers and steps that were chosen."""

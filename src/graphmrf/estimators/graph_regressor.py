@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.field_answer import FieldAnswer
+from graphmrf.estimators.field_folds import field_out_of_fold
 from graphmrf.estimators.field_solvers import Question, solve_exactly, solve_sparsely
 from graphmrf.estimators.inputs import (
     as_given,
@@ -26,7 +27,7 @@ from graphmrf.model.sample import check_count
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.field import Kind
     from graphmrf.graph import Graph
 
@@ -134,6 +135,8 @@ class GraphRegressor(BaseEstimator):
     'Own features explain 100 % of the variance.'
     """
 
+    keeps_labels = True
+
     def __init__(self, *, transform: str = "identity", seed: int = 0, solver: str = "auto") -> None:
         self.transform = transform
         self.seed = seed
@@ -232,6 +235,22 @@ class GraphRegressor(BaseEstimator):
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n)."""
         check_fitted(self, "_answer")
         return as_given(self._answer.draw(check_count(n_samples), seed), single=self._answer.single)
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
+        """Return the prediction (n_labelled,) of each labelled node by a field without its fold.
+
+        Of up to 400 labels the hyper-parameters are searched again without each fold, of more they are kept. The sparse
+        solver always keeps them, and beyond 20,000 labels its coefficients, too.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given; they are not read again.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_answer")
+        return field_out_of_fold(self._answer, folds)
 
     @property
     def shares_(self) -> pd.Series:

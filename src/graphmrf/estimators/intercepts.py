@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.levels import as_omega
-from graphmrf.estimators.trends import refitted
+from graphmrf.estimators.out_of_fold import refit_folds
+from graphmrf.estimators.smoothing_level import as_omega
 from graphmrf.linalg import multiply, propagate
 from graphmrf.selection import search_residual
 
@@ -52,7 +52,7 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
         raise InvalidInputError(f"fit_intercept must be True, False or 'auto', got {choice!r}")
     fitted = clone(estimator).set_params(fit_intercept=True).fit(graph, X, outcome.y)
     folds = outcome.folds(getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
-    without_fold = refitted(fitted, graph, X, outcome, folds)
+    without_fold = refit_folds(fitted, graph, X, outcome, folds)
     levels = {search_residual(graph, outcome.y, without_fold, folds).alpha, getattr(fitted, "alpha_", 0.0)}
     F = smoothed(fitted)
     return min(standard_errors(graph, F, outcome, alpha) for alpha in levels) > _STANDARD_ERRORS

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
-from graphmrf.estimators.fields import ConditionalField
+from graphmrf.estimators.error_bars import ConditionalField
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
-from graphmrf.estimators.levels import Level, as_omega, given_level, settle
+from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_propagation
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
 
@@ -61,6 +62,8 @@ class LabelPropagation(BaseEstimator):
     >>> LabelPropagation(alpha=0.9).fit(path, None, y).predict().round(2)
     array([1.  , 2.  , 2.93, 4.  , 3.39])
     """
+
+    keeps_labels = True
 
     def __init__(self, *, alpha: Level = "cv", omega: float | None = None, folds: int = 5, seed: int = 0) -> None:
         self.alpha = alpha
@@ -121,6 +124,20 @@ class LabelPropagation(BaseEstimator):
         outcome = self._outcome
         mean = as_given(outcome.clamp(self.mean_ + self._field.values), single=outcome.single)
         return (mean, as_given(self._field.std, single=outcome.single)) if return_std else mean
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_field")
+        outcome = read_outcome(y, graph.n_nodes)
+        return np.asarray(search_propagation(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
 
     @property
     def scale_(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.fields import MarginalField, marginal_variance
+from graphmrf.estimators.error_bars import MarginalField, marginal_variance
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -18,14 +18,15 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
-from graphmrf.estimators.levels import Level, as_omega, given_level, settle
+from graphmrf.estimators.out_of_fold import refitted_out_of_fold
+from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
 from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
     from graphmrf.selection import Whitened
@@ -89,6 +90,8 @@ class LinearGraphConvolution(BaseEstimator):
     >>> LinearGraphConvolution(alpha=0.5).fit(path, X, y).predict().round(2)
     array([0.86, 1.17, 1.17, 2.98, 4.12])
     """
+
+    keeps_labels = False
 
     def __init__(
         self,
@@ -191,6 +194,19 @@ class LinearGraphConvolution(BaseEstimator):
         """Noise scale; computed when first asked for."""
         check_fitted(self, "_field")
         return self._field.scale
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_field")
+        return refitted_out_of_fold(self, graph, X, y, folds)
 
     def fixed(self) -> LinearGraphConvolution:
         """Return an unfitted copy with the level that was chosen."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from graphmrf.estimators.fields import root_mean
+from graphmrf.estimators.error_bars import root_mean
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -17,12 +17,13 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
+from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.selection import fit_least_squares, whiten
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
 
@@ -63,6 +64,8 @@ class LinearRegression(BaseEstimator):
     >>> LinearRegression().fit(path, X, y).predict().round(6)
     array([1., 3., 5., 7.])
     """
+
+    keeps_labels = False
 
     def __init__(self, *, fit_intercept: Intercept = True) -> None:
         self.fit_intercept = fit_intercept
@@ -131,6 +134,19 @@ class LinearRegression(BaseEstimator):
         if not return_std:
             return mean
         return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_fit")
+        return refitted_out_of_fold(self, graph, X, y, folds)
 
     def fixed(self) -> LinearRegression:
         """Return an unfitted copy; there is nothing to choose but whether there is an intercept."""

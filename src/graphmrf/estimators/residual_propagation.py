@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+import pandas as pd
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.fields import ConditionalField
+from graphmrf.estimators.error_bars import ConditionalField
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -17,19 +19,18 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
-from graphmrf.estimators.label_propagation import LabelPropagation
-from graphmrf.estimators.levels import Level, as_omega, given_level, settle
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
-from graphmrf.estimators.trends import check_regressor, cross_fitted, graph_trend, knows_graph, refitted
+from graphmrf.estimators.out_of_fold import refit_folds
+from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Outcome
-    from graphmrf.estimators.trends import Trend
+    from graphmrf.estimators.out_of_fold import NodeRegressor
     from graphmrf.graph import Graph
     from graphmrf.selection import AlphaSearch
 
@@ -92,6 +93,8 @@ class ResidualPropagation(BaseEstimator):
     array([1.  , 1.  , 1.14, 3.  , 4.12])
     """
 
+    keeps_labels = True
+
     def __init__(
         self, base: Any, *, alpha: Level = "cv", omega: float | None = None, folds: int = 5, seed: int = 0
     ) -> None:
@@ -121,17 +124,17 @@ class ResidualPropagation(BaseEstimator):
         level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
         self._check_base()
         if level is None and _chooses_level(self.base):
-            trend = self._fit_jointly(graph, X, outcome)
+            residuals = self._fit_jointly(graph, X, outcome)
         elif knows_graph(self.base):
-            trend = self._fit_in_turn(level, graph, X, outcome)
+            residuals = self._fit_in_turn(level, graph, X, outcome)
         else:
-            trend = self._fit_crosswise(level, graph, X, outcome)
-        self.omega_, self.base_, self._base_values = as_omega(self.alpha_), trend.base, trend.prediction
-        residuals = np.zeros((graph.n_nodes, 1))
-        residuals[outcome.known, 0] = trend.residuals
-        filled = propagate(graph, residuals, outcome.known, self.alpha_)[:, 0]
-        self._outcome = outcome
-        self._field = ConditionalField(graph, outcome.known, filled, self.alpha_, trend.spent, self.seed)
+            residuals = self._fit_crosswise(level, graph, X, outcome)
+        self.omega_, self._outcome = as_omega(self.alpha_), outcome
+        column = np.zeros((graph.n_nodes, 1))
+        column[outcome.known, 0] = residuals
+        filled = propagate(graph, column, outcome.known, self.alpha_)[:, 0]
+        spent = self.base_.n_coefficients_ if knows_graph(self.base_) else 0
+        self._field = ConditionalField(graph, outcome.known, filled, self.alpha_, spent, self.seed)
         return self
 
     @overload
@@ -168,42 +171,63 @@ class ResidualPropagation(BaseEstimator):
         check_fitted(self, "_field")
         return self._field.scale
 
-    def _fit_jointly(self, graph: Graph, X: Any, outcome: Outcome) -> Trend:
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_field")
+        outcome = read_outcome(y, graph.n_nodes)
+        if knows_graph(self.base_):
+            base = refit_folds(self.base_, graph, X, outcome, folds)
+        else:
+            left_out = cross_predictions(self.base, check_regressor(self.base, X, graph), outcome, folds)
+            base = _for_all_folds(left_out, folds)
+        return np.asarray(search_residual(graph, outcome.y, base, folds, alphas=(self.alpha_,)).predictions[0])
+
+    def _fit_base(self, base: NodeRegressor, graph: Graph, X: Any, outcome: Outcome) -> Floats:
+        """Fit a copy of the base, its hyper-parameters included; return the residuals of that fit."""
+        self.base_ = clone(base).fit(graph, X, outcome.y)
+        self._base_values = self.base_.predict()
+        return np.asarray((outcome.y - self._base_values)[outcome.known])
+
+    def _fit_jointly(self, graph: Graph, X: Any, outcome: Outcome) -> Floats:
         table = read_features(X, graph.n_nodes, "LinearGraphConvolution")
-        features, folds = (
-            whiten(table.X, centred=self.base.fit_intercept is not False),
-            outcome.folds(self.folds, self.seed),
-        )
+        features = whiten(table.X, centred=self.base.fit_intercept is not False)
+        folds = outcome.folds(self.folds, self.seed)
         self.alpha_, self.cv_results_ = settle(
             None, lambda: search_convolution_and_residual(graph, features, outcome.y, folds)
         )
-        return graph_trend(clone(self.base).set_params(alpha=self.alpha_), graph, X, outcome)
+        return self._fit_base(clone(self.base).set_params(alpha=self.alpha_), graph, X, outcome)
 
-    def _fit_in_turn(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Trend:
-        trend = graph_trend(self.base, graph, X, outcome)
+    def _fit_in_turn(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
+        residuals = self._fit_base(self.base, graph, X, outcome)
 
         def search() -> AlphaSearch:
             folds = outcome.folds(self.folds, self.seed)
-            without_fold = refitted(trend.base, graph, X, outcome, folds)
+            without_fold = refit_folds(self.base_, graph, X, outcome, folds)
             return search_residual(graph, outcome.y, without_fold, folds)
 
         self.alpha_, self.cv_results_ = settle(level, search)
-        return trend
+        return residuals
 
-    def _fit_crosswise(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Trend:
-        folds = outcome.folds(self.folds, self.seed)
-        trend = cross_fitted(self.base, check_regressor(self.base, X, graph.n_nodes), outcome, folds)
-
-        def search() -> AlphaSearch:
-            left_out = outcome.y[outcome.known] - trend.residuals
-            by_fold = np.broadcast_to(left_out[:, None], (left_out.size, int(folds.max()) + 1))
-            return search_residual(graph, outcome.y, by_fold, folds)
-
-        self.alpha_, self.cv_results_ = settle(level, search)
-        return trend
+    def _fit_crosswise(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
+        folds, X = outcome.folds(self.folds, self.seed), check_regressor(self.base, X, graph)
+        left_out = cross_predictions(self.base, X, outcome, folds)
+        self.base_ = clone(self.base).fit(_rows(X, outcome.known), outcome.y[outcome.known])
+        self._base_values = np.asarray(np.ravel(self.base_.predict(X)), dtype=np.float64)
+        self.alpha_, self.cv_results_ = settle(
+            level, lambda: search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
+        )
+        return np.asarray(outcome.y[outcome.known] - left_out)
 
     def _check_base(self) -> None:
-        if isinstance(self.base, LabelPropagation | ResidualPropagation):
+        if getattr(self.base, "keeps_labels", False):
             name = type(self.base).__name__
             raise InvalidInputError(
                 f"base must leave residuals at the labelled nodes, got {name}, which returns labels; use {name} alone"
@@ -213,3 +237,40 @@ class ResidualPropagation(BaseEstimator):
 def _chooses_level(base: Any) -> bool:
     """Whether the base is a convolution that leaves its level to cross-validation."""
     return isinstance(base, LinearGraphConvolution) and given_level(base.alpha, base.omega) is None
+
+
+def knows_graph(base: Any) -> TypeGuard[NodeRegressor]:
+    """Whether the base is fitted with a graph."""
+    return hasattr(base, "fixed")
+
+
+def cross_predictions(base: Any, X: Any, outcome: Outcome, folds: Ints) -> Floats:
+    """Return the out-of-fold predictions (n_labelled,) of a scikit-learn regressor."""
+    rows, y = _rows(X, outcome.known), outcome.y[outcome.known]
+    return np.ravel(cross_val_predict(base, rows, y, cv=PredefinedSplit(folds))).astype(np.float64)
+
+
+def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
+    """Return the features for a scikit-learn regressor, which checks their values itself."""
+    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or is_classifier(base):
+        raise InvalidInputError(
+            f"base must be a regressor of graphmrf or scikit-learn, got {base!r}; pass an instance, such as "
+            "LinearGraphConvolution()"
+        )
+    if X is None:
+        raise InvalidInputError(
+            f"{type(base).__name__} needs features X, got None; without features use LabelPropagation"
+        )
+    X = X if isinstance(X, pd.DataFrame) else np.asarray(X)
+    if len(X) != graph.n_nodes:
+        raise InvalidInputError(f"X must have one row for each of the {graph.n_nodes} nodes, got {len(X)}")
+    return X
+
+
+def _rows(X: Any, rows: Bools) -> Any:
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+def _for_all_folds(left_out: Floats, folds: Ints) -> Floats:
+    """Return (n_labelled, n_folds): the same residual of a label, whichever fold it helps to predict."""
+    return np.broadcast_to(left_out[:, None], (left_out.size, int(folds.max()) + 1))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.fields import root_mean
+from graphmrf.estimators.error_bars import root_mean
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -19,6 +19,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
+from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.linalg.powers import loop_engine, power, powers
 from graphmrf.selection import fit_least_squares, whiten
 from graphmrf.selection.layers import LAYERS, search_layers
@@ -26,7 +27,7 @@ from graphmrf.selection.layers import LAYERS, search_layers
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.engines import Engine
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
@@ -82,6 +83,8 @@ class SimpleGraphConvolution(BaseEstimator):
     >>> SimpleGraphConvolution(n_layers=1).fit(path, X, y).predict().round(2)
     array([1.18, 0.85, 1.68, 2.97, 3.78])
     """
+
+    keeps_labels = False
 
     def __init__(
         self, *, n_layers: Layers = "cv", folds: int = 5, seed: int = 0, fit_intercept: Intercept = True
@@ -168,6 +171,19 @@ class SimpleGraphConvolution(BaseEstimator):
         if not return_std:
             return mean
         return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, layers kept.
+
+        Parameters
+        ----------
+        graph, X, y : Graph, features, array of shape (n,)
+            What the fit was given.
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        """
+        check_fitted(self, "_fit")
+        return refitted_out_of_fold(self, graph, X, y, folds)
 
     def fixed(self) -> SimpleGraphConvolution:
         """Return an unfitted copy with the number of layers that was chosen."""

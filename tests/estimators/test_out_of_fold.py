@@ -1,4 +1,4 @@
-"""What a field says of labels it has not seen, against fits and dense algebra without them."""
+"""Out-of-fold predictions of the field, against fits and dense algebra without the fold."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from graphmrf import Graph, GraphRegressor
-from graphmrf.estimators import held_out as module
-from graphmrf.estimators.held_out import held_out
+from graphmrf.estimators.field_folds import field_out_of_fold
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.field import Covariance, FieldPosterior
 from graphmrf.field.sparse_posterior import SparsePosterior
@@ -34,15 +33,12 @@ def test_few_labels_are_predicted_by_a_fit_without_their_fold() -> None:
         hidden = y.copy()
         hidden[labelled[folds == fold]] = np.nan
         expected[folds == fold] = clone(fitted).fit(graph, X, hidden).predict()[labelled[folds == fold]]
-    np.testing.assert_allclose(held_out(fitted, graph, X, outcome, folds), expected, rtol=1e-6)
+    np.testing.assert_allclose(fitted.out_of_fold(graph, X, y, folds), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("transform", ["identity", "log"])
-def test_many_labels_are_predicted_by_the_field_given_the_other_folds(
-    transform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SEARCHED_AGAIN", 10)
-    graph, X, y, fitted = example(transform)
+def test_many_labels_are_predicted_by_the_field_given_the_other_folds(transform: str) -> None:
+    _, _, y, fitted = example(transform)
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
     whole, expected = fitted._answer.posterior, np.empty(folds.size)
@@ -53,22 +49,21 @@ def test_many_labels_are_predicted_by_the_field_given_the_other_folds(
         posterior = FieldPosterior(others, whole.h, whole.z[~own])
         mean, variance = posterior.moments(whole.covariance.rows[own])
         expected[own] = fitted.transform_.moments(mean, np.sqrt(variance))[0]
-    np.testing.assert_allclose(held_out(fitted, graph, X, outcome, folds), expected, rtol=1e-8)
+    np.testing.assert_allclose(field_out_of_fold(fitted._answer, folds, searched_again=10), expected, rtol=1e-8)
 
 
-def test_one_fold_for_every_label_is_leaving_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SEARCHED_AGAIN", 0)
-    graph, X, y, fitted = example()
-    outcome = read_outcome(y, N)
-    each = np.arange(outcome.n_labelled)
-    np.testing.assert_allclose(held_out(fitted, graph, X, outcome, each), fitted.left_out_["prediction"], rtol=1e-8)
+def test_one_fold_for_every_label_is_leaving_one_out() -> None:
+    fitted = example()[-1]
+    expected = fitted.left_out_["prediction"]
+    actual = field_out_of_fold(fitted._answer, np.arange(len(expected)), searched_again=0)
+    np.testing.assert_allclose(actual, expected, rtol=1e-8)
 
 
 def test_two_labels_are_enough_for_two_folds() -> None:
     graph, X, y, _ = example()
     y[3:] = np.nan
     fitted = GraphRegressor().fit(graph, X, y)
-    assert np.isfinite(held_out(fitted, graph, X, read_outcome(y, N), np.array([0, 1]))).all()
+    assert np.isfinite(fitted.out_of_fold(graph, X, y, np.array([0, 1]))).all()
 
 
 def test_the_sparse_field_is_conditioned_on_the_other_folds() -> None:
@@ -86,17 +81,16 @@ def test_the_sparse_field_is_conditioned_on_the_other_folds() -> None:
         own = folds == fold
         others = K[np.ix_(~own, ~own)] + noise * np.eye(int((~own).sum()))
         expected[own] = K[np.ix_(own, ~own)] @ np.linalg.solve(others, posterior.z[~own])
-    actual = held_out(fitted, graph, X, outcome, folds)
+    actual = fitted.out_of_fold(graph, X, y, folds)
     np.testing.assert_allclose(actual, fitted.transform_.back(expected), rtol=1e-3)
 
 
-def test_many_labels_keep_the_coefficients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_labels_keep_the_coefficients() -> None:
     graph, X, y, _ = example()
     fitted = GraphRegressor(solver="sparse").fit(graph, X, y)
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
-    anew = held_out(fitted, graph, X, outcome, folds)
-    monkeypatch.setattr(module, "COEFFICIENTS_KEPT", 10)
-    kept = held_out(fitted, graph, X, outcome, folds)
+    anew = fitted.out_of_fold(graph, X, y, folds)
+    kept = field_out_of_fold(fitted._answer, folds, coefficients_kept=10)
     labels = outcome.y[outcome.known]
     assert np.mean((kept - labels) ** 2) < np.mean((anew - labels) ** 2)

@@ -1,0 +1,98 @@
+"""Out-of-fold predictions: every labelled node predicted by a fit without the labels of its fold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+
+from graphmrf.estimators.inputs import read_outcome
+from graphmrf.selection.propagation import own_fold
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.graph import Graph
+
+
+class Estimator(Protocol):
+    """What every estimator has; `alpha_`, `cv_results_`, `coef_` and `shares_` are shown where it has them, too."""
+
+    keeps_labels: bool
+    """Whether `predict` returns the known outcome of a labelled node, and not what the model says of it."""
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn from the labelled nodes."""
+        ...
+
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False) -> Any:
+        """Return the prediction of every node, or with its standard deviation."""
+        ...
+
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold; see `out_of_fold`."""
+        ...
+
+
+class NodeRegressor(Protocol):
+    """A predictor that knows the graph and that residuals can be propagated on top of."""
+
+    n_coefficients_: int
+    """Degrees of freedom spent by the fit, for the noise scale."""
+
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn from the labelled nodes."""
+        ...
+
+    def predict(self) -> Floats:
+        """Return the prediction of every node, at the labelled ones what the model says, not the label."""
+        ...
+
+    def fixed(self) -> NodeRegressor:
+        """Return an unfitted copy whose hyper-parameters are those that fit chose."""
+        ...
+
+
+def out_of_fold(fitted: Any, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+    """Return the prediction (n_labelled,) of each labelled node by a fit without its fold.
+
+    Parameters
+    ----------
+    fitted : estimator
+        A fitted predictor. Its own ``out_of_fold`` is asked where it has one. Otherwise it is refitted without each
+        fold: with the hyper-parameters it chose if it has ``fixed``, else it chooses them again.
+    graph, X, y : Graph, features, array of shape (n,)
+        What it was fitted on.
+    folds : integer array of shape (n_labelled,)
+        Fold of every labelled node, in node order.
+    """
+    if hasattr(fitted, "out_of_fold"):
+        predictions: Floats = fitted.out_of_fold(graph, X, y, folds)
+        return predictions
+    return refitted_out_of_fold(fitted, graph, X, y, folds)
+
+
+def refitted_out_of_fold(fitted: Any, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
+    """Return the out-of-fold prediction (n_labelled,) of each labelled node by plain refits."""
+    return own_fold(refit_folds(fitted, graph, X, read_outcome(y, graph.n_nodes), folds), folds)
+
+
+def refit_folds(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
+    """Return (n_labelled, n_folds): predictions at the labelled nodes of the fit without each fold.
+
+    Hyper-parameters are kept where the predictor has ``fixed``. It may do all of this in a better way itself, as a
+    method ``refit_folds``.
+    """
+    if hasattr(fitted, "refit_folds"):
+        predictions: Floats = fitted.refit_folds(graph, X, outcome, folds)
+        return predictions
+    unfitted = fitted.fixed() if hasattr(fitted, "fixed") else clone(fitted)
+    labelled, columns = np.flatnonzero(outcome.known), []
+    for fold in range(int(folds.max()) + 1):
+        hidden = outcome.y.copy()
+        hidden[labelled[folds == fold]] = np.nan
+        columns.append(clone(unfitted).fit(graph, X, hidden).predict()[labelled])
+    return np.column_stack(columns)
