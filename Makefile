@@ -15,7 +15,7 @@ export GRAPHMRF_CLEAN_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench docs format clean chromium
+.PHONY: demo test lint bench shape docs format clean chromium
 
 demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
@@ -35,6 +35,10 @@ format: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+# The shape of the source tree beside its targets; WHY=--why names the places.
+shape: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.shape $(WHY)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
