@@ -25,8 +25,7 @@ from graphmrf.linalg import propagate
 from graphmrf.metrics import f1
 from graphmrf.networks.extra import pick_device
 from graphmrf.networks.training import FULL
-from graphmrf.selection import search_residual
-from graphmrf.selection.propagation import own_fold
+from graphmrf.selection import own_fold, search_residual
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

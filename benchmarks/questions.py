@@ -14,8 +14,7 @@ from benchmarks.company import Question
 from benchmarks.paper_data import london_as_printed, tasks
 from graphmrf import datasets
 from graphmrf.graph import Graph
-from graphmrf.selection import assign_folds, split
-from graphmrf.selection.strata import assign_strata
+from graphmrf.selection import assign_folds, assign_strata, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

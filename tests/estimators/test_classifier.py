@@ -29,8 +29,7 @@ from graphmrf import (
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.calibration import Calibration, best_cutoff
 from graphmrf.estimators.out_of_fold import out_of_fold
-from graphmrf.selection import assign_folds
-from graphmrf.selection.strata import assign_strata
+from graphmrf.selection import assign_folds, assign_strata
 
 
 class _Mean:

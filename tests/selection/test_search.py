@@ -9,6 +9,7 @@ from scipy.linalg import block_diag
 
 import oracle
 from cases import Case, cases, random_case
+from graphmrf import LinearRegression
 from graphmrf._typing import Floats, Ints
 from graphmrf.graph import Graph
 from graphmrf.metrics import r2
@@ -19,7 +20,6 @@ from graphmrf.selection import (
     search_convolution,
     search_convolution_and_residual,
     search_propagation,
-    search_regression,
     search_residual,
     whiten,
 )
@@ -89,12 +89,12 @@ def test_residual_search_is_the_plain_loop(case: Case) -> None:
 
 
 @given(cases())
-def test_regression_search_is_the_first_level_of_the_convolution(case: Case) -> None:
+def test_out_of_fold_regression_is_the_first_level_of_the_convolution(case: Case) -> None:
     folds = assign_folds(int(case.known.sum()), 3)
-    features = whiten(case.X, centred=True)
-    regression = search_regression(features, case.y, folds)
-    convolution = search_convolution(case.graph, features, case.y, folds, alphas=(0.0,))
-    np.testing.assert_allclose(regression.predictions, convolution.predictions, rtol=1e-9)
+    fitted = LinearRegression().fit(case.graph, case.X, case.y)
+    regression = fitted.out_of_fold(case.graph, case.X, case.y, folds)
+    convolution = search_convolution(case.graph, whiten(case.X, centred=True), case.y, folds, alphas=(0.0,))
+    np.testing.assert_allclose(regression, convolution.predictions[0], rtol=1e-9)
 
 
 def test_without_features_the_convolution_is_the_training_mean() -> None:

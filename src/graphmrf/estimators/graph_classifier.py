@@ -16,7 +16,7 @@ from graphmrf.estimators.inputs import check_fitted, check_graph
 from graphmrf.estimators.labels import check_classes, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.metrics import f1
-from graphmrf.selection.strata import assign_strata
+from graphmrf.selection import assign_strata
 
 if TYPE_CHECKING:
     from typing import Self

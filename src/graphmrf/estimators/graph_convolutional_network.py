@@ -29,8 +29,7 @@ from graphmrf.networks.choices import (
 from graphmrf.networks.extra import pick_device
 from graphmrf.networks.scaling import Scaling
 from graphmrf.networks.training import Recipe, read_recipe
-from graphmrf.selection import AlphaSearch
-from graphmrf.selection.propagation import own_fold
+from graphmrf.selection import AlphaSearch, own_fold
 
 if TYPE_CHECKING:
     from typing import Self

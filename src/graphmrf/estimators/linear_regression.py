@@ -18,12 +18,13 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.selection import fit_least_squares, whiten
+from graphmrf.selection import fit_least_squares, fold_fits, whiten
 
 if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
 
 
@@ -147,6 +148,11 @@ class LinearRegression(BaseEstimator):
         """
         check_fitted(self, "_fit")
         return refitted_out_of_fold(self, graph, X, y, folds)
+
+    def refit_folds(self, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:  # noqa: ARG002  (as in others)
+        """Return (n_labelled, n_folds): predictions at labelled nodes of the regression without each fold."""
+        Z, y = self._features.Z[outcome.known], outcome.y[outcome.known]
+        return fold_fits(Z, y, folds, intercept=self._features.centred, noise=0.0)
 
     def fixed(self) -> LinearRegression:
         """Return an unfitted copy; there is nothing to choose but whether there is an intercept."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.selection.propagation import own_fold
+from graphmrf.selection import own_fold
 
 if TYPE_CHECKING:
     from typing import Self

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.error_bars import root_mean
@@ -21,8 +22,7 @@ from graphmrf.estimators.inputs import (
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.linalg.powers import loop_engine, power, powers
-from graphmrf.selection import fit_least_squares, whiten
-from graphmrf.selection.layers import LAYERS, search_layers
+from graphmrf.selection import AlphaSearch, fit_least_squares, fold_fits, own_fold, whiten
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from graphmrf.selection import Whitened
 
 Layers: TypeAlias = int | Literal["cv"]
+
+_LAYERS = (0, 1, 2, 3)
+"""Numbers of layers tried: the paper's 1, 2, 3, and 0, linear regression. Twice as many cost twice the products."""
 
 
 class SimpleGraphConvolution(BaseEstimator):
@@ -125,12 +128,12 @@ class SimpleGraphConvolution(BaseEstimator):
     def _regress(self, engine: Engine, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
         """Choose the number of layers unless given, fit on its features; return the coefficients of the features."""
         y, intercept = outcome.y[outcome.known], features.centred
-        Z = powers(engine, features.Z, max(LAYERS) if given is None else given, np.flatnonzero(outcome.known))
+        Z = powers(engine, features.Z, max(_LAYERS) if given is None else given, np.flatnonzero(outcome.known))
         self.n_layers_, self.cv_results_ = len(Z) - 1, None
         if given is None:
             search = search_layers(Z, y, outcome.folds(self.folds, self.seed), intercept=intercept)
             self.n_layers_ = search.best
-            self.cv_results_ = {"n_layers": np.array(LAYERS), "mean_r2": search.mean_r2, "fold_r2": search.fold_r2}
+            self.cv_results_ = {"n_layers": np.array(_LAYERS), "mean_r2": search.mean_r2, "fold_r2": search.fold_r2}
         self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
         self.intercept_, self.n_coefficients_ = self._fit.intercept, self._fit.n_coefficients
         self._fitted = power(engine, (features.Z @ self._fit.coef)[:, None], self.n_layers_)[:, 0] + self.intercept_
@@ -212,3 +215,34 @@ def given_layers(n_layers: Layers) -> int | None:
     if isinstance(n_layers, Integral) and not isinstance(n_layers, bool) and n_layers >= 0:
         return int(n_layers)
     raise InvalidInputError(f"n_layers must be 'cv' or a whole number >= 0, got {n_layers!r}")
+
+
+def search_layers(powers: Floats, y: Floats, folds: Ints, *, intercept: bool) -> AlphaSearch:
+    """Cross-validate least squares on the features after every number of layers.
+
+    Parameters
+    ----------
+    powers : array of shape (n_powers, n_labelled, p)
+        The features of the labelled nodes after 0, 1, ... layers, see `linalg.powers.powers`.
+    y : array of shape (n_labelled,)
+        Their outcomes.
+    folds : integer array of shape (n_labelled,)
+        Their folds.
+    intercept : bool
+        Whether to fit a constant.
+
+    Returns
+    -------
+    AlphaSearch
+        The number of layers stands in the place of the level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y, folds = np.arange(4.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 1, 0, 1])
+    >>> search_layers(np.stack([X % 2, X]), y, folds, intercept=True).alpha
+    1.0
+    """
+    with threadpool_limits(1, "blas"):
+        fits = [fold_fits(Z, y, folds, intercept=intercept, noise=0.0) for Z in powers]
+    return AlphaSearch.score(range(len(powers)), own_fold(np.stack(fits), folds), y, folds)

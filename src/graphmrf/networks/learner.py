@@ -10,7 +10,7 @@ import numpy as np
 
 from graphmrf.networks.operators import tensor
 from graphmrf.networks.train import Problem, inputs_of, outputs, train
-from graphmrf.selection.propagation import training_masks
+from graphmrf.selection import training_masks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

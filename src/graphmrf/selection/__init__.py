@@ -1,15 +1,18 @@
-"""Choosing: node splits, folds, and the smoothing level by cross-validation on one graph."""
+"""Node splits, folds, least squares over folds, and the smoothing level by cross-validation on one graph."""
 
-from graphmrf.selection.convolution import (
+from graphmrf.selection.least_squares import LeastSquares, Whitened, fit_least_squares, triangular, whiten
+from graphmrf.selection.search import (
+    ALPHAS,
+    AlphaSearch,
+    fold_fits,
+    own_fold,
     search_convolution,
     search_convolution_and_residual,
-    search_regression,
+    search_propagation,
+    search_residual,
+    training_masks,
 )
-from graphmrf.selection.least_squares import LeastSquares, fit_least_squares, triangular
-from graphmrf.selection.propagation import search_propagation, search_residual
-from graphmrf.selection.results import ALPHAS, AlphaSearch
-from graphmrf.selection.splits import assign_folds, split
-from graphmrf.selection.whitening import Whitened, whiten
+from graphmrf.selection.splits import assign_folds, assign_strata, split
 
 __all__ = [
     "ALPHAS",
@@ -17,13 +20,16 @@ __all__ = [
     "LeastSquares",
     "Whitened",
     "assign_folds",
+    "assign_strata",
     "fit_least_squares",
+    "fold_fits",
+    "own_fold",
     "search_convolution",
     "search_convolution_and_residual",
     "search_propagation",
-    "search_regression",
     "search_residual",
     "split",
+    "training_masks",
     "triangular",
     "whiten",
 ]

@@ -86,3 +86,34 @@ def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
             f"cross-validation needs at least 2 labelled nodes, got {n_labelled}; label more, or give alpha a number"
         )
     return np.random.default_rng(seed).permutation(np.arange(n_labelled) % min(n_folds, n_labelled))
+
+
+def assign_strata(codes: Ints, n_folds: int, *, seed: int = 0) -> Ints:
+    """Fold of every labelled node, at random, such that classes and folds are spread evenly (give or take one).
+
+    Parameters
+    ----------
+    codes : integer array of shape (n_labelled,)
+        Class of every labelled node; each has at least `n_folds` members.
+    n_folds : int
+        Number of folds, at least 2.
+    seed : int
+        Seed of the assignment.
+
+    Returns
+    -------
+    integer array of shape (n_labelled,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> assign_strata(np.array([0, 0, 1, 1, 1, 1]), 2)
+    array([0, 1, 1, 0, 1, 0])
+    """
+    if n_folds < 2:
+        raise InvalidInputError(f"folds must be at least 2, got {n_folds}")
+    shuffled = np.random.default_rng(seed).permutation(codes.size)
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    folds = np.empty(codes.size, dtype=np.int64)
+    folds[by_class] = np.arange(codes.size) % n_folds
+    return folds

@@ -1,0 +1,316 @@
+"""Search of the smoothing level by cross-validation, all folds and levels from one shared Krylov space.
+
+Label propagation, linear graph convolution, and a base with its residuals propagated have one search each; all end in
+an `AlphaSearch`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from graphmrf.linalg import propagate_grid, smooth_grid
+from graphmrf.selection.least_squares import design, solve_factor, triangular
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.graph import Graph
+    from graphmrf.selection.least_squares import Whitened
+
+ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999)
+"""The grid of the paper."""
+
+_COLUMNS = 32
+"""Columns solved at once for residuals: one pass over the graph serves them all, and a block stays in cache.
+
+Chosen by eye; twice as many double the memory of the blocks, and the slowest column holds up more of the others.
+"""
+
+
+@dataclass(frozen=True)
+class AlphaSearch:
+    r"""Cross-validated predictions at every smoothing level, and the level that predicts best.
+
+    The score that decides is the pooled :math:`R^2`: of all labelled nodes at once, each predicted by the fit that did
+    not see it. (The paper sums the :math:`R^2` of the folds; the two differ only by how folds are weighted.)
+    Of equal scores (squared errors within a relative 1e-9, or nothing but rounding) the first wins.
+
+    Attributes
+    ----------
+    alphas : array of shape (n_alphas,)
+        The levels tried.
+    predictions : array of shape (n_alphas, n_labelled)
+        Out-of-fold predictions of the labelled nodes, in node order.
+    fold_r2 : array of shape (n_alphas, n_folds)
+        :math:`R^2` of each fold about its own mean; NaN in a fold whose outcomes are all equal.
+    mean_r2 : array of shape (n_alphas,)
+        Pooled :math:`R^2`; NaN when all labelled outcomes are equal.
+    best : int
+        Position of the smallest squared error, which is that of the largest pooled :math:`R^2`.
+    """
+
+    alphas: Floats
+    predictions: Floats
+    fold_r2: Floats
+    mean_r2: Floats
+    best: int
+
+    @classmethod
+    def score(cls, alphas: Sequence[float] | Floats, predictions: Floats, y: Floats, folds: Ints) -> AlphaSearch:
+        """Score out-of-fold predictions.
+
+        Parameters
+        ----------
+        alphas : sequence of n_alphas floats
+            The levels.
+        predictions : array of shape (n_alphas, n_labelled)
+            Prediction of each labelled node by the fit that did not see it.
+        y : array of shape (n_labelled,)
+            The outcomes.
+        folds : integer array of shape (n_labelled,)
+            Fold of each labelled node.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y, folds = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 0, 1, 1])
+        >>> search = AlphaSearch.score([0.0, 0.5], np.array([[2.0, 2.0, 3.0, 3.0], y]), y, folds)
+        >>> search.alpha, search.mean_r2
+        (0.5, array([0.6, 1. ]))
+        """
+        unit = np.abs(y).max(initial=0.0) or 1.0  # without it squares of outcomes like 1e-200 would be 0
+        squared, y = ((predictions - y) / unit) ** 2, y / unit
+        groups = [folds == fold for fold in range(int(folds.max()) + 1)]
+        fold_r2 = np.stack([_explained(squared[:, group], y[group]) for group in groups], axis=1)
+        levels = np.asarray(alphas, dtype=np.float64)
+        return cls(levels, predictions, fold_r2, _explained(squared, y), _first_least(squared.sum(axis=1), y))
+
+    @property
+    def alpha(self) -> float:
+        """The level chosen."""
+        return float(self.alphas[self.best])
+
+    def table(self) -> dict[str, Floats]:
+        """Return the scores under the names of an estimator's ``cv_results_``."""
+        return {"alpha": self.alphas, "mean_r2": self.mean_r2, "fold_r2": self.fold_r2}
+
+
+def _first_least(errors: Floats, y: Floats) -> int:
+    """Return the first position whose error equals the least, up to rounding."""
+    rounding = 1e-24 * np.sum((y - y.mean()) ** 2) + (32.0 * np.finfo(np.float64).eps) ** 2 * np.sum(y**2)
+    return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + rounding))
+
+
+def _explained(squared: Floats, y: Floats) -> Floats:
+    """R2 of every row of squared errors, NaN when y has no variance."""
+    if (y == y[:1]).all():  # their mean may be rounded, and their variance then not 0
+        return np.full(len(squared), np.nan)
+    return np.asarray(1.0 - squared.sum(axis=1) / np.sum((y - y.mean()) ** 2))
+
+
+def search_propagation(
+    graph: Graph, y: Floats, folds: Ints, *, alphas: Sequence[float] = ALPHAS, tolerance: float = 1e-6
+) -> AlphaSearch:
+    """Cross-validate label propagation at every level.
+
+    Each fold is hidden in turn and predicted by the mean of the other labels plus their propagated deviations from it.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    y : array of shape (n,)
+        Outcomes, NaN where unknown.
+    folds : integer array of shape (n_labelled,)
+        Fold of every labelled node, in node order.
+    alphas : sequence of floats
+        Levels in [0, 1).
+    tolerance : float
+        Relative residual of the solves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> search = search_propagation(path, np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0]))
+    >>> search.alpha
+    0.999
+    """
+    values = y[~np.isnan(y)]
+    means = np.array([values[folds != fold].mean() for fold in range(int(folds.max()) + 1)])
+    return search_residual(
+        graph, y, np.broadcast_to(means, (values.size, means.size)), folds, alphas=alphas, tolerance=tolerance
+    )
+
+
+def search_residual(
+    graph: Graph, y: Floats, base: Floats, folds: Ints, *, alphas: Sequence[float] = ALPHAS, tolerance: float = 1e-6
+) -> AlphaSearch:
+    """Cross-validate the propagation of a base predictor's residuals at every level.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    y : array of shape (n,)
+        Outcomes, NaN where unknown.
+    base : array of shape (n_labelled, n_folds)
+        Predictions at the labelled nodes, column f by the base that did not see fold f.
+    folds : integer array of shape (n_labelled,)
+        Fold of every labelled node, in node order.
+    alphas : sequence of floats
+        Levels in [0, 1).
+    tolerance : float
+        Relative residual of the solves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> y, folds = np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0])
+    >>> search_residual(path, y, np.full((4, 2), 2.0), folds, alphas=(0.0, 0.9)).predictions.round(2)
+    array([[2.  , 2.  , 2.  , 2.  ],
+           [1.36, 1.58, 3.49, 3.27]])
+    """
+    labelled = np.flatnonzero(~np.isnan(y))
+    known = training_masks(graph.n_nodes, labelled, folds)
+    residuals = np.zeros(known.shape)
+    residuals[labelled] = y[labelled, None] - base
+    grid = propagate_grid(graph, residuals, known, alphas, labelled, tolerance=tolerance)
+    return AlphaSearch.score(alphas, own_fold(grid, folds) + own_fold(base, folds), y[labelled], folds)
+
+
+def training_masks(n: int, labelled: Ints, folds: Ints) -> Bools:
+    """Return the mask (n, n_folds) of the nodes whose label fold f may use."""
+    known = np.zeros((n, int(folds.max()) + 1), dtype=bool)
+    known[labelled] = folds[:, None] != np.arange(known.shape[1])
+    return known
+
+
+def own_fold(values: Floats, folds: Ints) -> Floats:
+    """Pick from (..., n_labelled, n_folds) the entry of every node's own fold."""
+    return np.asarray(values[..., np.arange(folds.size), folds])
+
+
+def search_convolution(
+    graph: Graph,
+    features: Whitened,
+    y: Floats,
+    folds: Ints,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    tolerance: float = 1e-6,
+) -> AlphaSearch:
+    """Cross-validate linear graph convolution at every level.
+
+    The features are smoothed at all levels by one shared Krylov space, kept on the labelled rows only. Least squares
+    needs the triangular factor of each fold once: those of the others, stacked, have the factor of a training set.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    features : Whitened
+        Features of all nodes.
+    y : array of shape (n,)
+        Outcomes, NaN where unknown.
+    folds : integer array of shape (n_labelled,)
+        Fold of every labelled node, in node order.
+    alphas : sequence of floats
+        Levels in [0, 1).
+    tolerance : float
+        Relative residual of the solves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> from graphmrf.selection import whiten
+    >>> path, features = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4]), whiten(np.arange(5.0)[:, None], centred=True)
+    >>> y = np.array([1.0, 3.0, np.nan, 7.0, 9.0])
+    >>> search_convolution(path, features, y, np.array([0, 1, 1, 0])).alpha
+    0.0
+    """
+    fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
+    return AlphaSearch.score(alphas, own_fold(fits, folds), y[~np.isnan(y)], folds)
+
+
+def search_convolution_and_residual(
+    graph: Graph,
+    features: Whitened,
+    y: Floats,
+    folds: Ints,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    tolerance: float = 1e-6,
+) -> AlphaSearch:
+    """Cross-validate linear graph convolution followed by residual propagation, one level for both.
+
+    The parameters are those of `search_convolution`. The residuals differ from level to level, so here every pair of
+    level and fold is a column of its own; columns of similar levels, which converge together, are solved together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> from graphmrf.selection import whiten
+    >>> path, features = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4]), whiten(np.arange(5.0)[:, None], centred=True)
+    >>> y = np.array([1.0, 3.0, np.nan, 7.0, 9.0])
+    >>> search_convolution_and_residual(path, features, y, np.array([0, 1, 1, 0])).alpha
+    0.0
+    """
+    known = training_masks(graph.n_nodes, np.flatnonzero(~np.isnan(y)), folds)
+    fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
+    predictions, levels = own_fold(fits, folds), np.asarray(alphas, dtype=np.float64)
+    flowing = np.argsort(levels)[np.count_nonzero(levels == 0) :]  # nothing flows at level 0
+    for chunk in np.array_split(flowing, -(-flowing.size * known.shape[1] // _COLUMNS) or 1):
+        filled = _propagated(graph, y, fits[chunk], known, levels=levels[chunk], tolerance=tolerance)
+        predictions[chunk] += own_fold(filled, folds)
+    return AlphaSearch.score(alphas, predictions, y[~np.isnan(y)], folds)
+
+
+def fold_predictions(
+    graph: Graph,
+    features: Whitened,
+    y: Floats,
+    folds: Ints,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    tolerance: float = 1e-6,
+) -> Floats:
+    """Return (n_alphas, n_labelled, n_folds): predictions at the labelled nodes of the fit without fold f."""
+    labelled = np.flatnonzero(~np.isnan(y))
+    grid: Floats = np.empty((len(alphas), labelled.size, 0))
+    if features.Z.shape[1]:
+        grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
+    noise = features.noise(tolerance)
+    with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
+        fits = [fold_fits(Z, y[labelled], folds, intercept=features.centred, noise=noise) for Z in grid]
+    return np.stack(fits)
+
+
+def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
+    """Return (n_labelled, n_folds): predictions at all rows of the fit without each fold."""
+    groups = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+    factors = [triangular(design(Z, y, group, intercept=intercept)) for group in groups]
+    others = [triangular(np.vstack(factors[:fold] + factors[fold + 1 :])) for fold in range(len(groups))]
+    fits = [solve_factor(factor, intercept=intercept, noise=noise) for factor in others]
+    return np.asarray(Z @ np.column_stack([fit.coef for fit in fits]) + [fit.intercept for fit in fits])
+
+
+def _propagated(graph: Graph, y: Floats, fits: Floats, known: Bools, *, levels: Floats, tolerance: float) -> Floats:
+    """Return (n_levels, n_labelled, n_folds): the residuals of the fits, each propagated at its level."""
+    labelled, (n, n_folds) = np.flatnonzero(~np.isnan(y)), known.shape
+    residuals = np.zeros((n, len(levels), n_folds))
+    residuals[labelled] = y[labelled, None, None] - fits.transpose(1, 0, 2)
+    columns, masks = residuals.reshape(n, -1), np.tile(known, (1, len(levels)))
+    per_column = np.repeat(levels, n_folds)[None]
+    filled = propagate_grid(graph, columns, masks, per_column, labelled, tolerance=tolerance)
+    return np.asarray(filled.reshape(labelled.size, len(levels), n_folds).transpose(1, 0, 2))
