@@ -20,7 +20,7 @@ from graphmrf import (
     ResidualPropagation,
     SimpleGraphConvolution,
 )
-from graphmrf.estimators.calibration import best_cutoff
+from graphmrf.estimators.graph_classifier import best_cutoff
 from graphmrf.linalg import propagate
 from graphmrf.metrics import f1
 from graphmrf.networks.extra import pick_device

@@ -27,7 +27,7 @@ from graphmrf import (
     SimpleGraphConvolution,
 )
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.calibration import Calibration, best_cutoff
+from graphmrf.estimators.graph_classifier import ClassProbability, best_cutoff
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds, assign_strata
 
@@ -219,9 +219,9 @@ def test_the_cutoff_is_the_best_of_all(pairs: list[tuple[float, bool]]) -> None:
 
 def test_separated_scores_get_no_certainty() -> None:
     scores, positive = np.array([0.0, 0.1, 0.2, 0.8, 0.9, 1.0]), np.arange(6) >= 3
-    p = Calibration.fit(scores, positive)(scores)
+    p = ClassProbability.fit(scores, positive)(scores)
     np.testing.assert_allclose(p[[0, -1]], [1 / 5, 4 / 5], atol=0.1)
-    constant = Calibration.fit(np.ones(6), positive)(np.ones(1))
+    constant = ClassProbability.fit(np.ones(6), positive)(np.ones(1))
     np.testing.assert_allclose(constant, 0.5, atol=1e-3)
 
 

@@ -15,7 +15,7 @@ from graphmrf.cli.methods import Method, Tuning
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier
-from graphmrf.estimators.labels import Labels, check_classes, read_labels
+from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.report import TargetReport
 from graphmrf.report.prose import method_name
 

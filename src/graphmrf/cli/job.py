@@ -15,7 +15,7 @@ from graphmrf.cli.targets import only_target, read_target
 from graphmrf.datasets import AttributedGraph, Features, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
-from graphmrf.estimators.labels import Labels
+from graphmrf.estimators.inputs import Labels
 from graphmrf.graph import Graph
 
 FEW = 10

@@ -10,7 +10,7 @@ from graphmrf._typing import Floats
 from graphmrf.cli.classes import is_category, read_classes, share_of_numbers
 from graphmrf.datasets import AttributedGraph
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.labels import Labels
+from graphmrf.estimators.inputs import Labels
 from graphmrf.field import POSITIVE
 from graphmrf.text import inner_percent
 

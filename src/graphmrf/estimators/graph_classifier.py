@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.calibration import Calibration, best_cutoff
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.inputs import check_fitted, check_graph
-from graphmrf.estimators.labels import check_classes, check_seen, read_labels
+from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.metrics import f1
 from graphmrf.selection import assign_strata
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.estimators.labels import Labels
+    from graphmrf.estimators.inputs import Labels
     from graphmrf.graph import Graph
 
 
@@ -118,12 +118,12 @@ class GraphClassifier(BaseEstimator):
         """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors)."""
         codes, binary = labels.codes[labels.known], scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
-        self._calibrations = [_sigmoid(s, side) for s, side in zip(scores.T, sides, strict=True)]
+        self._probabilities = [_sigmoid(s, side) for s, side in zip(scores.T, sides, strict=True)]
         self.cutoff_ = None
         if binary and self.metric == "f1":
             self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric)
         elif binary:
-            self.cutoff_ = _even_odds(self._calibrations[0])
+            self.cutoff_ = _even_odds(self._probabilities[0])
         self.held_out_score_ = self._measure(codes, self._decide(scores))
 
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
@@ -140,7 +140,7 @@ class GraphClassifier(BaseEstimator):
         array of shape (n,)
             Of the type of the labels.
         """
-        check_fitted(self, "_calibrations")
+        check_fitted(self, "_probabilities")
         return self.classes_[self._predict(graph, X)]
 
     def predict_proba(self, graph: Graph | None = None, X: Any = None) -> Floats:
@@ -148,7 +148,7 @@ class GraphClassifier(BaseEstimator):
 
         The parameters are those of `predict`; a label that is kept has probability 1.
         """
-        check_fitted(self, "_calibrations")
+        check_fitted(self, "_probabilities")
         probability = self._probability(self._scores(graph, X))
         if self._keeps(graph, X):
             known = self._codes >= 0
@@ -170,7 +170,7 @@ class GraphClassifier(BaseEstimator):
         InvalidInputError
             If a label is of no class of the fit, or nothing is left to score.
         """
-        check_fitted(self, "_calibrations")
+        check_fitted(self, "_probabilities")
         predicted = self._predict(graph, X)
         truth = check_seen(read_labels(y, predicted.size), self.classes_)
         scored = (truth >= 0) & (self._codes < 0 if graph is None and X is None else True)
@@ -191,7 +191,7 @@ class GraphClassifier(BaseEstimator):
         return np.asarray(np.argmax(self._probability(scores), axis=1))
 
     def _probability(self, scores: Floats) -> Floats:
-        each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self._calibrations, scores.T, strict=True)])
+        each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self._probabilities, scores.T, strict=True)])
         return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
 
     def _keeps(self, graph: Graph | None, X: Any) -> bool:
@@ -218,13 +218,77 @@ class GraphClassifier(BaseEstimator):
         return self.regressor
 
 
-def _sigmoid(scores: Floats, side: Bools) -> Calibration:
+@dataclass(frozen=True)
+class ClassProbability:
+    r"""Platt's sigmoid :math:`p = 1 / (1 + \exp(-(a s + b)))` of a score s."""
+
+    slope: float
+    offset: float
+
+    @classmethod
+    def fit(cls, scores: Floats, positive: Bools) -> ClassProbability:
+        r"""Return the sigmoid of greatest likelihood, for scores of nodes that the regressor had not seen.
+
+        Outcomes are :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)` instead of 1 and 0, as Platt has them: so
+        that classes which a score separates do not get probabilities 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> probability = ClassProbability.fit(np.array([0.1, 0.2, 0.8, 0.9]), np.array([False, False, True, True]))
+        >>> probability(np.array([0.5])).round(3)
+        array([0.5])
+        """
+        centre, spread = float(scores.mean()), float(scores.std()) or 1.0
+        n_positive = np.count_nonzero(positive)
+        n_negative = positive.size - n_positive
+        target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+        twice = np.tile((scores - centre) / spread, 2)[:, None]
+        outcomes = np.repeat([1, 0], scores.size)
+        model = LogisticRegression(C=1e6, max_iter=1000)
+        model.fit(twice, outcomes, sample_weight=np.concatenate([target, 1 - target]))
+        slope = float(model.coef_[0, 0]) / spread
+        return cls(slope, float(model.intercept_[0]) - slope * centre)
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Return the probabilities."""
+        return np.asarray(expit(self.slope * scores + self.offset))
+
+
+def best_cutoff(scores: Floats, positive: Bools, metric: str) -> tuple[float, float]:
+    """Return the cut-off whose classes ``scores >= cutoff`` have the best F1 or accuracy, and that value.
+
+    All cut-offs are compared: midway between neighbouring scores, below the least and above the greatest. Of equals
+    the one nearest to 0.5 wins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_cutoff(np.array([0.1, 0.4, 0.3, 0.9]), np.array([False, True, False, True]), "f1")
+    (0.35, 1.0)
+    """
+    order = np.argsort(-scores, kind="stable")
+    s, hits = scores[order], np.concatenate([[0], np.cumsum(positive[order])])
+    named, n_positive = np.arange(scores.size + 1), np.count_nonzero(positive)
+    if metric == "f1":
+        values = 2.0 * hits / np.maximum(named + n_positive, 1)
+    else:
+        values = (2.0 * hits - named + positive.size - n_positive) / positive.size
+    margin = 0.5 * max(float(s[0] - s[-1]), 1e-6)
+    cutoffs = np.concatenate([[s[0] + margin], (s[:-1] + s[1:]) / 2, [s[-1] - margin]])
+    possible = np.concatenate([[True], s[:-1] > s[1:], [True]])
+    best = np.flatnonzero(possible & (values >= values[possible].max() - 1e-12))
+    chosen = best[np.argmin(np.abs(cutoffs[best] - 0.5))]
+    return float(cutoffs[chosen]), float(values[chosen])
+
+
+def _sigmoid(scores: Floats, side: Bools) -> ClassProbability:
     """Return the sigmoid of a class; where it would not rise, the share of the class for any score."""
-    found = Calibration.fit(scores, side)
-    return found if found.slope > 0 else Calibration(0.0, float(logit(side.mean())))
+    found = ClassProbability.fit(scores, side)
+    return found if found.slope > 0 else ClassProbability(0.0, float(logit(side.mean())))
 
 
-def _even_odds(sigmoid: Calibration) -> float:
+def _even_odds(sigmoid: ClassProbability) -> float:
     """Return the score of probability one half."""
     if sigmoid.slope == 0:
         return -np.inf if sigmoid.offset >= 0 else np.inf
