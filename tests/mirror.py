@@ -10,8 +10,7 @@ from threading import Thread
 
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables
+from graphmrf.datasets.dataset import Attribute, Files, Info, RawFile, Recipe, Tables
 
 NODES, EDGES = "tiny/nodes.csv", "tiny/edges.csv"
 CONTENT = {

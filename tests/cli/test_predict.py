@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import graphmrf as gm
 from graphmrf.cli import app, job, methods
 from graphmrf.cli.lazy import COMMANDS, load
-from graphmrf.datasets import files
+from graphmrf.datasets import table_files
 from graphmrf.errors import ConvergenceError
 
 METHODS = ["lp", "lr", "lgc", "lgc-rp", "field", "auto"]
@@ -339,7 +339,7 @@ def test_a_full_disk_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) 
         path.write_text("half a ta")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_save", fail_half_way)
+    monkeypatch.setattr(table_files, "_save", fail_half_way)
     result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
     assert result.exit_code == 1
     assert "No space left" in result.stderr

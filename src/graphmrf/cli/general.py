@@ -7,7 +7,7 @@ import numpy as np
 from graphmrf._typing import Floats
 from graphmrf.cli.comparison import Fit, passed_over, preferred
 from graphmrf.cli.methods import FIELD, Method
-from graphmrf.datasets.encode import FILLED
+from graphmrf.datasets.columns import FILLED
 from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.field_folds import COEFFICIENTS_KEPT, SEARCHED_AGAIN
 from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES

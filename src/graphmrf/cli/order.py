@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphmrf.datasets import cells, columns
-from graphmrf.datasets.files import TableFile, load
+from graphmrf.datasets.attributed_graph import ENDS, id_column
+from graphmrf.datasets.table_files import TableFile, read_table
 from graphmrf.errors import InvalidInputError
 
 MODEL, NODES, EDGES, GIVEN = "MODEL", "NODES", "EDGES", "--given"
@@ -56,7 +56,7 @@ def looks_like(path: Path) -> str:
     if path.suffix.lower() == ".json":
         return _ROLES[MODEL]
     try:
-        file = load(path)
+        file = read_table(path)
     except InvalidInputError:
         return ""
     if _has_ends(file):
@@ -66,12 +66,12 @@ def looks_like(path: Path) -> str:
 
 def _has_ends(file: TableFile) -> bool:
     names = {name.lower() for name in file.columns}
-    return any(set(pair) <= names for pair in columns.ENDS)
+    return any(set(pair) <= names for pair in ENDS)
 
 
 def _has_ids(file: TableFile) -> bool:
     try:
-        keys = cells.canonical(file.columns[columns.id_column(file, None).column])
+        keys = file.keys(id_column(file, None)[0])
     except InvalidInputError:
         return False
     return file.n_rows > 1 and keys.null_count == 0 and len(keys.unique()) == file.n_rows

@@ -4,16 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphmrf.datasets import synthetic
-from graphmrf.datasets.bundled import Example, example
-from graphmrf.datasets.dataset import Attribute, Dataset, Info
-from graphmrf.datasets.encode import Features, features
-from graphmrf.datasets.files import check_place, check_writable, write
-from graphmrf.datasets.numeric import Attributes, attributes
-from graphmrf.datasets.tables import AttributedGraph, read, read_edges
+from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
+from graphmrf.datasets.columns import Attributes, Features, attributes, features
+from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
+from graphmrf.datasets.table_files import check_writable, write
+from graphmrf.files import check_place
 
 if TYPE_CHECKING:
     from graphmrf.datasets.catalogue import info, load, n_files, names
-    from graphmrf.datasets.preset import paper
+    from graphmrf.datasets.paper_scaling import paper
 
 __all__ = [
     "Attribute",
@@ -39,7 +38,13 @@ __all__ = [
     "write",
 ]
 
-_HOMES = {"info": "catalogue", "load": "catalogue", "n_files": "catalogue", "names": "catalogue", "paper": "preset"}
+_HOMES = {
+    "info": "catalogue",
+    "load": "catalogue",
+    "n_files": "catalogue",
+    "names": "catalogue",
+    "paper": "paper_scaling",
+}
 
 
 def __getattr__(name: str) -> Any:

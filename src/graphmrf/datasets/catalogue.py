@@ -1,19 +1,39 @@
-"""The paper's data sets by name: found or downloaded, cleaned, kept, loaded."""
+"""The paper's data sets by name: found in a folder or downloaded, cleaned, kept in a cache, loaded."""
 
-from collections.abc import Callable
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphmrf.datasets import cache, cdc, drawn, elliptic, london, samples, twitch, us
-from graphmrf.datasets.dataset import Dataset, Info
-from graphmrf.datasets.download import Places, check_downloadable, checksum, download, find
-from graphmrf.datasets.files import PathLike
-from graphmrf.datasets.recipe import Files, Recipe, Tables
-from graphmrf.errors import InvalidInputError
+import pyarrow as pa
+import pyarrow.parquet
+
+from graphmrf.datasets import cdc, elliptic, london, synthetic_drawn, synthetic_published, twitch, us
+from graphmrf.datasets.dataset import Dataset, Files, Info, RawFile, Recipe, Tables
+from graphmrf.datasets.table_files import PathLike
+from graphmrf.errors import FetchError, InvalidInputError
+from graphmrf.files import atomic
 from graphmrf.graph import Graph
 from graphmrf.text import near_or_all
 
+if TYPE_CHECKING:
+    import pooch
+
+COMMIT = "cf60223"
+MIRROR = f"https://raw.githubusercontent.com/000Justin000/GaussianMRF/{COMMIT}/datasets/"
+DATA, CACHE, URL = "GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"
+FORMAT = 1
+"""Number of the layout of cleaned copies; raise it when recipes give other tables, and every copy is made anew."""
+_STAMP = b"graphmrf"
 _RECIPES: dict[str, Recipe] = {
-    recipe.info.name: recipe for part in (us, cdc, london, twitch, elliptic, samples, drawn) for recipe in part.RECIPES
+    recipe.info.name: recipe
+    for part in (us, cdc, london, twitch, elliptic, synthetic_published, synthetic_drawn)
+    for recipe in part.RECIPES
 }
 
 
@@ -107,16 +127,27 @@ def load(
     made = recipe(name)
     if not made.files:
         return _dataset(made, made.clean({}), ())
-    places = Places.choose(data_dir, cache_dir, mirror)
-    if places.data is None:
-        check_downloadable(made)
-        tables = _kept(made, _published(made), places, lambda: _cleaned(made, download(made, places, advance)))
+    folder, cache = data_dir or os.environ.get(DATA), _cache_folder(cache_dir)
+    if not folder:
+        _check_downloadable(made)
+        url = (mirror or os.environ.get(URL) or MIRROR).rstrip("/") + "/"
+        tables = _kept(made, _published(made), cache, lambda: _cleaned(made, _download(made, cache, url, advance)))
         return _dataset(made, tables, ())
-    files = find(made, places.data)
+    files = _find(made, Path(folder).expanduser())
     sha256 = {path: _told(path, file, advance) for path, file in files.items()}
     notes = _changed(made, sha256)
-    tables = _kept(made, sha256, places, lambda: (_checked if notes else _cleaned)(made, files))
+    tables = _kept(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
     return _dataset(made, tables, notes)
+
+
+def _cache_folder(cache_dir: PathLike | None) -> Path:
+    given = cache_dir or os.environ.get(CACHE)
+    if given:
+        return Path(given).expanduser()
+    # Imported where it is used: it brings a whole HTTP client, and most commands download nothing.
+    import pooch
+
+    return Path(pooch.os_cache("graphmrf"))
 
 
 def _published(made: Recipe) -> dict[str, str]:
@@ -124,20 +155,60 @@ def _published(made: Recipe) -> dict[str, str]:
 
 
 def _told(path: str, file: Path, advance: Callable[[str], None]) -> str:
-    sha256 = checksum(file)
+    with file.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     advance(path)
     return sha256
 
 
-def _kept(made: Recipe, sha256: dict[str, str], places: Places, make: Callable[[], Tables]) -> Tables:
+def _kept(made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]) -> Tables:
     """Return the cached copy of what raw files with these checksums give, made now if there is none."""
-    mark = cache.stamp(made.info.name, sha256)
-    folder = cache.place(places.cache, made.info.name, mark)
-    tables = cache.read(folder, mark)
+    stamp = json.dumps({"format": FORMAT, "name": made.info.name, "raw": dict(sha256)}, sort_keys=True).encode()
+    folder = cache / "clean" / f"{made.info.name}-{hashlib.sha256(stamp).hexdigest()[:16]}"
+    tables = _read_copy(folder, stamp)
     if tables is None:
         tables = make()
-        cache.write(tables, folder, mark)
+        _write_copy(tables, folder, stamp)
     return tables
+
+
+def _read_copy(folder: Path, stamp: bytes) -> Tables | None:
+    """Return the tables of a copy, or None where there is none that is whole and says `stamp` of itself."""
+    tables = {}
+    for file in sorted(folder.glob("*.parquet")):
+        try:
+            table = pa.parquet.read_table(file)
+        except (OSError, pa.ArrowException):
+            return None
+        if (table.schema.metadata or {}).get(_STAMP) != stamp:
+            return None
+        tables[file.stem] = table.to_pandas()
+    return tables if {"nodes", "edges"} <= tables.keys() else None
+
+
+def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
+    """Keep the tables, `nodes` last: a copy that has it is whole, also while another process writes the same.
+
+    Raises
+    ------
+    FetchError
+        The disk is full or refuses; nothing is left behind.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in sorted(tables, key=lambda name: name == "nodes"):
+            table = pa.Table.from_pandas(tables[name], preserve_index=False)
+            marked = table.replace_schema_metadata({**(table.schema.metadata or {}), _STAMP: stamp})
+            with atomic(folder / f"{name}.parquet") as draft:
+                pa.parquet.write_table(marked, draft)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
+        raise FetchError(
+            f"cannot keep the cleaned tables in {folder.parent} ({error.strerror or error}); "
+            f"free some space, or choose another folder with cache_dir or {CACHE}"
+        ) from error
 
 
 def _cleaned(made: Recipe, files: Files) -> Tables:
@@ -178,3 +249,120 @@ def _dataset(made: Recipe, tables: Tables, notes: tuple[str, ...]) -> Dataset:
         notes = (*notes, f"{graph.n_nodes} nodes and {graph.n_edges} edges, not {known}")
     extra = {name: table for name, table in tables.items() if name not in ("nodes", "edges")}
     return Dataset(graph, nodes, made.info, extra, notes)
+
+
+def _find(recipe: Recipe, folder: Path) -> Files:
+    """Return the raw files of a data set in a folder of the user's.
+
+    Raises
+    ------
+    InvalidInputError
+        No such folder, or files that are not in it; the message lists them.
+    """
+    if not folder.is_dir():
+        raise InvalidInputError(f"{folder}: no such folder; check data_dir or {DATA}")
+    candidates = [{file.path: _existing(folder / below, file) for file in recipe.files} for below in recipe.folders]
+    best = min(candidates, key=lambda found: list(found.values()).count(None))
+    missing = [path for path, file in best.items() if file is None]
+    if missing:
+        raise InvalidInputError(
+            f"{folder} lacks {len(missing)} of the {len(recipe.files)} raw files of {recipe.info.name}: "
+            f"{', '.join(missing)}; {_remedy(recipe)}"
+        )
+    return {path: file for path, file in best.items() if file is not None}
+
+
+def _existing(folder: Path, file: RawFile) -> Path | None:
+    candidates = (folder / path for path in (file.path, file.alternative) if path)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _remedy(recipe: Recipe) -> str:
+    if recipe.where:
+        return f"{recipe.where}, and name its folder"
+    if _verifiable(recipe):
+        return f"put all of them there, or leave data_dir and {DATA} out to download them"
+    return f"take them from {MIRROR} and put them there"
+
+
+def _verifiable(recipe: Recipe) -> bool:
+    return all(file.sha256 is not None for file in recipe.files)
+
+
+def _check_downloadable(recipe: Recipe) -> None:
+    """Raise unless every file can be downloaded and verified."""
+    if recipe.where:
+        raise InvalidInputError(
+            f"{recipe.where}, and name the folder of its files with data_dir, --data-dir or {DATA}: "
+            f"{', '.join(file.path for file in recipe.files)}"
+        )
+    if not _verifiable(recipe):
+        urls = ", ".join(MIRROR + file.path for file in recipe.files)
+        raise InvalidInputError(
+            f"{recipe.info.name} is not downloaded, because no checksum of its files is on record; fetch them yourself "
+            f"({urls}), keep their folders, and name the outer one with data_dir, --data-dir or {DATA}"
+        )
+
+
+def _download(recipe: Recipe, cache: Path, url: str, advance: Callable[[str], None]) -> Files:
+    """Return the raw files of a data set, downloaded unless they are in the cache; `advance` hears of each.
+
+    Raises
+    ------
+    FetchError
+        No network, no such file, a file cut short or with another checksum, a full disk. What arrived whole is kept.
+    """
+    import pooch
+
+    registry = {file.path: f"sha256:{file.sha256}" for file in recipe.files}
+    store = pooch.create(path=cache / "raw" / COMMIT, base_url=url, registry=registry)
+    files = {}
+    with _hushed():
+        for path in registry:
+            files[path] = _fetch(store, path)
+            advance(path)
+    return files
+
+
+def _fetch(store: "pooch.Pooch", path: str) -> Path:
+    url = store.get_url(path)
+    try:
+        return Path(store.fetch(path))
+    except ValueError as error:
+        raise FetchError(
+            f"what {url} sent is not the published file (its SHA-256 differs), so it was thrown away; try again, "
+            f"and if it stays so give the files in a folder with data_dir or {DATA}"
+        ) from error
+    except OSError as error:
+        raise FetchError(_trouble(error, url, store.path)) from error
+
+
+def _trouble(error: OSError, url: str, folder: Path) -> str:
+    # The errors of requests are OSErrors without a number; those of the disk have one.
+    if error.errno is not None:
+        return (
+            f"cannot keep downloads in {folder} ({error.strerror}); free some space, "
+            f"or choose another folder with cache_dir or {CACHE}"
+        )
+    response, reason = getattr(error, "response", None), type(error).__name__
+    if response is not None:
+        reason = f"HTTP {response.status_code}"
+        response.close()  # pooch leaves it open
+    return (
+        f"cannot download {url} ({reason}); check the network and try again, "
+        f"or give the files in a folder with data_dir or {DATA}"
+    )
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep pooch from telling on stderr what it fetches: who wants to know passes `advance`."""
+    import pooch
+
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -5,8 +5,17 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, positions, published, simple_edges
+from graphmrf.datasets.dataset import (
+    Attribute,
+    Files,
+    Info,
+    Recipe,
+    Tables,
+    number_nodes,
+    positions,
+    published,
+    simple_edges,
+)
 
 YEARS = tuple(range(2003, 2009))
 _BORDERS = "climate/adjacency.txt"

@@ -1,129 +1,218 @@
-"""Which column is the id, which are the ends of an edge, which is its weight: by option, else by name."""
+"""Columns of a table as numbers: the feature matrix X, and the attributes A of the generative model."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypeAlias
 
-import pyarrow.compute as pc
+import numpy as np
+import pandas as pd
+from pandas.api import types
 
-from graphmrf.datasets import cells
-from graphmrf.datasets.files import TableFile, delimiter_hint, listing
+from graphmrf.datasets.attributed_graph import AttributedGraph
+from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
+from graphmrf.text import count, did_you_mean
 
-IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
-ENDS = (
-    ("source", "target"),
-    ("u", "v"),
-    ("from", "to"),
-    ("src", "dst"),
-    ("node1", "node2"),
-    ("source", "dest"),
-    ("source", "destination"),
-    ("src", "dest"),
-    ("from_node", "to_node"),
-    ("node_1", "node_2"),
-    ("id1", "id2"),
-)
-WEIGHTS = ("weight", "weights", "w")
-UNWEIGHTED = "none"
-ALMOST = 0.9
-_NOT_WEIGHTS = ("id", "edge_id", "edgeid", "index")
+MAX_LEVELS = 50
+"""Most different values of a text column that describes nodes: the 50 states of the U.S. Doubled, X doubles for it."""
+RARE = 10
+"""Fewest nodes of a level of its own. By eye; halved, convolution blows up coefficients fitted to five nodes."""
+_Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
+"""What one column gave: columns of X, and the group and text under which that is told."""
+FILLED = "filled missing cells with the column mean"
+_CONSTANT = "dropped columns with a single value"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A column and, when it was not obvious, the line that says so."""
+@dataclass(frozen=True, eq=False)
+class Features:
+    """A feature matrix, without missing cells, and what was done to the columns it came from.
 
-    column: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class EdgeColumns:
-    """Columns of an edge file; `weight` is None when every edge counts the same."""
-
-    source: str
-    dest: str
-    weight: str | None
-    notes: tuple[str, ...] = ()
-
-
-def id_column(file: TableFile, option: str | None) -> Choice:
-    """Return the id column: the option, else the first well-known name, else a first column (almost) without repeats.
-
-    A few repeated or empty ids are for the caller to name, since nobody would look for them in another column.
+    Parameters
+    ----------
+    X : DataFrame of shape (n, p)
+        All float64; `p` may be 0.
+    notes : tuple of str
+        One line for each kind of change.
+    unfilled : DataFrame of shape (n, p)
+        The same, NaN where a number was missing.
     """
-    if option is not None:
-        return Choice(file.require(option, option="--id"))
-    known = _by_name(file)
-    for name in IDS:
-        if name in known:
-            return Choice(known[name])
-    first = next(iter(file.columns))
-    if not _delimiter_hint(file) and _looks_like_ids(file, first):
-        return Choice(first, (f"{file.path.name}: the first column, '{first}', is taken as the node id",))
-    raise InvalidInputError(
-        f"{file.path}: no id column found; "
-        + (_delimiter_hint(file) or f"its columns are {listing(file.columns)}: say which with --id")
-    )
+
+    X: pd.DataFrame
+    notes: tuple[str, ...]
+    unfilled: pd.DataFrame
 
 
-def edge_columns(file: TableFile, source: str | None, dest: str | None, weight: str | None) -> EdgeColumns:
-    """Return the columns of an edge file: the options, else by name."""
-    source, dest = _ends(file, source, dest)
-    if weight is not None:
-        if weight == UNWEIGHTED and weight not in file.columns:
-            return EdgeColumns(source, dest, None)
-        return EdgeColumns(source, dest, file.require(weight, option="--weight"))
-    candidates = _weight_candidates(file, (source, dest))
-    if len(candidates) > 1:
+def features(
+    table: AttributedGraph,
+    *,
+    targets: Collection[str] = (),
+    ignore: Collection[str] = (),
+    max_levels: int = MAX_LEVELS,
+    rare: int = RARE,
+) -> Features:
+    """Return the features of every node: all columns but the id, the targets and those to ignore.
+
+    Numbers stay, with missing cells filled by the mean of the column; true/false becomes 0/1; a text column becomes
+    one 0/1 column per level but the first (``region=north``), missing being a level of its own and levels of few
+    nodes pooled as `other`. Dropped are columns with a single value, columns that are neither numbers nor text, and
+    text columns with many levels or fewer than two nodes per level, which name nodes rather than describe them. With
+    several targets, none is a feature of another.
+
+    Parameters
+    ----------
+    table : AttributedGraph
+        Where the columns are.
+    targets, ignore : collection of str
+        Columns left out.
+    max_levels : int
+        Text columns with more levels are dropped.
+    rare : int
+        Levels of fewer nodes (or fewer than 2 % of the nodes, in small tables) are pooled.
+
+    Raises
+    ------
+    InvalidInputError
+        A column to leave out that is not there, an infinite cell, or a word in a column of numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from graphmrf.graph import Graph
+    >>> frame = pd.DataFrame({"id": [1, 2, 3, 4], "age": [30, None, 50, 40], "side": ["n", "s", "n", "s"]})
+    >>> made = features(AttributedGraph(Graph.from_edges([0, 1, 2], [1, 2, 3]), frame, "id"))
+    >>> made.X.to_dict("list")
+    {'age': [30.0, 40.0, 50.0, 40.0], 'side=s': [0.0, 1.0, 0.0, 1.0]}
+    >>> print(*made.notes, sep="; ")
+    filled missing cells with the column mean: 'age' (1 cell); one-hot encoded: 'side' (2 levels)
+    """
+    _check_present(table, ignore)
+    left_out = {table.id, *targets, *ignore}
+    prepared = [_prepare(table, name, max_levels, rare) for name in table.frame.columns if name not in left_out]
+    columns = {name: values for made, _, _ in prepared for name, values in made.items()}
+    if len(columns) < sum(len(made) for made, _, _ in prepared):
+        raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
+    unfilled = pd.DataFrame(columns, index=table.frame.index, dtype=np.float64)
+    return Features(unfilled.fillna(unfilled.mean()), _told(prepared), unfilled)
+
+
+def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
+    unknown = [name for name in ignore if name not in table.frame.columns]
+    if unknown:
+        near, known = did_you_mean(unknown[0], table.frame.columns), listing(table.frame.columns)
         raise InvalidInputError(
-            f"{file.path} has more than one column that could be the edge weight: {listing(candidates)}; "
-            f"choose with --weight COLUMN, or --weight {UNWEIGHTED} to count every edge the same"
+            f"no column {listing(unknown)} to ignore in {table.path or 'the table'}; {near}it has {known}"
         )
-    if not candidates:
-        return EdgeColumns(source, dest, None)
-    note = f"{file.path.name}: edge weights come from column '{candidates[0]}', where more is taken for a stronger tie"
-    return EdgeColumns(source, dest, candidates[0], (f"{note} (--weight {UNWEIGHTED} ignores it)",))
 
 
-def _by_name(file: TableFile) -> dict[str, str]:
-    return {name.lower(): name for name in reversed(file.columns)}
+def _told(prepared: list[_Prepared]) -> tuple[str, ...]:
+    groups: dict[str, list[str]] = {}
+    for _, group, text in prepared:
+        if group:
+            groups.setdefault(group, []).append(text)
+    return tuple(f"{group}: {', '.join(texts)}" for group, texts in groups.items())
 
 
-def _ends(file: TableFile, source: str | None, dest: str | None) -> tuple[str, str]:
-    if source is not None and dest is not None:
-        return file.require(source, option="--source"), file.require(dest, option="--dest")
-    known = _by_name(file)
-    for u, v in ENDS:
-        if u in known and v in known:
-            return _named(file, source, known[u], "--source"), _named(file, dest, known[v], "--dest")
-    raise InvalidInputError(
-        f"{file.path}: cannot tell which columns hold the two ends of an edge (source,target | u,v | from,to ...); "
-        + (_delimiter_hint(file) or f"its first line has {listing(file.columns)}: say which with --source and --dest")
-    )
+def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
+    series = table.frame[name]
+    number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
+    if not (number or types.is_string_dtype(series) or isinstance(series.dtype, pd.CategoricalDtype)):
+        return {}, "dropped columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
+    if series.nunique(dropna=False) <= 1:
+        return {}, _CONSTANT, f"'{name}'"
+    return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
 
 
-def _named(file: TableFile, option: str | None, guess: str, flag: str) -> str:
-    return guess if option is None else file.require(option, option=flag)
+def _numbers(table: AttributedGraph, name: str) -> _Prepared:
+    values = pd.Series(table.outcome(name), index=table.frame.index)
+    missing = int(values.isna().sum())
+    if not missing:
+        return {name: values}, "", ""
+    if values.nunique() == 1:
+        return {}, _CONSTANT, f"'{name}'"
+    return {name: values}, FILLED, f"'{name}' ({count(missing, 'cell')})"
 
 
-def _weight_candidates(file: TableFile, ends: tuple[str, str]) -> list[str]:
-    others = [name for name in file.columns if name not in ends and name.lower() not in _NOT_WEIGHTS]
-    named = [name for name in others if name.lower() in WEIGHTS]
-    numeric = [name for name in others if name not in named and _is_numeric(file, name)]
-    return named + numeric
+def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
+    text = table.frame[name].astype(object).fillna("missing").astype(str)
+    n_values = text.nunique()
+    if n_values > min(max_levels, len(text) / 2):
+        _check_words(table, name)
+        return {}, "dropped text columns with too many different values", f"'{name}' ({n_values} values)"
+    text = _pooled(text, rare)
+    levels = sorted(text.unique())
+    columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
+    return columns, "one-hot encoded", f"'{name}' ({len(levels)} levels)"
 
 
-def _is_numeric(file: TableFile, name: str) -> bool:
-    series = cells.values(file.columns[name], typed=file.typed)
-    return series.dtype.kind in "iuf" and bool(series.notna().any())
+def _check_words(table: AttributedGraph, name: str) -> None:
+    """Raise where most cells of a column of text are numbers: a stray word must not cost the whole column.
+
+    Digits after a leading zero are a code (01004, 2A004), of which nobody expects numbers.
+    """
+    text = table.frame[name].dropna().astype(str)
+    if pd.to_numeric(text, errors="coerce").notna().mean() <= 0.5 or text.str.match(r"0\d").any():
+        return
+    try:
+        table.outcome(name)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}, or leave the column out with --ignore {name}") from error
 
 
-def _looks_like_ids(file: TableFile, name: str) -> bool:
-    column = file.columns[name]
-    kind = cells.values(column, typed=file.typed).dtype.kind
-    distinct = len(pc.unique(cells.canonical(column).drop_null()))
-    return (kind not in "fbM" and distinct >= ALMOST * file.n_rows) or file.n_rows == 0
+def _pooled(text: pd.Series, rare: int) -> pd.Series:
+    """Return the levels, those of few nodes as one level `other`: convolution blows up what is fitted to so few."""
+    size = text.map(text.value_counts())
+    return text.mask(size < min(rare, len(text) // 50), "other")
 
 
-def _delimiter_hint(file: TableFile) -> str:
-    return "" if file.typed else delimiter_hint(list(file.columns))
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """Attributes of every node, NaN where missing, and a line for what was left out.
+
+    Parameters
+    ----------
+    A : DataFrame of shape (n, q)
+        All float64.
+    notes : tuple of str
+        One line for each kind of column left out.
+    """
+
+    A: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: Collection[str] = ()) -> Attributes:
+    """Return the columns named, or else all numeric columns that vary, but for the id and those to ignore.
+
+    Raises
+    ------
+    InvalidInputError
+        If a column does not exist or, being named, is not numeric; or if nothing is left.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from graphmrf.graph import Graph
+    >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "name": ["x", "y"], "age": [30, 40]})
+    >>> found = attributes(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ignore=["rent"])
+    >>> list(found.A.columns), found.notes
+    (['age'], ("left out 'name': not numbers",))
+    """
+    for name in ignore:
+        table.require(name)
+    if named:
+        wanted = [name for name in dict.fromkeys(named) if name not in set(ignore)]
+        return Attributes(_numeric_frame(table, wanted), ())
+    candidates = [name for name in table.frame.columns[1:] if name not in set(ignore)]
+    numeric = [name for name in candidates if pd.api.types.is_numeric_dtype(table.frame[name])]
+    varying = [name for name in numeric if table.frame[name].nunique() > 1]
+    if not varying:
+        raise InvalidInputError(f"{table.path or 'the table'} has no numeric column that varies; the model needs one")
+    text, constant = set(candidates) - set(numeric), set(numeric) - set(varying)
+    told = (("not numbers", text), ("one value only", constant))
+    notes = tuple(f"left out {listing([c for c in candidates if c in group])}: {why}" for why, group in told if group)
+    return Attributes(_numeric_frame(table, varying), notes)
+
+
+def _numeric_frame(table: AttributedGraph, names: list[str]) -> pd.DataFrame:
+    columns = {name: table.outcome(name) for name in names}
+    return pd.DataFrame(columns, index=np.arange(table.graph.n_nodes))

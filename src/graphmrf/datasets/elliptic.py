@@ -3,8 +3,17 @@
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, RawFile, Recipe, Tables, number_nodes, positions, simple_edges
+from graphmrf.datasets.dataset import (
+    Attribute,
+    Files,
+    Info,
+    RawFile,
+    Recipe,
+    Tables,
+    number_nodes,
+    positions,
+    simple_edges,
+)
 from graphmrf.errors import InvalidInputError
 
 _FEATURES, _EDGES, _CLASSES = (f"elliptic_txs_{part}.csv" for part in ("features", "edgelist", "classes"))

@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, published, simple_edges
+from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published, simple_edges
 
 ELECTIONS = {2012: "3may12", 2016: "2may16"}
 _WARDS, _CONTIGUITY, _CODES = "london/MaycoordLondon.csv", "london/W.csv", "london/code.csv"

@@ -6,8 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, published, simple_edges
+from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published, simple_edges
 
 N_FEATURES = 3170
 _PARTS = ("edges.csv", "features.json", "target.csv")

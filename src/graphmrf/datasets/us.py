@@ -6,8 +6,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, positions, published, simple_edges
+from graphmrf.datasets.dataset import (
+    Attribute,
+    Files,
+    Info,
+    Recipe,
+    Tables,
+    number_nodes,
+    positions,
+    published,
+    simple_edges,
+)
 
 YEARS = (2012, 2016)
 # Oglala Lakota took a new code in 2015; income, education and votes still have the one of Shannon County.

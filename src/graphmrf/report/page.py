@@ -8,9 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from graphmrf.datasets.files import check_place
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import atomic
+from graphmrf.files import atomic, check_place
 from graphmrf.report import charts, maps, sections
 from graphmrf.report.picture import Picture, draw
 from graphmrf.report.rows import PredictionReport, TargetReport

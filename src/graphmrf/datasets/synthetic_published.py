@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats
-from graphmrf.datasets.dataset import Attribute, Info
-from graphmrf.datasets.recipe import Files, Recipe, Tables, number_nodes, published, simple_edges
+from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published, simple_edges
 
 LEVELS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
 # Folder, words, edges: None for block models, which were drawn at random, so that only the file itself says it.
@@ -30,10 +29,10 @@ def clean(files: Files, *, path: str) -> Tables:
     """Return nodes (the first sample), edges, all samples, and the parameters they were drawn with."""
     file = files[path]
     ends, A, H, h = _read_archive(file) if file.suffix == ".npz" else _read_json(file)
-    return tables(simple_edges(*ends), A, H, h)
+    return sample_tables(simple_edges(*ends), A, H, h)
 
 
-def tables(edges: pd.DataFrame, A: Floats, H: Floats, h: Floats) -> Tables:
+def sample_tables(edges: pd.DataFrame, A: Floats, H: Floats, h: Floats) -> Tables:
     """Return samples A (samples, n, q) of a field with parameters H (q, q) and h (q,) as tables."""
     n_samples, n_nodes, q = A.shape
     names = attribute_names(q)

@@ -9,11 +9,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphmrf._typing import Floats, Ints
-from graphmrf.datasets import cells, columns
-from graphmrf.datasets.files import PathLike, TableFile, listing, load, row_number
+from graphmrf.datasets.table_files import (
+    PathLike,
+    TableFile,
+    delimiter_hint,
+    listing,
+    read_table,
+    row_number,
+    shown_ids,
+)
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.text import did_you_mean
+
+IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
+ENDS = (
+    ("source", "target"),
+    ("u", "v"),
+    ("from", "to"),
+    ("src", "dst"),
+    ("node1", "node2"),
+    ("source", "dest"),
+    ("source", "destination"),
+    ("src", "dest"),
+    ("from_node", "to_node"),
+    ("node_1", "node_2"),
+    ("id1", "id2"),
+)
+WEIGHTS = ("weight", "weights", "w")
+UNWEIGHTED = "none"
+ALMOST = 0.9
+"""Least share of distinct cells of a first column that is taken for ids: a few repeats are typing errors, to be named.
+
+By eye. Halving it takes columns such as ages for ids; at 1 one repeated id hides which column was meant.
+"""
+_NOT_WEIGHTS = ("id", "edge_id", "edgeid", "index")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +89,7 @@ class AttributedGraph:
             No such column, or a cell that is not a finite number; the message names its row.
         """
         self.require(column)
-        numbers, stray = cells.as_numbers(self.frame[column])
+        numbers, stray = _as_numbers(self.frame[column])
         if stray is not None:
             raise InvalidInputError(
                 f"{self._place(stray)}, column {column}: '{self.frame[column].iloc[stray]}' is not a finite number; "
@@ -137,15 +167,11 @@ def read(
     >>> table.frame["id"].tolist()
     ['007', '008']
     """
-    node_file, edge_file = load(nodes), load(edges)
-    choice = columns.id_column(node_file, id)
-    keys = _unique_ids(node_file, choice.column)
-    names = columns.edge_columns(edge_file, source, dest, weight)
-    u, v = (_positions(edge_file, name, keys, node_file) for name in (names.source, names.dest))
-    graph = Graph.from_edges(u, v, _weights(edge_file, names.weight), n_nodes=len(keys))
-    told = (f"{edge_file.path.name}: {note}" for note in graph.notes)
-    notes = (*node_file.notes, *choice.notes, *edge_file.notes, *names.notes, *told)
-    return AttributedGraph(graph, _frame(node_file, choice.column), choice.column, notes, node_file.path)
+    node_file, edge_file = read_table(nodes), read_table(edges)
+    name, assumed = id_column(node_file, id)
+    keys = _unique_ids(node_file, name)
+    graph, notes = _graph(edge_file, _ends(edge_file, source, dest), weight, keys, node_file)
+    return AttributedGraph(graph, _frame(node_file, name), name, (*node_file.notes, *assumed, *notes), node_file.path)
 
 
 def read_edges(
@@ -155,28 +181,130 @@ def read_edges(
 
     The parameters are those of `read`; the table has the single column `node`.
     """
-    file = load(edges)
-    names = columns.edge_columns(file, source, dest, weight)
-    ends = [cells.canonical(file.columns[name]).combine_chunks() for name in (names.source, names.dest)]
-    keys = pc.unique(pa.concat_arrays(ends)).drop_null()
+    file = read_table(edges)
+    ends = _ends(file, source, dest)
+    keys = pc.unique(pa.concat_arrays([file.keys(end).combine_chunks() for end in ends])).drop_null()
     if len(keys) == 0:
         raise InvalidInputError(f"{file.path} has no edges; without a table of nodes there is nothing to draw on")
-    u, v = (_positions(file, name, keys, file) for name in (names.source, names.dest))
-    graph = Graph.from_edges(u, v, _weights(file, names.weight), n_nodes=len(keys))
-    told = (f"{file.path.name}: {note}" for note in graph.notes)
-    frame = pd.DataFrame({"node": cells.ids(pa.chunked_array([keys]), typed=file.typed)})
-    return AttributedGraph(graph, frame, "node", (*file.notes, *names.notes, *told), file.path)
+    graph, notes = _graph(file, ends, weight, keys, file)
+    frame = pd.DataFrame({"node": shown_ids(pa.chunked_array([keys]), typed=file.typed)})
+    return AttributedGraph(graph, frame, "node", notes, file.path)
+
+
+def id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the id column of a node file, and a line about it where it was not obvious.
+
+    It is the option, else the first well-known name, else a first column (almost) without repeats. A few repeated or
+    empty ids are for the caller to name, since nobody would look for them in another column.
+    """
+    if option is not None:
+        return file.require(option, option="--id"), ()
+    known = _by_name(file)
+    for name in IDS:
+        if name in known:
+            return known[name], ()
+    first = next(iter(file.columns))
+    if not _delimiter_hint(file) and _looks_like_ids(file, first):
+        return first, (f"{file.path.name}: the first column, '{first}', is taken as the node id",)
+    raise InvalidInputError(
+        f"{file.path}: no id column found; "
+        + (_delimiter_hint(file) or f"its columns are {listing(file.columns)}: say which with --id")
+    )
+
+
+def _by_name(file: TableFile) -> dict[str, str]:
+    return {name.lower(): name for name in reversed(file.columns)}
+
+
+def _ends(file: TableFile, source: str | None, dest: str | None) -> tuple[str, str]:
+    if source is not None and dest is not None:
+        return file.require(source, option="--source"), file.require(dest, option="--dest")
+    known = _by_name(file)
+    for u, v in ENDS:
+        if u in known and v in known:
+            return _named(file, source, known[u], "--source"), _named(file, dest, known[v], "--dest")
+    raise InvalidInputError(
+        f"{file.path}: cannot tell which columns hold the two ends of an edge (source,target | u,v | from,to ...); "
+        + (_delimiter_hint(file) or f"its first line has {listing(file.columns)}: say which with --source and --dest")
+    )
+
+
+def _named(file: TableFile, option: str | None, guess: str, flag: str) -> str:
+    return guess if option is None else file.require(option, option=flag)
+
+
+def _weight_column(file: TableFile, ends: tuple[str, str], option: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column of edge weights, None when every edge counts the same, and a line where it was assumed."""
+    if option is not None:
+        unweighted = option == UNWEIGHTED and option not in file.columns
+        return None if unweighted else file.require(option, option="--weight"), ()
+    candidates = _weight_candidates(file, ends)
+    if len(candidates) > 1:
+        raise InvalidInputError(
+            f"{file.path} has more than one column that could be the edge weight: {listing(candidates)}; "
+            f"choose with --weight COLUMN, or --weight {UNWEIGHTED} to count every edge the same"
+        )
+    if not candidates:
+        return None, ()
+    note = f"{file.path.name}: edge weights come from column '{candidates[0]}', where more is taken for a stronger tie"
+    return candidates[0], (f"{note} (--weight {UNWEIGHTED} ignores it)",)
+
+
+def _weight_candidates(file: TableFile, ends: tuple[str, str]) -> list[str]:
+    others = [name for name in file.columns if name not in ends and name.lower() not in _NOT_WEIGHTS]
+    named = [name for name in others if name.lower() in WEIGHTS]
+    numeric = [name for name in others if name not in named and _is_numeric(file, name)]
+    return named + numeric
+
+
+def _is_numeric(file: TableFile, name: str) -> bool:
+    series = file.values(name)
+    return series.dtype.kind in "iuf" and bool(series.notna().any())
+
+
+def _looks_like_ids(file: TableFile, name: str) -> bool:
+    kind = file.values(name).dtype.kind
+    distinct = len(pc.unique(file.keys(name).drop_null()))
+    return (kind not in "fbM" and distinct >= ALMOST * file.n_rows) or file.n_rows == 0
+
+
+def _delimiter_hint(file: TableFile) -> str:
+    return "" if file.typed else delimiter_hint(list(file.columns))
+
+
+def _as_numbers(series: pd.Series) -> tuple[Floats, int | None]:
+    """Return a column as float64 with NaN where it is missing, and the first record that is not a number (or None).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> _as_numbers(pd.Series(["1.5", None, "abc"]))
+    (array([1.5, nan, nan]), 2)
+    """
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    stray = np.flatnonzero(np.isinf(numbers) | (np.isnan(numbers) & series.notna().to_numpy()))
+    return numbers, int(stray[0]) if stray.size else None
+
+
+def _graph(
+    file: TableFile, ends: tuple[str, str], weight: str | None, keys: pa.Array, nodes: TableFile
+) -> tuple[Graph, tuple[str, ...]]:
+    """Return the graph on the nodes of these ids, and what was assumed or changed."""
+    column, assumed = _weight_column(file, ends, weight)
+    u, v = (_positions(file, end, keys, nodes) for end in ends)
+    graph = Graph.from_edges(u, v, _weights(file, column), n_nodes=len(keys))
+    return graph, (*file.notes, *assumed, *(f"{file.path.name}: {note}" for note in graph.notes))
 
 
 def _frame(file: TableFile, id_name: str) -> pd.DataFrame:
-    others = {name: cells.values(column, typed=file.typed) for name, column in file.columns.items() if name != id_name}
-    return pd.DataFrame({id_name: cells.ids(file.columns[id_name], typed=file.typed), **others})
+    others = {name: file.values(name) for name in file.columns if name != id_name}
+    return pd.DataFrame({id_name: file.ids(id_name), **others})
 
 
 def _unique_ids(file: TableFile, name: str) -> pa.Array:
     if file.n_rows == 0:
         raise InvalidInputError(f"{file.path} has no rows; it needs one for each node")
-    keys = cells.canonical(file.columns[name]).combine_chunks()
+    keys = file.keys(name).combine_chunks()
     if keys.null_count:
         record = pc.index(keys.is_null(), True).as_py()
         raise InvalidInputError(f"{file.place(record)}, column {name}: the node id is missing; give every node an id")
@@ -194,7 +322,7 @@ def _unique_ids(file: TableFile, name: str) -> pa.Array:
 
 
 def _positions(file: TableFile, name: str, keys: pa.Array, nodes: TableFile) -> Ints:
-    ends = cells.canonical(file.columns[name])
+    ends = file.keys(name)
     positions = pc.index_in(ends, value_set=keys)
     if positions.null_count:
         record = pc.index(positions.is_null(), True).as_py()
@@ -216,8 +344,8 @@ def _stray(file: TableFile, name: str, record: int, end: str | None, nodes: Tabl
 def _weights(file: TableFile, name: str | None) -> Floats | None:
     if name is None:
         return None
-    series = cells.values(file.columns[name], typed=file.typed)
-    weights, stray = cells.as_numbers(series)
+    series = file.values(name)
+    weights, stray = _as_numbers(series)
     bad = np.flatnonzero(~(weights >= 0))
     records = [record for record in (stray, *bad[:1]) if record is not None]
     if records:

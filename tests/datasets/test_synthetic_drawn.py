@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from graphmrf.datasets import drawn, load, names, paper, synthetic
+from graphmrf.datasets import load, names, paper, synthetic, synthetic_drawn
 from graphmrf.model.precision import Precision
 
-KINDS = list(drawn._KINDS)
+KINDS = list(synthetic_drawn._KINDS)
 
 
 def test_every_kind_at_every_level_has_a_name() -> None:
@@ -20,7 +20,7 @@ def test_samples_fit_the_precision_they_were_drawn_with(kind: str) -> None:
     H = data.extra["parameters"].loc[:, "H1":].to_numpy()
     h = data.extra["parameters"]["h"].to_numpy()
     Gamma = Precision(data.graph, H, np.diag(h))
-    A = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(drawn.N_SAMPLES, 1000, 5)
+    A = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(synthetic_drawn.N_SAMPLES, 1000, 5)
     freedom = A.size
     squares = sum(float(np.sum(each * (Gamma @ each))) for each in A)
     assert abs(squares - freedom) < 5 * np.sqrt(2 * freedom)

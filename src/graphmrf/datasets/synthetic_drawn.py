@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from graphmrf.datasets import samples, synthetic
-from graphmrf.datasets.recipe import Files, Recipe, Tables, simple_edges
+from graphmrf.datasets import synthetic
+from graphmrf.datasets.dataset import Files, Recipe, Tables, simple_edges
+from graphmrf.datasets.synthetic_published import LEVELS, describe, sample_tables
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
 
@@ -44,11 +45,11 @@ def clean(_: Files, *, kind: str, level: int) -> Tables:
     H, h = synthetic.parameters(float(level))
     A = GaussianMRF(H, h).sample(graph, n_samples=N_SAMPLES, seed=0)
     W = graph.adjacency.tocoo()
-    return samples.tables(simple_edges(W.row, W.col), A, H, h)
+    return sample_tables(simple_edges(W.row, W.col), A, H, h)
 
 
 def _recipe(kind: str, level: int) -> Recipe:
-    info = samples.describe(
+    info = describe(
         f"synthetic-{kind}-h{level}",
         f"Samples on {_KINDS[kind].title}, h0 = {level}",
         _KINDS[kind].n_edges,
@@ -63,4 +64,4 @@ def _recipe(kind: str, level: int) -> Recipe:
     return Recipe(info, (), partial(clean, kind=kind, level=level))
 
 
-RECIPES = tuple(_recipe(kind, level) for kind in _KINDS for level in samples.LEVELS)
+RECIPES = tuple(_recipe(kind, level) for kind in _KINDS for level in LEVELS)

@@ -1,11 +1,10 @@
-"""Tables in files: CSV and TSV (also gzipped) and Parquet, by suffix; written whole or not at all."""
+"""Tables in files: CSV and TSV (also gzipped) and Parquet, by suffix; cells and ids as values; written atomically."""
 
 import csv
 import gzip
 import io
 import os
 import re
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,11 +14,12 @@ from typing import IO, TypeAlias, cast
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import atomic
+from graphmrf.files import atomic, check_place
 from graphmrf.text import did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -27,6 +27,12 @@ PathLike: TypeAlias = str | os.PathLike[str]
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
 SUFFIXES = (*DELIMITERS, *PARQUET)
+
+_MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
+_CODE = r"^[+-]?0[0-9]"
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
+_LISTED = 8
+"""Names shown in a message. By eye: eight fit two lines of a terminal; doubled, the remedy after them is lost."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,27 @@ class TableFile:
         """Return the file and the row of a 0-based record: the line of a text file (the header is line 1)."""
         return f"{self.path}, row {row_number(self.path, record)}"
 
+    def values(self, column: str) -> pd.Series:
+        """Return a column as pandas values, with what its cells say.
+
+        Strings that are all numbers become numbers, all true/false become booleans, and what reads as missing (an empty
+        cell, NA, NaN, null, none in any case) becomes missing. Numbers written with leading zeros are codes and stay
+        text, and so do all strings of a file that itself says the types of its columns.
+        """
+        return _values(self.columns[column], typed=self.typed)
+
+    def ids(self, column: str) -> pd.Series:
+        """Return ids as users will see them again: integers when every one of them is written as one, else text."""
+        return shown_ids(self.columns[column], typed=self.typed)
+
+    def keys(self, column: str) -> pa.ChunkedArray:
+        """Return ids in the form in which they are compared; null where an id is missing.
+
+        Text is taken as it stands, without surrounding blanks (``"00123"`` is not ``"123"``); an integer, and a float
+        that is a whole number, becomes its decimal text, so that ``7`` in one file is ``"7"`` in another.
+        """
+        return _canonical(self.columns[column])
+
     def require(self, column: str, *, option: str) -> str:
         """Return the name of a column that must be there; `option` is what the user would change."""
         if column not in self.columns:
@@ -80,7 +107,7 @@ def listing(names: Iterable[str]) -> str:
     "'u', 'v'"
     """
     quoted = [f"'{name}'" for name in names]
-    return ", ".join(quoted[:8]) + (f" and {len(quoted) - 8} more" if len(quoted) > 8 else "")
+    return ", ".join(quoted[:_LISTED]) + (f" and {len(quoted) - _LISTED} more" if len(quoted) > _LISTED else "")
 
 
 def suffix_of(path: PathLike) -> str:
@@ -98,7 +125,7 @@ def suffix_of(path: PathLike) -> str:
     return found[0]
 
 
-def load(path: PathLike) -> TableFile:
+def read_table(path: PathLike) -> TableFile:
     """Return the table in a file, read by its suffix.
 
     Raises
@@ -208,6 +235,90 @@ def row_number(path: PathLike, record: int) -> int:
     return started
 
 
+def _is_text(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds strings."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _values(column: pa.ChunkedArray, *, typed: bool) -> pd.Series:
+    if not _is_text(column):
+        return _plain(column)
+    text = _blanks_to_null(column)
+    if not typed:
+        for convert in (_integers, _numbers, _booleans):
+            converted = convert(text)
+            if converted is not None:
+                return converted
+    return _pandas(text)
+
+
+def _plain(column: pa.ChunkedArray) -> pd.Series:
+    if pa.types.is_null(column.type) or pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    if pa.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pa.int8()).cast(pa.float64())
+    return _pandas(column)
+
+
+def _pandas(column: pa.ChunkedArray) -> pd.Series:
+    series: pd.Series = column.to_pandas()
+    return series
+
+
+def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a text column as plain strings without surrounding blanks."""
+    return pc.utf8_trim_whitespace(column.cast(pa.string()))
+
+
+def _blanks_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a text column, trimmed, with null where a cell reads as missing."""
+    text = _strings(column)
+    missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(_MISSING)))
+    return pc.if_else(missing, pa.scalar(None, pa.string()), text)
+
+
+def _integers(text: pa.ChunkedArray) -> pd.Series | None:
+    if text.null_count or not pc.all(pc.match_substring_regex(text, _INTEGER), min_count=0).as_py():
+        return None
+    return _pandas(text.cast(pa.int64()))
+
+
+def _numbers(text: pa.ChunkedArray) -> pd.Series | None:
+    if pc.any(pc.match_substring_regex(text, _CODE), min_count=0).as_py():
+        return None
+    try:
+        return _pandas(text.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _booleans(text: pa.ChunkedArray) -> pd.Series | None:
+    lower = pc.utf8_lower(text)
+    if not pc.all(pc.is_in(lower.drop_null(), value_set=pa.array(["true", "false"])), min_count=0).as_py():
+        return None
+    return _plain(pc.equal(lower, "true"))
+
+
+def _canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if _is_text(column):
+        text = _strings(column)
+        return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        whole = pc.all(pc.equal(column, pc.floor(column)), min_count=0).as_py()
+        column = column.cast(pa.int64()) if whole else column
+    return column.cast(pa.string())
+
+
+def shown_ids(column: pa.ChunkedArray, *, typed: bool) -> pd.Series:
+    """Return a column of ids as `TableFile.ids` does."""
+    if not _is_text(column):
+        return _pandas(column)
+    integers = None if typed else _integers(_strings(column))
+    return _pandas(_canonical(column)) if integers is None else integers
+
+
 def check_writable(path: PathLike) -> Path:
     """Return the path of a table to write later, after making sure that it can be.
 
@@ -218,21 +329,6 @@ def check_writable(path: PathLike) -> Path:
     """
     suffix_of(path)
     return check_place(path)
-
-
-def check_place(path: PathLike) -> Path:
-    """Return the path of any file to write later, after making sure that its folder takes it."""
-    path = Path(path)
-    if path.is_dir():
-        raise InvalidInputError(f"{path} is a directory; give a file name inside it")
-    if not path.parent.is_dir():
-        raise InvalidInputError(f"{path}: there is no folder {path.parent}; make it first")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
-    return path
 
 
 def write(frame: pd.DataFrame, path: PathLike) -> Path:

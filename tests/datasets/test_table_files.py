@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from graphmrf.datasets import check_writable, files, write
+from graphmrf.datasets import check_writable, table_files, write
 from graphmrf.errors import InvalidInputError
 
 FRAME = pd.DataFrame({"id": ["00123", "x,y"], "prediction": [0.1, 1 / 3], "observed": [True, False]})
@@ -38,7 +38,7 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, mo
         temporary.write_text("half a ta")
         raise OSError("disk full")
 
-    monkeypatch.setattr(files, "_save", fail_half_way)
+    monkeypatch.setattr(table_files, "_save", fail_half_way)
     with pytest.raises(OSError, match="disk full"):
         write(FRAME, path)
     assert path.read_text() == "old"

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from graphmrf.datasets import Attribute, Dataset, Info, load, paper
-from graphmrf.datasets.preset import scores, standardise
+from graphmrf.datasets.paper_scaling import scores, standardise
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
