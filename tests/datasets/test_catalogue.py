@@ -144,7 +144,7 @@ def test_a_copy_with_another_stamp_is_not_believed(raw: Path, cache: Path) -> No
 
 def test_another_format_has_a_copy_of_its_own(raw: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load("tiny", data_dir=raw, cache_dir=cache)
-    monkeypatch.setattr(catalogue, "FORMAT", catalogue.FORMAT + 1)
+    monkeypatch.setattr(catalogue, "CACHE_FORMAT", catalogue.CACHE_FORMAT + 1)
     load("tiny", data_dir=raw, cache_dir=cache)
     assert len(list((cache / "clean").iterdir())) == 2
 

@@ -30,7 +30,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_counties_with_borders_and_all_tables(files: dict[str, Path]) -> None:
-    tables = cdc.clean(files, year=2008)
+    tables = cdc.clean_climate(files, year=2008)
     assert tables["nodes"]["fips"].tolist() == ["01001", "01003"]
     assert tables["nodes"]["county"].tolist() == ["A County", "B County"]
     assert tables["nodes"]["state"].tolist() == ["AL", "AL"]
@@ -38,11 +38,11 @@ def test_counties_with_borders_and_all_tables(files: dict[str, Path]) -> None:
 
 
 def test_the_year_is_the_one_asked_for(files: dict[str, Path]) -> None:
-    assert cdc.clean(files, year=2007)["nodes"]["pm2.5"].tolist() == [4.17, 4.37]
-    assert cdc.clean(files, year=2008)["nodes"]["airT"].tolist() == [0.18, 0.38]
+    assert cdc.clean_climate(files, year=2007)["nodes"]["pm2.5"].tolist() == [4.17, 4.37]
+    assert cdc.clean_climate(files, year=2008)["nodes"]["airT"].tolist() == [0.18, 0.38]
 
 
-@pytest.mark.parametrize("year", cdc.YEARS)
+@pytest.mark.parametrize("year", cdc.CLIMATE_YEARS)
 def test_equal_to_the_reference(year: int, cache: Path, raw_data: Path, clean_data: Path) -> None:
     data = load(f"cdc-{year}", data_dir=raw_data, cache_dir=cache)
     assert not data.frame.isna().any(axis=None)

@@ -24,7 +24,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_wards_with_data_in_the_order_of_the_boundaries(files: dict[str, Path]) -> None:
-    tables = london.clean(files, year=2016)
+    tables = london.clean_wards(files, year=2016)
     assert tables["nodes"]["ward"].tolist() == ["E1", "E3"]
     assert tables["nodes"]["area"].tolist() == [0, 7]
     assert tables["nodes"]["populationsize"].tolist() == [8875, 8172]
@@ -32,7 +32,7 @@ def test_wards_with_data_in_the_order_of_the_boundaries(files: dict[str, Path]) 
 
 
 def test_only_the_election_depends_on_the_year(files: dict[str, Path]) -> None:
-    first, second = (london.clean(files, year=year)["nodes"] for year in (2012, 2016))
+    first, second = (london.clean_wards(files, year=year)["nodes"] for year in (2012, 2016))
     assert first["election"].tolist() == [0.45, 0.23]
     assert second["election"].tolist() == [0.49, 0.28]
     assert first.drop(columns="election").equals(second.drop(columns="election"))

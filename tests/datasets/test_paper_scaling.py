@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from graphmrf.datasets import Attribute, Dataset, Info, load, paper
-from graphmrf.datasets.paper_scaling import scores, standardise
+from graphmrf.datasets.paper_scaling import component_scores, z_scores
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
@@ -30,7 +30,7 @@ def test_filled_with_the_mean_then_standardised() -> None:
 
 
 def test_a_constant_with_rounding_is_still_constant() -> None:
-    np.testing.assert_array_equal(standardise(np.full((3, 1), 0.1)) == 0, True)
+    np.testing.assert_array_equal(z_scores(np.full((3, 1), 0.1)) == 0, True)
 
 
 def test_a_column_without_values() -> None:
@@ -48,7 +48,7 @@ def test_scores_are_those_of_a_dense_decomposition() -> None:
     _, _, Vt = np.linalg.svd(X, full_matrices=False)
     V = Vt[:5].T
     expected = X @ (V * np.sign(V.sum(axis=0)))
-    np.testing.assert_allclose(scores(sparse.csr_array(X), 5), expected - expected.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(component_scores(sparse.csr_array(X), 5), expected - expected.mean(axis=0), atol=1e-10)
 
 
 def test_twitch_has_65_features_and_the_outcome(raw_data: Path, cache: Path) -> None:

@@ -20,7 +20,7 @@ def test_samples_fit_the_precision_they_were_drawn_with(kind: str) -> None:
     H = data.extra["parameters"].loc[:, "H1":].to_numpy()
     h = data.extra["parameters"]["h"].to_numpy()
     Gamma = Precision(data.graph, H, np.diag(h))
-    A = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(synthetic_drawn.N_SAMPLES, 1000, 5)
+    A = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(synthetic_drawn._N_SAMPLES, 1000, 5)
     freedom = A.size
     squares = sum(float(np.sum(each * (Gamma @ each))) for each in A)
     assert abs(squares - freedom) < 5 * np.sqrt(2 * freedom)

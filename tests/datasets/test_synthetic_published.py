@@ -18,7 +18,7 @@ def test_the_published_form(tmp_path: Path) -> None:
     filled = [[[*row, 0, 0, 0] for row in sample] for sample in A]
     off = list(range(10))
     file.write_text(json.dumps({"Y": filled, "A": W, "ξ0": [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, *off]}))
-    tables = synthetic_published.clean({"x": file}, path="x")
+    tables = synthetic_published.clean_samples({"x": file}, path="x")
     assert tables["nodes"]["a2"].tolist() == [2, 4, 6]
     assert tables["edges"].to_numpy().tolist() == [[0, 1], [1, 2]]
     assert tables["samples"].query("sample == 1")["a1"].tolist() == [7, 9, 11]
@@ -31,7 +31,7 @@ def test_the_published_form(tmp_path: Path) -> None:
     assert H[1, 2:].tolist() == [4, 5, 6]
 
 
-@pytest.mark.parametrize("level", synthetic_published.LEVELS)
+@pytest.mark.parametrize("level", synthetic_published.SHIFTS)
 def test_the_published_file_is_the_reference(level: int, cache: Path, raw_data: Path, clean_data: Path) -> None:
     reference = np.load(clean_data / "synthetic" / f"WattsStrogatzOriginal_h{level}.npz")
     data = load(f"synthetic-paper-h{level}", data_dir=raw_data, cache_dir=cache)

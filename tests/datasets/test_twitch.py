@@ -24,14 +24,14 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_users_by_number_the_last_row_wins(files: dict[str, Path]) -> None:
-    nodes = twitch.clean(files, code="FR")["nodes"]
+    nodes = twitch.clean_streamers(files, code="FR")["nodes"]
     assert nodes["twitch_id"].tolist() == [10, 20, 30]
     assert nodes["views"].tolist() == [8, 5, 10]
     assert nodes[["mature", "partner"]].to_numpy().tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
 def test_edges_and_features_count_once(files: dict[str, Path]) -> None:
-    tables = twitch.clean(files, code="FR")
+    tables = twitch.clean_streamers(files, code="FR")
     assert tables["edges"].to_numpy().tolist() == [[0, 2], [1, 2]]
     assert tables["features"].to_numpy().tolist() == [[0, 3169], [2, 3], [2, 7]]
 

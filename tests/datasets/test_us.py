@@ -37,26 +37,26 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_counties_in_every_table_are_kept_under_one_code(files: dict[str, Path]) -> None:
-    nodes = us.clean(files, year=2016)["nodes"]
+    nodes = us.clean_counties(files, year=2016)["nodes"]
     assert nodes["fips"].tolist() == ["01001", "01003", "46113"]
     assert nodes["county"].tolist() == ["Autauga County", "Baldwin County", "Doña County"]
     assert nodes["state"].tolist() == ["AL", "AL", "SD"]
 
 
 def test_values_are_raw_and_missing_stays_missing(files: dict[str, Path]) -> None:
-    nodes = us.clean(files, year=2016)["nodes"]
+    nodes = us.clean_counties(files, year=2016)["nodes"]
     np.testing.assert_array_equal(nodes["income"], [54487, 2, np.nan])
     np.testing.assert_array_equal(nodes["education"], [27.7, 2, np.nan])
     np.testing.assert_array_equal(nodes["election"].round(6), [0.508036, 0, -0.824408])
-    assert us.clean(files, year=2012)["nodes"]["migration"].tolist() == [-6.1, 5, 5]
+    assert us.clean_counties(files, year=2012)["nodes"]["migration"].tolist() == [-6.1, 5, 5]
     assert nodes["gop_votes"].tolist() == [18110, 1, 241]
 
 
 def test_ties_are_undirected_and_stay_inside(files: dict[str, Path]) -> None:
-    assert us.clean(files, year=2012)["edges"].to_numpy().tolist() == [[0, 1], [0, 2]]
+    assert us.clean_counties(files, year=2012)["edges"].to_numpy().tolist() == [[0, 1], [0, 2]]
 
 
-@pytest.mark.parametrize("year", us.YEARS)
+@pytest.mark.parametrize("year", us.ELECTION_YEARS)
 def test_equal_to_the_reference(year: int, cache: Path, raw_data: Path, clean_data: Path) -> None:
     data = load(f"us-{year}", data_dir=raw_data, cache_dir=cache)
     expected = pd.read_csv(clean_data / "county_facebook" / f"nodes_{year}.csv.gz", dtype={"fips": "str"})

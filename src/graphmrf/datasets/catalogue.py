@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet
 
-from graphmrf.datasets import cdc, elliptic, london, synthetic_drawn, synthetic_published, twitch, us
+from graphmrf.datasets.cdc import CDC_RECIPES
 from graphmrf.datasets.dataset import Dataset, Files, Info, RawFile, Recipe, Tables
+from graphmrf.datasets.elliptic import ELLIPTIC_RECIPES
+from graphmrf.datasets.london import LONDON_RECIPES
+from graphmrf.datasets.synthetic_drawn import DRAWN_RECIPES
+from graphmrf.datasets.synthetic_published import PUBLISHED_RECIPES
 from graphmrf.datasets.table_files import PathLike
+from graphmrf.datasets.twitch import TWITCH_RECIPES
+from graphmrf.datasets.us import US_RECIPES
 from graphmrf.errors import FetchError, InvalidInputError
 from graphmrf.files import atomic
 from graphmrf.graph import Graph
@@ -27,13 +33,15 @@ if TYPE_CHECKING:
 COMMIT = "cf60223"
 MIRROR = f"https://raw.githubusercontent.com/000Justin000/GaussianMRF/{COMMIT}/datasets/"
 DATA, CACHE, URL = "GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"
-FORMAT = 1
+CACHE_FORMAT = 1
 """Number of the layout of cleaned copies; raise it when recipes give other tables, and every copy is made anew."""
 _STAMP = b"graphmrf"
 _RECIPES: dict[str, Recipe] = {
     recipe.info.name: recipe
-    for part in (us, cdc, london, twitch, elliptic, synthetic_published, synthetic_drawn)
-    for recipe in part.RECIPES
+    for recipe in (
+        *(*US_RECIPES, *CDC_RECIPES, *LONDON_RECIPES, *TWITCH_RECIPES, *ELLIPTIC_RECIPES),
+        *(*PUBLISHED_RECIPES, *DRAWN_RECIPES),
+    )
 }
 
 
@@ -163,7 +171,7 @@ def _told(path: str, file: Path, advance: Callable[[str], None]) -> str:
 
 def _kept(made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]) -> Tables:
     """Return the cached copy of what raw files with these checksums give, made now if there is none."""
-    stamp = json.dumps({"format": FORMAT, "name": made.info.name, "raw": dict(sha256)}, sort_keys=True).encode()
+    stamp = json.dumps({"format": CACHE_FORMAT, "name": made.info.name, "raw": dict(sha256)}, sort_keys=True).encode()
     folder = cache / "clean" / f"{made.info.name}-{hashlib.sha256(stamp).hexdigest()[:16]}"
     tables = _read_copy(folder, stamp)
     if tables is None:

@@ -11,13 +11,13 @@ from graphmrf.datasets.dataset import (
     Info,
     Recipe,
     Tables,
+    locate,
     number_nodes,
-    positions,
-    published,
+    published_files,
     simple_edges,
 )
 
-YEARS = tuple(range(2003, 2009))
+CLIMATE_YEARS = tuple(range(2003, 2009))
 _BORDERS = "climate/adjacency.txt"
 _TABLES = {
     "airT": "climate/max_air_temperature.txt",
@@ -33,7 +33,7 @@ _ATTRIBUTES = (
     Attribute("sunlight", "kJ per square metre", "average daily sunlight"),
     Attribute("pm2.5", "microgram per cubic metre", "average fine particulate matter"),
 )
-_FILES = published(_BORDERS, *_TABLES.values())
+_FILES = published_files(_BORDERS, *_TABLES.values())
 _SOURCE = (
     "CDC WONDER environmental data (NLDAS air temperature, precipitation and sunlight; MODIS land surface temperature; "
     "PM2.5). Borders: U.S. Census Bureau county adjacency file."
@@ -41,7 +41,7 @@ _SOURCE = (
 _LICENCE = "U.S. government data (public domain as far as known); CDC WONDER asks to be cited."
 
 
-def clean(files: Files, *, year: int) -> Tables:
+def clean_climate(files: Files, *, year: int) -> Tables:
     """Return nodes and edges of one year: the counties in the border list and in all five tables, by FIPS code."""
     # Only the first neighbour of a county repeats its code.
     borders = pd.read_csv(files[_BORDERS], sep="\t", header=None, dtype="str", encoding="latin-1")
@@ -60,7 +60,7 @@ def clean(files: Files, *, year: int) -> Tables:
             **{name: table.loc[fips].iloc[:, -1].to_numpy(dtype=np.float64) for name, table in tables.items()},
         }
     )
-    return {"nodes": nodes, "edges": simple_edges(positions(county, fips), positions(neighbour, fips))}
+    return {"nodes": nodes, "edges": simple_edges(locate(county, fips), locate(neighbour, fips))}
 
 
 def _year(files: Files, path: str, year: int) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def _recipe(year: int) -> Recipe:
             "the paper uses 2008; the same 3107 counties in every year",
         ),
     )
-    return Recipe(info, _FILES, partial(clean, year=year))
+    return Recipe(info, _FILES, partial(clean_climate, year=year))
 
 
-RECIPES = tuple(_recipe(year) for year in YEARS)
+CDC_RECIPES = tuple(_recipe(year) for year in CLIMATE_YEARS)

@@ -174,12 +174,12 @@ class Recipe:
     where: str = ""
 
 
-def published(*paths: str) -> tuple[RawFile, ...]:
+def published_files(*paths: str) -> tuple[RawFile, ...]:
     """Return files of the paper's reference repository, with the SHA-256 they have at its pinned commit.
 
     Examples
     --------
-    >>> published("london/W.csv")[0].sha256[:8]
+    >>> published_files("london/W.csv")[0].sha256[:8]
     '26611a5d'
     """
     return tuple(RawFile(path, _SHA256[path]) for path in paths)
@@ -205,7 +205,7 @@ def simple_edges(u: ArrayLike, v: ArrayLike) -> pd.DataFrame:
     return pd.DataFrame(np.unique(kept, axis=0), columns=["u", "v"])
 
 
-def positions(labels: pd.Series, order: pd.Series | pd.Index) -> Ints:
+def locate(labels: pd.Series, order: pd.Series | pd.Index) -> Ints:
     """Return where each label stands in `order`, -1 where it does not."""
     return np.asarray(pd.Index(order).get_indexer(pd.Index(labels)))
 

@@ -10,8 +10,8 @@ from graphmrf.datasets.dataset import (
     RawFile,
     Recipe,
     Tables,
+    locate,
     number_nodes,
-    positions,
     simple_edges,
 )
 from graphmrf.errors import InvalidInputError
@@ -27,7 +27,7 @@ WHERE = (
 )
 
 
-def clean(files: Files) -> Tables:
+def clean_transactions(files: Files) -> Tables:
     """Return nodes and edges: transactions in the order of the feature file; `illicit` is 1, 0, or missing."""
     features = _read_features(files)
     known = pd.read_csv(files[_CLASSES], dtype="str").set_index("txId")["class"]
@@ -38,7 +38,7 @@ def clean(files: Files) -> Tables:
     if strange:
         raise InvalidInputError(f"{files[_CLASSES]}: class '{strange[0]}' is none of {', '.join(_ILLICIT)}; correct it")
     flows = pd.read_csv(files[_EDGES])
-    u, v = (positions(flows[end], features["tx_id"]) for end in ("txId1", "txId2"))
+    u, v = (locate(flows[end], features["tx_id"]) for end in ("txId1", "txId2"))
     if (u < 0).any() or (v < 0).any():
         raise InvalidInputError(f"{files[_EDGES]} names a transaction that {files[_FEATURES].name} lacks; remove it")
     illicit = classes.map(_ILLICIT).to_numpy(dtype=np.float64)
@@ -85,11 +85,11 @@ _INFO = Info(
     licence="The terms shown at the download; not redistributed here.",
     remarks=("further column: tx_id", "read from a folder that you name"),
 )
-RECIPES = (
+ELLIPTIC_RECIPES = (
     Recipe(
         _INFO,
         tuple(RawFile(path) for path in (_FEATURES, _EDGES, _CLASSES)),
-        clean,
+        clean_transactions,
         folders=("", "elliptic", "elliptic_bitcoin_dataset"),
         where=WHERE,
     ),

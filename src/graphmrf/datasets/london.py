@@ -5,7 +5,16 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published, simple_edges
+from graphmrf.datasets.dataset import (
+    Attribute,
+    Files,
+    Info,
+    Recipe,
+    Tables,
+    number_nodes,
+    published_files,
+    simple_edges,
+)
 
 ELECTIONS = {2012: "3may12", 2016: "2may16"}
 _WARDS, _CONTIGUITY, _CODES = "london/MaycoordLondon.csv", "london/W.csv", "london/code.csv"
@@ -17,7 +26,7 @@ _ATTRIBUTES = (
     Attribute("populationsize", "persons", "population used for the averages"),
     Attribute("election", "fraction, 0..1", "vote share in the mayoral election of the year; not a signed margin"),
 )
-_FILES = published(_WARDS, _CONTIGUITY, _CODES)
+_FILES = published_files(_WARDS, _CONTIGUITY, _CODES)
 _SOURCE = (
     "Ward data: Godoy-Lorite & Jones, arXiv:2003.07146. "
     "Boundaries: London Datastore, statistical GIS boundary files (queen contiguity by R spdep::poly2nb)."
@@ -28,7 +37,7 @@ _LICENCE = (
 )
 
 
-def clean(files: Files, *, year: int) -> Tables:
+def clean_wards(files: Files, *, year: int) -> Tables:
     """Return nodes and edges: the wards of the boundary file that have data, in its order; queen contiguity."""
     wards = pd.read_csv(files[_WARDS]).set_index("0ward")
     codes = pd.read_csv(files[_CODES]).iloc[:, 1]
@@ -71,7 +80,7 @@ def _recipe(year: int) -> Recipe:
             "the paper's printed numbers for election are for its logarithm; it counts 4 attributes but uses all 6",
         ),
     )
-    return Recipe(info, _FILES, partial(clean, year=year))
+    return Recipe(info, _FILES, partial(clean_wards, year=year))
 
 
-RECIPES = tuple(_recipe(year) for year in ELECTIONS)
+LONDON_RECIPES = tuple(_recipe(year) for year in ELECTIONS)

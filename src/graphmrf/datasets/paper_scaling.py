@@ -66,10 +66,10 @@ def paper(data: Dataset) -> pd.DataFrame:
     if len(empty):
         raise InvalidInputError(f"attribute '{empty[0]}' has no value at any node, so it has no mean; leave it out")
     filled = scaled.fillna(scaled.mean()).to_numpy()
-    return pd.DataFrame(standardise(filled), columns=scaled.columns, index=frame.index).join(kept)
+    return pd.DataFrame(z_scores(filled), columns=scaled.columns, index=frame.index).join(kept)
 
 
-def standardise(values: Floats) -> Floats:
+def z_scores(values: Floats) -> Floats:
     """Return columns of mean 0 and standard deviation 1 (n - 1) over all rows; a constant column becomes 0."""
     centred = values - values.mean(axis=0)
     spread = values.std(axis=0, ddof=1)
@@ -80,15 +80,15 @@ def _twitch(data: Dataset) -> pd.DataFrame:
     ones = data.extra["features"]
     shape = (len(data.frame), N_FEATURES)
     X = sparse.csr_array((np.ones(len(ones)), (ones["node"], ones["feature"])), shape=shape)
-    components = scores(X, N_COMPONENTS)
+    components = component_scores(X, N_COMPONENTS)
     columns = [f"component_{k + 1}" for k in range(components.shape[1])]
     frame = pd.DataFrame(components, columns=columns, index=data.frame.index)
-    frame["root_degree"] = standardise(np.sqrt(data.graph.degrees))
-    frame["days"] = standardise(data.frame["days"].to_numpy(dtype=np.float64))
+    frame["root_degree"] = z_scores(np.sqrt(data.graph.degrees))
+    frame["days"] = z_scores(data.frame["days"].to_numpy(dtype=np.float64))
     return frame
 
 
-def scores(X: sparse.csr_array, rank: int) -> Floats:
+def component_scores(X: sparse.csr_array, rank: int) -> Floats:
     """Return the centred scores of X on its leading right singular vectors, each with a positive sum."""
     # A fixed start makes ARPACK give the same answer every time.
     _, values, Vt = svds(X, k=rank, v0=np.ones(min(X.shape)))

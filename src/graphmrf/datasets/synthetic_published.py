@@ -10,9 +10,18 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats
-from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published, simple_edges
+from graphmrf.datasets.dataset import (
+    Attribute,
+    Files,
+    Info,
+    Recipe,
+    Tables,
+    number_nodes,
+    published_files,
+    simple_edges,
+)
 
-LEVELS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
+SHIFTS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
 # Folder, words, edges: None for block models, which were drawn at random, so that only the file itself says it.
 _GRAPHS: dict[str, tuple[str, str, int | None]] = {
     "": ("WattsStrogatzOriginal", "own samples", 3000),
@@ -25,7 +34,7 @@ _GRAPHS: dict[str, tuple[str, str, int | None]] = {
 }
 
 
-def clean(files: Files, *, path: str) -> Tables:
+def clean_samples(files: Files, *, path: str) -> Tables:
     """Return nodes (the first sample), edges, all samples, and the parameters they were drawn with."""
     file = files[path]
     ends, A, H, h = _read_archive(file) if file.suffix == ".npz" else _read_json(file)
@@ -90,9 +99,9 @@ def _recipe(prefix: str, level: int) -> Recipe:
             *(("published beside the paper, which does not use it",) if prefix else ()),
         ),
     )
-    path, alternative = f"synthetic/{folder}/shift_{LEVELS[level]}.json", f"synthetic/{folder}_h{level}.npz"
-    files = (replace(published(path)[0], alternative=alternative),)
-    return Recipe(info, files, partial(clean, path=path))
+    path, alternative = f"synthetic/{folder}/shift_{SHIFTS[level]}.json", f"synthetic/{folder}_h{level}.npz"
+    files = (replace(published_files(path)[0], alternative=alternative),)
+    return Recipe(info, files, partial(clean_samples, path=path))
 
 
-RECIPES = tuple(_recipe(prefix, level) for prefix in _GRAPHS for level in LEVELS)
+PUBLISHED_RECIPES = tuple(_recipe(prefix, level) for prefix in _GRAPHS for level in SHIFTS)

@@ -6,7 +6,16 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published, simple_edges
+from graphmrf.datasets.dataset import (
+    Attribute,
+    Files,
+    Info,
+    Recipe,
+    Tables,
+    number_nodes,
+    published_files,
+    simple_edges,
+)
 
 N_FEATURES = 3170
 _PARTS = ("edges.csv", "features.json", "target.csv")
@@ -40,7 +49,7 @@ def _path(code: str, part: str) -> str:
     return f"twitch/{code}/musae_{code}_{part}"
 
 
-def clean(files: Files, *, code: str) -> Tables:
+def clean_streamers(files: Files, *, code: str) -> Tables:
     """Return nodes, edges and the ones of the binary feature matrix.
 
     A node listed twice keeps its last row (two nodes of FR); a feature listed twice counts once.
@@ -80,7 +89,7 @@ def _recipe(code: str) -> Recipe:
             *(("the set of the paper, which says Portugal",) if code == "PTBR" else ()),
         ),
     )
-    return Recipe(info, published(*(_path(code, part) for part in _PARTS)), partial(clean, code=code))
+    return Recipe(info, published_files(*(_path(code, part) for part in _PARTS)), partial(clean_streamers, code=code))
 
 
-RECIPES = tuple(_recipe(code) for code in _COUNTRIES)
+TWITCH_RECIPES = tuple(_recipe(code) for code in _COUNTRIES)

@@ -12,13 +12,13 @@ from graphmrf.datasets.dataset import (
     Info,
     Recipe,
     Tables,
+    locate,
     number_nodes,
-    positions,
-    published,
+    published_files,
     simple_edges,
 )
 
-YEARS = (2012, 2016)
+ELECTION_YEARS = (2012, 2016)
 # Oglala Lakota took a new code in 2015; income, education and votes still have the one of Shannon County.
 _RENAMED = {"46102": "46113"}
 _SHARES = {f"sh{miles:03d}m": f"sh_usfr_within_{miles}miles" for miles in (50, 100, 500)}
@@ -45,10 +45,10 @@ _LICENCE = (
     "Facebook/NYT aggregates: no explicit licence found; research use, cite the papers."
 )
 _TABLES = ("county-info", "top", "income", "population", "education", "unemployment", "election")
-_FILES = published(*(f"county_facebook/{name}.csv" for name in _TABLES))
+_FILES = published_files(*(f"county_facebook/{name}.csv" for name in _TABLES))
 
 
-def clean(files: Files, *, year: int) -> Tables:
+def clean_counties(files: Files, *, year: int) -> Tables:
     """Return nodes and edges of one year.
 
     Nodes are the counties in all six tables, with Facebook shares, by FIPS code. A county is joined to each of the 12
@@ -63,7 +63,7 @@ def clean(files: Files, *, year: int) -> Tables:
     joined = shares.join([people.add_prefix("p."), work.add_prefix("w.")], how="inner")
     joined = joined.join([income, education, votes.drop(columns="county")], how="inner").sort_index()
     ties = pd.read_csv(tables["top"])
-    u, v = (positions(ties[end], joined["id"]) for end in ("county_id", "connect_id"))
+    u, v = (locate(ties[end], joined["id"]) for end in ("county_id", "connect_id"))
     return {"nodes": _nodes(joined, year), "edges": simple_edges(u, v)}
 
 
@@ -113,7 +113,7 @@ def _recipe(year: int) -> Recipe:
             *(("income and education of FIPS 46113 are missing",) if year == 2016 else ()),
         ),
     )
-    return Recipe(info, _FILES, partial(clean, year=year))
+    return Recipe(info, _FILES, partial(clean_counties, year=year))
 
 
-RECIPES = tuple(_recipe(year) for year in YEARS)
+US_RECIPES = tuple(_recipe(year) for year in ELECTION_YEARS)
