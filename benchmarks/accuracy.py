@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from benchmarks.paper_data import SETS, UNSEEN, Task, root, tasks
 from benchmarks.pool import perform
@@ -32,7 +33,7 @@ from graphmrf import (
     ResidualPropagation,
 )
 from graphmrf.field.matern import eigen
-from graphmrf.metrics import coverage, log_score, r2
+from graphmrf.metrics import coverage, log_score
 from graphmrf.selection import split
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _one(work: Work) -> Row:
     basis, _ = timed(lambda: eigen(task.graph))
     seconds, model = timed(lambda: GraphRegressor().fit(task.graph, task.X, y))
     mean, std = model.predict(return_std=True)
-    row: Row = {"GR": r2(task.y[hidden], mean[hidden])} | _others(task, y, hidden)
+    row: Row = {"GR": r2_score(task.y[hidden], mean[hidden])} | _others(task, y, hidden)
     if work.task.startswith(MADE):
         row["true"] = _optimum(task, y, hidden)
     for kind, level in ((kind, level) for kind in ("field", "conformal") for level in LEVELS):
@@ -176,7 +177,7 @@ def _others(task: Task, y: Floats, hidden: Bools) -> Row:
     }
     row: Row = {}
     for name, (method, features) in methods.items():
-        row[name] = r2(task.y[hidden], method.fit(task.graph, features, y).predict()[hidden])
+        row[name] = r2_score(task.y[hidden], method.fit(task.graph, features, y).predict()[hidden])
     mean, std = methods["LGC/RP"][0].predict(return_std=True)
     return row | {"LGC/RP log score": log_score(task.y[hidden], mean[hidden], std[hidden])}
 
@@ -184,7 +185,7 @@ def _others(task: Task, y: Floats, hidden: Bools) -> Row:
 def _optimum(task: Task, y: Floats, hidden: Bools) -> float:
     k, mrf = int(task.outcome), _draws(int(task.data[1:]))[2]
     posterior = mrf.condition(task.graph, np.insert(task.X, k, y, axis=1))
-    return r2(task.y[hidden], posterior.mean[hidden, k])
+    return float(r2_score(task.y[hidden], posterior.mean[hidden, k]))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import f1_score
 
 from benchmarks import questions
 from benchmarks.company import Question, answer
@@ -22,7 +23,6 @@ from graphmrf import (
 )
 from graphmrf.estimators.graph_classifier import best_cutoff
 from graphmrf.linalg import propagate
-from graphmrf.metrics import f1
 from graphmrf.networks.extra import pick_device
 from graphmrf.networks.training import FULL
 from graphmrf.selection import own_fold, search_residual
@@ -74,7 +74,7 @@ def _rows(data: str, scores: dict[str, Floats]) -> list[Row]:
 
 def _majority(question: Question) -> Floats:
     hidden = [question.y[~labelled] for labelled in question.labelled]
-    return np.array([(f1(y, np.ones_like(y)), max(y.mean(), 1 - y.mean())) for y in hidden])
+    return np.array([(f1_score(y, np.ones_like(y)), max(y.mean(), 1 - y.mean())) for y in hidden])
 
 
 def _transductive(question: Question) -> dict[str, Floats]:
@@ -100,7 +100,7 @@ def _inductive(question: Question, truth: Floats) -> dict[str, Floats]:
             found[name].append(_measure(question, split, scores, fitted.predict(*question.other), truth))
         scores = own_fold(network.fits[split], question.folds[split])
         found["GCN"].append(_measure(question, split, scores, network.elsewhere[split], truth))
-    everyone = np.array([(f1(truth, np.ones_like(truth)), max(truth.mean(), 1 - truth.mean()))])
+    everyone = np.array([(f1_score(truth, np.ones_like(truth)), max(truth.mean(), 1 - truth.mean()))])
     return {"majority": everyone, **{name: np.array(values) for name, values in found.items()}}
 
 
@@ -129,4 +129,4 @@ def _measure(question: Question, split: int, scores: Floats, predicted: Floats, 
     """Return F1 and accuracy, each at the cut-off that is best for it on unseen scores."""
     positive = question.y[question.labelled[split]] == 1
     by_f1, by_accuracy = (best_cutoff(scores, positive, metric)[0] for metric in ("f1", "accuracy"))
-    return f1(truth, predicted >= by_f1), float(np.mean((predicted >= by_accuracy) == (truth == 1)))
+    return f1_score(truth, predicted >= by_f1), float(np.mean((predicted >= by_accuracy) == (truth == 1)))

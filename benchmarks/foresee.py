@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
+from sklearn.metrics import r2_score
 
 from benchmarks.sample import paper_model
 from benchmarks.show import Row, timed
 from benchmarks.workload import power_law_graph
 from graphmrf.graph import Graph
-from graphmrf.metrics import r2
 from graphmrf.model.condition import condition
 from graphmrf.model.foresee import estimate_r2, exact_r2, probed_r2
 from graphmrf.model.sample import sample
@@ -76,7 +76,7 @@ def _compare(name: str, graph: Graph, mrf: GaussianMRF, draws: Floats, method: s
 
 def _score(target: Target, truth: Floats, given: Given) -> float:
     A, t, U = np.where(target.unknowns(given).missing, np.nan, truth), target.position, target.unlabelled
-    return r2(truth[U, t], condition(target.mrf, target.graph, A).mean[U, t])
+    return float(r2_score(truth[U, t], condition(target.mrf, target.graph, A).mean[U, t]))
 
 
 def _time(graph: Graph, method: str) -> Row:

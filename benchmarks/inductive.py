@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from benchmarks import questions
 from benchmarks.company import Question, answer
 from graphmrf import LinearGraphConvolution, LinearRegression, SimpleGraphConvolution
-from graphmrf.metrics import r2
 from graphmrf.networks.extra import pick_device
 from graphmrf.networks.training import PAPER
 
@@ -84,8 +84,8 @@ def _linear(make: Callable[[int, Any], Any], question: Question, truth: Floats) 
     for seed, labelled in enumerate(question.labelled):
         y, hidden = np.where(labelled, question.y, np.nan), ~labelled
         learned, auto = (make(seed, choice).fit(question.graph, question.X, y) for choice in (True, "auto"))
-        there, safely = (r2(truth[hidden], model.predict(*question.other)[hidden]) for model in (learned, auto))
-        rows.append((there, safely, r2(question.y[hidden], learned.predict()[hidden])))
+        there, safely = (r2_score(truth[hidden], model.predict(*question.other)[hidden]) for model in (learned, auto))
+        rows.append((there, safely, r2_score(question.y[hidden], learned.predict()[hidden])))
     return rows
 
 
@@ -96,6 +96,6 @@ def _network(question: Question, truth: Floats, *, relu: bool) -> list[tuple[flo
     without = answer(question, PAPER, relu=relu, bias=not zero_mean, device=pick_device("auto"))
     parts = zip(question.labelled, with_bias.elsewhere, without.elsewhere, with_bias.final, strict=True)
     return [
-        (r2(truth[~mask], a[~mask]), r2(truth[~mask], b[~mask]), r2(question.y[~mask], here[~mask]))
+        (r2_score(truth[~mask], a[~mask]), r2_score(truth[~mask], b[~mask]), r2_score(question.y[~mask], here[~mask]))
         for mask, a, b, here in parts
     ]

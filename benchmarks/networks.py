@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from benchmarks import questions
 from benchmarks.company import Question, answer
 from graphmrf import ResidualPropagation, SimpleGraphConvolution
 from graphmrf.linalg import propagate
-from graphmrf.metrics import r2
 from graphmrf.networks.extra import pick_device
 from graphmrf.networks.training import PAPER as TRAINING
 from graphmrf.selection import search_residual
@@ -101,7 +101,7 @@ def _with_residuals(question: Question, split: int, fits: Floats, final: Floats)
     residuals = np.where(labelled, question.y - final, 0.0)[:, None]
     propagated = final + propagate(question.graph, residuals, labelled, alpha)[:, 0]
     truth = question.y[~labelled]
-    return r2(truth, final[~labelled]), r2(truth, propagated[~labelled])
+    return r2_score(truth, final[~labelled]), r2_score(truth, propagated[~labelled])
 
 
 def _exact(question: Question, split: int) -> tuple[float, float, int]:
@@ -110,7 +110,7 @@ def _exact(question: Question, split: int) -> tuple[float, float, int]:
     model = ResidualPropagation(SimpleGraphConvolution(seed=split), seed=split).fit(question.graph, question.X, y)
     alone, both = model.base_.predict(), model.predict()
     truth = question.y[hidden]
-    return r2(truth, alone[hidden]), r2(truth, both[hidden]), model.base_.n_layers_
+    return r2_score(truth, alone[hidden]), r2_score(truth, both[hidden]), model.base_.n_layers_
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:

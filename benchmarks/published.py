@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from benchmarks.paper_data import Task, london_as_printed, root, tasks
 from graphmrf import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
-from graphmrf.metrics import r2
 from graphmrf.selection import split
 
 if TYPE_CHECKING:
@@ -68,4 +68,4 @@ def _scores(task: Task, seed: int) -> list[float]:
     labelled = split(len(task.y), 0.3, seed=seed)
     y = np.where(labelled, task.y, np.nan)
     predictions = [method.fit(task.graph, task.X, y).predict() for method in METHODS.values()]
-    return [float(r2(task.y[~labelled], prediction[~labelled])) for prediction in predictions]
+    return [float(r2_score(task.y[~labelled], prediction[~labelled])) for prediction in predictions]

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from sklearn.metrics import r2_score
 
 import graphmrf as gm
 from graphmrf.cli import app
-from graphmrf.metrics import coverage, r2
+from graphmrf.metrics import coverage
 
 
 def main(folder: Path) -> None:
@@ -25,7 +26,7 @@ def main(folder: Path) -> None:
         sys.exit(code)
 
     hidden = pd.read_csv(files.hidden).merge(pd.read_csv(predictions), on="district")
-    accuracy = r2(hidden["rent"], hidden["prediction"])
+    accuracy = r2_score(hidden["rent"], hidden["prediction"])
     inside = coverage(hidden["rent"], hidden["lower"], hidden["upper"])
     print(f"\nTruth, from the {len(hidden)} rents that were hidden: R2 {accuracy:.3f}; ", end="")
     print(f"{100 * inside:.1f} % of them lie inside their 90 % interval")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.linalg import block_diag
+from sklearn.metrics import r2_score
 
 import oracle
 from cases import Case, cases, random_case
 from graphmrf import LinearRegression
 from graphmrf._typing import Floats, Ints
 from graphmrf.graph import Graph
-from graphmrf.metrics import r2
 from graphmrf.selection import (
     ALPHAS,
     AlphaSearch,
@@ -41,12 +41,12 @@ def naive(case: Case, folds: Ints, predict: Callable[[Floats, float], Floats]) -
 def check(search: AlphaSearch, expected: Floats, case: Case, folds: Ints) -> None:
     y = case.y[case.known]
     np.testing.assert_allclose(search.predictions, expected, rtol=1e-6, atol=1e-6)
-    scores = [r2(y, prediction) for prediction in expected]
+    scores = [r2_score(y, prediction) for prediction in expected]
     np.testing.assert_allclose(search.mean_r2, scores, rtol=1e-6, atol=1e-6)
     assert scores[search.best] > max(scores) - 1e-6
     assert search.alpha == ALPHAS[search.best]
     fold_scores = [
-        [r2(y[folds == f], prediction[folds == f]) for f in range(folds.max() + 1)] for prediction in expected
+        [r2_score(y[folds == f], prediction[folds == f]) for f in range(folds.max() + 1)] for prediction in expected
     ]
     np.testing.assert_allclose(search.fold_r2, fold_scores, rtol=1e-5, atol=1e-5)
 
@@ -190,4 +190,4 @@ def test_the_default_tolerance_decides_as_the_plain_loop_does() -> None:
     expected = naive(case, folds, lambda y, alpha: oracle.convolution_and_propagation(case.W, case.X, y, alpha))
     search = search_convolution_and_residual(case.graph, whiten(case.X, centred=True), case.y, folds)
     np.testing.assert_allclose(search.predictions, expected, rtol=1e-4, atol=1e-4)
-    assert search.best == np.argmax([r2(case.y[case.known], prediction) for prediction in expected])
+    assert search.best == np.argmax([r2_score(case.y[case.known], prediction) for prediction in expected])

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
-from graphmrf.metrics import f1
 from graphmrf.selection import assign_strata
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class GraphClassifier(BaseEstimator):
         if self.metric == "accuracy":
             return float(np.mean(truth == predicted))
         codes = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        return float(np.mean([f1(truth == code, predicted == code) for code in codes]))
+        return float(f1_score(truth, predicted, labels=list(codes), average="macro", zero_division=0.0))
 
     def _checked(self) -> Any:
         """Return the regressor, if it is one."""
