@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, page, render, write_report
+from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, render, write_report
 from graphmrf.text import DASH, MINUS
 
 Maker = Callable[..., PredictionReport]
@@ -289,7 +289,8 @@ def test_half_a_surrogate_in_an_id_is_written(make_report: Maker, tmp_path: Path
     assert "&#55296;" in path.read_text(encoding="utf-8")
 
 
-def test_embedded_json_cannot_end_its_script() -> None:
-    text = page.embedded({"id": "</script><!--&"})
+def test_embedded_json_cannot_end_its_script(make_report: Maker) -> None:
+    content = render(make_report(node_ids=["</script><!--&"] * 40))
+    text = content.partition('id="data">')[2].partition("</script>")[0]
     assert not set("<>&") & set(text)
-    assert json.loads(text) == {"id": "</script><!--&"}
+    assert json.loads(text)["nodes"]["id"] == ["</script><!--&"] * 40

@@ -17,7 +17,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.report import TargetReport
-from graphmrf.report.prose import method_name
+from graphmrf.report.rows import method_name
 
 _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
 CLASS_COLUMNS = ("prediction", "probability", "observed")

@@ -14,7 +14,7 @@ from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.graph import Graph
-from graphmrf.report.prose import effect_name
+from graphmrf.report.rows import effect_name
 from graphmrf.selection import AlphaSearch
 from graphmrf.text import joined
 

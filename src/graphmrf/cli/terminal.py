@@ -22,7 +22,7 @@ from graphmrf.cli.job import Prediction
 from graphmrf.cli.results import Results, columns_of
 from graphmrf.cli.stages import listened_to
 from graphmrf.errors import GraphMRFError, InvalidInputError
-from graphmrf.report.prose import effect_name, method_name, method_uses
+from graphmrf.report.rows import effect_name, method_name, method_uses
 from graphmrf.text import decimals, number
 
 OURS, BAD_INPUT = 1, 2

@@ -1,22 +1,29 @@
-"""The charts of a report as Plotly specifications; colours are CSS variables that the page resolves for its theme."""
+"""Drawings of the graph and charts, as Plotly specifications; colours are CSS variables that the page resolves."""
 
 import json
+from base64 import b64encode
 from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from graphmrf._typing import Floats
-from graphmrf.report.parts import AlphaCurve, Coefficients
-from graphmrf.report.prose import method_name
-from graphmrf.report.rows import TargetReport
-from graphmrf.text import smoothing_level
+from graphmrf.report.rows import AlphaCurve, Coefficients, PredictionReport, TargetReport, method_name
+from graphmrf.report.sampled_drawing import SampledDrawing
+from graphmrf.text import decimals, smoothing_level
 
 Spec: TypeAlias = dict[str, Any]
 
 LISTED_COEFFICIENTS = 20
+"""Coefficients in the chart and the table, by eye: what fits a screen; twice as many push the rest of the page away."""
 BINS = 30
+"""Bins of the histogram, by eye; with twice as many, the few dozen outcomes people have make a comb."""
 CHART_HEIGHT = 360
+"""Pixels, by eye: a third of a laptop's screen; twice as high, a chart and its sentence do not fit one screen."""
+SVG_NODES = 2_000
+"""Drawn nodes up to which the drawing is SVG, by eye; with twice as many, dragging stutters on a laptop. Then WebGL."""
+SVG_EDGES = 6_000
+"""The same for edges, which are one path and cheaper; WebGL draws coarser lines, so SVG is kept while it is smooth."""
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
 PLAIN_NUMBERS: Spec = {"exponentformat": "power", "minexponent": 5, "separatethousands": True}
 AXIS: Spec = {
@@ -57,7 +64,102 @@ def specification(traces: list[Any], layout: Spec) -> Spec:
     return figure
 
 
-def comparison(target: TargetReport) -> Spec | None:
+def shared_arrays(report: PredictionReport, drawing: SampledDrawing) -> Spec:
+    """Identifiers, coordinates and edges of the drawn nodes, once for all drawings of the page."""
+    return {
+        "index": packed(drawing.nodes, "<i4"),
+        "id": [str(report.node_ids[node]) for node in drawing.nodes],
+        "x": packed(drawing.xy[:, 0], "<f8"),
+        "y": packed(drawing.xy[:, 1], "<f8"),
+        "from": packed(drawing.edges[:, 0], "<i4"),
+        "to": packed(drawing.edges[:, 1], "<i4"),
+    }
+
+
+def target_arrays(target: TargetReport, drawing: SampledDrawing) -> Spec:
+    """Values and standard deviations of the drawn nodes, and how many decimals to show."""
+    nodes = drawing.nodes
+    return {
+        "value": packed(target.values[nodes], "<f8"),
+        "std": None if target.std is None else packed(target.std[nodes], "<f8"),
+        "observed": packed(target.observed[nodes], "u1"),
+        "decimals": decimals(target.values),
+    }
+
+
+def value_map(target: TargetReport, drawing: SampledDrawing) -> Spec:
+    """The graph coloured by value: observed where known, predicted elsewhere."""
+    scale = _scale(target.values, "value", 7)
+    bar = {"colorbar": _colorbar(), "showscale": True}
+    return _graph(drawing, observed=scale, predicted=scale | bar)
+
+
+def std_map(target: TargetReport, drawing: SampledDrawing) -> Spec | None:
+    """The graph coloured by standard deviation; None for a method without error bars."""
+    if target.std is None:
+        return None
+    scale = _scale(target.std[~target.observed], "std", 5)
+    bar = {"colorbar": _colorbar(), "showscale": True}
+    return _graph(drawing, observed={"color": "var(--quiet-2)"}, predicted=scale | bar)
+
+
+def packed(values: Any, dtype: str) -> Spec:
+    """An array as base64, so that a hundred thousand numbers stay small and exact.
+
+    Examples
+    --------
+    >>> packed([1, 2], "<i4")
+    {'dtype': 'i4', 'data': 'AQAAAAIAAAA='}
+    """
+    return {"dtype": dtype[-2:], "data": b64encode(np.asarray(values).astype(dtype).tobytes()).decode("ascii")}
+
+
+def _scale(values: Floats, name: str, steps: int) -> Spec:
+    """Colours from the 1st to the 99th percentile, so that a few extremes do not wash out the rest."""
+    low, high = np.percentile(values, [1, 99]) if values.size else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    colors = [[i / (steps - 1), f"var(--{name}-{i})"] for i in range(steps)]
+    return {"cmin": float(low), "cmax": float(high), "colorscale": colors}
+
+
+def _colorbar() -> Spec:
+    return {
+        "orientation": "h",
+        "thickness": 10,
+        "len": 0.7,
+        "y": 0,
+        "yanchor": "top",
+        "outlinewidth": 0,
+        "ticks": "",
+        **PLAIN_NUMBERS,
+        "tickfont": {"color": "var(--ink-2)", "size": 12},
+    }
+
+
+def _graph(drawing: SampledDrawing, *, observed: Spec, predicted: Spec) -> Spec:
+    """Edges below, observed nodes as squares, predicted nodes as circles; the page fills in the shared arrays."""
+    import plotly.graph_objects as go
+
+    nodes = go.Scatter if len(drawing.nodes) <= SVG_NODES else go.Scattergl
+    lines = go.Scatter if len(drawing.edges) <= SVG_EDGES else go.Scattergl
+    size = float(np.clip(190 / np.sqrt(len(drawing.nodes)), 2.6, 13))
+    outline = {"width": 0.7 if nodes is go.Scatter else 0, "color": "var(--paper)"}
+    style = {"mode": "markers", "hoverinfo": "text"}
+    small, large = {"size": 0.8 * size, "symbol": "square"}, {"size": size, "symbol": "circle"}
+    width = float(np.clip(60 / np.sqrt(len(drawing.edges) + 1), 0.4, 1.2))
+    traces = [
+        lines(name="edges", mode="lines", hoverinfo="skip", line={"color": "var(--edge)", "width": width}),
+        nodes(name="observed", marker=small | observed | {"line": outline}, **style),
+        nodes(name="predicted", marker=large | predicted | {"line": outline}, **style),
+    ]
+    hidden = {"visible": False, "automargin": False}
+    y = hidden | {"scaleanchor": "x"}
+    margin = {"l": 4, "r": 4, "t": 4, "b": 44}
+    return specification(traces, {"xaxis": hidden, "yaxis": y, "margin": margin, "dragmode": "pan"})
+
+
+def comparison_chart(target: TargetReport) -> Spec | None:
     """Accuracy of every method as bars with a dot for each fold; None without rows."""
     import plotly.graph_objects as go
 
@@ -93,7 +195,7 @@ def _above(bar: int, name: str, *, bold: bool) -> Spec:
     return place | {"text": text, "xshift": -3, "font": {"color": "var(--ink)" if bold else "var(--ink-2)", "size": 13}}
 
 
-def alpha_curves(target: TargetReport) -> Spec | None:
+def alpha_chart(target: TargetReport) -> Spec | None:
     """Accuracy against the smoothing level, evenly spaced levels; None when no level was searched."""
     if not target.curves:
         return None
@@ -178,7 +280,7 @@ def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) 
     ]
 
 
-def distribution(target: TargetReport) -> Spec:
+def distribution_chart(target: TargetReport) -> Spec:
     """Shares of observed and of predicted values over common bins."""
     import plotly.graph_objects as go
 
@@ -214,7 +316,7 @@ def distribution(target: TargetReport) -> Spec:
     return specification(bars, layout)
 
 
-def coefficients(rows: Coefficients) -> Spec | None:
+def coefficient_chart(rows: Coefficients) -> Spec | None:
     """The largest coefficients as bars to the left and right of zero; None without any."""
     import plotly.graph_objects as go
 

@@ -1,49 +1,24 @@
-"""The page: template, styles, script, Plotly and data put together, and written in one piece."""
+"""The page: rows, figures and sentences laid out by templates, and written in one piece."""
 
-import json
+import math
 import os
-from html import escape
 from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place
-from graphmrf.report import charts, maps, sections
-from graphmrf.report.picture import Picture, draw
-from graphmrf.report.rows import PredictionReport, TargetReport
-from graphmrf.text import count
+from graphmrf.report import charts, tables
+from graphmrf.report.rows import PredictionReport, TargetReport, method_name
+from graphmrf.report.sampled_drawing import SampledDrawing, sample_drawing
+from graphmrf.text import DASH, count, number, smoothing_level
 
-
-def render(report: PredictionReport) -> str:
-    """The report as one HTML document that needs no network.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
-    >>> "Predicted income for 1 of 2 nodes." in render(
-    ...     PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
-    ... )
-    True
-    """
-    from plotly.offline import get_plotlyjs
-
-    picture = draw(report)
-    graph = report.graph
-    return Template(_asset("page.html")).substitute(
-        title=escape(report.title),
-        subtitle=f"{count(graph.n_nodes, 'node')}, {count(graph.n_edges, 'edge')}",
-        style=_asset("page.css"),
-        tabs=sections.tabs(report),
-        sections="\n".join(sections.target_section(report, i, picture) for i in range(len(report.targets))),
-        about=sections.about(report),
-        plotly=get_plotlyjs(),
-        data=embedded(_data(report, picture)),
-        script=_asset("page.js"),
-    )
+OWN_FEATURES = ("lr", "lr-rp")
+"""Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
 
 
 def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path:
@@ -69,7 +44,6 @@ def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> from graphmrf.graph import Graph
     >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
     >>> report = PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
@@ -86,36 +60,165 @@ def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path
     return path
 
 
-def embedded(value: Any) -> str:
-    r"""JSON that can stand inside a script element whatever strings it holds.
+def render(report: PredictionReport) -> str:
+    """The report as one HTML document that needs no network.
 
     Examples
     --------
-    >>> embedded({"id": "</script>"})
-    '{"id": "\\u003c/script\\u003e"}'
+    >>> from graphmrf.graph import Graph
+    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
+    >>> "Predicted income for 1 of 2 nodes." in render(
+    ...     PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
+    ... )
+    True
     """
-    text = json.dumps(value, allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    from plotly.offline import get_plotlyjs
+
+    drawing = sample_drawing(report)
+    figures = [_figures(target, drawing) for target in report.targets]
+    arrays = [charts.target_arrays(target, drawing) for target in report.targets]
+    return (
+        templates()
+        .get_template("prediction.html")
+        .render(
+            title=report.title,
+            subtitle=f"{count(report.graph.n_nodes, 'node')}, {count(report.graph.n_edges, 'edge')}",
+            style=asset("page.css"),
+            sections=[
+                _section(report, target) | {"figures": drawn}
+                for target, drawn in zip(report.targets, figures, strict=True)
+            ],
+            dropped=drawing.dropped,
+            notes=report.notes,
+            command=report.command,
+            version=report.version,
+            plotly=Markup(get_plotlyjs()),  # code of Plotly itself
+            data={
+                "nodes": charts.shared_arrays(report, drawing),
+                "targets": [each | {"figures": drawn} for each, drawn in zip(arrays, figures, strict=True)],
+            },
+            script=asset("page.js"),
+        )
+    )
 
 
-def _data(report: PredictionReport, picture: Picture) -> dict[str, Any]:
-    targets = [
-        maps.target_arrays(target, picture) | {"figures": _figures(target, picture)} for target in report.targets
-    ]
-    return {"nodes": maps.shared_arrays(report, picture), "targets": targets}
+def templates() -> Environment:
+    """The templates of pages: whatever they are given is escaped, and what they are not given is an error.
+
+    Examples
+    --------
+    >>> templates().from_string("{{ name }}").render(name="<b>")
+    '&lt;b&gt;'
+    """
+    environment = Environment(
+        loader=PackageLoader("graphmrf.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
+    return environment
 
 
-def _figures(target: TargetReport, picture: Picture) -> dict[str, Any]:
+def asset(name: str) -> Markup:
+    """A style sheet or script of ours, which is put into a page as it is."""
+    return Markup(files("graphmrf.report").joinpath("assets", name).read_text(encoding="utf-8"))
+
+
+def _figures(target: TargetReport, drawing: SampledDrawing) -> dict[str, Any]:
     figures = {
-        "value_map": maps.value_map(target, picture),
-        "std_map": maps.std_map(target, picture),
-        "comparison": charts.comparison(target),
-        "alpha_curves": charts.alpha_curves(target),
-        "distribution": charts.distribution(target),
-        "coefficients": charts.coefficients(target.coefficients) if target.coefficients else None,
+        "value_map": charts.value_map(target, drawing),
+        "std_map": charts.std_map(target, drawing),
+        "comparison": charts.comparison_chart(target),
+        "alpha_curves": charts.alpha_chart(target),
+        "distribution": charts.distribution_chart(target),
+        "coefficients": charts.coefficient_chart(target.coefficients) if target.coefficients else None,
     }
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _asset(name: str) -> str:
-    return files("graphmrf.report").joinpath("assets", name).read_text(encoding="utf-8")
+def _section(report: PredictionReport, target: TargetReport) -> dict[str, Any]:
+    """Everything that the template says of one target: sentences, facts and tables; a part without rows is None."""
+    rows = target.coefficients
+    return {
+        "target": target,
+        "headline": headline(target),
+        "sentences": [each for each in (accuracy(target), target.carries, check(target)) if each],
+        "facts": {term: fact for term, fact in _facts(target).items() if fact != DASH},
+        "has_std": target.std is not None,
+        "hidden": f"{int(np.sum(~target.observed)):,}",
+        "level": smoothing_level(target.alpha),
+        "shares": tables.share_rows(target),
+        "methods": tables.method_rows(target),
+        "uncertain": tables.uncertain_nodes(report, target),
+        "coefficients": tables.coefficient_rows(rows),
+        "own_features": target.method in OWN_FEATURES,
+        "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
+        "effects": tables.effect_rows(target.effects),
+    }
+
+
+def _facts(target: TargetReport) -> dict[str, str]:
+    row = target.chosen
+    return {
+        "Predicted": count(int(np.sum(~target.observed)), "node"),
+        "Observed": count(int(np.sum(target.observed)), "node"),
+        "Method": method_name(target.method),
+        "Smoothing level α": smoothing_level(target.alpha),
+        "R² in cross-validation": number(row.r2, 3) if row else DASH,
+    }
+
+
+def headline(target: TargetReport) -> str:
+    """What was predicted, for how many nodes.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, np.nan])
+    >>> headline(TargetReport("income", y, np.array([1.0, 2.0]), method="lp"))
+    'Predicted income for 1 of 2 nodes.'
+    """
+    hidden = int(np.sum(~target.observed))
+    return f"Predicted {target.name} for {hidden:,} of {count(len(target.y), 'node')}."
+
+
+def accuracy(target: TargetReport) -> str:
+    """What accuracy to expect, in words; empty when it was not measured.
+
+    Examples
+    --------
+    >>> from graphmrf.report.rows import MethodRow
+    >>> y = np.array([1.0, np.nan])
+    >>> rows = (MethodRow("lp", 0.714, (0.7, 0.72)),)
+    >>> accuracy(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", comparison=rows))
+    'Expect an R² of about 0.71: it explains 71 % of the variation at nodes it has not seen.'
+    """
+    row = target.chosen
+    if row is None or not math.isfinite(row.r2):
+        return ""
+    if row.r2 <= 0:
+        return f"Expect no accuracy (R² {number(row.r2, 2)}): the average of the observed values would do as well."
+    return (
+        f"Expect an R² of about {number(row.r2, 2)}: "
+        f"it explains {100 * row.r2:.0f} % of the variation at nodes it has not seen."
+    )
+
+
+def check(target: TargetReport) -> str:
+    """How the prediction fared against outcomes kept hidden; empty when there are none.
+
+    Examples
+    --------
+    >>> from graphmrf.report.rows import Truth
+    >>> y = np.array([1.0, np.nan])
+    >>> check(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", truth=Truth(0.7, 0.88, 700)))
+    'Checked against 700 outcomes it never saw: R² 0.70; the 90 % intervals contain 88 % of them.'
+    """
+    truth = target.truth
+    if truth is None:
+        return ""
+    inside = ""
+    if truth.coverage is not None:
+        inside = f"; the {100 * target.level:g} % intervals contain {100 * truth.coverage:.0f} % of them"
+    return f"Checked against {count(truth.n_nodes, 'outcome')} it never saw: R² {number(truth.r2, 2)}{inside}."

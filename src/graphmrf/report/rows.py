@@ -1,13 +1,222 @@
-"""What a report shows, as frozen rows: filled by the caller, checked here, drawn elsewhere."""
+"""What a report shows, as frozen rows with the words for their keys: filled by the caller, checked here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from graphmrf._typing import Bools, Floats
+from graphmrf._typing import Bools, Floats, Ints
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.methods import METHODS
 from graphmrf.graph import Graph
-from graphmrf.report.parts import AlphaCurve, Coefficients, Effects, MethodRow, Truth, reject
+
+EFFECTS = {
+    "own features": ("own features", "linear effects of a node's own features"),
+    "neighbours' features": ("neighbours' features", "linear effects of the features of the neighbourhood"),
+    "nonlinear effects": ("nonlinear effects of features", "curves and interactions, own and neighbours'"),
+    "local effects": ("local effects of features", "effects that change from one part of the graph to another"),
+    "graph field": ("the graph field", "what neighbours have in common beyond their features"),
+    "noise": ("noise", "what nothing here predicts"),
+}
+
+
+def effect_name(key: str) -> str:
+    """Name of a kind of effect in a sentence; a key nobody knows is its own name.
+
+    Examples
+    --------
+    >>> effect_name("graph field"), effect_name("mine")
+    ('the graph field', 'mine')
+    """
+    return EFFECTS.get(key, (key, ""))[0]
+
+
+def method_name(key: str) -> str:
+    """Full name of a method; a key nobody knows is its own name.
+
+    Examples
+    --------
+    >>> method_name("lp"), method_name("mine")
+    ('Label propagation', 'mine')
+    """
+    return METHODS[key].name if key in METHODS else key
+
+
+def method_uses(key: str) -> str:
+    """What a method predicts from, empty when nobody knows.
+
+    Examples
+    --------
+    >>> method_uses("lr")
+    'own features'
+    """
+    return METHODS[key].uses if key in METHODS else ""
+
+
+def _reject(violations: int, message: str) -> None:
+    """Raise an error with this message, if there is anything to reject."""
+    if violations:
+        raise InvalidInputError(message)
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """Cross-validated accuracy of one method.
+
+    Parameters
+    ----------
+    method : str
+        Key of the method (``"lp"``, ``"lr"``, ``"lgc"``, ``"lgc-rp"``) or any other name.
+    r2 : float
+        Accuracy over all folds; NaN when it could not be computed.
+    fold_r2 : sequence of float
+        Accuracy in every fold.
+    alpha : float or None
+        Smoothing level; None for a method without one.
+
+    Examples
+    --------
+    >>> MethodRow("lp", r2=0.6, fold_r2=(0.5, 0.7), alpha=0.9).alpha
+    0.9
+    """
+
+    method: str
+    r2: float
+    fold_r2: Sequence[float] = ()
+    alpha: float | None = None
+
+
+@dataclass(frozen=True)
+class AlphaCurve:
+    """Cross-validated accuracy of one method against the smoothing level.
+
+    Parameters
+    ----------
+    method : str
+        Key of the method.
+    alphas, mean_r2 : arrays of shape (m,)
+        Levels that were tried, and the accuracy at each.
+    fold_r2 : array of shape (m, n_folds)
+        Accuracy of every fold.
+    chosen : float
+        The level that was kept.
+
+    Examples
+    --------
+    >>> AlphaCurve("lp", np.array([0.0, 0.5]), np.array([0.1, 0.4]), np.array([[0.1], [0.4]]), 0.5).chosen
+    0.5
+    """
+
+    method: str
+    alphas: Floats
+    mean_r2: Floats
+    fold_r2: Floats
+    chosen: float
+
+    def __post_init__(self) -> None:
+        levels, means, folds = np.shape(self.alphas), np.shape(self.mean_r2), np.shape(self.fold_r2)
+        _reject(
+            len(levels) != 1 or means != levels or len(folds) != 2 or folds[:1] != levels,
+            f"the curve of {self.method!r} must have one row for each level, got {levels} levels, {means} means and "
+            f"{folds} folds; pass the arrays of cv_results_",
+        )
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Coefficients of a linear method, in the units of its features.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One name per feature.
+    values : array of shape (p,)
+        One coefficient per feature.
+    intercept : float or None
+        Constant term; of methods that smooth features, the prediction where all features are average.
+
+    Examples
+    --------
+    >>> Coefficients(("age",), np.array([0.3]), intercept=1.0).names
+    ('age',)
+    """
+
+    names: Sequence[str]
+    values: Floats
+    intercept: float | None = None
+
+    def __post_init__(self) -> None:
+        _reject(
+            np.shape(self.values) != (len(self.names),),
+            f"coefficients need one value per name, got {np.shape(self.values)} values for {len(self.names)} names; "
+            "pass coef_.index and coef_.to_numpy()",
+        )
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Linear coefficients of a node's own features and of its neighbours', with standard errors.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One name per feature.
+    groups : sequence of str
+        Whose features: ``("own", "neighbours", ...)``.
+    values, errors : arrays of shape (p, n_groups)
+        Coefficients in the units of the outcome and the feature, and their standard errors.
+    transform : str
+        The transform of the outcome whose units these are; empty for the outcome itself.
+
+    Examples
+    --------
+    >>> Effects(("age",), ("own", "neighbours"), np.array([[0.3, 0.1]]), np.array([[0.1, 0.2]])).order
+    array([0])
+    """
+
+    names: Sequence[str]
+    groups: Sequence[str]
+    values: Floats
+    errors: Floats
+    transform: str = ""
+
+    def __post_init__(self) -> None:
+        wanted, found = (len(self.names), len(self.groups)), (np.shape(self.values), np.shape(self.errors))
+        _reject(
+            found != (wanted, wanted),
+            f"effects need a value and an error for each of {wanted[0]} names and {wanted[1]} groups, got {found}; "
+            "pass the columns of coefficients_",
+        )
+
+    @property
+    def order(self) -> Ints:
+        """Positions of the features, the clearest first: by the largest ratio of a coefficient to its error."""
+        clear = np.abs(self.values) / np.where(self.errors > 0, self.errors, np.inf)
+        return np.argsort(-clear.max(axis=1, initial=0.0), kind="stable")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How the prediction fared against outcomes that were kept hidden from it.
+
+    Parameters
+    ----------
+    r2 : float
+        Accuracy on the hidden outcomes.
+    coverage : float or None
+        Share of the hidden outcomes inside their interval.
+    n_nodes : int
+        Number of hidden outcomes.
+
+    Examples
+    --------
+    >>> Truth(r2=0.7, coverage=0.91, n_nodes=700).n_nodes
+    700
+    """
+
+    r2: float
+    coverage: float | None
+    n_nodes: int
 
 
 @dataclass(frozen=True)
@@ -131,12 +340,12 @@ class PredictionReport:
 
     def __post_init__(self) -> None:
         n = self.graph.n_nodes
-        reject(not self.targets, "a report needs at least one target, got none; add a TargetReport")
+        _reject(not self.targets, "a report needs at least one target, got none; add a TargetReport")
         found = len(self.node_ids)
-        reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
+        _reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
         for target in self.targets:
             shape = np.shape(target.y)
-            reject(
+            _reject(
                 shape != (n,),
                 f"target {target.name!r} must cover all {n} nodes, got shape {shape}; use NaN for unknown outcomes",
             )
@@ -148,7 +357,7 @@ def _check_lengths(target: TargetReport) -> None:
     shape = np.shape(target.y)
     for name in ("prediction", "std", "lower", "upper"):
         column = getattr(target, name)
-        reject(
+        _reject(
             column is not None and np.shape(column) != shape,
             f"{name} of {target.name!r} must have the shape of y, {shape}, got {np.shape(column)}; "
             "pass one value for each node",
@@ -158,18 +367,18 @@ def _check_lengths(target: TargetReport) -> None:
 def _check_values(target: TargetReport) -> None:
     hidden = ~target.observed
     missing = int(np.sum(~np.isfinite(target.prediction[hidden])))
-    reject(missing, f"prediction of {target.name!r} must be finite where y is NaN, got {missing} that are not")
+    _reject(missing, f"prediction of {target.name!r} must be finite where y is NaN, got {missing} that are not")
     negative = 0 if target.std is None else int(np.sum(~(target.std[hidden] >= 0)))
-    reject(negative, f"std of {target.name!r} must be >= 0 where y is NaN, got {negative} others; use None for no std")
-    reject(
+    _reject(negative, f"std of {target.name!r} must be >= 0 where y is NaN, got {negative} others; use None for no std")
+    _reject(
         (target.lower is None) != (target.upper is None),
         f"lower and upper of {target.name!r} come together, got one of them; pass both or neither",
     )
-    reject(not 0 < target.level < 1, f"level must lie strictly between 0 and 1, got {target.level}; 0.9 means 90 %")
+    _reject(not 0 < target.level < 1, f"level must lie strictly between 0 and 1, got {target.level}; 0.9 means 90 %")
 
 
 def _check_coordinates(coordinates: Floats, n: int) -> None:
     shape = np.shape(coordinates)
-    reject(shape != (n, 2), f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node")
+    _reject(shape != (n, 2), f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node")
     bad = int(np.sum(~np.isfinite(coordinates).all(axis=1)))
-    reject(bad, f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed")
+    _reject(bad, f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed")

@@ -1,4 +1,4 @@
-"""What of the graph fits in a drawing: coordinates, a seeded sample of nodes, a seeded sample of edges."""
+"""The part of a graph that is drawn: coordinates, a seeded sample of nodes, a seeded sample of edges."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,17 @@ from graphmrf.report.layout import positions
 from graphmrf.report.rows import PredictionReport, TargetReport
 from graphmrf.text import count
 
-MAX_NODES = 20_000
-MAX_EDGES = 30_000
+DRAWN_NODES = 20_000
+"""Nodes in a drawing, by eye: 36 bytes each in the page, and as many as there are pixels to tell them apart by."""
+DRAWN_EDGES = 30_000
+"""Edges in a drawing, by eye; with twice as many the lines merge into one colour, and a phone takes seconds."""
 LISTED_NODES = 25
+"""Rows of the table of uncertain predictions, by eye: two screens; a file of all predictions has the rest."""
 
 
 @dataclass(frozen=True)
-class Picture:
-    """The drawn part of a graph.
+class SampledDrawing:
+    """The nodes and edges of a graph that are drawn, and where.
 
     Parameters
     ----------
@@ -36,7 +39,9 @@ class Picture:
     dropped: tuple[str, ...]
 
 
-def draw(report: PredictionReport, *, max_nodes: int = MAX_NODES, max_edges: int = MAX_EDGES, seed: int = 0) -> Picture:
+def sample_drawing(
+    report: PredictionReport, *, max_nodes: int = DRAWN_NODES, max_edges: int = DRAWN_EDGES, seed: int = 0
+) -> SampledDrawing:
     """Choose what to draw; the nodes of the table of uncertain nodes are always among them.
 
     Examples
@@ -45,7 +50,7 @@ def draw(report: PredictionReport, *, max_nodes: int = MAX_NODES, max_edges: int
     >>> y = np.array([1.0, np.nan, np.nan])
     >>> target = TargetReport("income", y, np.ones(3), method="lp", std=np.ones(3))
     >>> graph = Graph.from_edges([0, 1], [1, 2])
-    >>> draw(PredictionReport("wards", graph, "abc", (target,))).edges
+    >>> sample_drawing(PredictionReport("wards", graph, "abc", (target,))).edges
     array([[0, 1],
            [1, 2]])
     """
@@ -55,7 +60,7 @@ def draw(report: PredictionReport, *, max_nodes: int = MAX_NODES, max_edges: int
     xy = report.coordinates if report.coordinates is not None else positions(graph.adjacency, graph.components)
     edges = _edges_among(report, nodes)
     kept = edges if len(edges) <= max_edges else edges[np.sort(rng.choice(len(edges), max_edges, replace=False))]
-    return Picture(nodes, np.asarray(xy, dtype=float)[nodes], kept, _dropped(report, len(nodes), len(kept)))
+    return SampledDrawing(nodes, np.asarray(xy, dtype=float)[nodes], kept, _dropped(report, len(nodes), len(kept)))
 
 
 def most_uncertain(target: TargetReport, limit: int = LISTED_NODES) -> Ints:

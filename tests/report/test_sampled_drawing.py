@@ -3,29 +3,29 @@ from collections.abc import Callable
 import numpy as np
 
 from graphmrf.report import PredictionReport
-from graphmrf.report.picture import LISTED_NODES, draw, most_uncertain
+from graphmrf.report.sampled_drawing import LISTED_NODES, most_uncertain, sample_drawing
 
 Maker = Callable[..., PredictionReport]
 
 
 def test_a_small_graph_is_drawn_whole(make_report: Maker) -> None:
-    picture = draw(make_report(40))
-    np.testing.assert_array_equal(picture.nodes, np.arange(40))
-    assert len(picture.edges) == 40
-    assert picture.dropped == ()
+    drawing = sample_drawing(make_report(40))
+    np.testing.assert_array_equal(drawing.nodes, np.arange(40))
+    assert len(drawing.edges) == 40
+    assert drawing.dropped == ()
 
 
 def test_coordinates_are_used_as_given(make_report: Maker) -> None:
     xy = np.random.default_rng(0).normal(size=(40, 2))
-    np.testing.assert_array_equal(draw(make_report(40, coordinates=xy)).xy, xy)
+    np.testing.assert_array_equal(sample_drawing(make_report(40, coordinates=xy)).xy, xy)
 
 
 def test_a_large_graph_is_sampled_with_its_most_uncertain_nodes_and_says_so(make_report: Maker) -> None:
     report = make_report(500)
-    picture = draw(report, max_nodes=100, max_edges=5)
-    assert len(np.unique(picture.nodes)) == 100
-    assert np.isin(most_uncertain(report.targets[0]), picture.nodes).all()
-    assert picture.dropped == (
+    drawing = sample_drawing(report, max_nodes=100, max_edges=5)
+    assert len(np.unique(drawing.nodes)) == 100
+    assert np.isin(most_uncertain(report.targets[0]), drawing.nodes).all()
+    assert drawing.dropped == (
         "The drawing shows a random sample of 100 of 500 nodes.",
         "The drawing shows 5 of 500 edges.",
     )
@@ -33,14 +33,14 @@ def test_a_large_graph_is_sampled_with_its_most_uncertain_nodes_and_says_so(make
 
 def test_drawn_edges_are_edges_of_the_graph(make_report: Maker) -> None:
     report = make_report(500)
-    picture = draw(report, max_nodes=300)
-    u, v = picture.nodes[picture.edges].T
+    drawing = sample_drawing(report, max_nodes=300)
+    u, v = drawing.nodes[drawing.edges].T
     assert len(u) > 0
     assert (report.graph.adjacency.toarray()[u, v] == 1).all()
 
 
 def test_the_sample_depends_on_the_seed_only(make_report: Maker) -> None:
-    first, again, other = (draw(make_report(500), max_nodes=100, seed=seed).nodes for seed in (0, 0, 1))
+    first, again, other = (sample_drawing(make_report(500), max_nodes=100, seed=seed).nodes for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
