@@ -1,4 +1,4 @@
-"""Sparse factorisation against iterating, on small graphs: where `linalg.factor.prefers_factor` draws its line."""
+"""Sparse factorisation against iterating, on small graphs: where `linalg.smoothing.prefers_factor` draws its line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.show import Row, best_of
 from graphmrf.graph import Graph
-from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.multishift import solve
+from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.linalg.smoothing import prefers_factor, solve_factor
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -37,7 +37,7 @@ def _measure(name: str, graph: Graph, alpha: float) -> Row:
     B = np.random.default_rng(0).standard_normal((graph.n_nodes, 10))
     sigma = np.array([[1 / alpha]])
     factored, x = best_of(3, lambda: solve_factor(graph, B, alpha, None))
-    iterated, solution = best_of(3, lambda: solve(graph.engine, B, sigma, tolerance=1e-8))
+    iterated, solution = best_of(3, lambda: ShiftedSystems(graph.engine, sigma).solve(B, tolerance=1e-8))
     return {
         "graph": name,
         "nodes": graph.n_nodes,

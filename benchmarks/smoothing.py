@@ -17,7 +17,7 @@ from scipy.sparse.linalg import cg
 from benchmarks.show import Row, best_of
 from benchmarks.workload import workload
 from graphmrf.linalg import smooth
-from graphmrf.linalg.multishift import solve
+from graphmrf.linalg.multishift import ShiftedSystems
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
@@ -40,7 +40,7 @@ def _row(graph: Graph, X: Floats, peer: tuple[float, Floats]) -> Row:
     tolerance = TOLERANCE if X.dtype == np.float64 else 1e-5
     smooth(graph, X, ALPHA, tolerance=tolerance)  # compile
     seconds, result = best_of(5, lambda: smooth(graph, X, ALPHA, tolerance=tolerance))
-    solution = solve(graph.engine, X, np.array([[1 / ALPHA]]), tolerance=tolerance)
+    solution = ShiftedSystems(graph.engine, np.array([[1 / ALPHA]])).solve(X, tolerance=tolerance)
     floor = (solution.iterations + 1) * _bytes_per_product(graph, X) / _bandwidth()
     return {
         "precision": str(X.dtype),

@@ -1,5 +1,7 @@
 """Blocks of the precision against dense algebra, on both engines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,6 @@ from hypothesis import strategies as st
 import oracle
 from cases import random_case
 from graphmrf._typing import Bools, Floats
-from graphmrf.engines.cpu import CpuEngine
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.coupled import PrecisionBlock
@@ -40,9 +41,7 @@ def dense(block: PrecisionBlock) -> Floats:
 
 
 def on_the_other_engine(block: PrecisionBlock) -> PrecisionBlock:
-    graph = Graph(block.graph.adjacency)
-    graph.__dict__["engine"] = CpuEngine(graph.indptr, graph.indices, graph.weights, graph.degrees)
-    return PrecisionBlock(graph, block.H, block.C, block.missing)
+    return replace(block, graph=block.graph.on("numba"))
 
 
 seeds = st.integers(0, 10**6)

@@ -9,10 +9,11 @@ import cases
 import oracle
 from families import FAMILIES, expander, path
 from graphmrf._typing import Bools, Floats
+from graphmrf.engines import ENGINES
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
-from graphmrf.linalg import multishift
-from graphmrf.linalg.multishift import Solution, iteration_bound, product, solve, solve_rows, true_residual
+from graphmrf.linalg.limits import Limits
+from graphmrf.linalg.multishift import ShiftedSystems, Solution, iteration_bound, product
 
 
 def solved(graph: Graph, b: Floats, sigma: float, allowed: Bools | None = None) -> Floats:
@@ -29,8 +30,8 @@ def test_every_shift_of_every_column_is_solved(case: cases.Case, k: int, n_shift
     allowed = rng.random((n, k)) < 0.7
     B, sigma = rng.normal(size=(n, k)) * allowed, 1 + 10 ** rng.uniform(-4, 2, (n_shifts, k))
     rows = rng.integers(0, n, 5)
-    everywhere = solve(case.graph.engine, B, sigma, allowed=allowed, tolerance=1e-10)
-    some = solve_rows(case.graph.engine, B, sigma, rows=rows, allowed=allowed, tolerance=1e-10)
+    systems = ShiftedSystems(case.graph.engine, sigma, allowed)
+    everywhere, some = systems.solve(B, tolerance=1e-10), systems.solve_rows(B, rows, tolerance=1e-10)
     assert everywhere.converged
     assert some.converged
     for s in range(n_shifts):
@@ -46,7 +47,7 @@ def test_every_shift_of_every_column_is_solved(case: cases.Case, k: int, n_shift
 def test_the_reported_residual_is_the_true_one(name: str, dtype: Any) -> None:
     graph = FAMILIES[name]
     B = np.random.default_rng(0).normal(size=(graph.n_nodes, 3)).astype(dtype)
-    solution = solve(graph.engine, B, np.array([[1.01], [2.0]]), tolerance=1e-4)
+    solution = ShiftedSystems(graph.engine, np.array([[1.01], [2.0]])).solve(B, tolerance=1e-4)
     residuals = [0.0]
     for x, sigma in zip(solution.x.astype(float), (1.01, 2.0), strict=True):
         N = oracle.laplacian(graph.adjacency.toarray())
@@ -58,13 +59,13 @@ def test_the_reported_residual_is_the_true_one(name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 3, 8])
-def test_columns_taken_in_blocks_are_those_taken_alone(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multishift, "_block_width", lambda _: width)
+def test_columns_taken_in_blocks_are_those_taken_alone(width: int) -> None:
     graph, rng = FAMILIES["pieces"], np.random.default_rng(0)
     B, sigma = rng.normal(size=(27, 10)), 1 + 10 ** rng.uniform(-3, 1, (2, 10))
-    x = solve_rows(graph.engine, B, sigma, tolerance=1e-10).x
+    limits = Limits(cached_columns=width)
+    x = ShiftedSystems(graph.engine, sigma, limits=limits).solve_rows(B, tolerance=1e-10).x
     for c in range(10):
-        alone = solve_rows(graph.engine, B[:, [c]], sigma[:, [c]], tolerance=1e-10).x
+        alone = ShiftedSystems(graph.engine, sigma[:, [c]]).solve_rows(B[:, [c]], tolerance=1e-10).x
         np.testing.assert_allclose(x[:, :, [c]], alone, rtol=0, atol=1e-6)
 
 
@@ -72,7 +73,7 @@ def test_columns_that_converge_early_are_left_alone() -> None:
     graph = path(120)
     B = np.zeros((120, 3))
     B[:, 0], B[0, 1] = np.sqrt(graph.degrees), 1.0  # an eigenvector, a hard column and a zero one
-    x = solve_rows(graph.engine, B, np.array([[1.0001], [3.0]]), tolerance=1e-10).x
+    x = ShiftedSystems(graph.engine, np.array([[1.0001], [3.0]])).solve_rows(B, tolerance=1e-10).x
     np.testing.assert_allclose(x[0, :, 0], B[:, 0] / 0.0001, rtol=1e-6)
     np.testing.assert_allclose(x[1, :, 0], B[:, 0] / 2.0, rtol=1e-8)
     np.testing.assert_allclose(x[0, :, 1], solved(graph, B[:, 1], 1.0001), atol=1e-5)
@@ -83,17 +84,14 @@ def test_iterations_stay_below_the_bound_where_the_shift_is_what_limits_them() -
     for graph in (path(3000), expander(400)):
         for sigma in (1.0001, 1.01, 2.0):
             B = np.random.default_rng(0).normal(size=(graph.n_nodes, 2))
-            solution = solve_rows(graph.engine, B, np.array([[sigma]]), tolerance=1e-9)
+            solution = ShiftedSystems(graph.engine, np.array([[sigma]])).solve_rows(B, tolerance=1e-9)
             assert solution.converged
             assert solution.iterations < iteration_bound(np.array([sigma]), 1e-9)
 
 
-def test_a_solution_that_missed_its_tolerance_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solution_that_missed_its_tolerance_is_refined() -> None:
     graph, B, sigma = path(200), np.random.default_rng(0).normal(size=(200, 2)), np.array([[1.01]])
-    bound = iteration_bound(sigma, 1e-8)
-    calls = iter([20, 40])
-    monkeypatch.setattr(multishift, "iteration_bound", lambda *_: next(calls, bound))
-    solution = solve(graph.engine, B, sigma, tolerance=1e-8)
+    solution = ShiftedSystems(graph.engine, sigma, limits=Limits(max_iterations=60)).solve(B, tolerance=1e-8)
     assert solution.converged
     assert solution.iterations > 60
     np.testing.assert_allclose(solution.x[0], solved(graph, B, 1.01), atol=1e-5)
@@ -109,7 +107,23 @@ def test_the_product_and_the_residual_are_those_of_dense_algebra() -> None:
         float((np.linalg.norm(B - sigma * y + S @ y, axis=0) / np.linalg.norm(B, axis=0)).max())
         for y, sigma in zip(x, (1.5, 3.0), strict=True)
     )
-    assert true_residual(graph.engine, B, x, np.array([[1.5], [3.0]]), None) == pytest.approx(worst)
+    assert ShiftedSystems(graph.engine, np.array([[1.5], [3.0]])).residual(B, x) == pytest.approx(worst)
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("window_bytes", [None, 1])
+@pytest.mark.parametrize("masked", [True, False])
+def test_long_solves_pass_through_many_windows(engine: str, window_bytes: int | None, masked: bool) -> None:
+    graph, rng, sigma = path(300).on(engine), np.random.default_rng(0), np.array([[1e16], [2.0], [1.0001]])
+    limits = Limits() if window_bytes is None else Limits(window_bytes=window_bytes)
+    allowed = rng.random((300, 3)) < 0.9 if masked else None
+    B, rows = rng.normal(size=(300, 3)) * (1.0 if allowed is None else allowed), np.arange(0, 300, 9)
+    systems = ShiftedSystems(graph.engine, sigma, allowed, limits)
+    some, everywhere = systems.solve_rows(B, rows, tolerance=1e-9).x, systems.solve(B, tolerance=1e-9).x
+    for s, c in np.ndindex(3, 3):
+        expected = solved(graph, B[:, c], sigma[s, 0], None if allowed is None else allowed[:, c])
+        np.testing.assert_allclose(some[s, :, c], expected[rows], rtol=0, atol=1e-4)
+        np.testing.assert_allclose(everywhere[s, :, c], expected, rtol=0, atol=1e-4)
 
 
 def test_a_solution_raises_unless_it_converged() -> None:

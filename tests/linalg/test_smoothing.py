@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 import cases
 import oracle
-from families import FAMILIES, path
+from families import FAMILIES, expander, grid, path, star
 from graphmrf import linalg
 from graphmrf._typing import Bools, Floats
-from graphmrf.engines.cpu import CpuEngine
+from graphmrf.engines import ENGINES
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.linalg import factor, multishift, smoothing
+from graphmrf.linalg import smoothing
+from graphmrf.linalg.limits import Limits
+from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.linalg.smoothing import prefers_factor, solve_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,16 +29,12 @@ ALPHAS = [0.0, 1e-8, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999]
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
 
-@pytest.fixture(params=["factor", "plain", "cpu"])
-def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> "Iterator[None]":
-    """Run a test by factorisation where it is preferred, and by iteration in each engine."""
-    if request.param != "factor":
-        monkeypatch.setattr(smoothing, "prefers_factor", lambda *_: False)
-    if request.param == "cpu":
-        monkeypatch.setattr(Graph, "engine", property(lambda g: CpuEngine(g.indptr, g.indices, g.weights, g.degrees)))
+@pytest.fixture(params=["factor", *ENGINES])
+def route(request: pytest.FixtureRequest) -> "Iterator[tuple[str, Limits]]":
+    """Run a test by factorisation where it is preferred, and by iteration on each engine."""
     threads = numba.get_num_threads()
     numba.set_num_threads(1)  # for graphs this small waiting for each other would take longer than the work
-    yield
+    yield ("auto", Limits()) if request.param == "factor" else (request.param, Limits(factor_nodes=0))
     numba.set_num_threads(threads)
 
 
@@ -68,24 +67,22 @@ def test_multiply_is_the_complement_of_the_laplacian(name: str) -> None:
 
 
 @every_family
-@pytest.mark.usefixtures("route")
-def test_smooth_is_the_dense_solve(name: str) -> None:
-    graph = FAMILIES[name]
+def test_smooth_is_the_dense_solve(name: str, route: tuple[str, Limits]) -> None:
+    graph, limits = FAMILIES[name].on(route[0]), route[1]
     X = columns(graph.n_nodes, 3)
     for alpha in ALPHAS:
-        smoothed = linalg.smooth(graph, X, alpha)
+        smoothed = linalg.smooth(graph, X, alpha, limits=limits)
         np.testing.assert_allclose(smoothed, oracle.smooth(dense(graph), X, alpha), rtol=0, atol=2e-7)
 
 
 @every_family
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
-@pytest.mark.usefixtures("route")
-def test_propagate_is_the_dense_solve(name: str, share: float) -> None:
-    graph = FAMILIES[name]
+def test_propagate_is_the_dense_solve(name: str, share: float, route: tuple[str, Limits]) -> None:
+    graph, limits = FAMILIES[name].on(route[0]), route[1]
     Y, known = columns(graph.n_nodes, 2), np.random.default_rng(1).random(graph.n_nodes) < share
     masks = np.column_stack([known, known])
     for alpha in ALPHAS:
-        filled = linalg.propagate(graph, np.where(masks, Y, np.nan), known, alpha)
+        filled = linalg.propagate(graph, np.where(masks, Y, np.nan), known, alpha, limits=limits)
         expected = propagated(dense(graph), Y, masks, np.full(2, alpha))
         np.testing.assert_allclose(filled, expected, rtol=0, atol=2e-6)
         np.testing.assert_array_equal(filled[known], Y[known])
@@ -119,9 +116,8 @@ def test_the_tolerance_is_honoured(case: cases.Case, alpha: float, exponent: int
 
 
 @every_family
-@pytest.mark.usefixtures("route")
-def test_a_grid_is_all_its_single_solves(name: str) -> None:
-    graph = FAMILIES[name]
+def test_a_grid_is_all_its_single_solves(name: str, route: tuple[str, Limits]) -> None:
+    graph = FAMILIES[name].on(route[0])
     n, rng = graph.n_nodes, np.random.default_rng(2)
     Y, known, rows = columns(n, 5), rng.random((n, 5)) < 0.3, rng.permutation(n)[: n // 2]
     smoothed = linalg.smooth_grid(graph, Y, ALPHAS, rows, tolerance=1e-10)
@@ -144,33 +140,28 @@ def test_a_grid_may_have_levels_of_its_own_in_every_column(case: cases.Case, k: 
         np.testing.assert_allclose(values, propagated(case.W, Y, known, levels), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("window", [None, 1])
-def test_long_solves_pass_through_many_windows(window: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    if window is not None:
-        monkeypatch.setattr(multishift, "_WINDOW_BYTES", window)
+@pytest.mark.parametrize("limits", [Limits(), Limits(window_bytes=1)])
+def test_long_solves_pass_through_many_windows(limits: Limits) -> None:
     graph = path(300)
-    Y, known = columns(300, 3), np.arange(300) % 133 == 0
-    alphas, rows = [0.0, 0.5, 0.9999], np.arange(0, 300, 9)
-    smoothed = linalg.smooth_grid(graph, Y, alphas, rows, tolerance=1e-9)
-    filled = linalg.propagate_grid(graph, Y, known, alphas, rows, tolerance=1e-9)
-    masks = np.column_stack([known] * 3)
+    Y, alphas, rows = columns(300, 3), [0.0, 0.5, 0.9999], np.arange(0, 300, 9)
+    smoothed = linalg.smooth_grid(graph, Y, alphas, rows, tolerance=1e-9, limits=limits)
     for s, alpha in enumerate(alphas):
         np.testing.assert_allclose(smoothed[s], oracle.smooth(dense(graph), Y, alpha)[rows], rtol=0, atol=1e-5)
-        expected = propagated(dense(graph), Y, masks, np.full(3, alpha))[rows]
-        np.testing.assert_allclose(filled[s], expected, rtol=0, atol=1e-5)
     np.testing.assert_allclose(
-        linalg.smooth(graph, Y, 0.9999), oracle.smooth(dense(graph), Y, 0.9999), rtol=0, atol=1e-7
+        linalg.smooth(graph, Y, 0.9999, limits=limits), oracle.smooth(dense(graph), Y, 0.9999), rtol=0, atol=1e-7
     )
 
 
-@pytest.mark.usefixtures("route")
-def test_single_precision_stays_single_and_is_nearly_as_good() -> None:
-    graph = FAMILIES["pieces"]
+def test_single_precision_stays_single_and_is_nearly_as_good(route: tuple[str, Limits]) -> None:
+    graph, limits = FAMILIES["pieces"].on(route[0]), route[1]
     Y, known = columns(graph.n_nodes, 6).astype(np.float32), np.arange(graph.n_nodes) % 3 == 0
     masks = np.broadcast_to(known[:, None], Y.shape)
     results = {
-        "smooth": (linalg.smooth(graph, Y, 0.9), oracle.smooth(dense(graph), Y, 0.9)),
-        "propagate": (linalg.propagate(graph, Y, known, 0.9), propagated(dense(graph), Y, masks, np.full(6, 0.9))),
+        "smooth": (linalg.smooth(graph, Y, 0.9, limits=limits), oracle.smooth(dense(graph), Y, 0.9)),
+        "propagate": (
+            linalg.propagate(graph, Y, known, 0.9, limits=limits),
+            propagated(dense(graph), Y, masks, np.full(6, 0.9)),
+        ),
         "grid": (linalg.smooth_grid(graph, Y, [0.9], tolerance=1e-5)[0], oracle.smooth(dense(graph), Y, 0.9)),
     }
     for actual, expected in results.values():
@@ -195,15 +186,14 @@ def test_other_numbers_are_computed_in_double_precision(dtype: Any) -> None:
     np.testing.assert_allclose(smoothed, oracle.smooth(dense(graph), X.astype(float), 0.9), atol=1e-7)
 
 
-@pytest.mark.usefixtures("route")
-def test_zero_columns_and_no_columns_are_solved() -> None:
-    graph, known = FAMILIES["grid"], np.arange(36) < 5
+def test_zero_columns_and_no_columns_are_solved(route: tuple[str, Limits]) -> None:
+    graph, limits, known = FAMILIES["grid"].on(route[0]), route[1], np.arange(36) < 5
     X = columns(36, 3)
     X[:, 1] = 0.0
-    assert not linalg.smooth(graph, X, 0.99)[:, 1].any()
-    assert not linalg.propagate(graph, X, known, 0.99)[:, 1].any()
-    assert linalg.smooth(graph, X[:, :0], 0.99).shape == (36, 0)
-    assert linalg.propagate(graph, X[:, :0], known, 0.99).shape == (36, 0)
+    assert not linalg.smooth(graph, X, 0.99, limits=limits)[:, 1].any()
+    assert not linalg.propagate(graph, X, known, 0.99, limits=limits)[:, 1].any()
+    assert linalg.smooth(graph, X[:, :0], 0.99, limits=limits).shape == (36, 0)
+    assert linalg.propagate(graph, X[:, :0], known, 0.99, limits=limits).shape == (36, 0)
     assert linalg.smooth_grid(graph, X[:, :0], [0.5, 0.9], np.arange(4)).shape == (2, 4, 0)
     assert linalg.propagate_grid(graph, X, known, [0.5], np.arange(0)).shape == (1, 0, 3)
     assert linalg.smooth_grid(graph, X, []).shape == (0, 36, 3)
@@ -226,25 +216,22 @@ def test_a_component_without_known_values_is_filled_with_zeros() -> None:
     np.testing.assert_allclose(filled.ravel(), [3.0, 2.7, 0.0, 0.0, 0.0])
 
 
-def test_too_few_iterations_raise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multishift, "iteration_bound", lambda *_: 3)
-    monkeypatch.setattr(smoothing, "prefers_factor", lambda *_: False)
+def test_too_few_iterations_raise() -> None:
+    limits = Limits(max_iterations=3, factor_nodes=0)
     graph, X, known = path(200), columns(200, 2), np.arange(200) == 0
     message = r"relative residual .* after \d+ iterations, wanted 1.0e-08; raise the tolerance, lower alpha, or use"
     with pytest.raises(ConvergenceError, match=message):
-        linalg.smooth(graph, X, 0.999)
+        linalg.smooth(graph, X, 0.999, limits=limits)
     with pytest.raises(ConvergenceError, match=message):
-        linalg.propagate(graph, X, known, 0.999)
+        linalg.propagate(graph, X, known, 0.999, limits=limits)
     with pytest.raises(ConvergenceError, match="after 3 iterations"):
-        linalg.smooth_grid(graph, X, [0.1, 0.999])
-    with pytest.raises(ConvergenceError, match="after 3 iterations"):
-        linalg.propagate_grid(graph, X, known, [0.1, 0.999])
+        linalg.smooth_grid(graph, X, [0.1, 0.999], limits=limits)
 
 
 def test_a_wrong_factorisation_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smoothing, "solve_factor", lambda _graph, B, _alpha, _allowed: B)
     graph = path(50)
-    assert factor.prefers_factor(graph, np.array([[0.9]]), None)
+    assert prefers_factor(graph, np.array([[0.9]]), None)
     with pytest.raises(ConvergenceError):
         linalg.smooth(graph, columns(50, 1), 0.9)
 
@@ -279,13 +266,13 @@ def test_shapes_and_types_are_checked() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.usefixtures("route")
-def test_values_that_are_not_finite_are_refused(bad: float) -> None:
-    graph, X, known = FAMILIES["path"], columns(40, 2), np.arange(40) < 9
+def test_values_that_are_not_finite_are_refused(bad: float, route: tuple[str, Limits]) -> None:
+    graph, limits = FAMILIES["path"].on(route[0]), route[1]
+    X, known = columns(40, 2), np.arange(40) < 9
     X[3, 1] = bad
     calls: list[Callable[[], Floats]] = [
-        lambda: linalg.smooth(graph, X, 0.9),
-        lambda: linalg.propagate(graph, X, known, 0.9),
+        lambda: linalg.smooth(graph, X, 0.9, limits=limits),
+        lambda: linalg.propagate(graph, X, known, 0.9, limits=limits),
         lambda: linalg.smooth_grid(graph, X, [0.9]),
         lambda: linalg.propagate_grid(graph, X, known, [0.9]),
     ]
@@ -296,3 +283,41 @@ def test_values_that_are_not_finite_are_refused(bad: float) -> None:
     for call in calls[2:3]:
         with pytest.raises(InvalidInputError, match="values are too large"):
             call()
+
+
+@pytest.mark.parametrize("name", [name for name, graph in FAMILIES.items() if graph.n_nodes])
+@pytest.mark.parametrize("share", [None, 0.0, 0.3, 1.0])
+def test_factors_and_iterations_agree_with_dense_algebra(name: str, share: float | None) -> None:
+    graph, rng = FAMILIES[name], np.random.default_rng(0)
+    n, alpha = graph.n_nodes, 0.99
+    allowed = None if share is None else rng.random(n) < share
+    U = np.ones(n, dtype=bool) if allowed is None else allowed
+    B = rng.normal(size=(n, 3)) * U[:, None]
+    A = (np.eye(n) / alpha - np.eye(n) + oracle.laplacian(graph.adjacency.toarray()))[U][:, U]
+    expected = np.zeros((n, 3))
+    expected[U] = np.linalg.solve(A, B[U])
+    factored = solve_factor(graph, B, alpha, allowed)
+    masks = None if allowed is None else np.column_stack([allowed] * 3)
+    iterated = ShiftedSystems(graph.engine, np.array([[1 / alpha]]), masks).solve(B, tolerance=1e-11)
+    np.testing.assert_allclose(factored, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(iterated.or_raise(1e-11)[0], expected, rtol=0, atol=1e-7)
+
+
+def test_a_factor_is_preferred_for_graphs_that_are_nearly_a_line() -> None:
+    levels = np.full((1, 3), 0.99)
+    assert prefers_factor(path(2000), levels, None)
+    assert prefers_factor(grid(20), levels, None)
+    assert not prefers_factor(star(2000), levels, None)
+    assert not prefers_factor(expander(2000), levels, None)
+    assert not prefers_factor(path(30_000), levels, None)
+    assert not prefers_factor(FAMILIES["empty"], levels, None)
+
+
+def test_a_factor_serves_one_level_and_one_mask_only() -> None:
+    graph, rng = path(100), np.random.default_rng(0)
+    shared = np.broadcast_to(rng.random((100, 1)) < 0.5, (100, 3))
+    assert prefers_factor(graph, np.full((1, 3), 0.9), shared)
+    assert not prefers_factor(graph, np.full((1, 3), 0.9), rng.random((100, 3)) < 0.5)
+    assert not prefers_factor(graph, np.array([[0.9, 0.9, 0.8]]), shared)
+    assert not prefers_factor(graph, np.full((1, 3), 0.2), shared)
+    assert not prefers_factor(graph, np.zeros((1, 0)), None)

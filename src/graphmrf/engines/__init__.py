@@ -2,37 +2,63 @@ r"""Engines: what multiplies a block of columns by one operator, on whatever hol
 
 The operator is :math:`I - N`, that is :math:`S` with a 1 on the diagonal of isolated nodes. With it
 :math:`I + \omega N = (1 + \omega)(I - \alpha (I - N))` holds at every node: no formula treats isolated nodes apart.
+
+Blocks and windows stay where the engine keeps them until somebody asks for their values (`unload`, `read`). A new
+device is one file with a class of these methods and one row in `ENGINES`; ``graph.on(name)`` runs everything on it.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from graphmrf.engines.plain import PlainEngine
+import numpy as np
+
+from graphmrf.engines.scipy import ScipyEngine
+from graphmrf.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import DTypeLike
+
     from graphmrf._typing import Bools, Floats, Ints
 
-__all__ = ["Block", "Engine", "engine_for"]
+__all__ = ["ENGINES", "Block", "Engine", "Window", "build_engine", "check_engine"]
 
 Block: TypeAlias = Any
 """Columns over the nodes as the engine keeps them; callers only hand them back and read ``shape[1]``, the width."""
 
-_PLAIN_LIMIT = 100_000
-"""Edges up to which SciPy is quick enough that loading numba and its kernels would take longer than the work."""
+Window: TypeAlias = Any
+"""Some rows of several blocks as the engine keeps them; callers only hand it back."""
+
+SMALL_GRAPH = 100_000
+"""Edges up to which "auto" takes SciPy: loading numba and its kernels takes about a second, longer than most work on
+such a graph. Doubled, a solve on 200,000 edges takes some tenths of a second more, a short script a second less."""
 
 
 class Engine(Protocol):
-    """The few operations every solver is written in; coefficients are float64 arrays with one entry per column."""
+    """The few operations every solver is written in; coefficients are float64 arrays with one entry per column.
+
+    Blocks are float32 or float64; every sum over nodes is taken in float64.
+    """
 
     n: int
 
     def load(self, X: Floats) -> Block:
         """Return a new block with the columns of `X` (n, k); it may be wider than k, the rest being zero."""
 
-    def unload(self, V: Block, k: int) -> Floats:
-        """Return the first `k` columns of a block as an array (n, k)."""
+    def unload(self, V: Block, k: int, rows: Ints | None = None) -> Floats:
+        """Return some rows of the first `k` columns of a block as an array (n_rows, k); None asks for all rows."""
+
+    def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Block:
+        """Return a block of `k` columns of zeros, as wide as that of `k` loaded columns."""
+
+    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Block:
+        """Return a float64 block of `k` random columns, the values of `graphmrf.engines.probes.random_columns`.
+
+        An entry depends on the seed, its row and its column alone, so that rows may lie on several machines.
+        """
 
     def mask(self, allowed: Bools | None, width: int) -> Block:
         """Return a mask block: True lets an entry through. None lets everything through."""
@@ -40,8 +66,8 @@ class Engine(Protocol):
     def like(self, V: Block) -> Block:
         """Return a block of the same shape and type, not initialised."""
 
-    def squares(self, V: Block) -> Floats:
-        """Return the sum of squares of every column."""
+    def gram(self, U: Block, V: Block) -> Floats:
+        """Return the inner products ``U.T @ V`` of all columns as a float64 array, padding included."""
 
     def advance(self, V: Block, scale: Floats, previous: Block, back: Floats, mask: Block, out: Block) -> Floats:
         """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
@@ -55,18 +81,63 @@ class Engine(Protocol):
         The columns of `V` are groups of q, those of `out` groups of r; None subtracts nothing.
         """
 
-    def store(self, V: Block, rows: Ints | None, window: Floats, slot: int) -> None:
-        """Set ``window[c, slot, r] = V[rows[r], c]``, for the first ``len(window)`` columns."""
+    def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> Window:
+        """Return a window of zeros: room for some rows (None: all) of the first `k` columns of `slots` blocks."""
 
-    def combine(self, window: Floats, coefficients: Floats, out: Floats) -> None:
-        """Add ``coefficients[c] @ window[c]`` to ``out[c]``, for the slots that there are coefficients for."""
+    def store(self, V: Block, window: Window, slot: int) -> None:
+        """Copy the window's rows and columns of a block into one of its slots."""
+
+    def restore(self, window: Window, slot: int, out: Block) -> None:
+        """Copy one slot of a window of all rows back into a block; columns beyond the window's become zero."""
+
+    def combine(self, window: Window, coefficients: Floats, out: Window, keep: Floats | None = None) -> None:
+        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]`` for every column c; None keeps all of it.
+
+        The coefficients are (k, slots of `out`, the first slots of `window`), `keep` is (k, slots of `out`).
+        """
+
+    def read(self, window: Window) -> Floats:
+        """Return what a window holds as an array (k, slots, n_rows)."""
 
 
-def engine_for(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
-    """Return the engine for a graph of this size: SciPy for small ones, numba's parallel kernels beyond."""
-    if indices.size // 2 <= _PLAIN_LIMIT:
-        return PlainEngine(indptr, indices, weights, degrees)
-    # Loading numba takes longer than a whole job on a small graph, so only a large one loads it.
-    cpu = import_module("graphmrf.engines.cpu")
-    engine: Engine = cpu.CpuEngine(indptr, indices, weights, degrees)
+def _numba(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
+    # Loading numba takes longer than a whole job on a small graph, so only a graph that asks for it loads it.
+    engine: Engine = import_module("graphmrf.engines.numba").NumbaEngine(indptr, indices, weights, degrees)
     return engine
+
+
+ENGINES: dict[str, Callable[[Ints, Ints, Floats | None, Floats], Engine]] = {"scipy": ScipyEngine, "numba": _numba}
+"""Engines by name: each is made from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
+
+
+def check_engine(name: str) -> str:
+    """Return the name of an engine, or "auto"; raise InvalidInputError for any other."""
+    if name not in {"auto", *ENGINES}:
+        choices = ", ".join(repr(choice) for choice in ("auto", *ENGINES))
+        raise InvalidInputError(f"engine must be one of {choices}, got {name!r}")
+    return name
+
+
+def build_engine(
+    name: str,
+    indptr: Ints,
+    indices: Ints,
+    weights: Floats | None,
+    degrees: Floats,
+    *,
+    small: int = SMALL_GRAPH,
+) -> Engine:
+    """Return an engine for a graph; "auto" takes SciPy up to `small` edges, numba's parallel kernels beyond.
+
+    Examples
+    --------
+    >>> one_edge = np.array([0, 1, 2]), np.array([1, 0]), None, np.ones(2)
+    >>> engine = build_engine("auto", *one_edge)
+    >>> V, out = engine.load(np.array([[3.0], [5.0]])), engine.zeros(1)
+    >>> engine.advance(V, np.ones(1), V, np.zeros(1), engine.mask(None, 1), out)
+    array([30.])
+    >>> engine.unload(out, 1).ravel()
+    array([5., 3.])
+    """
+    automatic = "scipy" if indices.size // 2 <= small else "numba"
+    return ENGINES[automatic if name == "auto" else check_engine(name)](indptr, indices, weights, degrees)

@@ -1,4 +1,4 @@
-"""numba kernels of the CPU engine; each passes over its arrays once."""
+"""Kernels of the numba engine; each passes over its arrays once."""
 
 from __future__ import annotations
 
@@ -120,5 +120,6 @@ def combine(window: Any, coefficients: Any, out: Any, chunks: Any) -> None:
             for s in range(n_shifts):
                 for slot in range(n_slots):
                     factor = coefficients[c, s, slot]
-                    for r in range(first, last):
-                        out[c, s, r] += factor * window[c, slot, r]
+                    if factor != 0.0:  # of shifts that have converged, and off the diagonal of p -> x
+                        for r in range(first, last):
+                            out[c, s, r] += factor * window[c, slot, r]

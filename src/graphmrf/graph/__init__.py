@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
-from graphmrf.engines import Engine, engine_for
+from graphmrf.engines import Engine, build_engine, check_engine
 from graphmrf.graph import checks, containers
 
 if TYPE_CHECKING:
@@ -41,11 +41,14 @@ class Graph:
         When all weights are equal to 1 no values are stored.
     symmetrize : bool, default False
         Accept a directed `W` and use ``(W + W.T) / 2``.
+    engine : str, default "auto"
+        What computes on the graph, a name of `graphmrf.engines.ENGINES`. "auto" takes "scipy" up to 100,000 edges and
+        "numba" (all cores) beyond; see also `on`.
 
     Raises
     ------
     InvalidInputError
-        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights.
+        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine.
 
     Examples
     --------
@@ -60,8 +63,10 @@ class Graph:
     indices: Ints
     weights: Floats | None
     notes: tuple[str, ...]
+    engine_name: str = "auto"
 
-    def __init__(self, W: Any, *, symmetrize: bool = False) -> None:
+    def __init__(self, W: Any, *, symmetrize: bool = False, engine: str = "auto") -> None:
+        object.__setattr__(self, "engine_name", check_engine(engine))
         self._store(*checks.symmetric_matrix(W, symmetrize=symmetrize))
 
     @classmethod
@@ -270,10 +275,28 @@ class Graph:
         _read_only(N.data)
         return N
 
+    def on(self, engine: str) -> Graph:
+        """Return the same graph on another engine: everything computed from it runs there.
+
+        Parameters
+        ----------
+        engine : str
+            As in the constructor.
+
+        Examples
+        --------
+        >>> Graph.from_edges([0], [1]).on("numba").engine_name
+        'numba'
+        """
+        graph = object.__new__(type(self))
+        kept = {name: value for name, value in self.__dict__.items() if name != "engine"}
+        graph.__dict__.update(kept | {"engine_name": check_engine(engine)})
+        return graph
+
     @cached_property
     def engine(self) -> Engine:
-        """What multiplies by :math:`I - N` on this machine; chosen by the size of the graph."""
-        return engine_for(self.indptr, self.indices, self.weights, self.degrees)
+        """What multiplies by :math:`I - N`, see `graphmrf.engines`; chosen by name, or by the size of the graph."""
+        return build_engine(self.engine_name, self.indptr, self.indices, self.weights, self.degrees)
 
     def _matrix(self, data: Floats) -> sparse.csr_array:
         shape = (self.n_nodes, self.n_nodes)

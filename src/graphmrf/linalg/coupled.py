@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
-from graphmrf.linalg.lanczos import inverse
+from graphmrf.linalg.lanczos import inverse, squares
 from graphmrf.linalg.multishift import Solution, iteration_bound, product
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class PrecisionBlock:
         """Run conjugate gradients on (I - K) L'x = L^-1 b until the norms of the residuals are below `wanted`."""
         engine, shape = self.graph.engine, B.shape
         V = engine.load(_columns(B))
-        R, X = engine.like(V), engine.load(np.zeros((engine.n, V.shape[1])))
+        R, X = engine.like(V), engine.zeros(V.shape[1])
         engine.mix(V, self._whiten, self._kinds, None, R)
         count = self._descend(X, R, wanted)
         engine.mix(X, self._whiten.transpose(0, 2, 1).copy(), self._kinds, None, V)
@@ -195,11 +195,11 @@ class PrecisionBlock:
         """Add the solution of (I - K) X = R to X. P is the direction over the squared residual: P += R / |R|^2."""
         engine, k, E = self.graph.engine, wanted.size, self._onto_edges
         E_transposed = E.transpose(0, 2, 1).copy()
-        P, Q = engine.load(np.zeros((engine.n, X.shape[1]))), engine.like(X)
-        U = engine.load(np.zeros((engine.n, k * E.shape[2])))
+        P, Q = engine.zeros(X.shape[1]), engine.like(X)
+        U = engine.zeros(k * E.shape[2])
         SU, everywhere = engine.like(U), engine.mask(None, U.shape[1])
         ones, zeros = np.ones(U.shape[1]), np.zeros(U.shape[1])
-        rho = _sums(engine.squares(R), k, len(self.H))
+        rho = _sums(squares(engine, R), k, len(self.H))
         reduction = np.where(rho > 0, wanted * inverse(np.sqrt(rho)), 1.0).min()
         bound = iteration_bound(np.array([self._bound_shift]), float(reduction))
         for iteration in range(bound):

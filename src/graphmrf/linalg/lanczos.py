@@ -42,7 +42,7 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
         Result of ``engine.mask``.
     """
     current, previous, spare = start, start, engine.like(start)
-    b = np.sqrt(engine.squares(start))
+    b = np.sqrt(squares(engine, start))
     scale, back = inverse(b), np.zeros_like(b)
     while True:
         a = engine.advance(current, scale, previous, back, mask, spare)
@@ -51,6 +51,11 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
         reusable = engine.like(start) if previous is current else previous
         previous, current, spare = current, spare, reusable
         scale, back = inverse(b), b * scale
+
+
+def squares(engine: Engine, V: Block) -> Floats:
+    """Return the sum of squares of every column of a block."""
+    return np.diag(engine.gram(V, V))
 
 
 def inverse(values: Floats) -> Floats:

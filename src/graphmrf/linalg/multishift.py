@@ -9,22 +9,24 @@ vectors are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
-from graphmrf.linalg.lanczos import inverse, lanczos
+from graphmrf.linalg.lanczos import inverse, lanczos, squares
+from graphmrf.linalg.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.engines import Engine
+    from graphmrf.engines import Block, Engine, Window
     from graphmrf.linalg.lanczos import LanczosStep
 
-_WINDOW_BYTES = 512 * 2**20
-_LONGEST_WINDOW = 64
-_CACHED_BYTES = 16 * 2**20
-_REFINEMENTS = 3
+REFINEMENTS = 3
+"""Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and two
+in float32; what more than three do not reach is below rounding, so doubling it only delays the error."""
 
 
 @dataclass(frozen=True)
@@ -59,73 +61,84 @@ class Solution:
         return self.x
 
 
-def solve(engine: Engine, B: Floats, sigma: Floats, *, allowed: Bools | None = None, tolerance: float) -> Solution:
-    r"""Solve :math:`(\sigma I - M (I - N) M) x = b` on all rows, with the true residual at the end.
+@dataclass(frozen=True, eq=False)
+class ShiftedSystems:
+    r"""The systems :math:`(\sigma I - M (I - N) M) x = b` for many shifts.
 
     Parameters
     ----------
     engine : Engine
         What multiplies by :math:`I - N`.
-    B : array of shape (n, k)
-        Right-hand sides, zero where `allowed` is False.
     sigma : array that broadcasts to (n_shifts, k)
         Shifts > 1.
     allowed : bool array of shape (n, k), optional
         The mask `M` of every column.
-    tolerance : float
-        Wanted ``norm(b - A x) / norm(b)`` of every shift and column.
+    limits : Limits
+        Widths of blocks and windows.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> systems = ShiftedSystems(Graph.from_edges([0], [1]).engine, np.array([[2.0], [3.0]]))
+    >>> systems.solve(np.array([[3.0], [0.0]]), tolerance=1e-8).x.round(4).tolist()
+    [[[2.0], [1.0]], [[1.125], [0.375]]]
     """
-    solution = solve_rows(engine, B, sigma, allowed=allowed, tolerance=tolerance)
-    x, iterations = solution.x, solution.iterations
-    shifts = np.broadcast_to(sigma, (len(x), B.shape[1]))
-    residual = true_residual(engine, B, x, shifts, allowed)
-    for _ in range(_REFINEMENTS):
-        if residual <= tolerance:
-            break
-        for s, shift in enumerate(shifts):
-            r = _remainder(engine, B, x[s], shift, allowed)
-            correction = solve_rows(engine, r, shift[None], allowed=allowed, tolerance=tolerance / residual / 2)
-            x[s] += correction.x[0]
-            iterations += correction.iterations
-        residual = true_residual(engine, B, x, shifts, allowed)
-    return Solution(x, iterations, residual, residual <= tolerance)
 
+    engine: Engine
+    sigma: Floats
+    allowed: Bools | None = None
+    limits: Limits = LIMITS
 
-def solve_rows(
-    engine: Engine,
-    B: Floats,
-    sigma: Floats,
-    *,
-    rows: Ints | None = None,
-    allowed: Bools | None = None,
-    tolerance: float,
-) -> Solution:
-    """Solve as `solve` does, but keep only some rows of the solutions and take the residual from the recurrence.
+    def solve(self, B: Floats, *, tolerance: float) -> Solution:
+        """Solve on all rows, with the residual recomputed from the solutions, and refined where it is too large.
 
-    Wide right-hand sides are taken in blocks of columns with similar shifts, which converge together.
+        Parameters
+        ----------
+        B : array of shape (n, k)
+            Right-hand sides, zero where `allowed` is False.
+        tolerance : float
+            Wanted ``norm(b - A x) / norm(b)`` of every shift and column.
+        """
+        x = np.empty((B.shape[1], len(self.sigma), self.engine.n), dtype=B.dtype)
+        iterations, residual = 0, 0.0
+        for columns, state in self._blocks(B, None):
+            state.run(tolerance)
+            residual = max(residual, state.refine(self.engine.load(B[:, columns]), tolerance))
+            x[columns] = self.engine.read(state.x)
+            iterations = max(iterations, state.iterations)
+        return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
 
-    Parameters
-    ----------
-    rows : integer array, optional
-        Rows to keep; by default all.
-    """
-    k = B.shape[1]
-    sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (len(sigma), k))
-    order = np.argsort(-sigma.min(axis=0, initial=np.inf), kind="stable")
-    blocks = np.array_split(order, max(1, -(-k // _block_width(engine.n * B.dtype.itemsize))))
-    n_rows = engine.n if rows is None else len(rows)
-    x = np.empty((k, len(sigma), n_rows), dtype=B.dtype)
-    iterations, residual = 0, 0.0
-    for columns in blocks:
-        part = _as_slice(columns)
-        mask = None if allowed is None else allowed[:, part]
-        state = _Shifts(engine, B[:, part], sigma[:, part], mask, rows)
-        if not np.isfinite(state.norms).all():
-            raise InvalidInputError("values are too large, their squares overflow; divide them by their scale")
-        state.run(tolerance)
-        x[part] = state.x
-        iterations, residual = max(iterations, state.iterations), max(residual, state.worst)
-    return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
+    def solve_rows(self, B: Floats, rows: Ints | None = None, *, tolerance: float) -> Solution:
+        """Solve, but keep only some rows of the solutions (None: all) and take the residual from the recurrence."""
+        n_rows = self.engine.n if rows is None else len(rows)
+        x = np.empty((B.shape[1], len(self.sigma), n_rows), dtype=B.dtype)
+        iterations, residual = 0, 0.0
+        for columns, state in self._blocks(B, rows):
+            state.run(tolerance)
+            x[columns] = self.engine.read(state.x)
+            iterations, residual = max(iterations, state.iterations), max(residual, state.worst)
+        return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
+
+    def residual(self, B: Floats, x: Floats) -> float:
+        """Return the largest ``norm(b - A x) / norm(b)`` over shifts and columns, from `x` (n_shifts, n, k)."""
+        start = self.engine.load(B)
+        mask, norms = self.engine.mask(self.allowed, start.shape[1]), np.sqrt(squares(self.engine, start))[: B.shape[1]]
+        shifts = np.broadcast_to(self.sigma, (len(x), B.shape[1]))
+        left = (remainder(self.engine, start, self.engine.load(x[s]), shifts[s], mask)[1] for s in range(len(x)))
+        return max((float((np.sqrt(r) * inverse(norms)).max(initial=0.0)) for r in left), default=0.0)
+
+    def _blocks(self, B: Floats, rows: Ints | None) -> Iterator[tuple[slice | Ints, _Shifts]]:
+        """Yield blocks of columns with similar shifts, which converge together, and the state of each at its start."""
+        k, limits = B.shape[1], self.limits
+        sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), (len(self.sigma), k))
+        order = np.argsort(-sigma.min(axis=0, initial=np.inf), kind="stable")
+        cached = limits.cached_columns * self.engine.n * B.dtype.itemsize <= limits.cached_bytes
+        together = limits.cached_columns if cached else limits.columns
+        for block in np.array_split(order, max(1, -(-k // together))):
+            part = _as_slice(block)
+            start = self.engine.load(B[:, part])
+            mask = self.engine.mask(None if self.allowed is None else self.allowed[:, part], start.shape[1])
+            yield part, _Shifts(self.engine, (start, mask), sigma[:, part], rows, (B.dtype, limits))
 
 
 def iteration_bound(sigma: Floats, tolerance: float) -> int:
@@ -135,9 +148,13 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
     return int(root * np.log(2.0 * root / tolerance)) + 50
 
 
-def _block_width(column_bytes: int) -> int:
-    """Return how many columns go together: 8 while they stay in the cache, 16 if they come from memory anyway."""
-    return 8 if 8 * column_bytes <= _CACHED_BYTES else 16
+def product(engine: Engine, X: Floats, allowed: Bools | None = None) -> Floats:
+    """Return :math:`M (I - N) X` for an array `X` of shape (n, k)."""
+    V = engine.load(X)
+    out = engine.like(V)
+    ones, zeros = np.ones(V.shape[1]), np.zeros(V.shape[1])
+    engine.advance(V, ones, V, zeros, engine.mask(allowed, V.shape[1]), out)
+    return engine.unload(out, X.shape[1])
 
 
 def _as_slice(columns: Ints) -> slice | Ints:
@@ -154,20 +171,23 @@ class _Shifts:
     `onto_x` and `onto_p` hold the coefficients of the collected vectors and, last, of the p before the window.
     """
 
-    def __init__(self, engine: Engine, B: Floats, sigma: Floats, allowed: Bools | None, rows: Ints | None) -> None:
-        self.engine, self.rows, self.sigma = engine, rows, sigma
-        self.start = engine.load(B)
-        self.mask = engine.mask(allowed, self.start.shape[1])
+    def __init__(
+        self, engine: Engine, start: tuple[Block, Block], sigma: Floats, rows: Ints | None, made: tuple[Any, Limits]
+    ) -> None:
+        (self.start, self.mask), self.engine, self.sigma, self.rows = start, engine, sigma, rows
+        self.dtype, self.limits = made
         (n_shifts, k), n_rows = sigma.shape, engine.n if rows is None else len(rows)
-        per_vector = max(1, k * n_rows * B.dtype.itemsize)
-        m = int(np.clip(_WINDOW_BYTES // per_vector, 4, _LONGEST_WINDOW))
-        self.window = np.empty((k, m, n_rows), dtype=B.dtype)
-        self.x: Floats = np.zeros((k, n_shifts, n_rows), dtype=B.dtype)
-        self.p: Floats | None = None
+        per_vector = max(1, k * n_rows * self.dtype.itemsize)
+        m = int(np.clip(self.limits.window_bytes // per_vector, 4, self.limits.window_vectors))
+        self.window = engine.window(k, m, rows, self.dtype)
+        self.x = engine.window(k, n_shifts, rows, self.dtype)
+        self.p: Window | None = None
         self.onto_x = np.zeros((k, n_shifts, m + 1))
         self.onto_p = np.zeros((k, n_shifts, m + 1))
         self.filled = self.iterations = 0
-        self.norms = np.sqrt(engine.squares(self.start))[:k]
+        self.norms = np.sqrt(squares(engine, self.start))[:k]
+        if not np.isfinite(self.norms).all():
+            raise InvalidInputError("values are too large, their squares overflow; divide them by their scale")
         self.d = np.ones((n_shifts, k))
         self.z = np.zeros((n_shifts, k))
         self.b: Floats = np.zeros(k)
@@ -175,7 +195,7 @@ class _Shifts:
 
     def run(self, tolerance: float) -> None:
         """Take steps until every shift of every column has met the tolerance or the bound is passed."""
-        bound = iteration_bound(self.sigma, tolerance)
+        bound = min(iteration_bound(self.sigma, tolerance), self.limits.max_iterations)
         if (self.residual > tolerance).any():
             for step in lanczos(self.engine, self.start, self.mask):
                 self._take(step, tolerance)
@@ -183,21 +203,52 @@ class _Shifts:
                     break
         self._enter_x()
 
+    def refine(self, B: Block, tolerance: float) -> float:
+        """Recompute the residuals, correct the solutions while they miss the tolerance, and return the largest."""
+        residual = self._left(B)
+        for _ in range(REFINEMENTS):
+            if residual <= tolerance:
+                break
+            for s in range(len(self.sigma)):
+                self._correct(B, s, tolerance / residual / 2)
+            residual = self._left(B)
+        return residual
+
+    def _left(self, B: Block) -> float:
+        """Return the largest relative residual of `x`, recomputed."""
+        left = [self._remainder(B, s)[1] for s in range(len(self.sigma))]
+        return max((float((np.sqrt(r) * inverse(self.norms)).max(initial=0.0)) for r in left), default=0.0)
+
+    def _remainder(self, B: Block, s: int) -> tuple[Block, Floats]:
+        x = self.engine.like(B)
+        self.engine.restore(self.x, s, x)
+        return remainder(self.engine, B, x, self.sigma[s], self.mask)
+
+    def _correct(self, B: Block, s: int, tolerance: float) -> None:
+        """Add to the solution of one shift that of what it left."""
+        start = self._remainder(B, s)[0], self.mask
+        correction = _Shifts(self.engine, start, self.sigma[s : s + 1], self.rows, (self.dtype, self.limits))
+        correction.run(tolerance)
+        onto = np.zeros((len(self.norms), len(self.sigma), 1))
+        onto[:, s] = 1.0
+        self.engine.combine(correction.x, onto, self.x)
+        self.iterations += correction.iterations
+
     @property
     def worst(self) -> float:
         """Largest relative residual; of a recurrence that went on falling, what rounding the solution leaves."""
-        rounding = np.finfo(self.x.dtype).eps / 8.0 * (self.sigma + 1.0) / (self.sigma - 1.0)
+        rounding = np.finfo(self.dtype).eps / 8.0 * (self.sigma + 1.0) / (self.sigma - 1.0)
         return float(np.where(self.norms > 0, np.maximum(self.residual, rounding), 0.0).max(initial=0.0))
 
     def _take(self, step: LanczosStep, tolerance: float) -> None:
         k = len(self.norms)
         a, b, scale = step.a[:k], step.b[:k], step.scale[:k]
-        if self.filled == self.window.shape[1]:
+        if self.filled == self.onto_x.shape[2] - 1:
             self._flush()
         ratio = self.b / self.d
         self.d = self.sigma - a - self.b * ratio
         self.z = ratio * self.z if self.iterations else np.broadcast_to(self.norms, self.d.shape)
-        self.engine.store(step.vector, self.rows, self.window, self.filled)
+        self.engine.store(step.vector, self.window, self.filled)
         self.onto_p *= ratio.T[:, :, None]
         self.onto_p[:, :, self.filled] = scale[:, None]
         progress = np.where(self.residual > tolerance, self.z / self.d, 0.0)
@@ -210,38 +261,25 @@ class _Shifts:
     def _flush(self) -> None:
         """Let the collected vectors enter x and p, and start an empty window."""
         self._enter_x()
-        t, onto_p = self.filled, self.onto_p.astype(self.x.dtype)
+        (k, n_shifts, _), t = self.onto_p.shape, self.filled
         if self.p is None:
-            self.p = np.zeros_like(self.x)
-        self.p *= onto_p[:, :, -1:]
-        self.engine.combine(self.window, onto_p[:, :, :t], self.p)
+            self.p = self.engine.window(k, n_shifts, self.rows, self.dtype)
+        self.engine.combine(self.window, self.onto_p[:, :, :t], self.p, keep=self.onto_p[:, :, -1])
         self.onto_x[:] = self.onto_p[:] = 0.0
         self.onto_p[:, :, -1] = 1.0
         self.filled = 0
 
     def _enter_x(self) -> None:
-        t, onto_x = self.filled, self.onto_x.astype(self.x.dtype)
-        self.engine.combine(self.window, onto_x[:, :, :t], self.x)
+        self.engine.combine(self.window, self.onto_x[:, :, : self.filled], self.x)
         if self.p is not None:
-            self.x += onto_x[:, :, -1:] * self.p
+            each_its_own = self.onto_x[:, :, -1:] * np.eye(len(self.sigma))
+            self.engine.combine(self.p, each_its_own, self.x)
 
 
-def true_residual(engine: Engine, B: Floats, x: Floats, sigma: Floats, allowed: Bools | None) -> float:
-    """Return the largest ``norm(b - A x) / norm(b)`` over shifts and columns, computed from `x` (n_shifts, n, k)."""
-    norms = inverse(np.linalg.norm(B, axis=0))
-    shifts = np.broadcast_to(sigma, (len(x), B.shape[1]))
-    remainders = (_remainder(engine, B, x[s], shifts[s], allowed) for s in range(len(x)))
-    return max((float((np.linalg.norm(r, axis=0) * norms).max(initial=0.0)) for r in remainders), default=0.0)
-
-
-def _remainder(engine: Engine, B: Floats, x: Floats, shift: Floats, allowed: Bools | None) -> Floats:
-    return np.asarray(B - shift * x + product(engine, x, allowed))
-
-
-def product(engine: Engine, X: Floats, allowed: Bools | None = None) -> Floats:
-    """Return :math:`M (I - N) X` for an array `X` of shape (n, k)."""
-    V = engine.load(X)
-    out = engine.like(V)
-    ones, zeros = np.ones(V.shape[1]), np.zeros(V.shape[1])
-    engine.advance(V, ones, V, zeros, engine.mask(allowed, V.shape[1]), out)
-    return engine.unload(out, X.shape[1])
+def remainder(engine: Engine, B: Block, x: Block, sigma: Floats, mask: Block) -> tuple[Block, Floats]:
+    r"""Return the block :math:`b - (\sigma I - M (I - N) M) x` and the sums of squares of its columns."""
+    out, ones, beyond = engine.like(x), np.ones(x.shape[1]), np.zeros(x.shape[1])
+    beyond[: sigma.size] = sigma - 1.0  # apart from the 1, which float32 would round together with it
+    engine.advance(x, ones, x, ones, mask, out)
+    engine.subtract(out, beyond, x)
+    return out, engine.subtract(out, -ones, B)[: sigma.size]

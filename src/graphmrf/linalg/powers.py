@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.engines import engine_for
+from graphmrf.engines import build_engine
 from graphmrf.graph.checks import index_type
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def loop_engine(graph: Graph) -> Engine:
     indptr = np.add(graph.indptr, np.arange(n + 1), dtype=index)
     indices = np.insert(graph.indices.astype(index, copy=False), places, np.arange(n, dtype=index))
     weights = None if graph.weights is None else np.insert(graph.weights, places, 1.0)
-    return engine_for(indptr, indices, weights, graph.degrees + 1.0)
+    return build_engine(graph.engine_name, indptr, indices, weights, graph.degrees + 1.0)
 
 
 def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> Floats:
@@ -57,11 +57,10 @@ def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> F
     array([[1., 3., 5.],
            [2., 2., 5.]])
     """
-    n_rows, k = engine.n if rows is None else len(rows), X.shape[1]
-    window = np.empty((k, order + 1, n_rows), dtype=X.dtype)
+    window = engine.window(X.shape[1], order + 1, rows, X.dtype)
     for K, V in enumerate(_products(engine, X, order)):
-        engine.store(V, rows, window, K)
-    return window.transpose(1, 2, 0)
+        engine.store(V, window, K)
+    return engine.read(window).transpose(1, 2, 0)
 
 
 def power(engine: Engine, X: Floats, order: int) -> Floats:

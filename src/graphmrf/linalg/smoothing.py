@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.linalg.factor import prefers_factor, solve_factor
-from graphmrf.linalg.multishift import Solution, product, solve, solve_rows, true_residual
+from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.multishift import ShiftedSystems, Solution, product
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
-
 _LEAST_ALPHA = 1e-16
+"""Levels below this are 0: they change no digit of a float64. Twice as much would, barely."""
 
 
 def multiply(graph: Graph, X: Floats) -> Floats:
@@ -37,7 +39,9 @@ def multiply(graph: Graph, X: Floats) -> Floats:
     return product(graph.engine, _columns(graph, X))
 
 
-def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None = None) -> Floats:
+def smooth(
+    graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None = None, limits: Limits = LIMITS
+) -> Floats:
     r"""Return :math:`(I + \omega N)^{-1} X` with :math:`\omega = \alpha / (1 - \alpha)`.
 
     Parameters
@@ -50,6 +54,8 @@ def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None
         Smoothing level in [0, 1), for all columns or for each.
     tolerance : float, optional
         Wanted relative residual; 1e-8 for float64 and 1e-5 for float32 unless given.
+    limits : Limits
+        Sizes at which methods switch.
 
     Returns
     -------
@@ -73,12 +79,20 @@ def smooth(graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None
     result = X.copy()
     if active.any():
         factor = ((1.0 - levels) / np.where(active, levels, 1.0)).astype(X.dtype)
-        result[:, active] = factor[active] * _solve(graph, X[:, active], levels[None, active], None, tolerance)
+        result[:, active] = factor[active] * _solve(
+            graph, X[:, active], levels[None, active], None, (tolerance, limits)
+        )
     return result
 
 
 def smooth_grid(
-    graph: Graph, X: Floats, alphas: ArrayLike, rows: Ints | None = None, *, tolerance: float = 1e-6
+    graph: Graph,
+    X: Floats,
+    alphas: ArrayLike,
+    rows: Ints | None = None,
+    *,
+    tolerance: float = 1e-6,
+    limits: Limits = LIMITS,
 ) -> Floats:
     """Return some rows of `smooth` at every level of a grid, from one Krylov space per column.
 
@@ -94,6 +108,8 @@ def smooth_grid(
         Nodes to keep; by default all.
     tolerance : float
         Wanted relative residual, by the recurrence. float32 reaches 3e-6 at level .99 and raises when less is wanted.
+    limits : Limits
+        Sizes of blocks and windows.
 
     Returns
     -------
@@ -109,13 +125,22 @@ def smooth_grid(
            [0.5833, 0.0833]])
     """
     X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
-    solved = _grid(graph, X, levels[:, None], (rows, None), tolerance)
+    systems = ShiftedSystems(graph.engine, _sigma(levels[:, None]), None, limits)
+    solved = systems.solve_rows(X, rows, tolerance=tolerance).or_raise(tolerance)
     solved *= np.divide(1.0 - levels, levels, out=np.ones_like(levels), where=levels > 0).astype(X.dtype)[:, None, None]
     solved[levels == 0] = X if rows is None else X[rows]
     return solved
 
 
-def propagate(graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolerance: float | None = None) -> Floats:
+def propagate(
+    graph: Graph,
+    Y: Floats,
+    known: Bools,
+    alpha: ArrayLike,
+    *,
+    tolerance: float | None = None,
+    limits: Limits = LIMITS,
+) -> Floats:
     r"""Return `Y` with its unknown entries filled in by propagation from the known ones.
 
     .. math:: Y_U = -(I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} Y_L
@@ -130,7 +155,7 @@ def propagate(graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolera
         The entries `L`, for all columns or for each.
     alpha : float or array of shape (k,)
         Smoothing level in [0, 1), for all columns or for each.
-    tolerance : float, optional
+    tolerance, limits
         As in `smooth`.
 
     Returns
@@ -151,7 +176,7 @@ def propagate(graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolera
     B = product(graph.engine, Y, ~known)
     result = Y.copy()
     if active.any():
-        solved = _solve(graph, B[:, active], levels[None, active], ~known[:, active], tolerance)
+        solved = _solve(graph, B[:, active], levels[None, active], ~known[:, active], (tolerance, limits))
         result[:, active] += solved
     return result
 
@@ -186,7 +211,8 @@ def propagate_grid(
     levels = check_alphas(alphas)
     levels = levels[:, None] if levels.ndim == 1 else levels
     B = product(graph.engine, Y, ~known)
-    solved = _grid(graph, B, levels, (rows, ~known), tolerance)
+    systems = ShiftedSystems(graph.engine, _sigma(levels), ~known)
+    solved = systems.solve_rows(B, rows, tolerance=tolerance).or_raise(tolerance)
     solved *= (levels > 0)[:, None, :]
     solved += Y if rows is None else Y[rows]
     return solved
@@ -201,23 +227,47 @@ def check_alphas(alphas: ArrayLike) -> Floats:
     return np.where(levels < _LEAST_ALPHA, 0.0, levels)
 
 
-def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, tolerance: float | None) -> Floats:
+def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None, limits: Limits = LIMITS) -> bool:
+    """Whether one sparse factorisation serves all columns and is quicker than iterating (`benchmarks/factor.py`).
+
+    It is when the graph is nearly a line, as paths, rings and small grids are: little bandwidth after reordering.
+    """
+    n = graph.n_nodes
+    if not 0 < n <= limits.factor_nodes or n * float(graph.bandwidth) ** 2 > limits.factor_fill:
+        return False
+    if levels.size == 0 or levels.flat[0] < limits.factor_alpha or (levels != levels.flat[0]).any():
+        return False
+    return allowed is None or bool((allowed == allowed[:, :1]).all())
+
+
+def solve_factor(graph: Graph, B: Floats, alpha: float, allowed: Bools | None) -> Floats:
+    r"""Solve :math:`(I / \alpha - (I - N))_{UU} x_U = b_U` by a sparse LU factorisation; x is 0 outside `U`."""
+    rows = np.arange(graph.n_nodes) if allowed is None else np.flatnonzero(allowed)
+    x = np.zeros_like(B)
+    if rows.size:
+        S = graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
+        A = sparse.csc_array(sparse.eye_array(rows.size) / alpha - sparse.csr_array(S)[rows][:, rows])
+        factor = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        x[rows] = factor.solve(B[rows].astype(np.float64))
+    return x
+
+
+def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, how: tuple[float | None, Limits]) -> Floats:
     """Solve (1/alpha - S) x = b, all rows; the levels are (1, k), all > 0."""
-    tolerance = default_tolerance(B.dtype) if tolerance is None else tolerance
-    if prefers_factor(graph, levels, allowed):
+    tolerance, limits = default_tolerance(B.dtype) if how[0] is None else how[0], how[1]
+    systems = ShiftedSystems(graph.engine, 1.0 / levels, allowed, limits)
+    if prefers_factor(graph, levels, allowed, limits):
         x = solve_factor(graph, B, float(levels.flat[0]), None if allowed is None else allowed[:, 0])
-        residual = true_residual(graph.engine, B, x[None], 1.0 / levels, allowed)
+        residual = systems.residual(B, x[None])
         solution = Solution(x[None], 0, residual, residual <= tolerance)
     else:
-        solution = solve(graph.engine, B, 1.0 / levels, allowed=allowed, tolerance=tolerance)
+        solution = systems.solve(B, tolerance=tolerance)
     return np.asarray(solution.or_raise(tolerance)[0])
 
 
-def _grid(graph: Graph, B: Floats, levels: Floats, where: tuple[Ints | None, Bools | None], tolerance: float) -> Floats:
-    rows, allowed = where
-    sigma = np.divide(1.0, levels, out=np.full_like(levels, 1e16), where=levels > 0)
-    solution = solve_rows(graph.engine, B, sigma, rows=rows, allowed=allowed, tolerance=tolerance)
-    return solution.or_raise(tolerance)
+def _sigma(levels: Floats) -> Floats:
+    """Return the shifts of levels; level 0 gets one so large that its solution takes one step."""
+    return np.divide(1.0, levels, out=np.full_like(levels, 1e16), where=levels > 0)
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:

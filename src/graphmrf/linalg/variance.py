@@ -17,7 +17,7 @@ from scipy import sparse
 
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.incidence import edge_noise
-from graphmrf.linalg.multishift import solve
+from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ def _drawn_squares(graph: Graph, unknown: Bools, alpha: float, draws: _Draws) ->
         noise = rng.standard_normal((graph.n_nodes, k)) + np.sqrt(omega) * edge_noise(graph, k, rng)
         allowed = np.broadcast_to(unknown[:, None], noise.shape)
         noise *= allowed
-        solution = solve(graph.engine, noise, np.array([[1.0 / alpha]]), allowed=allowed, tolerance=tolerance)
-        x = solution.or_raise(tolerance)[0] / omega
+        systems = ShiftedSystems(graph.engine, np.array([[1.0 / alpha]]), allowed)
+        x = systems.solve(noise, tolerance=tolerance).or_raise(tolerance)[0] / omega
         x -= u * _component_sums(graph, u * x)
         total += (multiply(graph, x) ** 2).sum(axis=1)
     return total / draws.number + u[:, 0] ** 2

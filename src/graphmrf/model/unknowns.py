@@ -11,7 +11,7 @@ import numpy as np
 from graphmrf.linalg import smooth
 from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.multishift import solve
+from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.model.channels import Channels, channels
 from graphmrf.model.sample import field_noise
 
@@ -142,8 +142,8 @@ class Unknowns:
         if active.any():
             sigma, factor = 1.0 / alpha[active], (1.0 - alpha[active]) / alpha[active]
             allowed = np.broadcast_to(self.nodes[:, None], (len(X), sigma.size))
-            solution = solve(self.graph.engine, X[:, active], sigma[None, :], allowed=allowed, tolerance=tolerance)
-            result[:, active] = factor * solution.or_raise(tolerance)[0]
+            systems = ShiftedSystems(self.graph.engine, sigma[None, :], allowed)
+            result[:, active] = factor * systems.solve(X[:, active], tolerance=tolerance).or_raise(tolerance)[0]
         return result
 
     def _channel_variance(self) -> Floats:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from graphmrf.engines import _kernels
+from graphmrf.engines.probes import random_columns
+from graphmrf.engines.scipy import HostWindow
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from graphmrf._typing import Bools, Floats, Ints
 
-_CHUNK_COST = 20_000
-"""Edges and rows of work per chunk: enough chunks to balance the cores, few enough that sums stay small."""
+CHUNK_COST = 20_000
+"""Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
+their partial sums stay small. Chosen by eye; doubled, a graph of 100,000 edges still has ten chunks."""
+
+_CHUNK_ROWS = 4096
+"""Rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache. Doubled, they just
+leave it."""
 
 
-class CpuEngine:
+_EVERY_ROW = np.empty(0, dtype=np.int64)
+
+
+class NumbaEngine:
     """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
 
     A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows
@@ -30,10 +43,20 @@ class CpuEngine:
         Compressed rows of the adjacency; `weights` is None for an unweighted graph.
     degrees : array of shape (n,)
         Row sums of the adjacency.
+    chunk_cost : int
+        Work per chunk of a product.
     """
 
-    def __init__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> None:
-        self.n = degrees.size
+    def __init__(
+        self,
+        indptr: Ints,
+        indices: Ints,
+        weights: Floats | None,
+        degrees: Floats,
+        *,
+        chunk_cost: int = CHUNK_COST,
+    ) -> None:
+        self.n, self._chunk_cost = degrees.size, chunk_cost
         self._indptr, self._indices, self._weights = indptr, indices, weights
         self._degrees = np.where(degrees > 0, degrees, 1.0)
         self._roots = np.sqrt(self._degrees)[:, None]
@@ -46,9 +69,18 @@ class CpuEngine:
         np.divide(X, self._roots, out=block[:, : X.shape[1]], casting="same_kind")
         return block
 
-    def unload(self, V: Floats, k: int) -> Floats:
-        """Return the first `k` columns."""
-        return np.multiply(V[:, :k], self._roots, dtype=V.dtype, casting="same_kind")
+    def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
+        """Return some rows of the first `k` columns."""
+        wanted, roots = (V[:, :k], self._roots) if rows is None else (V[rows, :k], self._roots[rows])
+        return np.multiply(wanted, roots, dtype=V.dtype, casting="same_kind")
+
+    def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Floats:
+        """Return `k` columns of zeros, and padding."""
+        return np.zeros((self.n, _width(k)), dtype=dtype)
+
+    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
+        """Return `k` random columns."""
+        return self.load(random_columns(seed, self.n, k, kind))
 
     def mask(self, allowed: Bools | None, width: int) -> Bools:
         """Return `allowed` padded to `width`, or one row of True for None."""
@@ -62,9 +94,13 @@ class CpuEngine:
         """Return an uninitialised array of the same shape and type."""
         return np.empty_like(V)
 
-    def squares(self, V: Floats) -> Floats:
-        """Return the sum of squares of every column."""
-        total: Floats = np.einsum("i,ij,ij->j", self._degrees, V, V, dtype=np.float64)
+    def gram(self, U: Floats, V: Floats) -> Floats:
+        """Return the inner products of all columns, chunk by chunk."""
+        total, bounds = np.zeros((U.shape[1], V.shape[1])), self._row_chunks(self.n)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at what is not finite
+            for first, stop in pairwise(bounds.tolist()):
+                weighted = self._degrees[first:stop, None] * U[first:stop]
+                total += weighted.T @ V[first:stop].astype(np.float64, copy=False)
         return total
 
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
@@ -87,14 +123,33 @@ class CpuEngine:
         subtracted = np.empty((0, 0), dtype=out.dtype) if minus is None else minus
         _kernels.mix(V, tables.astype(V.dtype, copy=False), kinds, subtracted, out, rows)
 
-    def store(self, V: Floats, rows: Ints | None, window: Floats, slot: int) -> None:
-        """Set ``window[c, slot, r] = V[rows[r], c]``."""
-        rows = np.empty(0, dtype=np.int64) if rows is None else np.asarray(rows, dtype=np.int64)
-        _kernels.store(V, rows, self._roots, window, slot, self._row_chunks(window.shape[2]))
+    def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
+        """Return a window of zeros."""
+        values = np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype)
+        return HostWindow(values, None if rows is None else np.asarray(rows, dtype=np.int64))
 
-    def combine(self, window: Floats, coefficients: Floats, out: Floats) -> None:
-        """Add ``coefficients[c] @ window[c]`` to ``out[c]``."""
-        _kernels.combine(window, coefficients, out, self._row_chunks(window.shape[2]))
+    def store(self, V: Floats, window: HostWindow, slot: int) -> None:
+        """Copy the window's rows and columns of a block into one of its slots."""
+        values, rows = window
+        chosen = _EVERY_ROW if rows is None else rows
+        _kernels.store(V, chosen, self._roots, values, slot, self._row_chunks(values.shape[2]))
+
+    def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
+        """Copy one slot of a window back into a block."""
+        k = len(window.values)
+        np.divide(window.values[:, slot].T, self._roots, out=out[:, :k], casting="same_kind")
+        out[:, k:] = 0.0
+
+    def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
+        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
+        weights = coefficients.astype(out.values.dtype, copy=False)
+        if keep is not None:
+            np.multiply(out.values, keep[:, :, None], out=out.values, casting="same_kind")
+        _kernels.combine(window.values, weights, out.values, self._row_chunks(out.values.shape[2]))
+
+    def read(self, window: HostWindow) -> Floats:
+        """Return the array of the window itself."""
+        return window.values
 
     def _weights_in(self, dtype: np.dtype[np.floating]) -> Floats | None:
         if dtype not in self._typed_weights:
@@ -104,11 +159,11 @@ class CpuEngine:
     @cached_property
     def _edge_chunks(self) -> Ints:
         cost = self._indptr.astype(np.int64) + 4 * np.arange(self.n + 1)
-        n_chunks = max(1, int(cost[-1]) // _CHUNK_COST)
+        n_chunks = max(1, int(cost[-1]) // self._chunk_cost)
         return np.searchsorted(cost, np.linspace(0, cost[-1], n_chunks + 1)).astype(np.int64)
 
     def _row_chunks(self, n_rows: int) -> Ints:
-        n_chunks = max(1, n_rows // 4096)
+        n_chunks = max(1, n_rows // _CHUNK_ROWS)
         return np.linspace(0, n_rows, n_chunks + 1).astype(np.int64)
 
 

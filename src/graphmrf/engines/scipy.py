@@ -1,0 +1,131 @@
+"""The engine for small graphs: SciPy products and plain arrays, nothing to compile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from graphmrf.engines.probes import random_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from graphmrf._typing import Bools, Floats, Ints
+
+
+class HostWindow(NamedTuple):
+    """A window in main memory: values of shape (k, slots, n_rows), and the rows; no rows stand for all of them."""
+
+    values: Floats
+    rows: Ints | None
+
+
+class ScipyEngine:
+    """Products by :math:`I - N` with SciPy; blocks are plain arrays of shape (n, k).
+
+    Parameters
+    ----------
+    indptr, indices, weights : arrays
+        Compressed rows of the adjacency; `weights` is None for an unweighted graph.
+    degrees : array of shape (n,)
+        Row sums of the adjacency.
+    """
+
+    def __init__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> None:
+        self.n = degrees.size
+        self._operators: dict[np.dtype[np.floating], sparse.csr_array] = {}
+        d = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+        values = np.repeat(d, np.diff(indptr)) * d[indices]
+        if weights is not None:
+            values *= weights
+        S = sparse.csr_array((values, indices, indptr), shape=(self.n, self.n))
+        loops = sparse.diags_array((degrees == 0).astype(np.float64))
+        self._operators[np.dtype(np.float64)] = sparse.csr_array(S + loops)
+
+    def load(self, X: Floats) -> Floats:
+        """Return a copy of `X`."""
+        return np.array(X, order="C")
+
+    def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
+        """Return some rows of the first `k` columns."""
+        return V[:, :k] if rows is None else V[rows, :k]
+
+    def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Floats:
+        """Return `k` columns of zeros."""
+        return np.zeros((self.n, k), dtype=dtype)
+
+    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
+        """Return `k` random columns."""
+        return random_columns(seed, self.n, k, kind)
+
+    def mask(self, allowed: Bools | None, width: int) -> Bools:
+        """Return `allowed`, or one row of True for None."""
+        return np.ones((1, width), dtype=bool) if allowed is None else allowed
+
+    def like(self, V: Floats) -> Floats:
+        """Return an uninitialised array of the same shape and type."""
+        return np.empty_like(V)
+
+    def gram(self, U: Floats, V: Floats) -> Floats:
+        """Return the inner products of all columns."""
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at what is not finite
+            return np.asarray(U.T.astype(np.float64, copy=False) @ V.astype(np.float64, copy=False))
+
+    def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
+        """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
+        np.multiply(self._operator(V.dtype) @ V, scale.astype(V.dtype), out=out)
+        out -= previous * back.astype(V.dtype)
+        out *= mask
+        return _column_dots(V, out) * scale
+
+    def subtract(self, out: Floats, coefficient: Floats, V: Floats) -> Floats:
+        """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
+        out -= V * coefficient.astype(V.dtype)
+        return _column_dots(out, out)
+
+    def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
+        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
+        if tables.shape[1:] == (1, 1):  # a product of rows and numbers, for which matmul is ten times slower
+            np.multiply(V, tables[kinds, 0], out=out)
+        else:
+            mixed = np.matmul(V.reshape(self.n, V.shape[1] // tables.shape[1], tables.shape[1]), tables[kinds])
+            out[:] = mixed.reshape(out.shape)
+        if minus is not None:
+            out -= minus
+
+    def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
+        """Return a window of zeros."""
+        return HostWindow(np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype), rows)
+
+    def store(self, V: Floats, window: HostWindow, slot: int) -> None:
+        """Copy the window's rows and columns of a block into one of its slots."""
+        values, rows = window
+        values[:, slot] = (V if rows is None else V[rows]).T[: len(values)]
+
+    def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
+        """Copy one slot of a window back into a block."""
+        out[:, : len(window.values)] = window.values[:, slot].T
+        out[:, len(window.values) :] = 0.0
+
+    def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
+        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
+        weights = coefficients.astype(out.values.dtype, copy=False)
+        if keep is not None:
+            np.multiply(out.values, keep[:, :, None], out=out.values, casting="same_kind")
+        np.add(out.values, weights @ window.values[:, : weights.shape[2]], out=out.values)
+
+    def read(self, window: HostWindow) -> Floats:
+        """Return the array of the window itself."""
+        return window.values
+
+    def _operator(self, dtype: np.dtype[np.floating]) -> sparse.csr_array:
+        if dtype not in self._operators:
+            self._operators[dtype] = self._operators[np.dtype(np.float64)].astype(dtype)
+        return self._operators[dtype]
+
+
+def _column_dots(U: Floats, V: Floats) -> Floats:
+    result: Floats = np.einsum("ij,ij->j", U, V, dtype=np.float64)
+    return result
