@@ -12,15 +12,13 @@ from benchmarks.sample import paper_model
 from benchmarks.show import Row, timed
 from benchmarks.workload import power_law_graph
 from graphmrf.graph import Graph
-from graphmrf.model.condition import condition
-from graphmrf.model.foresee import estimate_r2, exact_r2, probed_r2
-from graphmrf.model.sample import sample
-from graphmrf.model.target import target_of
+from graphmrf.model.conditional import condition
+from graphmrf.model.foresee import estimate_r2, exact_r2, probed_r2, target_of
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.model import GaussianMRF
-    from graphmrf.model.target import Given, Target
+    from graphmrf.model.foresee import Given, Target
 
 METHODS: dict[str, Given] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
 
@@ -30,7 +28,7 @@ def run(*, quick: bool) -> list[Row]:
     n = 300 if quick else 1000
     rows = []
     for name, graph in _graphs(n).items():
-        draws = sample(paper_model(1), graph, 5 if quick else 50, seed=2)
+        draws = paper_model(1).sample(graph, 5 if quick else 50, seed=2)
         rows += [_compare(name, graph, paper_model(1), draws, method) for method in METHODS]
     large = power_law_graph(20_000 if quick else 100_000, 200_000 if quick else 1_000_000, seed=0)
     return rows + [_time(large, method) for method in METHODS]
@@ -53,10 +51,10 @@ def _labelled(n: int) -> Bools:
 
 def _compare(name: str, graph: Graph, mrf: GaussianMRF, draws: Floats, method: str) -> Row:
     """Every attribute in turn is the target, the others the features, as in the paper; the row has their means."""
-    targets = [target_of(mrf, graph, t, _labelled(graph.n_nodes)) for t in range(mrf.q)]
+    targets = [target_of(mrf.parameters, graph, t, _labelled(graph.n_nodes)) for t in range(mrf.q)]
     exact = np.array([exact_r2(target, METHODS[method]) for target in targets])
     probed = [probed_r2(target, METHODS[method], probes=64, seed=0) for target in targets]
-    distance = [(p.value - e) / p.standard_error for p, e in zip(probed, exact, strict=True)]
+    distance = [(value - e) / error for (value, error), e in zip(probed, exact, strict=True)]
     scores = np.array([[_score(target, truth, METHODS[method]) for truth in draws] for target in targets])
     difference = scores.mean(axis=1) - exact
     return {
@@ -68,25 +66,26 @@ def _compare(name: str, graph: Graph, mrf: GaussianMRF, draws: Floats, method: s
         "difference": float(difference.mean()),
         "largest of 5 targets": float(np.abs(difference).max()),
         "its standard error": float(scores.std(axis=1, ddof=1)[np.abs(difference).argmax()] / np.sqrt(len(draws))),
-        "probed R2": float(np.mean([p.value for p in probed])),
-        "standard error of a probed": float(np.mean([p.standard_error for p in probed])),
+        "probed R2": float(np.mean([value for value, _ in probed])),
+        "standard error of a probed": float(np.mean([error for _, error in probed])),
         "largest (probed - exact) / error": float(np.abs(distance).max()),
     }
 
 
 def _score(target: Target, truth: Floats, given: Given) -> float:
-    A, t, U = np.where(target.unknowns(given).missing, np.nan, truth), target.position, target.unlabelled
-    return float(r2_score(truth[U, t], condition(target.mrf, target.graph, A).mean[U, t]))
+    A, t, U = np.where(target.conditional(given).missing, np.nan, truth), target.position, target.unlabelled
+    return float(r2_score(truth[U, t], condition(target.parameters, target.graph, A).mean[U, t]))
 
 
 def _time(graph: Graph, method: str) -> Row:
-    mrf, labelled = paper_model(1), _labelled(graph.n_nodes)
-    seconds, estimate = timed(lambda: estimate_r2(mrf, graph, -1, labelled, METHODS[method]))
+    mrf = paper_model(1)
+    target = target_of(mrf.parameters, graph, mrf.index(-1), _labelled(graph.n_nodes))
+    seconds, (value, error) = timed(lambda: estimate_r2(target, METHODS[method]))
     return {
         "graph": "power law",
         "nodes": graph.n_nodes,
         "method": method,
-        "probed R2": estimate.value,
-        "probed standard error": estimate.standard_error,
+        "probed R2": value,
+        "probed standard error": error,
         "probed s": seconds,
     }

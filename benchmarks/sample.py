@@ -15,7 +15,7 @@ from scipy.sparse.linalg import cg
 from benchmarks.show import Row, best_of, peak_gigabytes, timed
 from benchmarks.workload import power_law_graph
 from graphmrf.model import GaussianMRF
-from graphmrf.model.sample import field_noise, sample
+from graphmrf.model.conditional import field_noise
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
@@ -29,7 +29,7 @@ def run(*, quick: bool) -> list[Row]:
     """Draw once at three strengths of smoothing, h0 = 1, 10, 100 of the paper."""
     n = 20_000 if quick else 1_000_000
     graph = power_law_graph(n, int(10.2 * n), seed=0)
-    sample(paper_model(0), graph, 1, SEED)  # compile
+    paper_model(0).sample(graph, 1, SEED)  # compile
     return [_measure(graph, shift) for shift in ((1,) if quick else (0, 1, 2))]
 
 
@@ -42,12 +42,12 @@ def paper_model(shift: int, *, q: int = 5, seed: int = 0) -> GaussianMRF:
 
 def _measure(graph: Graph, shift: int) -> Row:
     mrf = paper_model(shift)
-    seconds, draws = best_of(2, lambda: sample(mrf, graph, 1, SEED))
+    seconds, draws = best_of(2, lambda: mrf.sample(graph, 1, SEED))
     memory = peak_gigabytes()
     strength = mrf.channels.strength
     noise_seconds, noise = timed(lambda: field_noise(graph, strength, 1, np.random.default_rng(SEED))[:, 0])
     peer_seconds, solved = timed(lambda: _one_by_one(graph, noise, strength))
-    channels = mrf.channels.separate(draws[0])
+    channels = draws[0] @ mrf.channels.U
     return {
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,

@@ -18,7 +18,6 @@ from benchmarks.workload import power_law_graph
 from graphmrf import GaussianMRF, GraphRegressor, LinearGraphConvolution, ResidualPropagation
 from graphmrf.linalg import smooth
 from graphmrf.metrics import coverage
-from graphmrf.model.sample import sample
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
@@ -41,7 +40,7 @@ def _drawn(graph: Graph) -> tuple[Floats, Floats]:
     b = np.random.default_rng(0).standard_normal(FEATURES)
     b *= 1.5 / np.linalg.norm(b)
     H = np.block([[np.eye(FEATURES) + 2.0 * np.outer(b, b), -2.0 * b[:, None]], [-2.0 * b, 2.0]])
-    attributes = sample(GaussianMRF(H, np.append(np.ones(FEATURES), 10.0)), graph, 1, 0)[0]
+    attributes = GaussianMRF(H, np.append(np.ones(FEATURES), 10.0)).sample(graph, 1, 0)[0]
     return attributes[:, :-1], attributes[:, -1]
 
 

@@ -14,7 +14,7 @@ from graphmrf.cli import app
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from graphmrf.model.target import Given
+    from graphmrf.model.foresee import Given
 
 RUNNER = CliRunner()
 CITY = gm.datasets.example()

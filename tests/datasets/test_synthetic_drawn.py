@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphmrf.datasets import load, names, paper, synthetic, synthetic_drawn
-from graphmrf.model.precision import Precision
+from graphmrf.model import Precision
 
 KINDS = list(synthetic_drawn._KINDS)
 

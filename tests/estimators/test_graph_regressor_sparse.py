@@ -21,7 +21,6 @@ from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.linalg import precision, smooth
 from graphmrf.metrics import coverage
-from graphmrf.model.sample import sample
 from graphmrf.selection import assign_folds, split
 
 CASE = random_case(11, n=60, p=3, labelled=40)
@@ -198,7 +197,7 @@ def test_a_draw_from_the_paper_model_is_recognised() -> None:
     b = np.array([1.0, -1.0, 0.5])
     H = np.block([[np.eye(3) + 2.0 * np.outer(b, b), -2.0 * b[:, None]], [-2.0 * b, 2.0]])
     model = GaussianMRF(H, np.array([1.0, 1.0, 1.0, 10.0]))
-    drawn = sample(model, graph, 1, 0)[0]
+    drawn = model.sample(graph, 1, 0)[0]
     X, y = drawn[:, :3], drawn[:, 3]
     given = hide(y, share=0.6)
     new, fitted = np.isnan(given), sparse().fit(graph, X, given)

@@ -26,7 +26,7 @@ from graphmrf.estimators.inputs import read_features
 from graphmrf.estimators.missing_features import PAIRS, Filled, fill_features
 from graphmrf.field import Calibration
 from graphmrf.field.mixture import MixedPosterior
-from graphmrf.model.joint import fit_joint
+from graphmrf.model.fit import fit_for_imputation
 
 seeds = st.integers(0, 10**6)
 
@@ -59,7 +59,7 @@ def labelled(y: Floats, seed: int = 1, share: float = 0.5) -> Floats:
 def test_cells_are_filled_as_dense_algebra_fills_them(seed: int) -> None:
     case = random_case(seed, p=3)
     X = with_holes(case.X, 0.3, seed)
-    mrf = fit_joint(case.graph, X, prior=3.0)
+    mrf = fit_for_imputation(case.graph, X, prior=3.0)
     expected, _ = oracle.field_given(case.W, mrf.H, mrf.C, X - mrf.mean)
     np.testing.assert_allclose(fill(case.graph, X).table.X, expected + mrf.mean, atol=1e-6, rtol=1e-6)
 
@@ -82,7 +82,7 @@ def test_draws_keep_what_is_known_and_come_in_pairs(seed: int) -> None:
 def test_draws_have_the_dense_spread() -> None:
     case = random_case(4, n=40, p=3)
     X = with_holes(case.X, 0.3)
-    mrf = fit_joint(case.graph, X, prior=3.0)
+    mrf = fit_for_imputation(case.graph, X, prior=3.0)
     _, covariance = oracle.field_given(case.W, mrf.H, mrf.C, X - mrf.mean)
     scale = np.zeros(X.T.size)
     scale[np.isnan(X.T.ravel())] = np.sqrt(np.diag(covariance))

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ from graphmrf.experiments.foresight import LEVEL
 from graphmrf.experiments.published import published
 from graphmrf.experiments.work import perform
 from graphmrf.metrics import r2
-from graphmrf.model.foresee import expected_r2
 from graphmrf.selection import split
 from small_paper import N_NODES
+
+if TYPE_CHECKING:
+    from graphmrf.model.foresee import Given
 
 
 def do(source: Source, kind: str, **options: Any) -> dict[str, Any]:
@@ -66,8 +68,9 @@ def test_foreseen_accuracy_is_that_of_the_model(source: Source) -> None:
     known = attributes(source, "cdc-2008")
     mrf = GaussianMRF.fit(known.graph, known.frame, center=False)
     found = do(source, "foreseen", data="cdc-2008", outcome="pm2.5", seed=1, splits=2)
-    for name, given in (("LP", "labels"), ("LGC", "features"), ("LGC/RP", "both")):
-        expected = [expected_r2(mrf, known.graph, "pm2.5", split(N_NODES, 0.3, seed=seed), given) for seed in (1, 2)]
+    kinds: dict[str, Given] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
+    for name, given in kinds.items():
+        expected = [mrf.expected_r2(known.graph, "pm2.5", split(N_NODES, 0.3, seed=seed), given) for seed in (1, 2)]
         np.testing.assert_allclose(found[name], expected, rtol=1e-8)
         assert np.all(np.asarray(found[name + LEVEL]) > expected)
 

@@ -9,8 +9,8 @@ from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.graph import Graph
 from graphmrf.linalg.spectrum import density_of_states
-from graphmrf.model.channels import channels
 from graphmrf.model.likelihood import derivatives, log_determinant, log_likelihood, log_likelihood_error, statistics
+from graphmrf.model.parameters import channels
 
 seeds = st.integers(0, 10**6)
 

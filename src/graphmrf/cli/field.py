@@ -12,7 +12,7 @@ from graphmrf._typing import Bools
 from graphmrf.cli import generative, options, order, terminal
 from graphmrf.errors import InvalidInputError
 from graphmrf.model import GaussianMRF
-from graphmrf.model.foresee import estimate_r2
+from graphmrf.model.foresee import estimate_r2, target_of
 from graphmrf.text import did_you_mean
 
 TAKE_MORE = ("sample",)
@@ -163,8 +163,9 @@ def foresee(
             mrf = GaussianMRF.load(model)
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         labelled = _labelled(table, mrf, target, suggest)
+        problem = target_of(mrf.parameters, table.graph, mrf.index(target), labelled)
         expected = {
-            name: estimate_r2(mrf, table.graph, target, labelled, given)
+            name: estimate_r2(problem, given)
             for name, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
         }
         chosen = mrf.suggest(table.graph, target, labelled, suggest).tolist() if suggest else []
@@ -172,7 +173,7 @@ def foresee(
         if not quiet:
             terminal.note((*table.notes, *_assumed(table, mrf, target)))
         if json:
-            values = {name: {"r2": found.value, "error": found.standard_error} for name, found in expected.items()}
+            values = {name: {"r2": r2, "error": error} for name, (r2, error) in expected.items()}
             terminal.print_json({"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids})
         elif not quiet:
             generative.show_expected(target, labelled, expected, ids)

@@ -78,10 +78,10 @@ def show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
     typer.echo(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
 
 
-def show_expected(target: str, labelled: Bools, expected: dict[str, Any], ids: list[str]) -> None:
+def show_expected(target: str, labelled: Bools, expected: dict[str, tuple[float, float]], ids: list[str]) -> None:
     """Print how accurate every method will be, and the nodes to ask for."""
     uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
-    rows = [[name, uses[name], f"{e.value:.3f}", f"{e.standard_error:.3f}"] for name, e in expected.items()]
+    rows = [[name, uses[name], f"{r2:.3f}", f"{error:.3f}"] for name, (r2, error) in expected.items()]
     typer.echo(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
     terminal.print_table(["method", "uses", "expected R2", "± (probes)"], rows)
     if ids:

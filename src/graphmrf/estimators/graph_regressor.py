@@ -22,7 +22,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.missing_features import fill_features
 from graphmrf.field import POSITIVE
-from graphmrf.model.sample import check_count
+from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
     from typing import Self

@@ -11,14 +11,15 @@ import numpy as np
 from graphmrf.errors import InvalidInputError
 from graphmrf.field import FieldPosterior, design
 from graphmrf.field.mixture import MixedPosterior
-from graphmrf.model.joint import fit_joint
+from graphmrf.model.conditional import condition
+from graphmrf.model.fit import fit_for_imputation
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.estimators.field_solvers import Posterior as FieldSolution
     from graphmrf.estimators.inputs import Table
     from graphmrf.graph import Graph
-    from graphmrf.model import Posterior
+    from graphmrf.model import AttributePosterior
 
 NEGLIGIBLE = 0.01
 """Share of missing cells up to which they count as known once they are filled."""
@@ -38,7 +39,7 @@ class Filled:
     ----------
     table : Table
         Missing cells at their expected value given all others.
-    posterior : Posterior or None
+    posterior : AttributePosterior or None
         The columns that vary, given all cells that are known; None when few cells are missing, which then count as
         known.
     varies : bool array of shape (p,)
@@ -48,7 +49,7 @@ class Filled:
     """
 
     table: Table
-    posterior: Posterior | None
+    posterior: AttributePosterior | None
     varies: Bools
     seed: int
 
@@ -118,8 +119,8 @@ def _varies(X: Floats) -> Bools:
     return np.asarray(high - low > 16 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high)))
 
 
-def _posterior(graph: Graph, X: Floats) -> Posterior:
-    return fit_joint(graph, X, prior=float(X.shape[1])).condition(graph, X)
+def _posterior(graph: Graph, X: Floats) -> AttributePosterior:
+    return condition(fit_for_imputation(graph, X, prior=float(X.shape[1])), graph, X)
 
 
 def _check(missing: Bools, table: Table) -> None:

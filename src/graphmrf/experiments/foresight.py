@@ -19,7 +19,7 @@ FORESEEN = ("LP", "LGC", "LGC/RP")
 def foreseen(source: Source, o: Options) -> Result:
     r"""R2 foreseen for LP, LGC and LGC/RP at every split: as in the paper, and when the level is fitted, too.
 
-    The formula of `graphmrf.model.foresee.expected_r2`,
+    The formula of `graphmrf.model.foresee.estimate_r2`,
 
     .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
 

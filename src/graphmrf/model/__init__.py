@@ -1,16 +1,16 @@
 """The generative model: one Gaussian field over the attributes of a graph's nodes."""
 
 from graphmrf.linalg.spectrum import Spectrum, density_of_states
-from graphmrf.model.compare import compare_graphs
-from graphmrf.model.condition import Posterior
-from graphmrf.model.diagnostics import Diagnostics
+from graphmrf.model.conditional import AttributePosterior
+from graphmrf.model.fit import Diagnostics, compare_graphs
 from graphmrf.model.mrf import GaussianMRF
-from graphmrf.model.precision import Precision
+from graphmrf.model.parameters import Parameters, Precision
 
 __all__ = [
+    "AttributePosterior",
     "Diagnostics",
     "GaussianMRF",
-    "Posterior",
+    "Parameters",
     "Precision",
     "Spectrum",
     "compare_graphs",

@@ -1,4 +1,4 @@
-"""What enters the model as attributes: an array or a table, checked once, float64 afterwards."""
+"""Attributes as users hand them in: an array or a table, checked once; and standardised for a fit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphmrf._typing import Floats
+    from graphmrf.model.likelihood import Statistics
+
+_CONSTANT = 1e-12
+"""Standard deviation over largest value below which a column is constant: some thousand roundings of its mean. Doubling
+it changes nothing but for columns whose digits are lost anyway."""
+
+_COLLINEAR = 1e-10
+"""Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition
+of A, so that of 16 digits 10 are left to be sure of. Doubling it refuses attributes twice as close to collinear."""
+
+_FLAT = 1e-14
+"""Roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares, chosen by eye.
+Doubling it refuses only attributes whose roughness is nothing but rounding."""
 
 
 def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> tuple[Floats, tuple[str, ...]]:
@@ -85,6 +98,59 @@ def index_of(target: int | str, names: tuple[str, ...]) -> int:
     if not -q <= target < q:
         raise InvalidInputError(f"target must be a name or a position from {-q} to {q - 1}, got {target}")
     return int(target) % q
+
+
+def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Floats, Floats, Floats]:
+    """Return ``B = (A - mean) / scale``, the mean (over observed entries, or 0) and the scale of every attribute.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are too few nodes, or a column is empty or constant.
+    """
+    n, q = A.shape
+    if n < q + centre:
+        raise InvalidInputError(
+            f"a fit needs at least {q + centre} nodes for {q} attributes, got {n}; drop attributes or join graphs"
+        )
+    empty = [name for name, column in zip(names, A.T, strict=True) if np.isnan(column).all()]
+    if empty:
+        raise InvalidInputError(f"every attribute needs an observed value, got none for {', '.join(empty)}; drop it")
+    mean = np.nanmean(A, axis=0) if centre else np.zeros(q)
+    scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
+    flat = scale <= _CONSTANT * np.nanmax(np.abs(A), axis=0)
+    if flat.any():
+        which = ", ".join(np.array(names)[flat])
+        what = "vary" if centre else "have a value other than 0"
+        raise InvalidInputError(f"every attribute must {what}, got the same everywhere for {which}; drop it")
+    return (A - mean) / scale, mean, scale
+
+
+def check_independent(data: Statistics, names: tuple[str, ...]) -> None:
+    """Raise InvalidInputError if some attributes are linear combinations of others, and say which."""
+    values, vectors = np.linalg.eigh(data.M0 / data.n)
+    if values[0] > _COLLINEAR * len(names):
+        return
+    share = np.abs(vectors[:, 0])
+    involved = [name for name, part in zip(names, share, strict=True) if part > 1e-3 * share.max()]
+    raise InvalidInputError(
+        f"attributes must not be linear combinations of each other, but {', '.join(involved)} are; drop one of them"
+    )
+
+
+def check_rough(data: Statistics, names: tuple[str, ...], *, coupled: bool) -> None:
+    """Raise InvalidInputError if an attribute does not change along any edge: then no smoothness is the best."""
+    flat = np.diag(data.M1) <= _FLAT * np.diag(data.M0)
+    if flat.any():
+        raise InvalidInputError(
+            f"every attribute must change along some edge, got none for {', '.join(np.array(names)[flat])} "
+            "(measured as value over the square root of the degree): the likelihood has no maximum; drop the attribute"
+        )
+    if coupled and np.linalg.eigvalsh(data.M1 / np.sqrt(np.outer(np.diag(data.M1), np.diag(data.M1))))[0] < _COLLINEAR:
+        raise InvalidInputError(
+            "no combination of attributes may be constant along all edges in a coupled fit: the likelihood has no "
+            "maximum; use coupled=False or drop an attribute"
+        )
 
 
 def _numbers(A: Any) -> Floats:

@@ -1,132 +1,214 @@
-r"""Accuracy foreseen from the model alone, and the labels that would raise it most."""
+r"""Expected accuracy from the model alone, and the labels that would raise it most.
+
+Both are functions of the covariance of one attribute, the target, at the unlabelled nodes: given labels, features, both
+or nothing.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import multiply, smooth_grid
-from graphmrf.model.target import Given, Target, check_given, target_of
+from graphmrf.linalg.coupled import PrecisionBlock
+from graphmrf.linalg.dense import Dense
+from graphmrf.model.conditional import Conditional
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
-    from graphmrf.model.mrf import GaussianMRF
+    from graphmrf.model.parameters import Parameters
+
+Given: TypeAlias = Literal["nothing", "labels", "features", "both"]
 
 _EXACT_NODES = 4000
+"""Nodes up to which covariances are dense: 128 MB each and some seconds on one core. Doubled, 4 times the memory and 8
+times the time; beyond it traces are estimated from probes."""
+
 _PROBES = 64
+"""Most Rademacher probes of a trace. Doubling them divides the standard error by 1.4 where it is not reached before."""
+
 _BATCH = 8
+"""Probes solved together before the standard error is looked at again: a block of full width for the engines. Doubled,
+up to 8 probes more than were needed."""
+
 _TOLERANCE = 1e-5
-_SHORTLIST = 16
+"""Relative residual of the solves behind probes, far below their noise. Doubling it saves 6 % of the iterations."""
+
 _ENOUGH = 5e-4
+"""Standard error at which probing stops: R2 is read with two, at most three decimals. Doubled, a quarter of the probes
+would do, at least 16."""
+
+_SHORTLIST = 16
+"""Nodes whose gain is computed exactly at every step of `suggest`: one block solve. Chosen by eye; doubling it doubles
+the time of a step, for a best node that the probes ranked below the sixteenth."""
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number and its standard error, 0 when it is exact."""
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One attribute of a field at the unlabelled nodes, and its covariance there given labels, features or both.
 
-    value: float
-    standard_error: float
+    Parameters
+    ----------
+    parameters : Parameters
+        The model.
+    graph : Graph
+        The graph.
+    position : int
+        Which attribute.
+    unlabelled : bool array of shape (n,)
+        The nodes `U`; at all others the attribute counts as known where labels are given.
+    """
+
+    parameters: Parameters
+    graph: Graph
+    position: int
+    unlabelled: Bools
+
+    def conditional(self, given: Given) -> Conditional:
+        """Return the precision of all missing entries: the target, and the features where they are not given."""
+        missing = np.ones((self.graph.n_nodes, self.parameters.q), dtype=bool)
+        if given in ("features", "both"):
+            missing[:, np.arange(self.parameters.q) != self.position] = False
+        if given in ("labels", "both"):
+            missing[~self.unlabelled, self.position] = False
+        return Conditional(self.graph, self.parameters.H, self.parameters.C, missing)
+
+    def times_covariance(self, given: Given, Z: Floats, *, tolerance: float) -> Floats:
+        r"""Return :math:`\Sigma Z` for `Z` (n, k), 0 outside `U`, with :math:`\Sigma` the covariance on `U`."""
+        B = np.zeros((Z.shape[1], self.graph.n_nodes, self.parameters.q))
+        B[:, self.unlabelled, self.position] = Z[self.unlabelled].T
+        solved = self.conditional(given).solve(B, tolerance=tolerance)[:, :, self.position].T
+        return np.asarray(solved * self.unlabelled[:, None])
+
+    def covariance(self, given: Given) -> Floats:
+        r"""Return the covariance :math:`\Sigma` on `U`, dense: for some thousands of nodes."""
+        U, t = self.unlabelled, self.position
+        if given in ("features", "both"):
+            unknown = U if given == "both" else np.ones_like(U)
+            H, C = (np.full((1, 1), M[t, t]) for M in (self.parameters.H, self.parameters.C))
+            known_features = PrecisionBlock(self.graph, H, C, unknown[:, None])
+            return _within(Dense(known_features.matrix.toarray()).inverse, U[unknown])
+        K = self._marginal()
+        if given == "nothing" or U.all():
+            return _within(K, U)
+        cross = K[~U][:, U]
+        return np.asarray(_within(K, U) - cross.T @ Dense(_within(K, ~U)).solve(cross))
+
+    def _marginal(self) -> Floats:
+        """Return the covariance of the target at all nodes, everything else unknown: a sum over channels."""
+        parts, N = self.parameters.channels, self.graph.N.toarray()
+        share = parts.inverse[:, self.position] ** 2
+        K = np.zeros_like(N)
+        for weight, strength in zip(share, parts.strength, strict=True):
+            K += weight * Dense(np.eye(len(N)) + strength * N).inverse
+        return K
 
 
-def expected_r2(mrf: GaussianMRF, graph: Graph, target: int | str, labelled: Bools, given: str = "both") -> float:
-    r"""Return the coefficient of determination to be expected on the unlabelled nodes.
+def target_of(parameters: Parameters, graph: Graph, position: int, labelled: Bools | None) -> Target:
+    """Return the attribute at a position as a target, labelled where `labelled` is True; nowhere if it is None."""
+    known = np.zeros(graph.n_nodes, dtype=bool) if labelled is None else np.asarray(labelled)
+    if known.dtype != np.bool_ or known.shape != (graph.n_nodes,):
+        raise InvalidInputError(
+            f"labelled must be True or False for each of the {graph.n_nodes} nodes, got {known.dtype} of shape "
+            f"{known.shape}; for a list of nodes use np.isin(np.arange(n), nodes)"
+        )
+    return Target(parameters, graph, position, ~known)
+
+
+def check_given(given: str, *, allowed: tuple[str, ...] = get_args(Given)[1:]) -> Given:
+    """Return `given`, one of the allowed words."""
+    for choice in get_args(Given):
+        if given == choice and given in allowed:
+            return choice  # type: ignore[no-any-return]  # an element of get_args has no type
+    raise InvalidInputError(f"given must be one of {', '.join(allowed)}, got {given!r}")
+
+
+def estimate_r2(target: Target, given: str = "both", *, exact_nodes: int = _EXACT_NODES) -> tuple[float, float]:
+    r"""Return the coefficient of determination to be expected on the unlabelled nodes, and its standard error.
 
     .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
 
     with :math:`\Sigma` the covariance of the target on `U` given what is known, and :math:`\Sigma_0` given nothing.
 
+    Exact, with error 0, up to `exact_nodes` nodes. Beyond, both traces are estimated from 16 to 64 Rademacher probes,
+    the same for both, until the standard error is below 0.0005; the traces of the graph's first two powers, which are
+    known, are control variates.
+
     Parameters
     ----------
-    mrf : GaussianMRF
-        The model.
-    graph : Graph
-        The graph.
-    target : int or str
-        The attribute to predict, by position or name.
-    labelled : bool array of shape (n,)
-        Nodes where the target would be known.
+    target : Target
+        The attribute to predict, and the nodes where it would be known.
     given : {"labels", "features", "both"}
-        What the prediction may use: the known labels with the features unknown (LP), the other attributes of all nodes
+        What the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
         (LGC), or both (LGC/RP).
-
-    See Also
-    --------
-    estimate_r2 : the same with its standard error.
+    exact_nodes : int
+        Number of nodes up to which dense factors are used.
 
     Examples
     --------
     >>> from graphmrf.graph import Graph
     >>> from graphmrf.model import GaussianMRF
     >>> mrf, node = GaussianMRF([[1.0, -0.9], [-0.9, 1.0]], [20.0, 20.0]), np.arange(60)
-    >>> ring = Graph.from_edges(node, (node + 1) % 60)
-    >>> [round(expected_r2(mrf, ring, -1, node % 2 == 0, given), 3) for given in ("labels", "features", "both")]
+    >>> target = target_of(mrf.parameters, Graph.from_edges(node, (node + 1) % 60), 1, node % 2 == 0)
+    >>> [round(estimate_r2(target, given)[0], 3) for given in ("labels", "features", "both")]
     [0.781, 0.286, 0.782]
     """
-    return estimate_r2(mrf, graph, target, labelled, given).value
-
-
-def estimate_r2(mrf: GaussianMRF, graph: Graph, target: int | str, labelled: Bools, given: str = "both") -> Estimate:
-    """Return `expected_r2` with its standard error.
-
-    Exact up to 4000 nodes, by dense factors. Beyond, both traces come from 16 to 64 random signs per node, the same for
-    both, until the standard error is below 0.0005; noise that two products by the graph explain is taken out.
-    """
-    problem, known = target_of(mrf, graph, target, labelled), check_given(given)
-    if np.count_nonzero(problem.unlabelled) < 2:
+    known, n_unlabelled = check_given(given), np.count_nonzero(target.unlabelled)
+    if n_unlabelled < 2:
         raise InvalidInputError(
             f"at least 2 nodes must be unlabelled for a coefficient of determination, got "
-            f"{np.count_nonzero(problem.unlabelled)}; set some entries of labelled to False"
+            f"{n_unlabelled}; set some entries of labelled to False"
         )
-    if graph.n_nodes <= _EXACT_NODES:
-        return Estimate(exact_r2(problem, known), 0.0)
-    return probed_r2(problem, known, probes=_PROBES, seed=0)
+    if target.graph.n_nodes <= exact_nodes:
+        return exact_r2(target, known), 0.0
+    return probed_r2(target, known, probes=_PROBES, seed=0)
 
 
-def exact_r2(problem: Target, given: Given) -> float:
+def exact_r2(target: Target, given: Given) -> float:
     """Return the expected R2 by dense factors."""
-    prior = problem.covariance("nothing")
+    prior = target.covariance("nothing")
     spread = np.trace(prior) - prior.sum() / len(prior)
-    return float(1.0 - np.trace(problem.covariance(given)) / spread)
+    return float(1.0 - np.trace(target.covariance(given)) / spread)
 
 
-def probed_r2(problem: Target, given: Given, *, probes: int, seed: int) -> Estimate:
-    """Return the expected R2 by random signs, at most `probes` per node and fewer where they are enough."""
-    rng, U = np.random.default_rng(seed), problem.unlabelled[:, None]
-    values, traces = [], _known_traces(problem)
+def probed_r2(target: Target, given: Given, *, probes: int, seed: int) -> tuple[float, float]:
+    """Return the expected R2 and its error from Rademacher probes, at most `probes` and fewer where they are enough."""
+    rng, U = np.random.default_rng(seed), target.unlabelled[:, None]
+    values, traces = [], _known_traces(target)
     for first in range(0, probes, _BATCH):
-        Z = rng.choice([-1.0, 1.0], size=(U.size, min(_BATCH, probes - first))) * U
-        solved = problem.times_covariance(given, Z, tolerance=_TOLERANCE)
-        SZ = multiply(problem.graph, Z) * U
-        values.append([_dots(Z, solved), _spread(problem, Z), _dots(Z, SZ), _dots(SZ, SZ)])
+        Z = _rademacher(rng, target, min(_BATCH, probes - first))
+        solved = target.times_covariance(given, Z, tolerance=_TOLERANCE)
+        SZ = multiply(target.graph, Z) * U
+        values.append([_dots(Z, solved), _spread(target, Z), _dots(Z, SZ), _dots(SZ, SZ)])
         remaining, spread, *paths = np.concatenate(values, axis=1)
         estimate = _ratio(remaining, spread, np.array(paths) - traces[:, None])
-        if first > 0 and estimate.standard_error <= _ENOUGH:
+        if first > 0 and estimate[1] <= _ENOUGH:
             break
     return estimate
 
 
-def suggest(
-    mrf: GaussianMRF, graph: Graph, target: int | str, labelled: Bools, k: int = 1, *, given: str = "both"
-) -> Ints:
+def suggest(target: Target, k: int = 1, *, given: str = "both", exact_nodes: int = _EXACT_NODES) -> Ints:
     r"""Return the `k` unlabelled nodes whose labels would leave the least variance on the rest, best first.
 
     They are chosen one after the other (so fewer are the first of more): the label of node i takes
     :math:`\lVert \Sigma e_i \rVert^2 / \Sigma_{ii}` from the sum of the variances on `U`, and
-    :math:`\Sigma e_i e_i' \Sigma / \Sigma_{ii}` from the covariance. Exact up to 4000 nodes; beyond, random signs find
-    the 16 most promising nodes of every step, and the best of these is found exactly.
+    :math:`\Sigma e_i e_i' \Sigma / \Sigma_{ii}` from the covariance. Exact up to `exact_nodes` nodes; beyond, probes
+    find the 16 most promising nodes of every step, and the best of these is found exactly.
 
     Parameters
     ----------
-    mrf, graph, target, labelled
-        As in `expected_r2`.
+    target : Target
+        The attribute to predict, and the nodes where it is known.
     k : int
         Number of nodes.
     given : {"both", "labels"}
         Whether the features of all nodes are known besides the labels.
+    exact_nodes : int
+        Number of nodes up to which the covariance is dense.
 
     Returns
     -------
@@ -137,21 +219,20 @@ def suggest(
     >>> from graphmrf.graph import Graph
     >>> from graphmrf.model import GaussianMRF
     >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
-    >>> suggest(GaussianMRF([[1.0]], [9.0]), star, 0, np.zeros(4, dtype=bool))
+    >>> suggest(target_of(GaussianMRF([[1.0]], [9.0]).parameters, star, 0, None))
     array([0])
     """
-    problem, known = target_of(mrf, graph, target, labelled), check_given(given, allowed=("both", "labels"))
-    n_candidates = np.count_nonzero(problem.unlabelled)
+    known, n_candidates = check_given(given, allowed=("both", "labels")), np.count_nonzero(target.unlabelled)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= n_candidates:
         raise InvalidInputError(f"k must be a whole number from 0 to the {n_candidates} unlabelled nodes, got {k!r}")
-    if graph.n_nodes <= _EXACT_NODES:
-        return exact_suggestions(problem, known, k)
-    return probed_suggestions(problem, known, k, seed=0)
+    if target.graph.n_nodes <= exact_nodes:
+        return exact_suggestions(target, known, k)
+    return probed_suggestions(target, known, k, seed=0)
 
 
-def exact_suggestions(problem: Target, given: Given, k: int) -> Ints:
+def exact_suggestions(target: Target, given: Given, k: int) -> Ints:
     """Return the suggested nodes by the dense covariance and rank-one updates of it."""
-    nodes, Sigma = np.flatnonzero(problem.unlabelled), problem.covariance(given)
+    nodes, Sigma = np.flatnonzero(target.unlabelled), target.covariance(given)
     chosen: list[int] = []
     for _ in range(k):
         left = np.setdiff1d(np.arange(nodes.size), chosen)
@@ -163,18 +244,17 @@ def exact_suggestions(problem: Target, given: Given, k: int) -> Ints:
     return nodes[chosen]
 
 
-def probed_suggestions(problem: Target, given: Given, k: int, *, seed: int) -> Ints:
-    """Return the suggested nodes by random signs and, for a short list, exact columns of the covariance."""
-    Z = np.random.default_rng(seed).choice([-1.0, 1.0], size=(problem.graph.n_nodes, _PROBES))
-    Z *= problem.unlabelled[:, None]
-    least = problem.unknowns(given).block.node_variance[:, problem.position]
-    images = problem.times_covariance(given, Z, tolerance=_TOLERANCE)
+def probed_suggestions(target: Target, given: Given, k: int, *, seed: int) -> Ints:
+    """Return the suggested nodes by Rademacher probes and, for a short list, exact columns of the covariance."""
+    Z = _rademacher(np.random.default_rng(seed), target, _PROBES)
+    least = target.conditional(given).block.node_variance[:, target.position]
+    images = target.times_covariance(given, Z, tolerance=_TOLERANCE)
     variance = np.maximum(np.einsum("ij,ij->i", Z, images) / _PROBES, least)
-    left, chosen, taken = problem.unlabelled.copy(), [], np.zeros((len(Z), 0))
+    left, chosen, taken = target.unlabelled.copy(), [], np.zeros((len(Z), 0))
     for _ in range(k):
         score = np.where(left, np.einsum("ij,ij->i", images, images) / np.where(left, variance, 1.0), -1.0)
         short = np.argsort(-score, kind="stable")[: min(_SHORTLIST, np.count_nonzero(left))]
-        node, column = _best(problem, given, short, taken)
+        node, column = _best(target, given, short, taken)
         images -= np.outer(column, column @ Z)
         variance = np.maximum(variance - column**2, least)
         taken, left[node] = np.column_stack([taken, column]), False
@@ -182,42 +262,51 @@ def probed_suggestions(problem: Target, given: Given, k: int, *, seed: int) -> I
     return np.array(chosen, dtype=np.intp)
 
 
-def _best(problem: Target, given: Given, nodes: Ints, taken: Floats) -> tuple[int, Floats]:
+def _best(target: Target, given: Given, nodes: Ints, taken: Floats) -> tuple[int, Floats]:
     """Return the node with the largest exact gain, and its column of the covariance over its standard deviation."""
-    units = np.zeros((problem.graph.n_nodes, nodes.size))
+    units = np.zeros((target.graph.n_nodes, nodes.size))
     units[nodes, np.arange(nodes.size)] = 1.0
-    columns = problem.times_covariance(given, units, tolerance=_TOLERANCE) - taken @ taken[nodes].T
+    columns = target.times_covariance(given, units, tolerance=_TOLERANCE) - taken @ taken[nodes].T
     columns /= np.sqrt(columns[nodes, np.arange(nodes.size)])
     best = int(np.einsum("ij,ij->j", columns, columns).argmax())
     return int(nodes[best]), columns[:, best]
 
 
-def _spread(problem: Target, Z: Floats) -> Floats:
+def _spread(target: Target, Z: Floats) -> Floats:
     """Return z' Sigma_0 z for the columns of Z, each less its mean over U: all channels from one Krylov space."""
-    parts, U = problem.mrf.channels, problem.unlabelled[:, None]
+    parts, U = target.parameters.channels, target.unlabelled[:, None]
     centred = (Z - Z.sum(axis=0) / np.count_nonzero(U)) * U
-    smoothed = smooth_grid(problem.graph, centred, parts.alpha, tolerance=_TOLERANCE)
-    share = parts.inverse[:, problem.position] ** 2
+    smoothed = smooth_grid(target.graph, centred, parts.alpha, tolerance=_TOLERANCE)
+    share = parts.inverse[:, target.position] ** 2
     return np.asarray(np.einsum("c,cik,ik->k", share, smoothed, centred, optimize=True))
 
 
-def _known_traces(problem: Target) -> Floats:
+def _known_traces(target: Target) -> Floats:
     """Return the traces of P and P^2, with P the operator I - N between unlabelled nodes."""
-    U, S = problem.unlabelled.astype(np.float64), problem.graph.S
-    loops = float((problem.graph.isolated & problem.unlabelled).sum())
+    U, S = target.unlabelled.astype(np.float64), target.graph.S
+    loops = float((target.graph.isolated & target.unlabelled).sum())
     return np.array([loops, loops + float(U @ (S.power(2) @ U))])
 
 
-def _ratio(remaining: Floats, spread: Floats, controls: Floats) -> Estimate:
-    """Return 1 - E[remaining] / E[spread]; what controls of mean 0 explain of either is noise."""
+def _ratio(remaining: Floats, spread: Floats, controls: Floats) -> tuple[float, float]:
+    """Return 1 - E[remaining] / E[spread] and its standard error, with control variates of mean 0 regressed out."""
     design = np.column_stack([np.ones(len(spread)), controls.T])
     both = np.column_stack([remaining, spread])
     fit = np.linalg.lstsq(design, both, rcond=None)[0]
     above, below = fit[0]
     noise = (both - design @ fit) @ np.array([1.0, -above / below]) / below
     freedom = max(1, len(noise) - design.shape[1])
-    return Estimate(float(1.0 - above / below), float(np.sqrt(noise @ noise / freedom / len(noise))))
+    return float(1.0 - above / below), float(np.sqrt(noise @ noise / freedom / len(noise)))
 
 
 def _dots(U: Floats, V: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", U, V))
+
+
+def _rademacher(rng: np.random.Generator, target: Target, k: int) -> Floats:
+    """Return `k` Rademacher probes, shape (n, k), 0 at labelled nodes."""
+    return rng.choice([-1.0, 1.0], size=(target.graph.n_nodes, k)) * target.unlabelled[:, None]
+
+
+def _within(M: Floats, kept: Bools) -> Floats:
+    return np.asarray(M[np.ix_(kept, kept)])

@@ -1,10 +1,11 @@
-r"""The likelihood of a field: once the data and the graph are summed up, a function of two small matrices.
+r"""The likelihood of a field from sufficient statistics: its value, derivatives and Fisher information.
 
 With the eigenvalues `l` of N (or a quadrature for their density), :math:`M_0 = A'A` and :math:`M_1 = A'NA`,
 
 .. math:: -2 \log p(A) = \mathrm{tr}(H M_0) + \mathrm{tr}(C M_1) - \sum_i \log\det(H + l_i C) + nq \log 2\pi ,
 
 which is convex in (H, C). In channels (:math:`H = UU'`, :math:`C = U \Lambda U'`) all sums over `l` are elementwise.
+The precision is linear in (H, C), so the observed and the expected information are the same: the curvature.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ import numpy as np
 from graphmrf.linalg import multiply
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
     from graphmrf.linalg.spectrum import Spectrum
-    from graphmrf.model.channels import Channels
+    from graphmrf.model.parameters import Channels
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """All that the likelihood needs to know about the attributes.
+    """Sufficient statistics of the attributes.
 
     Attributes
     ----------
@@ -110,3 +111,41 @@ def derivatives(parts: Channels, data: Statistics, states: Spectrum) -> Derivati
     G0 = U.T @ data.M0 @ U - np.diag(w @ D)
     G1 = U.T @ data.M1 @ U - np.diag((w * x) @ D)
     return Derivatives(G0, G1, s0, s1, s2)
+
+
+def schur_complement(V: Floats, d: Derivatives) -> tuple[Floats, Floats]:
+    """Return curvature (q, q) and gradient (q,) of the objective for h, with H eliminated: at its best for every h.
+
+    The columns of `V` say how the entries of h enter the channels.
+    """
+    q, ratio = len(V), d.s1 / d.s0
+    K = (V[:, None, :] * V[None, :, :]).reshape(q * q, q)
+    curvature = np.maximum(d.s2 - d.s1 * ratio, 0.0).reshape(q * q, 1)
+    return K.T @ (curvature * K), K.T @ (d.G1 - ratio * d.G0).ravel()
+
+
+def coupled_standard_errors(parts: Channels, d: Derivatives) -> tuple[Floats, Floats]:
+    """Return the standard errors of H and of a full C; `d` holds the derivatives summed over nodes."""
+    determinant = d.s0 * d.s2 - d.s1**2
+    return np.sqrt(_variances(parts.U, d.s2 / determinant)), np.sqrt(_variances(parts.U, d.s0 / determinant))
+
+
+def diagonal_standard_errors(parts: Channels, d: Derivatives, free: Bools) -> tuple[Floats, Floats]:
+    """Return the standard errors of H and of ``diag(h)``; entries of h that are not free are fixed, and get NaN."""
+    q, U, inverse = len(free), parts.U, parts.inverse
+    covariance = np.zeros((q, q))
+    block = np.ix_(free, free)
+    covariance[block] = 2.0 * np.linalg.inv(schur_complement(inverse, d)[0][block])
+    V = inverse.T[:, :, None] * inverse.T[:, None, :]
+    moved = U @ (V * (d.s1 / d.s0)) @ U.T
+    through_h = np.einsum("kij,kl,lij->ij", moved, covariance, moved, optimize=True)
+    variance = np.where(free, np.diag(covariance), np.nan)
+    return np.sqrt(_variances(U, 1.0 / d.s0) + through_h), np.diag(np.sqrt(variance))
+
+
+def _variances(U: Floats, V: Floats) -> Floats:
+    """Return the variances of ``U X U'`` for independent X_ab = X_ba of variance V_ab, twice that on the diagonal."""
+    q = len(U)
+    products = (U[:, None, :] * U[None, :, :]).reshape(q * q, q)
+    crossed = ((products @ V) * products).sum(axis=1).reshape(q, q)
+    return np.asarray(U**2 @ V @ (U**2).T + crossed)

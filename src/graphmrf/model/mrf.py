@@ -1,36 +1,45 @@
-"""The Gaussian Markov random field over the attributes of a graph's nodes."""
+"""The Gaussian Markov random field over the attributes of a graph's nodes: its verbs, its display and its file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from graphmrf.errors import InvalidInputError
+from graphmrf.files import atomic
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
-from graphmrf.model.channels import Channels, channels
-from graphmrf.model.checks import edge_part, positive_definite, vector
-from graphmrf.model.condition import Posterior, condition
-from graphmrf.model.display import as_html, as_text
-from graphmrf.model.fit import Options, fit, log_density, states_of
-from graphmrf.model.foresee import expected_r2, suggest
-from graphmrf.model.newton import Point
-from graphmrf.model.precision import Precision
-from graphmrf.model.sample import sample
-from graphmrf.model.storage import read_model, write_model
+from graphmrf.model.conditional import condition, sample
+from graphmrf.model.fit import Diagnostics, fit_parameters, log_density, states_of
+from graphmrf.model.foresee import estimate_r2, suggest, target_of
+from graphmrf.model.maximise import Problem
+from graphmrf.model.parameters import Parameters, Precision, edge_part, positive_definite, vector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.spectrum import Spectrum
-    from graphmrf.model.diagnostics import Diagnostics
-    from graphmrf.model.target import Given
+    from graphmrf.model.conditional import AttributePosterior
+    from graphmrf.model.foresee import Given
+    from graphmrf.model.parameters import Channels
+
+FORMAT = "graphmrf.GaussianMRF"
+"""Mark of a model file."""
+
+VERSION = 1
+"""Version of its layout."""
+
+_SHOWN = 8
+"""Attributes named at the prompt: about what a line of 100 characters holds. Doubled, the line wraps."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -101,10 +110,23 @@ class GaussianMRF:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        return as_text(self)
+        kind = "coupled, " if self.is_coupled else ""
+        alphas = ", ".join(f"{name}={self.alpha(name):.3g}" for name in self.names[:_SHOWN])
+        more = ", ..." if len(self.names) > _SHOWN else ""
+        return f"GaussianMRF({kind}{len(self.names)} attributes; alpha: {alphas}{more})"
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        """Return tables: mean and smoothing of every attribute, H, and C when it is not diagonal; then the fit."""
+        smoothing = (np.array([f(name) for name in self.names]) for f in (self.omega, self.alpha))
+        summary = np.column_stack([self.mean, self.h, *smoothing])
+        parts = [f"<b>GaussianMRF</b>, {len(self.names)} attributes{', coupled' if self.is_coupled else ''}"]
+        parts.append(_html_table("", summary, self.names, ("mean", "h", "ω", "α")))
+        parts.append(_html_table("H", self.H, self.names, self.names))
+        if self.is_coupled:
+            parts.append(_html_table("C", self.C, self.names, self.names))
+        if self.diagnostics is not None:
+            parts.append(_html_fit(self.diagnostics))
+        return "<div>" + "".join(parts) + "</div>"
 
     @property
     def q(self) -> int:
@@ -122,9 +144,14 @@ class GaussianMRF:
         return bool(np.count_nonzero(self.C - np.diag(np.diag(self.C))))
 
     @cached_property
+    def parameters(self) -> Parameters:
+        """H, C and the mean alone: what the functions of `graphmrf.model` take."""
+        return Parameters(self.H, self.C, self.mean)
+
+    @property
     def channels(self) -> Channels:
         """The independent channels of the field."""
-        return channels(self.H, self.C)
+        return self.parameters.channels
 
     def index(self, target: int | str) -> int:
         """Return the position of an attribute given by name or position."""
@@ -191,7 +218,7 @@ class GaussianMRF:
         -2.6687
         """
         array = aligned(A, graph.n_nodes, self.names)
-        return log_density(graph, array - self.mean, Point(self.H, self.C), states_of(graph, spectrum))
+        return log_density(graph, array, self.parameters, states_of(graph, spectrum))
 
     @classmethod
     def fit(
@@ -239,11 +266,14 @@ class GaussianMRF:
         >>> round(mrf.alpha(), 3), mrf.mean
         (0.924, array([2.5]))
         """
+        if center not in (True, False, "fitted"):
+            raise InvalidInputError(f"center must be True, False or 'fitted', got {center!r}")
         array, names = as_attributes(A, graph.n_nodes)
-        begin = None if start is None else (start.H, start.C)
-        found = fit(graph, array, names, Options(center, coupled, begin, spectrum))
+        begin = None if start is None else start.parameters
+        problem = Problem(states_of(graph, spectrum), names, coupled, center == "fitted", begin)
+        found, diagnostics = fit_parameters(graph, array, problem, centre=bool(center))
         edges = {"C": found.C} if coupled else {"h": np.diag(found.C)}
-        return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=found.diagnostics)
+        return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=diagnostics)
 
     def sample(self, graph: Graph, n_samples: int = 1, seed: int = 0) -> Floats:
         """Return independent draws of all attributes, shape (n_samples, n, q), on the graph of the fit or another.
@@ -254,9 +284,9 @@ class GaussianMRF:
         >>> GaussianMRF([[2.0]], [1.0]).sample(Graph.from_edges([0, 1], [1, 2]), 5, seed=1).shape
         (5, 3, 1)
         """
-        return sample(self, graph, n_samples, seed)
+        return sample(self.parameters, graph, n_samples, seed)
 
-    def condition(self, graph: Graph, A: Any) -> Posterior:
+    def condition(self, graph: Graph, A: Any) -> AttributePosterior:
         """Return the posterior of the NaN entries of `A` given the others, with `mean`, `std` and `sample()`.
 
         `A` is an array of shape (n, q) with columns in the order of the model, or a DataFrame with its names.
@@ -268,27 +298,104 @@ class GaussianMRF:
         array([[1. ],
                [0.5]])
         """
-        return condition(self, graph, A)
+        return condition(self.parameters, graph, A, self.names)
 
     def expected_r2(
         self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, given: Given = "both"
     ) -> float:
-        """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.foresee.expected_r2`."""
-        return expected_r2(self, graph, target, _mask(graph, labelled), given)
+        """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.foresee.estimate_r2`."""
+        return estimate_r2(target_of(self.parameters, graph, self.index(target), labelled), given)[0]
 
     def suggest(self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, k: int = 1) -> Ints:
         """Return the `k` nodes whose labels would help most; see `graphmrf.model.foresee.suggest`."""
-        return suggest(self, graph, target, _mask(graph, labelled), k)
+        return suggest(target_of(self.parameters, graph, self.index(target), labelled), k)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a JSON file."""
-        write_model(self, path)
+        """Write the model to a JSON file; every number is kept exactly."""
+        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "names": list(self.names)}
+        content["H"] = self.H.tolist()
+        content |= {"C": self.C.tolist()} if self.is_coupled else {"h": self.h.tolist()}
+        content["mean"] = self.mean.tolist()
+        if self.diagnostics is not None:
+            content["diagnostics"] = {k: _plain(v) for k, v in asdict(self.diagnostics).items()}
+        with atomic(path) as draft:
+            draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> GaussianMRF:
-        """Return the model in a JSON file written by `save`."""
-        return cls(**read_model(path))
+        """Return the model in a JSON file written by `save`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the file is damaged, not a model, or of another version.
+        """
+        return cls(**_arguments(Path(path)))
 
 
-def _mask(graph: Graph, labelled: Bools | None) -> Bools:
-    return np.zeros(graph.n_nodes, dtype=bool) if labelled is None else labelled
+def _html_fit(d: Diagnostics) -> str:
+    line = f"log-likelihood {d.log_likelihood:.6g}, AIC {d.aic:.6g}, BIC {d.bic:.6g}, {d.iterations} steps"
+    flags = "".join(f"<li>{escape(flag)}</li>" for flag in d.flags)
+    return f"<p>{line}</p>" + (f"<ul>{flags}</ul>" if flags else "")
+
+
+def _html_table(title: str, values: Floats, rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
+    body = "".join(
+        f"<tr><th>{escape(name)}</th>" + "".join(f"<td>{v:.4g}</td>" for v in row) + "</tr>"
+        for name, row in zip(rows, values, strict=True)
+    )
+    return f"<table><thead><tr><th>{escape(title)}</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _arguments(path: Path) -> dict[str, Any]:
+    """Return the arguments of the model in a JSON file."""
+    content = _content(path)
+    try:
+        values = {name: np.asarray(content[name], dtype=np.float64) for name in ("H", "mean")}
+        other = "C" if "C" in content else "h"
+        values[other] = np.asarray(content[other], dtype=np.float64)
+        return {**values, "names": content["names"], "diagnostics": _diagnostics(content.get("diagnostics"))}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInputError(f"{path} is a damaged model file ({error!r}); fit and save the model again") from None
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path} cannot be read ({error.strerror}); name a file made by graphmrf fit -o or mrf.save"
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InvalidInputError(f"{path} is a damaged model file ({error}); fit and save the model again") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InvalidInputError(
+            f"{path} is not a model file: it lacks the mark {FORMAT!r}; make one with graphmrf fit -o or mrf.save(path)"
+        )
+    if content.get("version") != VERSION:
+        raise InvalidInputError(
+            f"{path} has version {content.get('version')!r} of the model format, this graphmrf reads {VERSION}; "
+            "fit and save the model again, or use the graphmrf that wrote it"
+        )
+    return content
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN, which stands for 'no standard error' here: it becomes null."""
+    if isinstance(value, np.ndarray):
+        return [_plain(part) for part in value] if value.ndim else _plain(value.item())
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _diagnostics(content: dict[str, Any] | None) -> Diagnostics | None:
+    if content is None:
+        return None
+    values: dict[str, Any] = {
+        k: np.array(content[k], dtype=np.float64) for k in ("H_std", "C_std") if content.get(k) is not None
+    }
+    known = {field.name for field in fields(Diagnostics)} - {"H_std", "C_std", "flags"}
+    values |= {k: content[k] for k in known}
+    return Diagnostics(**values, flags=tuple(content.get("flags", ())))

@@ -1,15 +1,15 @@
-r"""The likelihood of attributes with holes, and its maximum.
+r"""Expectation maximisation (EM): the maximum of the likelihood of attributes with missing entries.
 
 The gradient of the observed-data likelihood is that of the complete one at the statistics *expected* given what is
 observed (Fisher's identity): :math:`E[A'A] = \hat A'\hat A + K_0`, :math:`E[A'NA] = \hat A' N \hat A + K_1`. So the fit
-is expectation maximisation, a fixed point of the statistics: every M-step is the complete, convex fit, and Anderson's
-acceleration takes the place of most rounds. Where the sums of covariances are probed, the probes stay the same from
-round to round: there is one deterministic answer, whose noise is well below the sampling error of the parameters.
+is a fixed point of the statistics: every M-step is the complete, convex fit, and Anderson acceleration takes the place
+of most rounds. Where the sums of covariances are probed, the probes stay the same from round to round: there is one
+deterministic answer, whose noise is well below the sampling error of the parameters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,114 +17,89 @@ from scipy import sparse
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import inverse_square_root
-from graphmrf.model.holes import Expectation, Holes, expect, log_det_missing
-from graphmrf.model.likelihood import Statistics, log_determinant, log_likelihood_error, statistics
-from graphmrf.model.optimum import Fitted
-from graphmrf.model.screening import check_independent
+from graphmrf.model.attributes import check_independent
+from graphmrf.model.e_step import Incomplete, e_step
+from graphmrf.model.likelihood import Statistics, statistics
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
-    from graphmrf.linalg.spectrum import Spectrum
-    from graphmrf.model.newton import Point
-    from graphmrf.model.optimum import Plan
-    from graphmrf.model.screening import Standardised
+    from graphmrf.model.maximise import Problem
+    from graphmrf.model.parameters import Parameters
 
 _ROUNDS = 500
+"""Most rounds; accelerated, a few dozen are usual. Doubled, a fit that does not settle says so after twice the time."""
+
 _MEMORY = 8
+"""Rounds that Anderson acceleration looks back on; 5 to 10 is usual. Doubled, the least squares behind the mixture are
+worse conditioned."""
+
 _EDGES = 1_000_000
-_SETTLED = 1e-7
-"""Change of the statistics per node below which a fixed point is reached: twice the gradient."""
+"""Edges summed over at a time: 8 MB an attribute. Doubling it doubles that memory and saves nothing."""
+
+SETTLED = 1e-7
+"""Change of the statistics per node below which a fixed point is reached: twice the gradient. Doubling it saves about a
+round."""
 
 
-def fit_missing(graph: Graph, table: Standardised, plan: Plan) -> Fitted:
-    """Return the maximum of the observed-data likelihood.
-
-    Raises
-    ------
-    InvalidInputError
-        If the attributes are linear combinations of each other where all of them are observed.
-    ConvergenceError
-        If the statistics do not settle.
-    """
-    holes = Holes(graph, table.B)
-    _check_complete_rows(holes, table, plan.names)
-    point, shift, expected = settle(holes, plan)
-    return _fitted(holes, expected, (point, shift), plan.states)
-
-
-def settle(
-    holes: Holes, plan: Plan, *, change: float = _SETTLED, tolerance: float = 1e-9
-) -> tuple[Point, Floats, Statistics]:
-    """Return (H, C), the shift of the mean, and the expected statistics at the fixed point.
+def fit_incomplete(
+    incomplete: Incomplete, problem: Problem, *, change: float = SETTLED, tolerance: float = 1e-9
+) -> tuple[Parameters, int, Statistics]:
+    """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
     Parameters
     ----------
-    holes : Holes
+    incomplete : Incomplete
         Standardised attributes.
-    plan : Plan
+    problem : Problem
         What is to be fitted.
     change : float
         Change of the statistics per node below which they have settled.
     tolerance : float
         Relative residual of the solves.
+
+    Raises
+    ------
+    ConvergenceError
+        If the statistics do not settle.
     """
-    mixer, steps = _Mixer(), 0
-    data, start = _first_statistics(holes), plan.start
+    anderson, total = _Anderson(), 0
+    data, start = _first_statistics(incomplete), problem.start
     for _ in range(_ROUNDS):
-        point, shift = plan.best(data, start, near=steps > 0)
-        steps += point.steps
-        expected = _statistics(holes.graph, expect(holes, point, shift, tolerance=tolerance))
+        found, steps = problem.best(data, start, near=total > 0)
+        total += steps
+        expected = _statistics(incomplete.graph, *e_step(incomplete, found, tolerance=tolerance))
         if _distance(data, expected) < change:
-            return replace(point, steps=steps), shift, expected
-        data, start = mixer.next(data, expected), point
+            return found, total, expected
+        data, start = anderson.next(data, expected), found
     raise ConvergenceError(
         f"the fit did not settle in {_ROUNDS} rounds; leave out attributes that are missing at most nodes"
     )
 
 
-def observed_log_likelihood(holes: Holes, point: Point, shift: Floats, states: Spectrum) -> tuple[float, float]:
-    """Return the log density of the observed entries, with its constant, and its standard error."""
-    filled = expect(holes, point, shift).filled - shift
-    data = statistics(holes.graph, filled)
-    energy = float(np.vdot(point.H, data.M0) + np.vdot(point.C, data.M1))
-    hidden, hidden_error = log_det_missing(holes, point)
-    constant = (holes.B.size - holes.count) * float(np.log(2.0 * np.pi))
-    value = 0.5 * (log_determinant(point.parts, states) - hidden - energy - constant)
-    return value, float(np.hypot(log_likelihood_error(point.parts, states), 0.5 * hidden_error))
-
-
-def _fitted(holes: Holes, expected: Statistics, found: tuple[Point, Floats], states: Spectrum) -> Fitted:
-    point, shift = found
-    value, error = observed_log_likelihood(holes, point, shift, states)
-    flags = [f"{holes.count} of {holes.B.size} entries were missing; there are no standard errors"]
-    if not holes.is_exact:
-        flags.append(f"covariances of the missing entries were estimated with {holes.probes} probes")
-    return Fitted(point, shift, expected.centred(shift), value, error, ~holes.missing, tuple(flags))
-
-
-def _check_complete_rows(holes: Holes, table: Standardised, names: tuple[str, ...]) -> None:
-    rows = holes.B[~holes.missing.any(axis=1)]
+def check_complete_rows(B: Floats, names: tuple[str, ...], *, centre: bool) -> None:
+    """Raise InvalidInputError if attributes are linear combinations of each other where all of them are observed."""
+    rows = B[~np.isnan(B).any(axis=1)]
     if len(rows) > 2 * len(names):
-        rows = rows - rows.mean(axis=0) if table.is_centred else rows
+        rows = rows - rows.mean(axis=0) if centre else rows
         M0 = rows.T @ rows
         check_independent(Statistics(len(rows), M0, M0), names)
 
 
-def _first_statistics(holes: Holes) -> Statistics:
+def _first_statistics(incomplete: Incomplete) -> Statistics:
     """Return the statistics of the pairs of observed entries, on nodes and on edges, scaled up to all of them.
 
     That is an unbiased guess when entries are missing at random. Starting from entries at their mean instead would
     take the field for rough, and end in the local maximum h = 0.
     """
-    seen = np.column_stack([~holes.missing, np.ones(holes.graph.n_nodes)]).astype(np.float64)
-    B = np.where(seen[:, :-1] > 0, holes.B, 0.0)
+    seen = np.column_stack([~incomplete.missing, np.ones(incomplete.graph.n_nodes)]).astype(np.float64)
+    B = np.where(seen[:, :-1] > 0, incomplete.B, 0.0)
     X = np.column_stack([B, np.ones(len(B))])
     M0 = _scaled_up(X.T @ X, seen.T @ seen / len(seen))
-    M1 = _scaled_up(*_edge_pairs(holes.graph, X, seen))
+    M1 = _scaled_up(*_edge_pairs(incomplete.graph, X, seen))
     # Never observed at both ends of an edge, as on one side of a bipartite graph: half as rough as white noise.
     alone = np.diag(M1) == 0
-    M1[alone, alone] = 0.5 * float(np.mean(~holes.graph.isolated)) * np.diag(M0)[alone]
+    M1[alone, alone] = 0.5 * float(np.mean(~incomplete.graph.isolated)) * np.diag(M0)[alone]
     return Statistics(len(seen), _nearest_valid(M0), _nearest_valid(M1))
 
 
@@ -157,10 +132,10 @@ def _nearest_valid(M: Floats) -> Floats:
     return np.asarray(mixed)
 
 
-def _statistics(graph: Graph, expectation: Expectation) -> Statistics:
+def _statistics(graph: Graph, filled: Floats, K0: Floats, K1: Floats) -> Statistics:
     """Return expected statistics, with a last column of ones."""
-    data = statistics(graph, np.column_stack([expectation.filled, np.ones(graph.n_nodes)]))
-    K0, K1 = (np.pad((K + K.T) / 2, (0, 1)) for K in (expectation.K0, expectation.K1))
+    data = statistics(graph, np.column_stack([filled, np.ones(graph.n_nodes)]))
+    K0, K1 = (np.pad((K + K.T) / 2, (0, 1)) for K in (K0, K1))
     return Statistics(data.n, data.M0 + K0, data.M1 + K1)
 
 
@@ -169,8 +144,8 @@ def _distance(one: Statistics, other: Statistics) -> float:
 
 
 @dataclass
-class _Mixer:
-    """Anderson's acceleration: the mixture of recent rounds whose changes cancel best."""
+class _Anderson:
+    """Anderson acceleration: the mixture of recent rounds whose changes cancel best."""
 
     inputs: list[Floats] = field(default_factory=list)
     changes: list[Floats] = field(default_factory=list)

@@ -1,6 +1,4 @@
-"""The quick joint fit: the maximum of the observed likelihood under its prior, by dense algebra."""
-
-from unittest.mock import patch
+"""The fit for imputation: the maximum of the observed likelihood under its prior, by dense algebra."""
 
 import numpy as np
 import pytest
@@ -12,10 +10,11 @@ from graphmrf._typing import Floats
 from graphmrf.graph import Graph
 from graphmrf.linalg.spectrum import density_of_states
 from graphmrf.model import GaussianMRF
-from graphmrf.model.holes import Holes
-from graphmrf.model.joint import fit_joint
-from graphmrf.model.missing import settle
-from graphmrf.model.optimum import Plan
+from graphmrf.model.conditional import condition
+from graphmrf.model.e_step import Incomplete
+from graphmrf.model.em import fit_incomplete
+from graphmrf.model.fit import fit_for_imputation, log_density
+from graphmrf.model.maximise import Problem
 
 seeds = st.integers(0, 10**6)
 
@@ -47,9 +46,9 @@ def objective(graph: Graph, H: Floats, C: Floats, B: Floats, prior: float) -> fl
 def test_no_direction_is_uphill_from_the_settled_fit(seed: int, prior: float) -> None:
     graph, rng = ring(30), np.random.default_rng(seed)
     B = attributes(graph, seed)
-    plan = Plan(density_of_states(graph), ("a", "b", "c"), coupled=True, mean_is_free=False, prior=prior)
-    point, shift, _ = settle(Holes(graph, B), plan, change=1e-9)
-    assert not shift.any()
+    problem = Problem(density_of_states(graph), ("a", "b", "c"), coupled=True, mean_is_free=False, prior=prior)
+    point, _, _ = fit_incomplete(Incomplete(graph, B), problem, change=1e-9)
+    assert not point.mean.any()
     best = objective(graph, point.H, point.C, B, prior)
     for _ in range(8):
         E, F = np.eye(3) + 0.02 * rng.normal(size=(2, 3, 3))
@@ -61,14 +60,14 @@ def test_no_direction_is_uphill_from_the_settled_fit(seed: int, prior: float) ->
 def test_a_light_prior_gives_nearly_the_maximum_of_likelihood(seed: int) -> None:
     graph = ring(50)
     A = attributes(graph, seed)
-    exact, quick = GaussianMRF.fit(graph, A, coupled=True), fit_joint(graph, A, prior=1e-3)
-    assert exact.log_likelihood(graph, A) - quick.log_likelihood(graph, A) < 0.1
+    exact, quick = GaussianMRF.fit(graph, A, coupled=True), fit_for_imputation(graph, A, prior=1e-3)
+    assert exact.log_likelihood(graph, A) - log_density(graph, A, quick, density_of_states(graph)) < 0.1
 
 
 def test_units_do_not_matter() -> None:
     graph, units = ring(50), np.array([1e-6, 1.0, 1e5])
     A = attributes(graph, 1)
-    one, other = fit_joint(graph, A), fit_joint(graph, A * units)
+    one, other = fit_for_imputation(graph, A), fit_for_imputation(graph, A * units)
     np.testing.assert_allclose(other.H * np.outer(units, units), one.H, rtol=1e-8)
     np.testing.assert_allclose(other.mean, one.mean * units, rtol=1e-12)
 
@@ -78,14 +77,14 @@ def test_copies_of_attributes_have_a_fit_that_knows_them() -> None:
     A = rng.normal(size=(60, 3))
     A[:, 1] = 2.0 * A[:, 0]
     A[3, 1] = A[5, 2] = np.nan
-    filled = fit_joint(graph, A, prior=0.01).condition(graph, A).mean
+    filled = condition(fit_for_imputation(graph, A, prior=0.01), graph, A).mean
     assert filled[3, 1] == pytest.approx(2.0 * A[3, 0], abs=0.05)
 
 
 def test_more_attributes_than_nodes_have_a_fit() -> None:
     graph, A = ring(12), np.random.default_rng(0).normal(size=(12, 20))
     A[3, 1] = A[5, 7] = np.nan
-    filled = fit_joint(graph, A, prior=20.0).condition(graph, A).mean
+    filled = condition(fit_for_imputation(graph, A, prior=20.0), graph, A).mean
     assert np.abs(filled).max() == np.nanmax(np.abs(A))
 
 
@@ -93,19 +92,18 @@ def test_a_graph_without_edges_has_a_fit() -> None:
     graph = Graph.from_edges([], [], n_nodes=40)
     A = np.random.default_rng(0).normal(size=(40, 2)) @ [[1.0, 0.9], [0.0, 0.5]]
     A[0, 1] = np.nan
-    mrf = fit_joint(graph, A, prior=1e-6)
-    assert not mrf.C.any()
+    found = fit_for_imputation(graph, A, prior=1e-6)
+    assert not found.C.any()
     slope = np.cov(A[1:].T)[0, 1] / np.var(A[1:, 0], ddof=1)
-    expected = mrf.mean[1] + slope * (A[0, 0] - mrf.mean[0])
-    assert mrf.condition(graph, A).mean[0, 1] == pytest.approx(expected, abs=0.1)
+    expected = found.mean[1] + slope * (A[0, 0] - found.mean[0])
+    assert condition(found, graph, A).mean[0, 1] == pytest.approx(expected, abs=0.1)
 
 
 def test_probes_come_near_to_exact_sums() -> None:
     graph = ring(200)
     A = attributes(graph, 5, share=0.4)
-    exact = fit_joint(graph, A)
-    with patch("graphmrf.model.holes.EXACT_LIMIT", 0):
-        probed = fit_joint(graph, A)
-    assert abs(exact.log_likelihood(graph, A) - probed.log_likelihood(graph, A)) < 1.0
-    one, other = (mrf.condition(graph, A).mean for mrf in (exact, probed))
+    fits = fit_for_imputation(graph, A), fit_for_imputation(graph, A, exact_entries=0)
+    exact, probed = (log_density(graph, A, found, density_of_states(graph)) for found in fits)
+    assert abs(exact - probed) < 1.0
+    one, other = (condition(found, graph, A).mean for found in fits)
     assert 0 < np.std(one - other) < 0.1 * np.std(one)

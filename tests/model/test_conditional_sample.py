@@ -17,7 +17,7 @@ from graphmrf.graph import Graph
 from graphmrf.linalg import incidence as incidence_module
 from graphmrf.linalg.incidence import edge_noise, incidence
 from graphmrf.model import GaussianMRF
-from graphmrf.model.sample import sample
+from graphmrf.model.conditional import sample
 
 seeds = st.integers(0, 10**6)
 
@@ -41,7 +41,7 @@ def largest_gap(size: int) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_covariance_of_20_000_draws_is_the_inverse_of_the_precision(seed: int) -> None:
     field = thirty_nodes(seed)
-    draws = stacked(sample(field.mrf, field.graph, 20_000, seed) - field.mrf.mean)
+    draws = stacked(field.mrf.sample(field.graph, 20_000, seed) - field.mrf.mean)
     covariance = np.linalg.inv(oracle.field_precision(field.W, field.mrf.H, field.mrf.C))
     assert covariance_gap(draws, covariance) < largest_gap(90)
     assert np.abs(draws.mean(axis=0) / np.sqrt(np.diag(covariance) / 20_000)).max() < norm.isf(1e-6 / 180)
@@ -50,8 +50,7 @@ def test_covariance_of_20_000_draws_is_the_inverse_of_the_precision(seed: int) -
 @pytest.mark.parametrize("seed", range(4))
 def test_covariance_of_perturbed_and_solved_draws(seed: int) -> None:
     field = thirty_nodes(seed)
-    with patch("graphmrf.model.sample._DENSE_NODES", 0):
-        draws = stacked(sample(field.mrf, field.graph, 2_000, seed) - field.mrf.mean)
+    draws = stacked(sample(field.mrf.parameters, field.graph, 2_000, seed, dense_nodes=0) - field.mrf.mean)
     covariance = np.linalg.inv(oracle.field_precision(field.W, field.mrf.H, field.mrf.C))
     assert covariance_gap(draws, covariance) < largest_gap(90)
 
@@ -75,7 +74,7 @@ def test_edge_noise_is_the_incidence_times_normals_in_chunks_of_any_size(seed: i
 
 def test_the_seed_decides_the_draws() -> None:
     field = random_field(1)
-    first, again, other = (sample(field.mrf, field.graph, 2, seed) for seed in (3, 3, 4))
+    first, again, other = (field.mrf.sample(field.graph, 2, seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0.01
 
@@ -84,11 +83,11 @@ def test_the_seed_decides_the_draws() -> None:
 def test_number_of_samples_is_checked(n_samples: int) -> None:
     field = random_field(1)
     with pytest.raises(InvalidInputError, match="n_samples must be"):
-        sample(field.mrf, field.graph, n_samples)
+        field.mrf.sample(field.graph, n_samples)
 
 
 def test_no_sample_and_no_edge() -> None:
     mrf = GaussianMRF(np.diag([4.0, 1.0]), [1.0, 1.0])
-    assert sample(mrf, Graph.from_edges([0], [1]), 0).shape == (0, 2, 2)
-    draws = sample(mrf, Graph.from_edges([], [], n_nodes=3), 20_000)
+    assert mrf.sample(Graph.from_edges([0], [1]), 0).shape == (0, 2, 2)
+    draws = mrf.sample(Graph.from_edges([], [], n_nodes=3), 20_000)
     assert covariance_gap(stacked(draws), np.diag([0.25] * 3 + [1.0] * 3)) < largest_gap(6)

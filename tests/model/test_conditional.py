@@ -1,7 +1,6 @@
 """Conditioning against dense algebra, for every pattern of missing entries and every route to the answer."""
 
-from contextlib import AbstractContextManager
-from unittest.mock import patch
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,28 +12,23 @@ from scipy.stats import norm
 import oracle
 from cases import random_case
 from fields import Field, covariance_gap, fields, random_field
+from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
-from graphmrf.model.channels import channels
-from graphmrf.model.condition import Posterior, condition
-from graphmrf.model.sample import field_noise, sample
+from graphmrf.model.conditional import AttributePosterior, field_noise
 
 seeds = st.integers(0, 10**6)
 
 
-def iterating() -> AbstractContextManager[object]:
+def iterating(mrf: GaussianMRF, graph: Graph, A: Floats) -> AttributePosterior:
     """No dense factors: channels where entries separate, coupled conjugate gradients elsewhere."""
-    return patch.multiple("graphmrf.model.unknowns", _DENSE_SOLVE=-1, _DENSE_VARIANCE=-1)
-
-
-def tight(field: Field) -> Posterior:
-    return Posterior(field.mrf, field.graph, field.A, tolerance=1e-11)
+    return replace(mrf.condition(graph, A), tolerance=1e-11, dense_entries=-1, exact_entries=-1)
 
 
 @given(fields())
 def test_mean_and_std_are_those_of_dense_algebra(field: Field) -> None:
-    posterior = condition(field.mrf, field.graph, field.A)
+    posterior = field.mrf.condition(field.graph, field.A)
     mean, covariance = field.given()
     np.testing.assert_allclose(posterior.mean, mean, atol=1e-8, rtol=1e-8)
     np.testing.assert_allclose(posterior.std[field.missing], np.sqrt(np.diag(covariance)), atol=1e-8, rtol=1e-8)
@@ -45,8 +39,7 @@ def test_mean_and_std_are_those_of_dense_algebra(field: Field) -> None:
 
 @given(fields())
 def test_iterated_mean_is_that_of_dense_algebra(field: Field) -> None:
-    with iterating():
-        mean = tight(field).mean
+    mean = iterating(field.mrf, field.graph, field.A).mean
     np.testing.assert_allclose(mean, field.given()[0], atol=1e-8, rtol=1e-8)
 
 
@@ -56,18 +49,16 @@ def test_std_through_channels_is_that_of_dense_algebra(seed: int) -> None:
     rng = np.random.default_rng(seed)
     missing = (rng.random((len(field.W), 1)) < 0.7) & (rng.random((1, 3)) < 0.7)
     field = Field(field.W, field.mrf, field.truth, missing)
-    with patch("graphmrf.model.unknowns._DENSE_VARIANCE", int(missing.any(axis=1).sum())):
-        std = tight(field).std
+    std = replace(field.mrf.condition(field.graph, field.A), exact_entries=int(missing.any(axis=1).sum())).std
     np.testing.assert_allclose(std[missing], np.sqrt(np.diag(field.given()[1])), atol=1e-8, rtol=1e-8)
 
 
 @given(seeds)
 def test_perturbed_samples_solve_the_dense_system(seed: int) -> None:
     field = random_field(seed)
-    with iterating():
-        draws = tight(field).sample(3, seed)
+    draws = iterating(field.mrf, field.graph, field.A).sample(3, seed)
     mean, covariance = field.given()
-    parts = channels(field.mrf.H, field.mrf.C)
+    parts = field.mrf.channels
     noise = field_noise(field.graph, parts.strength, 3, np.random.default_rng(seed)) @ parts.U.T
     for s in range(3):
         expected = mean.copy()
@@ -78,7 +69,7 @@ def test_perturbed_samples_solve_the_dense_system(seed: int) -> None:
 @pytest.mark.parametrize("seed", [2, 3, 5, 8])
 def test_samples_have_the_posterior_covariance(seed: int) -> None:
     field = random_field(seed)
-    posterior = condition(field.mrf, field.graph, field.A)
+    posterior = field.mrf.condition(field.graph, field.A)
     draws = (posterior.sample(20_000, seed) - posterior.mean)[:, field.missing]
     bound = norm.isf(1e-6 / max(1, draws.shape[1] * (draws.shape[1] + 1)))
     assert covariance_gap(draws, field.given()[1]) < bound
@@ -87,9 +78,8 @@ def test_samples_have_the_posterior_covariance(seed: int) -> None:
 @pytest.mark.parametrize("seed", [2, 3, 5, 8])
 def test_estimated_std_lies_within_its_error_bar(seed: int) -> None:
     field = random_field(seed)
-    with iterating():
-        posterior = Posterior(field.mrf, field.graph, field.A, probes=400)
-        std, error = posterior.std[field.missing], posterior.std_error[field.missing]
+    posterior = replace(iterating(field.mrf, field.graph, field.A), tolerance=1e-8, probes=400)
+    std, error = posterior.std[field.missing], posterior.std_error[field.missing]
     exact = np.sqrt(np.diag(field.given()[1]))
     assert (std > 0).all()
     assert (np.abs(std - exact) <= 5 * error + 1e-6 * exact).all()
@@ -99,9 +89,9 @@ def test_estimated_std_lies_within_its_error_bar(seed: int) -> None:
 @given(fields(), seeds)
 def test_conditioning_again_is_conditioning_at_once(field: Field, seed: int) -> None:
     later = np.random.default_rng(seed).random(field.missing.shape) < 0.3
-    first = condition(field.mrf, field.graph, np.where(later, np.nan, field.A))
+    first = field.mrf.condition(field.graph, np.where(later, np.nan, field.A))
     twice = first.condition(np.where(later, field.A, np.nan))
-    once = condition(field.mrf, field.graph, field.A)
+    once = field.mrf.condition(field.graph, field.A)
     np.testing.assert_allclose(twice.mean, once.mean, atol=1e-8)
     np.testing.assert_allclose(twice.std, once.std, atol=1e-8)
 
@@ -109,7 +99,7 @@ def test_conditioning_again_is_conditioning_at_once(field: Field, seed: int) -> 
 @given(seeds)
 def test_label_propagation_is_a_field_of_one_attribute(seed: int) -> None:
     case, omega = random_case(seed), 3.0
-    posterior = condition(GaussianMRF([[2.0]], [2.0 * omega]), case.graph, case.y)
+    posterior = GaussianMRF([[2.0]], [2.0 * omega]).condition(case.graph, case.y)
     expected = oracle.propagate(case.W, case.y, case.known, omega / (1 + omega))
     np.testing.assert_allclose(posterior.mean[:, 0], expected, atol=1e-8)
 
@@ -122,9 +112,7 @@ def test_label_propagation_marginalises_the_features(field: Field, seed: int) ->
     y = field.truth[:, -1] - field.mrf.mean[-1]
     A = np.full_like(field.truth, np.nan)
     A[known, -1] = field.truth[known, -1]
-    with iterating():
-        posterior = Posterior(field.mrf, field.graph, A, tolerance=1e-11)
-        actual = posterior.mean[~known, -1] - field.mrf.mean[-1]
+    actual = iterating(field.mrf, field.graph, A).mean[~known, -1] - field.mrf.mean[-1]
     expected = K[~known][:, known] @ np.linalg.solve(K[known][:, known], y[known])
     np.testing.assert_allclose(actual, expected, atol=1e-8, rtol=1e-8)
 
@@ -139,7 +127,7 @@ def test_linear_graph_convolution_is_the_mean_given_the_features(field: Field) -
     A[:, -1] = np.nan
     trend = (A[:, :-1] - mrf.mean[:-1]) @ mrf.beta()
     expected = mrf.mean[-1] + oracle.smooth(field.W, trend, mrf.alpha())
-    np.testing.assert_allclose(condition(mrf, field.graph, A).mean[:, -1], expected, atol=1e-8, rtol=1e-8)
+    np.testing.assert_allclose(mrf.condition(field.graph, A).mean[:, -1], expected, atol=1e-8, rtol=1e-8)
 
 
 @given(fields(), seeds)
@@ -148,14 +136,12 @@ def test_residual_propagation_is_the_mean_given_features_and_labels(field: Field
     A[np.random.default_rng(seed).random(len(A)) < 0.6, -1] = np.nan
     trend = mrf.mean[-1] + oracle.smooth(field.W, (A[:, :-1] - mrf.mean[:-1]) @ mrf.beta(), mrf.alpha())
     expected = oracle.residual_propagation(field.W, trend, A[:, -1], mrf.alpha())
-    with iterating():
-        posterior = Posterior(mrf, field.graph, A, tolerance=1e-11)
-        np.testing.assert_allclose(posterior.mean[:, -1], expected, atol=1e-8, rtol=1e-8)
+    np.testing.assert_allclose(iterating(mrf, field.graph, A).mean[:, -1], expected, atol=1e-8, rtol=1e-8)
 
 
 def test_everything_missing_gives_the_model_itself() -> None:
     field = random_field(11)
-    posterior = condition(field.mrf, field.graph, np.full_like(field.truth, np.nan))
+    posterior = field.mrf.condition(field.graph, np.full_like(field.truth, np.nan))
     np.testing.assert_allclose(posterior.mean, np.broadcast_to(field.mrf.mean, field.truth.shape))
     covariance = np.linalg.inv(oracle.field_precision(field.W, field.mrf.H, field.mrf.C))
     np.testing.assert_allclose(posterior.std.T.ravel(), np.sqrt(np.diag(covariance)), atol=1e-10)
@@ -164,16 +150,16 @@ def test_everything_missing_gives_the_model_itself() -> None:
 @pytest.mark.parametrize("limit", [0, 10**6])
 def test_nothing_missing_gives_the_values_back(limit: int) -> None:
     field = random_field(12)
-    with patch.multiple("graphmrf.model.unknowns", _DENSE_SOLVE=limit - 1, _DENSE_VARIANCE=limit - 1):
-        posterior = condition(field.mrf, field.graph, field.truth)
-        np.testing.assert_array_equal(posterior.mean, field.truth)
-        np.testing.assert_array_equal(posterior.sample(2), np.stack([field.truth] * 2))
-        assert not posterior.std.any()
+    posterior = field.mrf.condition(field.graph, field.truth)
+    posterior = replace(posterior, dense_entries=limit - 1, exact_entries=limit - 1)
+    np.testing.assert_array_equal(posterior.mean, field.truth)
+    np.testing.assert_array_equal(posterior.sample(2), np.stack([field.truth] * 2))
+    assert not posterior.std.any()
 
 
 def test_a_graph_without_nodes_has_an_empty_posterior() -> None:
     mrf, graph = GaussianMRF(np.eye(2), [1.0, 0.0]), Graph.from_edges([], [], n_nodes=0)
-    posterior = condition(mrf, graph, np.zeros((0, 2)))
+    posterior = mrf.condition(graph, np.zeros((0, 2)))
     assert posterior.mean.shape == posterior.std.shape == posterior.sample(1)[0].shape == (0, 2)
 
 
@@ -182,7 +168,7 @@ def test_many_nodes_without_edges_are_independent() -> None:
     A = rng.normal(size=(5000, 2))
     A[rng.random(A.shape) < 0.5] = np.nan
     mrf = GaussianMRF([[2.0, -1.0], [-1.0, 2.0]], [1.0, 0.0])
-    posterior = condition(mrf, Graph.from_edges([], [], n_nodes=5000), A)
+    posterior = mrf.condition(Graph.from_edges([], [], n_nodes=5000), A)
     second = np.isnan(A[:, 1]) & ~np.isnan(A[:, 0])
     np.testing.assert_allclose(posterior.mean[second, 1], A[second, 0] / 2, atol=1e-12)
     np.testing.assert_allclose(posterior.std[second, 1], np.sqrt(0.5))
@@ -192,7 +178,7 @@ def test_many_nodes_without_edges_are_independent() -> None:
 def test_a_node_without_edges_sees_its_own_attributes_only() -> None:
     graph = Graph.from_edges([0], [1], n_nodes=3)
     H = np.array([[2.0, -1.0], [-1.0, 2.0]])
-    posterior = condition(GaussianMRF(H, [5.0, 5.0]), graph, [[1.0, 1.0], [1.0, np.nan], [3.0, np.nan]])
+    posterior = GaussianMRF(H, [5.0, 5.0]).condition(graph, [[1.0, 1.0], [1.0, np.nan], [3.0, np.nan]])
     assert posterior.mean[2, 1] == pytest.approx(1.5)
     assert posterior.std[2, 1] == pytest.approx(np.sqrt(0.5))
 
@@ -203,13 +189,13 @@ def test_a_large_scattered_pattern_keeps_to_the_error_bars() -> None:
     u, v = rng.integers(0, 3000, (2, 9000))
     graph = Graph.from_edges(u, v, n_nodes=3000)
     mrf = GaussianMRF([[2.0, -1.5], [-1.5, 2.0]], C=[[3.0, 1.0], [1.0, 8.0]])
-    truth = sample(mrf, graph, 1, 1)[0]
+    truth = mrf.sample(graph, 1, 1)[0]
     missing = rng.random(truth.shape) < 0.9
-    posterior = condition(mrf, graph, np.where(missing, np.nan, truth))
+    posterior = mrf.condition(graph, np.where(missing, np.nan, truth))
     assert (posterior.std_error[missing] > 0).all()
     z = ((truth - posterior.mean) / np.where(missing, posterior.std, 1.0))[missing]
     assert abs(np.mean(z**2) - 1) < 0.06
-    residual = posterior._unknowns.block.apply((posterior.mean - mrf.mean)[None])
+    residual = posterior.conditional.apply((posterior.mean - mrf.mean)[None])
     assert np.abs(residual).max() < 1e-6
 
 
@@ -217,16 +203,16 @@ def test_a_table_is_matched_by_name() -> None:
     mrf = GaussianMRF([[2.0, -1.0], [-1.0, 2.0]], [1.0, 2.0], names=["income", "rent"])
     graph = Graph.from_edges([0], [1])
     table = pd.DataFrame({"rent": [1.0, np.nan], "income": [1.0, 0.0]})
-    np.testing.assert_allclose(condition(mrf, graph, table).mean, [[1.0, 1.0], [0.0, 0.5]])
+    np.testing.assert_allclose(mrf.condition(graph, table).mean, [[1.0, 1.0], [0.0, 0.5]])
 
 
 def test_what_contradicts_the_known_values_is_an_error() -> None:
     field = random_field(3)
-    posterior = condition(field.mrf, field.graph, field.truth)
+    posterior = field.mrf.condition(field.graph, field.truth)
     with pytest.raises(InvalidInputError, match="agree with what is known already"):
         posterior.condition(field.truth + 1.0)
 
 
 def test_a_posterior_shows_its_size() -> None:
     field = random_field(3)
-    assert repr(condition(field.mrf, field.graph, field.A)).startswith("Posterior(n_nodes=14, attributes=3, unknown")
+    assert repr(field.mrf.condition(field.graph, field.A)).startswith("AttributePosterior(n_nodes=14, attributes=3")

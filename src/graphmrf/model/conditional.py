@@ -1,0 +1,406 @@
+r"""The field given any of its entries, or none: posterior mean, standard deviations and draws of the missing entries.
+
+With `M` the missing and `O` the observed entries of :math:`z = \mathrm{vec}(A - \mathrm{mean})`,
+
+.. math:: z_M | z_O \sim N(-\Gamma_{MM}^{-1} \Gamma_{MO} z_O,\; \Gamma_{MM}^{-1}).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.linalg import smooth
+from graphmrf.linalg.coupled import PrecisionBlock
+from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.incidence import edge_noise
+from graphmrf.linalg.lanczos import inverse
+from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.model.attributes import aligned, check_names
+from graphmrf.model.parameters import Channels, Parameters, channels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphmrf._typing import Bools, Floats
+    from graphmrf.graph import Graph
+
+_DENSE_ENTRIES = 500
+"""Missing entries up to which one dense factor solves and draws: about where it takes as long as conjugate gradients on
+one core. Doubled, the factor takes 8 times as long."""
+
+_EXACT_ENTRIES = 4000
+"""Missing entries, or nodes of a channel, up to which variances come from a dense inverse: 128 MB and some seconds on
+one core. Doubled, 4 times the memory and 8 times the time; beyond it they are estimated from draws."""
+
+_DENSE_NODES = 1000
+"""Nodes up to which dense factors draw the channels of a field, 8 MB each. Doubled, each takes 8 times as long; beyond
+it draws cost one block solve, which does not depend on how small the graph is."""
+
+_BATCH_BYTES = 2**28
+"""Memory of the draws solved together, 256 MB. Doubling it saves no more than the start of a solve, as blocks are long
+already; it changes which random numbers a draw beyond the first batch gets."""
+
+_PROBE_TOLERANCE = 1e-4
+"""Relative residual of draws behind standard deviations: far below the 9 % standard error of 64 probes. Doubling it
+saves a few per cent of the iterations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    r"""The precision :math:`\Gamma_{MM}` of the missing entries `M` given all others, as an operator on (k, n, q).
+
+    Three routes: few entries have a dense factor. Entries that are whole columns of some nodes (every attribute of all
+    nodes, one attribute of some) fall apart into channels, each a system on the graph alone. Anything else is
+    coupled and iterates.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    H, C : arrays of shape (q, q)
+        Parameters of the model.
+    missing : bool array of shape (n, q)
+        The entries `M`.
+    dense_entries, exact_entries : int
+        Number of entries up to which a dense factor solves and draws, and up to which `variance` is exact.
+    """
+
+    graph: Graph
+    H: Floats
+    C: Floats
+    missing: Bools
+    dense_entries: int = _DENSE_ENTRIES
+    exact_entries: int = _EXACT_ENTRIES
+
+    @cached_property
+    def block(self) -> PrecisionBlock:
+        """The block of the precision."""
+        return PrecisionBlock(self.graph, self.H, self.C, self.missing)
+
+    @cached_property
+    def nodes(self) -> Bools:
+        """Nodes with a missing entry, shape (n,)."""
+        return np.asarray(self.missing.any(axis=1))
+
+    @cached_property
+    def attributes(self) -> Bools:
+        """Attributes with a missing entry, shape (q,)."""
+        return np.asarray(self.missing.any(axis=0))
+
+    @property
+    def separates(self) -> bool:
+        """Whether `M` is some attributes at some nodes, all of them there."""
+        return self.block.size == np.count_nonzero(self.nodes) * np.count_nonzero(self.attributes)
+
+    def apply(self, X: Floats) -> Floats:
+        r"""Return :math:`(\Gamma x)_M` for `X` (k, n, q), which may have entries outside `M`; 0 outside `M`."""
+        return self.block.apply(X)
+
+    def solve(self, B: Floats, *, tolerance: float) -> Floats:
+        r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, for `B` (k, n, q) of which only `M` is read."""
+        if self.block.size <= self.dense_entries:
+            x = np.zeros(B.shape)
+            x[:, self.missing] = self._dense.solve(B[:, self.missing].T).T
+            return x
+        if self.separates:
+            return self._solve_channels(B, tolerance)
+        return self.block.solve(B, tolerance=tolerance).or_raise(tolerance)
+
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float) -> Floats:
+        r"""Return `k` draws of mean 0 and covariance :math:`\Gamma_{MM}^{-1}`, shape (k, n, q), 0 outside `M`.
+
+        They solve :math:`\Gamma_{MM} x = b_M` with a `b` of covariance :math:`\Gamma`.
+        """
+        draws = np.zeros((k, *self.missing.shape))
+        if self.block.size <= self.dense_entries:
+            draws[:, self.missing] = self._dense.draw(k, rng).T
+            return draws
+        parts = channels(self.H, self.C)
+        for batch in _batches(k, self.missing.size):
+            b = field_noise(self.graph, parts.strength, len(batch), rng).transpose(1, 0, 2) @ parts.U.T
+            draws[batch] = self.solve(b, tolerance=tolerance)
+        return draws
+
+    def variance(self, probes: int, seed: int) -> tuple[Floats, Floats]:
+        r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}` and its standard error, both (n, q) and 0 outside `M`.
+
+        Exact, with error 0, for up to `exact_entries` entries, or as many nodes where channels separate. Otherwise,
+        with draws `x`,
+
+        .. math:: \mathrm{var}(x_i) = (\Gamma_{ii})^{-1} + \mathrm{var}(E[x_i | x_{-i}])
+
+        node by node: the first part is known, only the second is estimated, from `probes` draws.
+        """
+        if self.block.size <= self.exact_entries:
+            variance = np.zeros(self.missing.shape)
+            variance[self.missing] = self._dense.inverse_diagonal()
+            return variance, np.zeros_like(variance)
+        if self.separates and np.count_nonzero(self.nodes) <= self.exact_entries:
+            return self._channel_variance(), np.zeros(self.missing.shape)
+        return self._drawn_variance(probes, seed)
+
+    @cached_property
+    def _dense(self) -> Dense:
+        return Dense(self.block.matrix.toarray())
+
+    @cached_property
+    def _channels(self) -> Channels:
+        J = np.ix_(self.attributes, self.attributes)
+        return channels(self.H[J], self.C[J])
+
+    def _solve_channels(self, B: Floats, tolerance: float) -> Floats:
+        (k, n, _), parts = B.shape, self._channels
+        F = (B[:, :, self.attributes] * self.nodes[:, None]) @ parts.inverse.T
+        columns = np.ascontiguousarray(F.transpose(1, 0, 2)).reshape(n, -1)
+        solved = self._smooth(columns, np.tile(parts.alpha, k), tolerance).reshape(n, k, -1)
+        x = np.zeros(B.shape)
+        x[:, :, self.attributes] = solved.transpose(1, 0, 2) @ parts.inverse
+        return x
+
+    def _smooth(self, X: Floats, alpha: Floats, tolerance: float) -> Floats:
+        r"""Solve :math:`(I + \omega N)_{UU} f = x` column by column, U the nodes with missing entries."""
+        if self.nodes.all():
+            return smooth(self.graph, X, alpha, tolerance=tolerance)
+        active, result = alpha > 0, X.copy()
+        if active.any():
+            sigma, factor = 1.0 / alpha[active], (1.0 - alpha[active]) / alpha[active]
+            allowed = np.broadcast_to(self.nodes[:, None], (len(X), sigma.size))
+            systems = ShiftedSystems(self.graph.engine, sigma[None, :], allowed)
+            result[:, active] = factor * systems.solve(X[:, active], tolerance=tolerance).or_raise(tolerance)[0]
+        return result
+
+    def _channel_variance(self) -> Floats:
+        parts, column = self._channels, self.nodes[:, None]
+        variances = np.zeros((len(column), parts.strength.size))
+        for c, strength in enumerate(parts.strength):
+            channel = PrecisionBlock(self.graph, np.eye(1), np.full((1, 1), strength), column)
+            variances[self.nodes, c] = Dense(channel.matrix.toarray()).inverse_diagonal()
+        result = np.zeros(self.missing.shape)
+        result[:, self.attributes] = variances @ parts.inverse**2
+        return result
+
+    def _drawn_variance(self, probes: int, seed: int) -> tuple[Floats, Floats]:
+        rng, explained = np.random.default_rng(seed), np.zeros(self.missing.shape)
+        for batch in _batches(probes, self.missing.size):
+            x = self.draw(len(batch), rng, tolerance=_PROBE_TOLERANCE)
+            x -= self.block.precondition(self.block.apply(x))  # given the other nodes
+            explained += np.einsum("kiq,kiq->iq", x, x) / probes
+        return self.block.node_variance + explained, explained * np.sqrt(2.0 / probes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttributePosterior:
+    r"""The posterior of missing attributes given the observed ones; everything is computed when first asked for.
+
+    Label propagation (features missing everywhere, some labels observed), linear graph convolution (all features, no
+    label) and its residual propagation (all features, some labels) are this with three patterns of NaN.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        The model.
+    names : tuple of str
+        Names of its attributes.
+    graph : Graph
+        The graph.
+    A : array of shape (n, q)
+        The attributes, NaN where missing.
+    tolerance : float
+        Relative residual of the solves behind mean and samples.
+    probes : int
+        Number of draws behind `std` where it is not exact.
+    dense_entries, exact_entries : int
+        As in `Conditional`.
+    """
+
+    parameters: Parameters
+    names: tuple[str, ...]
+    graph: Graph
+    A: Floats
+    tolerance: float = 1e-8
+    probes: int = 64
+    dense_entries: int = _DENSE_ENTRIES
+    exact_entries: int = _EXACT_ENTRIES
+
+    def __repr__(self) -> str:
+        n, q = self.A.shape
+        return f"AttributePosterior(n_nodes={n}, attributes={q}, missing entries={np.count_nonzero(self.missing)})"
+
+    @cached_property
+    def missing(self) -> Bools:
+        """The missing entries, shape (n, q)."""
+        return np.isnan(self.A)
+
+    @cached_property
+    def conditional(self) -> Conditional:
+        """The precision of the missing entries."""
+        H, C = self.parameters.H, self.parameters.C
+        return Conditional(self.graph, H, C, self.missing, self.dense_entries, self.exact_entries)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Expected values, shape (n, q); observed entries keep their value."""
+        deviation = np.where(self.missing, 0.0, self.A - self.parameters.mean)[None]
+        solved = self.conditional.solve(-self.conditional.apply(deviation), tolerance=self.tolerance)
+        return np.asarray(np.where(self.missing, self.parameters.mean + solved[0], self.A))
+
+    @cached_property
+    def std(self) -> Floats:
+        """Standard deviations, shape (n, q); 0 where observed.
+
+        Exact up to `exact_entries` missing entries (or nodes, where whole attributes are missing at them), estimated
+        from `probes` draws beyond; `std_error` says how well.
+        """
+        return np.asarray(np.sqrt(self._variance[0]))
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard error of `std`, shape (n, q); 0 where it is exact."""
+        return np.asarray(0.5 * self._variance[1] * inverse(self.std))
+
+    def sample(self, n_samples: int = 1, seed: int = 0) -> Floats:
+        """Return independent draws of all attributes given the observed ones, shape (n_samples, n, q)."""
+        rng = np.random.default_rng(seed)
+        draws = self.conditional.draw(check_count(n_samples), rng, tolerance=self.tolerance)
+        draws += self.mean
+        return draws
+
+    def condition(self, A: Any) -> AttributePosterior:
+        """Return the posterior given the entries of `A` that are not NaN, besides those observed already.
+
+        Raises
+        ------
+        InvalidInputError
+            If `A` gives an entry that is known already another value.
+        """
+        more = aligned(A, self.graph.n_nodes, self.names)
+        other = ~np.isnan(more) & ~self.missing & (more != self.A)
+        if other.any():
+            node, column = np.argwhere(other)[0]
+            raise InvalidInputError(
+                f"A must agree with what is known already, got {more[node, column]} for {self.names[column]} at "
+                f"node {node}, which is {self.A[node, column]}; condition the model anew to change it"
+            )
+        return replace(self, A=np.where(self.missing, more, self.A))
+
+    @cached_property
+    def _variance(self) -> tuple[Floats, Floats]:
+        return self.conditional.variance(self.probes, seed=0)
+
+
+def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str] | None = None) -> AttributePosterior:
+    """Return the posterior of the entries of `A` that are NaN, given the others.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The model.
+    graph : Graph
+        The graph.
+    A : array of shape (n, q) or DataFrame
+        Attributes in the order of the model, or named as there; NaN where missing, in any pattern.
+    names : sequence of str, optional
+        Names of the attributes of the model; ``a0, a1, ...`` by default.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> parameters = Parameters(np.array([[2.0, -1.0], [-1.0, 2.0]]), np.diag([1.0, 2.0]), np.zeros(2))
+    >>> posterior = condition(parameters, Graph.from_edges([0], [1]), [[1.0, 1.0], [0.0, np.nan]])
+    >>> posterior.mean
+    array([[1. , 1. ],
+           [0. , 0.5]])
+    >>> posterior.std
+    array([[0. , 0. ],
+           [0. , 0.5]])
+    """
+    chosen = check_names(names, parameters.q)
+    return AttributePosterior(parameters, chosen, graph, aligned(A, graph.n_nodes, chosen))
+
+
+def sample(
+    parameters: Parameters,
+    graph: Graph,
+    n_samples: int = 1,
+    seed: int = 0,
+    *,
+    tolerance: float = 1e-8,
+    dense_nodes: int = _DENSE_NODES,
+) -> Floats:
+    r"""Return independent draws of the attributes of all nodes, exact up to the tolerance of one block solve.
+
+    The channels of the field are independent. One of strength :math:`\lambda` is drawn by perturbing and solving,
+
+    .. math:: (I + \lambda N) f = e_1 + \sqrt{\lambda}\,B' e_2, \qquad N = B'B,
+
+    with standard normal :math:`e_1` (nodes) and :math:`e_2` (edges): the right side has covariance
+    :math:`I + \lambda N`, so `f` has the inverse of it. All channels of all draws are columns of one block solve.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The model.
+    graph : Graph
+        Any graph, not only the one the model was fitted on.
+    n_samples : int
+        Number of draws.
+    seed : int
+        Seed; the same seed gives the same draws.
+    tolerance : float
+        Relative residual of the solve.
+    dense_nodes : int
+        Number of nodes up to which dense factors draw the channels.
+
+    Returns
+    -------
+    array of shape (n_samples, n, q)
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> sample(Parameters(np.eye(1), 9.0 * np.eye(1), np.array([5.0])), Graph.from_edges([0], [1]), 2).shape
+    (2, 2, 1)
+    """
+    parts, rng = parameters.channels, np.random.default_rng(seed)
+    draws = np.empty((check_count(n_samples), graph.n_nodes, parameters.q))
+    for batch in _batches(len(draws), graph.n_nodes * parameters.q):
+        if graph.n_nodes <= dense_nodes:
+            F = _factored(graph, parts.strength, len(batch), rng)
+        else:
+            levels = np.tile(parts.alpha, len(batch))
+            noise = field_noise(graph, parts.strength, len(batch), rng)
+            F = smooth(graph, noise.reshape(graph.n_nodes, -1), levels, tolerance=tolerance).reshape(noise.shape)
+        draws[batch] = parameters.mean + F.transpose(1, 0, 2) @ parts.inverse
+    return draws
+
+
+def field_noise(graph: Graph, strength: Floats, k: int, rng: np.random.Generator) -> Floats:
+    r"""Return `k` draws of independent columns of covariance :math:`I + \lambda_j N`, shape (n, k, q)."""
+    shape = (graph.n_nodes, k, strength.size)
+    noise = rng.standard_normal(shape)
+    noise += np.sqrt(strength) * edge_noise(graph, k * strength.size, rng).reshape(shape)
+    return noise
+
+
+def check_count(n_samples: int) -> int:
+    """Return a number of samples >= 0."""
+    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 0:
+        raise InvalidInputError(f"n_samples must be a whole number >= 0, got {n_samples!r}")
+    return int(n_samples)
+
+
+def _factored(graph: Graph, strength: Floats, k: int, rng: np.random.Generator) -> Floats:
+    """Draw the channels from the Cholesky factors of their precisions, shape (n, k, q)."""
+    N, eye = graph.N.toarray(), np.eye(graph.n_nodes)
+    return np.stack([Dense(eye + level * N).draw(k, rng) for level in strength], axis=2)
+
+
+def _batches(k: int, size: int) -> list[range]:
+    """Return 0, ..., k - 1 in parts, each of as many matrices of `size` numbers as fit the memory."""
+    together = max(1, _BATCH_BYTES // (8 * max(size, 1)))
+    return [range(first, min(first + together, k)) for first in range(0, k, together)]

@@ -1,0 +1,397 @@
+r"""The maximum of the likelihood for given statistics: Newton's method for ``C = diag(h)``, closed form for a full C.
+
+**The paper's field**, ``C = diag(h)``. In channels the curvature does not mix pairs of channels. So `H` is eliminated
+entry by entry, and a Newton step is one q by q system for `h`: no Hessian of the q (q + 1) / 2 entries of `H` is ever
+formed. The barrier :math:`-2 \mu (\log\det H + \sum_j \log h_j)` starts high and is taken to zero (the likelihood alone
+guards against a singular `H` with a weight of 1 / n only), steps stop short of the boundary and are halved until the
+objective falls: no start makes the search fail. At the end the entries of `h` that the boundary holds are exactly 0.
+All of it happens in whitened attributes, so attributes that are nearly combinations of each other do no harm.
+
+**The coupled field.** Attributes can be recombined so that both :math:`A'A` and :math:`A'NA` become diagonal, to n and
+:math:`n m_j`. The likelihood then does not change when a channel changes its sign, and as it has one maximum, that is
+diagonal too: every channel is fitted by itself. With :math:`C_j = \lambda_j H_j` the best :math:`H_j` is
+:math:`1 / (1 + \lambda_j m_j)`, and :math:`\lambda_j` is the root of
+
+.. math:: \frac{\lambda m}{1 + \lambda m} = \frac{1}{n} \sum_i \frac{\lambda l_i}{1 + \lambda l_i},
+
+or 0 where a channel is no smoother along the edges than white noise, :math:`m_j \ge \mathrm{tr} N / n`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, pinvh, solve_triangular
+from scipy.optimize import brentq
+from threadpoolctl import threadpool_limits
+
+from graphmrf.errors import ConvergenceError
+from graphmrf.linalg.lanczos import inverse
+from graphmrf.model.likelihood import Statistics, derivatives, log_likelihood, schur_complement
+from graphmrf.model.parameters import Channels, Parameters, channels
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Bools, Floats
+    from graphmrf.linalg.spectrum import Spectrum
+    from graphmrf.model.likelihood import Derivatives
+
+_BARRIERS = tuple(10.0**-k for k in range(9))
+"""Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method without a
+barrier converges; twice as many stages cost twice the steps and change nothing."""
+
+_MAX_STEPS = 500
+"""Newton steps for one barrier; a dozen are usual, so to reach it is a failure. Doubled, a failure takes twice as long
+to be told."""
+
+_NEAR_STEPS = 12
+"""Newton steps from a start that should be near: quadratic convergence takes half of them. Doubled, a start that is not
+near costs a dozen steps more before the barriers are used."""
+
+_PATIENCE = 6
+"""Steps without progress, close to the optimum, after which rounding is all that is left. Doubled, six idle steps."""
+
+_SETTLED = 1e-24
+"""Squared Newton decrement, per node, below which rounding is all that is left: parameters are then exact to 1e-12.
+Doubling it saves no step, as convergence is quadratic."""
+
+_SHORT_OF_BOUNDARY = 0.95
+"""Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995). It cannot be
+doubled; nearer to 1 a step may land where the barrier is steep."""
+
+_ZERO = 1e-12
+"""Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings. Doubled, an h twice
+as small is called a boundary solution."""
+
+_MEAN_TURNS = 200
+"""Turns between mean and (H, C). They converge linearly, in a dozen turns on all data tried; doubled, a slow case takes
+twice as long."""
+
+_MEAN_SETTLED = 1e-10
+"""Change of the mean, in standard deviations, at which the turns end. Doubling it saves less than one turn."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be fitted to standardised attributes.
+
+    Attributes
+    ----------
+    states : Spectrum
+        Density of states of the graph.
+    names : tuple of str
+        Names of the attributes.
+    coupled, mean_is_free : bool
+        Whether C is full, and whether the mean is fitted.
+    start : Parameters or None
+        Where to begin.
+    prior : float
+        Number of nodes of white noise that count beside the data: a prior, under which there is a maximum whatever
+        the data.
+    """
+
+    states: Spectrum
+    names: tuple[str, ...]
+    coupled: bool
+    mean_is_free: bool
+    start: Parameters | None = None
+    prior: float = 0.0
+
+    def best(self, data: Statistics, start: Parameters | None, *, near: bool = False) -> tuple[Parameters, int]:
+        """Return the parameters that maximise the likelihood, and the steps taken; `data` has a last column of ones.
+
+        With the mean free, it and (H, C) are found in turns: for a given mean the problem is convex, and for given
+        (H, C) the mean is one small system. Together they are not convex, so the search begins at the best mean of
+        white noise and at that of a very smooth field, and the likelier end is taken.
+        """
+        zero: Floats = np.zeros(len(self.names))
+        data = self._with_prior(data)
+        if not self.mean_is_free:
+            return self._at(zero, data, start, near=near)
+        means = [zero] if near or data.M1[-1, -1] <= 0 else [zero, data.M1[:-1, -1] / data.M1[-1, -1]]
+        ends = [self._in_turns(mean, data, start, near=near) for mean in means]
+        return max(ends, key=lambda end: log_likelihood(end[0].channels, data.centred(end[0].mean), self.states))
+
+    def _with_prior(self, data: Statistics) -> Statistics:
+        if self.prior == 0:
+            return data
+        white = np.diag(np.append(np.full(len(self.names), self.prior), 0.0))
+        roughness = self.states.sum(lambda x: x) / self.states.n_nodes
+        share = data.n / (data.n + self.prior)
+        return Statistics(data.n, share * (data.M0 + white), share * (data.M1 + roughness * white))
+
+    def _at(self, mean: Floats, data: Statistics, start: Parameters | None, *, near: bool) -> tuple[Parameters, int]:
+        H, C, steps = maximise(data.centred(mean), self.states, coupled=self.coupled, start=start, near=near)
+        return Parameters(H, C, mean), steps
+
+    def _in_turns(
+        self, mean: Floats, data: Statistics, start: Parameters | None, *, near: bool
+    ) -> tuple[Parameters, int]:
+        found, total = self._at(mean, data, start, near=near)
+        for _ in range(_MEAN_TURNS):
+            moved = best_mean(data, found)
+            settled = np.abs(moved - found.mean).max() < _MEAN_SETTLED
+            found = replace(found, mean=moved)
+            if settled:
+                break
+            found, steps = self._at(moved, data, found, near=True)
+            total += steps
+        return found, total
+
+
+def maximise(
+    data: Statistics, states: Spectrum, *, coupled: bool, start: Parameters | None = None, near: bool = False
+) -> tuple[Floats, Floats, int]:
+    """Return the maximum-likelihood H and C for statistics of standardised attributes, and the steps taken.
+
+    A graph without edges says nothing about C, which is then 0. A start that is `near` the maximum saves steps.
+    """
+    if not has_edges(states):
+        return np.linalg.inv(data.M0 / data.n), np.zeros_like(data.M0), 0
+    if coupled:
+        return maximise_coupled(data, states)
+    if start is None:  # half the precision at the nodes, half along the edges
+        return maximise_diagonal(
+            data, states, np.linalg.inv(data.M0 / data.n) / 2, data.n / np.diag(data.M1) / 2, near=near
+        )
+    return maximise_diagonal(data, states, start.H, np.diag(start.C).copy(), near=near)
+
+
+def best_mean(data: Statistics, parameters: Parameters) -> Floats:
+    """Return the mean that maximises the likelihood for given (H, C): generalised least squares on a constant."""
+    n, c = data.M0[-1, -1], data.M1[-1, -1]
+    right = parameters.H @ data.M0[:-1, -1] + parameters.C @ data.M1[:-1, -1]
+    return np.asarray(np.linalg.solve(n * parameters.H + c * parameters.C, right))
+
+
+def has_edges(states: Spectrum) -> bool:
+    """Whether some eigenvalue is not 0."""
+    return bool((states.nodes * states.weights).max(initial=0.0) > 0)
+
+
+def projected_gradient_norm(data: Statistics, states: Spectrum, parameters: Parameters, *, coupled: bool) -> float:
+    """Return the largest entry of the gradient per node in the directions in which (H, C) may move.
+
+    It is that of the negative log-likelihood, less what the boundary of the cone holds back.
+    """
+    d, back = derivatives(parameters.channels, data, states), parameters.channels.inverse
+    by_H, by_C = (back.T @ G @ back / (2.0 * data.n) for G in (d.G0, d.G1))
+    if not has_edges(states):
+        by_C = np.zeros_like(by_C)
+    elif coupled:
+        values, vectors = np.linalg.eigh(parameters.C)
+        null = vectors[:, values <= 1e-9 * max(values[-1], 0.0)]
+        held, axes = np.linalg.eigh(null.T @ by_C @ null)
+        by_C = by_C - null @ (axes * np.maximum(held, 0.0)) @ axes.T @ null.T
+    else:
+        slope = np.diag(by_C)
+        by_C = np.where(np.diag(parameters.C) > 0, slope, np.minimum(slope, 0.0))
+    return float(max(np.abs(by_H).max(), np.abs(by_C).max()))
+
+
+def maximise_coupled(data: Statistics, states: Spectrum) -> tuple[Floats, Floats, int]:
+    """Return the maximum over positive definite H and positive semidefinite C, and the evaluations it took."""
+    m, V = eigh(data.M1 / data.n, data.M0 / data.n)
+    found = [_strength(float(roughness), states) for roughness in m]
+    strength = np.array([value for value, _ in found])
+    H = (V / (1.0 + strength * m)) @ V.T
+    C = (V * (strength / (1.0 + strength * m))) @ V.T
+    return (H + H.T) / 2, (C + C.T) / 2, sum(steps for _, steps in found)
+
+
+def _strength(m: float, states: Spectrum) -> tuple[float, int]:
+    """Return the strength of a channel of roughness `m`, and the number of evaluations it took."""
+    x, w = states.nodes, states.weights / states.n_nodes
+
+    def excess(strength: float) -> float:
+        """The difference of the two sides, over a positive factor that would make it vanish at 0."""
+        return float(w @ ((m - x) / (1.0 + strength * x)))
+
+    if excess(0.0) >= 0:
+        return 0.0, 0
+    low, high = -1.0, 1.0
+    while excess(np.exp(low)) >= 0:
+        low -= 2.0 * (1.0 - low)
+    while excess(np.exp(high)) <= 0:
+        high += 2.0
+    t, result = brentq(lambda t: excess(np.exp(t)), low, high, xtol=1e-14, full_output=True)
+    return float(np.exp(t)), int(result.function_calls)
+
+
+def maximise_diagonal(
+    data: Statistics, states: Spectrum, H: Floats, h: Floats, *, near: bool = False
+) -> tuple[Floats, Floats, int]:
+    """Return the maximum over positive definite H and ``C = diag(h)``, h >= 0, and the Newton steps it took.
+
+    A start (H, h) that is `near` the maximum needs no barrier; if it turns out not to be near, the barriers are still
+    there.
+    """
+    L = cholesky(data.M0 / data.n, lower=True)
+    half = solve_triangular(L, data.M1, lower=True)
+    white = Statistics(data.n, data.n * np.eye(len(L)), solve_triangular(L, half.T, lower=True))
+    with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
+        found = _minimise(_Iterate(white, states, L.T, L.T @ H @ L, h), near=near)
+    half = solve_triangular(L, found.H, lower=True, trans="T")
+    H = solve_triangular(L, half.T, lower=True, trans="T")
+    return (H + H.T) / 2, np.diag(found.h), found.steps
+
+
+@dataclass(frozen=True)
+class _Iterate:
+    """A pair (H, h) on the way: ``-2 log p`` per node, less the constant, plus a barrier; C is ``B diag(h) B'``."""
+
+    data: Statistics
+    states: Spectrum
+    B: Floats
+    H: Floats
+    h: Floats
+    barrier: float = 0.0
+    steps: int = 0
+
+    @cached_property
+    def parts(self) -> Channels:
+        C = (self.B * self.h) @ self.B.T
+        return channels(self.H, (C + C.T) / 2)
+
+    @cached_property
+    def value(self) -> float:
+        """The objective; LinAlgError if H is not positive definite."""
+        parts, data = self.parts, self.data
+        G0, G1 = (parts.U.T @ M @ parts.U / data.n for M in (data.M0, data.M1))
+        linear = float(np.trace(G0) + parts.strength @ np.diag(G1))
+        terms = np.log1p(self.states.nodes[:, None] * parts.strength).sum(axis=1)
+        smooth = linear - parts.log_det_H - float(self.states.weights @ terms) / data.n
+        if self.barrier == 0:
+            return smooth
+        return smooth - 2.0 * self.barrier * (parts.log_det_H + float(np.log(self.h).sum()))
+
+    @cached_property
+    def derivatives(self) -> Derivatives:
+        """Gradient and curvature in channels; the barrier on H is in it, that on h is not."""
+        d, push = derivatives(self.parts, self.data, self.states), 2.0 * self.barrier
+        d = replace(d, **{name: values / self.data.n for name, values in vars(d).items()})
+        return replace(d, G0=d.G0 - push * np.eye(len(d.G0)), s0=d.s0 + push)
+
+    @cached_property
+    def loadings(self) -> Floats:
+        """How every entry of h enters the channels, one column each."""
+        return self.parts.inverse @ self.B
+
+    @property
+    def slope(self) -> Floats:
+        """Derivative of the objective, without its barrier, by every entry of h."""
+        return np.asarray(np.einsum("aj,ab,bj->j", self.loadings, self.derivatives.G1, self.loadings))
+
+    def moved(self, step: _Step, length: float) -> _Iterate:
+        """Return the point some way along a step."""
+        h = self.h + length * step.dh
+        if self.barrier == 0:
+            share = h * ((self.B.T @ self.data.M1) * self.B.T).sum(axis=1)
+            h = np.where(share <= _ZERO * self.data.n, 0.0, h)
+        return replace(self, H=self.H + length * step.dH, h=h, steps=self.steps + 1)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A Newton direction, its squared decrement, and how far it may be followed."""
+
+    dH: Floats
+    dh: Floats
+    decrement: float
+    longest: float
+
+
+def _minimise(start: _Iterate, *, near: bool) -> _Iterate:
+    if near:
+        try:
+            return _settle(start, start.h > 0, max_steps=_NEAR_STEPS)
+        except ConvergenceError:
+            pass
+    B, data = start.B, start.data
+    point = replace(start, h=start.h + 1e-3 * data.n / np.diag(B.T @ data.M1 @ B))  # inside, at every scale
+    everything = np.ones(start.h.size, dtype=bool)
+    for barrier in _BARRIERS:
+        point = _descend(replace(point, barrier=barrier), everything, max_steps=_MAX_STEPS)
+    point = replace(point, barrier=0.0)
+    S, _ = schur_complement(point.loadings, point.derivatives)
+    # Where the barrier is all that holds h up, the way to the minimum without it is longer than the way to 0.
+    return _settle(point, point.h * np.diag(S) > point.slope, max_steps=_MAX_STEPS)
+
+
+def _settle(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
+    """Return the optimum without barrier: only free entries of h move, the others are 0 unless their slope is < 0."""
+    for _ in range(4 * free.size + 4):
+        point = _descend(replace(point, h=point.h * free), free, max_steps=max_steps)
+        blocked = free & (point.h == 0)
+        released = ~free & (point.slope < -1e-9)
+        if not (blocked | released).any():
+            break
+        free = (free & ~blocked) | released
+    return point
+
+
+def _descend(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
+    """Return the minimum; while there is a barrier, a point near enough to go on from."""
+    target = 1e-3 * point.barrier or _SETTLED
+    best, patience = np.inf, _PATIENCE
+    for _ in range(max_steps):
+        step = _newton_step(point, free)
+        patience = _PATIENCE if step.decrement < best / 2 or step.decrement > 1e-9 else patience - 1
+        best = min(best, step.decrement)
+        if step.decrement <= target or step.longest <= 0 or patience == 0:
+            return point
+        reached = _search(point, step)
+        if reached is None:
+            return point
+        point = reached
+    raise ConvergenceError(f"no optimum after {max_steps} Newton steps; drop attributes that others nearly determine")
+
+
+def _search(point: _Iterate, step: _Step) -> _Iterate | None:
+    """Return the first point along a step at which the objective falls enough, or None if there is none."""
+    length, rounding = min(1.0, step.longest), 1e-14 * (1.0 + abs(point.value))
+    for _ in range(60):
+        reached = point.moved(step, length)
+        try:
+            fall = point.value - reached.value
+        except np.linalg.LinAlgError:
+            fall = -np.inf
+        if fall >= 1e-4 * length * step.decrement - rounding:  # Armijo's rule
+            return reached
+        length /= 2
+    return None
+
+
+def _newton_step(point: _Iterate, free: Bools) -> _Step:
+    """Return the Newton step for H and the free entries of h."""
+    U, V, d, barrier = point.parts.U, point.loadings, point.derivatives, point.barrier
+    S, gradient = schur_complement(V, d)
+    inverse_h = inverse(point.h)
+    push = 2.0 * barrier * inverse_h
+    S[np.diag_indices(free.size)] += push * inverse_h
+    dh = np.zeros(free.size)
+    dh[free] = -_solve(S[np.ix_(free, free)], (gradient - push)[free])
+    Y = (V * dh) @ V.T
+    X = -(d.G0 + d.s1 * Y) / d.s0
+    decrement = -float(np.vdot(d.G0, X) + np.vdot(d.G1, Y) - push @ dh)
+    falling = dh < 0
+    to_zero = float((point.h[falling] / -dh[falling]).min(initial=np.inf))
+    to_zero *= _SHORT_OF_BOUNDARY if barrier else 1.0
+    dH = U @ X @ U.T
+    return _Step((dH + dH.T) / 2, dh, decrement, min(to_zero, _SHORT_OF_BOUNDARY * _until_singular(X)))
+
+
+def _until_singular(X: Floats) -> float:
+    """Return the largest t for which I + t X is positive semidefinite."""
+    lowest = float(np.linalg.eigvalsh(X)[0])
+    return -1.0 / lowest if lowest < 0 else np.inf
+
+
+def _solve(S: Floats, b: Floats) -> Floats:
+    """Solve a positive semidefinite system in the directions in which it is not singular to rounding."""
+    if not b.size:
+        return b
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(S), np.finfo(float).tiny))
+    return np.asarray(scale * (pinvh(scale[:, None] * S * scale, atol=1e-14, rtol=0.0) @ (scale * b)))

@@ -1,0 +1,264 @@
+r"""The parameters of a field, checked: H and C, the channels and the precision matrix they define."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.sparse.linalg import LinearOperator
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.linalg import multiply
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+
+_ASYMMETRY = 1e-8
+"""Share of the largest entry by which a matrix may differ from its transpose: half the digits of float64, so that what
+was printed or computed passes. Doubled, a typing error of that size would pass, too."""
+
+_NEGATIVE = 1e-10
+"""Negative eigenvalue of C, over the largest one, that counts as rounding: far above that of `eigvalsh` (1e-15 q), far
+below what matters to the field. Channels take it for 0, so doubling it changes no number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    r"""The numbers of a field: precision :math:`H \otimes I + C \otimes N`, and mean.
+
+    Parameters
+    ----------
+    H : array of shape (q, q)
+        Interactions between the attributes of one node; symmetric positive definite.
+    C : array of shape (q, q)
+        Interactions along the edges; symmetric positive semidefinite, ``diag(h)`` in the paper's model.
+    mean : array of shape (q,)
+        Mean of every attribute.
+
+    Examples
+    --------
+    >>> parameters = Parameters(np.eye(1), np.array([[3.0]]), np.zeros(1))
+    >>> parameters.channels.alpha
+    array([0.75])
+    """
+
+    H: Floats
+    C: Floats
+    mean: Floats
+
+    @property
+    def q(self) -> int:
+        """Number of attributes."""
+        return len(self.H)
+
+    @cached_property
+    def channels(self) -> Channels:
+        """The independent channels of the field; LinAlgError if `H` is not positive definite."""
+        return channels(self.H, self.C)
+
+    def scaled(self, scale: Floats, mean: Floats | float = 0.0) -> Parameters:
+        """Return the parameters of the attributes times `scale` plus `mean`."""
+        units = np.multiply.outer(scale, scale)
+        return Parameters(self.H / units, self.C / units, mean + self.mean * scale)
+
+
+@dataclass(frozen=True)
+class Channels:
+    r"""Factors of :math:`H + l\,C = U (I + l\,\mathrm{diag}(\lambda))\,U'` for every `l`, with one matrix `U`.
+
+    With them the precision of the whole field falls apart into q operators on the graph alone,
+
+    .. math:: H \otimes I + C \otimes N = (U \otimes I)\,(I + \mathrm{diag}(\lambda) \otimes N)\,(U' \otimes I),
+
+    so :math:`F = A U` has independent columns of precision :math:`I + \lambda_j N`, and :math:`A = F U^{-1}`.
+
+    Attributes
+    ----------
+    strength : array of shape (q,)
+        :math:`\lambda \ge 0`, ascending.
+    U : array of shape (q, q)
+        From attributes to channels: ``F = A @ U``.
+    inverse : array of shape (q, q)
+        From channels to attributes: ``A = F @ inverse``.
+    log_det_H : float
+        :math:`\log \det H`.
+
+    Examples
+    --------
+    >>> parts = channels(np.array([[2.0, 1.0], [1.0, 2.0]]), np.diag([0.0, 3.0]))
+    >>> parts.strength
+    array([0., 2.])
+    >>> parts.alpha.round(4)
+    array([0.    , 0.6667])
+    """
+
+    strength: Floats
+    U: Floats
+    inverse: Floats
+    log_det_H: float
+
+    @property
+    def alpha(self) -> Floats:
+        r"""Smoothing level of every channel, :math:`\lambda / (1 + \lambda)`, shape (q,)."""
+        return np.asarray(self.strength / (1.0 + self.strength))
+
+
+def channels(H: Floats, C: Floats) -> Channels:
+    r"""Return the channels of a field: :math:`H = R R'`, :math:`R^{-1} C R^{-T} = Q \Lambda Q'`, :math:`U = R Q`.
+
+    Parameters
+    ----------
+    H : array of shape (q, q)
+        Symmetric positive definite.
+    C : array of shape (q, q)
+        Symmetric positive semidefinite; ``diag(h)`` in the paper's model.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If `H` is not positive definite.
+    """
+    R = cholesky(H, lower=True, check_finite=False)
+    half = solve_triangular(R, C, lower=True, check_finite=False)
+    scaled = solve_triangular(R, half.T, lower=True, check_finite=False)
+    strength, Q = eigh((scaled + scaled.T) / 2, check_finite=False)
+    inverse = solve_triangular(R, Q, lower=True, trans="T", check_finite=False).T
+    log_det_H = 2.0 * float(np.log(np.diag(R)).sum())
+    return Channels(np.maximum(strength, 0.0), R @ Q, inverse, log_det_H)
+
+
+@dataclass(frozen=True)
+class Precision:
+    r"""The precision matrix :math:`\Gamma = H \otimes I + C \otimes N`, never formed.
+
+    It acts on attribute matrices instead of on their vectorisation, because
+
+    .. math:: \Gamma\,\mathrm{vec}(A) = \mathrm{vec}(A H + N A\,C).
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph of `N`.
+    H, C : arrays of shape (q, q)
+        Same-node interactions, and interactions along the edges.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> Precision(Graph.from_edges([0], [1]), np.eye(2), np.diag([1.0, 3.0])) @ np.ones((2, 2))
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    graph: Graph
+    H: Floats
+    C: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the matrix on stacked columns, (nq, nq)."""
+        size = self.graph.n_nodes * len(self.H)
+        return size, size
+
+    def __matmul__(self, A: Floats) -> Floats:
+        A = np.asarray(A, dtype=np.float64)
+        if A.shape == self.shape[:1]:
+            return self._on_vector(A)
+        if A.shape != (self.graph.n_nodes, len(self.H)):
+            raise InvalidInputError(
+                f"the operand must be a matrix of shape {(self.graph.n_nodes, len(self.H))} or a vector of its "
+                f"{self.shape[0]} stacked entries, got shape {A.shape}"
+            )
+        return A @ self.H + (A - multiply(self.graph, A)) @ self.C
+
+    def quadratic(self, A: Floats) -> float:
+        r"""Return the quadratic form :math:`\mathrm{vec}(A)' \Gamma\,\mathrm{vec}(A)`."""
+        return float(np.vdot(A, self @ A))
+
+    def linear_operator(self) -> LinearOperator[Any]:
+        """Return the matrix as a SciPy operator on vectors of stacked columns."""
+        return LinearOperator(self.shape, matvec=self._on_vector, rmatvec=self._on_vector, dtype=np.float64)
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return the matrix itself as a SciPy sparse array; for small graphs."""
+        on_node = sparse.kron(sparse.csr_array(self.H), sparse.eye_array(self.graph.n_nodes))
+        return sparse.csr_array(on_node + sparse.kron(sparse.csr_array(self.C), self.graph.N))
+
+    def _on_vector(self, a: Floats) -> Floats:
+        A = a.reshape(len(self.H), self.graph.n_nodes).T
+        return (self @ A).T.ravel()
+
+
+def positive_definite(H: ArrayLike) -> Floats:
+    """Return `H` as a symmetric positive definite array."""
+    H = _symmetric("H", H)
+    smallest = float(np.linalg.eigvalsh(H)[0])
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        raise InvalidInputError(
+            f"H must be positive definite, got a smallest eigenvalue of {smallest:.3g}; "
+            "add a small multiple of the identity, or drop attributes that are combinations of others"
+        ) from None
+    return H
+
+
+def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int) -> Floats:
+    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array."""
+    if (h is None) == (C is None):
+        raise InvalidInputError(f"give either h or C, got {'neither' if h is None else 'both'}")
+    if C is None:
+        strengths = vector("h", np.asarray(h), q)
+        if (strengths < 0).any():
+            raise InvalidInputError(
+                f"h must be >= 0, got {strengths.min():.6g} at position {int(strengths.argmin())}; "
+                "0 means that an attribute does not follow the edges"
+            )
+        return np.diag(strengths)
+    C = _symmetric("C", C)
+    if C.shape != (q, q):
+        raise InvalidInputError(f"C must have the shape of H, {(q, q)}, got {C.shape}")
+    eigenvalues = np.linalg.eigvalsh(C)
+    if eigenvalues[0] < -_NEGATIVE * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0:
+        raise InvalidInputError(
+            f"C must be positive semidefinite, got a smallest eigenvalue of {eigenvalues[0]:.3g}; "
+            "project it, or give h for a diagonal C"
+        )
+    return C
+
+
+def vector(name: str, entries: ArrayLike, q: int) -> Floats:
+    """Return `q` finite numbers."""
+    values = _finite(name, entries)
+    if values.shape != (q,):
+        raise InvalidInputError(f"{name} must have one entry per attribute, shape ({q},), got shape {values.shape}")
+    return values
+
+
+def _symmetric(name: str, values: ArrayLike) -> Floats:
+    M = _finite(name, values)
+    if M.ndim != 2 or M.shape[0] != M.shape[1] or not M.size:
+        raise InvalidInputError(f"{name} must be a square matrix (q, q), got shape {M.shape}")
+    gap = float(np.abs(M - M.T).max())
+    if gap > _ASYMMETRY * float(np.abs(M).max()):
+        raise InvalidInputError(f"{name} must be symmetric, got entries that differ by {gap:.3g}; use (M + M.T) / 2")
+    return (M + M.T) / 2
+
+
+def _finite(name: str, values: ArrayLike) -> Floats:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold real numbers ({error})") from None
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} must be finite, got {array[~np.isfinite(array)].flat[0]}")
+    return array
