@@ -57,7 +57,12 @@ def test_list_shows_every_name_and_its_counts(run: Run) -> None:
 
 def test_info_shows_source_licence_counts_and_units(run: Run) -> None:
     shown = run("info", "cdc-2008").stdout
-    for text in ("3107 nodes, 9230 edges, 5 attributes", "source: CDC WONDER", "licence: U.S. government", "degrees C"):
+    for text in (
+        "3,107 nodes, 9,230 edges, 5 attributes",
+        "source: CDC WONDER",
+        "licence: U.S. government",
+        "degrees C",
+    ):
         assert text in shown
     told = json.loads(run("info", "cdc-2008", "--json").stdout)
     assert told["outcomes"] == ["airT", "landT", "precipitation", "sunlight", "pm2.5"]

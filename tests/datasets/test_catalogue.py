@@ -65,7 +65,7 @@ def test_a_folder_of_raw_files(below: str, tmp_path: Path, cache: Path) -> None:
     assert data.frame["y"].tolist()[::2] == [1.5, 3.25]
     assert data.table.outcome("y")[2] == 3.25
     assert data.edges.to_numpy().tolist() == [[0, 1], [1, 2]]
-    assert repr(data) == "Dataset('tiny': 3 nodes, 2 edges, 1 attributes)"
+    assert repr(data) == "Dataset('tiny': 3 nodes, 2 edges, 1 attribute)"
 
 
 def test_the_folder_comes_from_the_environment(raw: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

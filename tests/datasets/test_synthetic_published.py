@@ -36,7 +36,7 @@ def test_the_published_file_is_the_reference(level: int, cache: Path, raw_data: 
     reference = np.load(clean_data / "synthetic" / f"WattsStrogatzOriginal_h{level}.npz")
     data = load(f"synthetic-paper-h{level}", data_dir=raw_data, cache_dir=cache)
     assert data.notes == ()
-    assert data.info.counts == "1000 nodes, 3000 edges, 5 attributes"
+    assert data.info.counts == "1,000 nodes, 3,000 edges, 5 attributes"
     np.testing.assert_array_equal(data.edges, reference["edges"])
     stacked = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(10, 1000, 5)
     np.testing.assert_array_equal(stacked.astype(np.float32), reference["attributes"])
@@ -68,5 +68,5 @@ def test_a_graph_drawn_at_random_has_the_edges_of_its_file(tmp_path: Path, cache
     file.write_text(json.dumps({"Y": np.zeros((1, 1000, 5)).tolist(), "A": W.tolist(), "ξ0": [1.0] * 20}))
     data = load(name, data_dir=tmp_path, cache_dir=cache)
     assert data.graph.n_edges == 500
-    assert data.info.counts == "1000 nodes, 5 attributes"
+    assert data.info.counts == "1,000 nodes, 5 attributes"
     assert data.notes == (f"{catalogue.recipe(name).files[0].path} is not byte for byte the published file",)

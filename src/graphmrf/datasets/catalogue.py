@@ -139,12 +139,12 @@ def load(
     if not folder:
         _check_downloadable(made)
         url = (mirror or os.environ.get(URL) or MIRROR).rstrip("/") + "/"
-        tables = _kept(made, _published(made), cache, lambda: _cleaned(made, _download(made, cache, url, advance)))
+        tables = _cached(made, _published(made), cache, lambda: _cleaned(made, _download(made, cache, url, advance)))
         return _dataset(made, tables, ())
     files = _find(made, Path(folder).expanduser())
-    sha256 = {path: _told(path, file, advance) for path, file in files.items()}
+    sha256 = {path: _checksum(path, file, advance) for path, file in files.items()}
     notes = _changed(made, sha256)
-    tables = _kept(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
+    tables = _cached(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
     return _dataset(made, tables, notes)
 
 
@@ -162,14 +162,15 @@ def _published(made: Recipe) -> dict[str, str]:
     return {file.path: file.sha256 for file in made.files if file.sha256 is not None}
 
 
-def _told(path: str, file: Path, advance: Callable[[str], None]) -> str:
+def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
+    """Return the SHA-256 of a file, and say that it was read."""
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     advance(path)
     return sha256
 
 
-def _kept(made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]) -> Tables:
+def _cached(made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]) -> Tables:
     """Return the cached copy of what raw files with these checksums give, made now if there is none."""
     stamp = json.dumps({"format": CACHE_FORMAT, "name": made.info.name, "raw": dict(sha256)}, sort_keys=True).encode()
     folder = cache / "clean" / f"{made.info.name}-{hashlib.sha256(stamp).hexdigest()[:16]}"

@@ -2,7 +2,8 @@
 
 import csv
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,13 +14,11 @@ from numpy.typing import ArrayLike
 from graphmrf._typing import Ints
 from graphmrf.datasets.attributed_graph import AttributedGraph
 from graphmrf.graph import Graph
+from graphmrf.text import count
 
 ID = "node"
 Tables: TypeAlias = dict[str, pd.DataFrame]
 Files: TypeAlias = Mapping[str, Path]
-
-with Path(__file__).with_name("checksums.csv").open(encoding="utf-8") as _lines:
-    _SHA256 = {row["path"]: row["sha256"] for row in csv.DictReader(_lines)}
 _EXAMPLE = Path(__file__).parent / "example"
 
 
@@ -77,8 +76,8 @@ class Info:
     @property
     def counts(self) -> str:
         """Nodes, edges where their number is known, and attributes, as words."""
-        edges = "" if self.n_edges is None else f"{self.n_edges} edges, "
-        return f"{self.n_nodes} nodes, {edges}{len(self.attributes)} attributes"
+        edges = [] if self.n_edges is None else [count(self.n_edges, "edge")]
+        return ", ".join([count(self.n_nodes, "node"), *edges, count(len(self.attributes), "attribute")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +104,7 @@ class Dataset:
     >>> from graphmrf.graph import Graph
     >>> info = Info("pair", "Two nodes", 2, 1, (Attribute("y", "m", "height"),), ("y",), "ours", "none")
     >>> Dataset(Graph.from_edges([0], [1]), pd.DataFrame({"node": [0, 1], "y": [1.5, None]}), info)
-    Dataset('pair': 2 nodes, 1 edges, 1 attributes)
+    Dataset('pair': 2 nodes, 1 edge, 1 attribute)
     """
 
     graph: Graph
@@ -126,8 +125,8 @@ class Dataset:
         return simple_edges(W.row, W.col)
 
     def __repr__(self) -> str:
-        counts = f"{self.graph.n_nodes} nodes, {self.graph.n_edges} edges, {len(self.info.attributes)} attributes"
-        return f"Dataset({self.info.name!r}: {counts})"
+        found = replace(self.info, n_nodes=self.graph.n_nodes, n_edges=self.graph.n_edges)
+        return f"Dataset({self.info.name!r}: {found.counts})"
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,12 @@ class Recipe:
     where: str = ""
 
 
+@cache
+def _checksums() -> dict[str, str]:
+    with Path(__file__).with_name("checksums.csv").open(encoding="utf-8") as lines:
+        return {row["path"]: row["sha256"] for row in csv.DictReader(lines)}
+
+
 def published_files(*paths: str) -> tuple[RawFile, ...]:
     """Return files of the paper's reference repository, with the SHA-256 they have at its pinned commit.
 
@@ -182,7 +187,7 @@ def published_files(*paths: str) -> tuple[RawFile, ...]:
     >>> published_files("london/W.csv")[0].sha256[:8]
     '26611a5d'
     """
-    return tuple(RawFile(path, _SHA256[path]) for path in paths)
+    return tuple(RawFile(path, _checksums()[path]) for path in paths)
 
 
 def number_nodes(columns: Mapping[str, ArrayLike]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from graphmrf.datasets.twitch import N_FEATURES
 from graphmrf.errors import InvalidInputError
 
 N_COMPONENTS = 64
+"""Components of the binary features of Twitch, as in the paper; with another number its table is not met."""
 
 
 def paper(data: Dataset) -> pd.DataFrame:

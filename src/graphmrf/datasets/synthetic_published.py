@@ -22,13 +22,13 @@ from graphmrf.datasets.dataset import (
 )
 
 SHIFTS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
-# Folder, words, edges: None for block models, which were drawn at random, so that only the file itself says it.
+# Folder, words, edges; None where they follow neither from the kind of graph nor from a count.
 _GRAPHS: dict[str, tuple[str, str, int | None]] = {
     "": ("WattsStrogatzOriginal", "own samples", 3000),
     "watts-strogatz-": ("WattsStrogatz", "second Watts-Strogatz graph", 3000),
     "ring-": ("Ring", "ring", 3000),
     "erdos-renyi-": ("ErdosRenyi", "Erdos-Renyi graph", 3000),
-    "barabasi-albert-": ("BarabasiAlbert", "Barabasi-Albert graph", 9945),
+    "barabasi-albert-": ("BarabasiAlbert", "Barabasi-Albert graph", None),
     "block-model-": ("StochasticBlockModel", "block model", None),
     "degree-corrected-block-model-": ("DegreeCorrectedStochasticBlockModel", "blocks with hubs", None),
 }

@@ -18,6 +18,7 @@ from graphmrf.datasets.dataset import (
 )
 
 N_FEATURES = 3170
+"""Width of the binary feature matrix, the same in all six countries, most of which lack some of its columns."""
 _PARTS = ("edges.csv", "features.json", "target.csv")
 _ATTRIBUTES = (
     Attribute("days", "days", "age of the channel"),
