@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
 _ATTEMPTS = 100
-"""Draws until a graph is given up as never connected. By eye: the paper's needs one; doubled, so is the time to give up."""
+"""Draws until a graph is given up as never connected. By eye: the paper's needs one; doubled, so is the wait."""
 
 __all__ = [
     "barabasi_albert",
