@@ -25,6 +25,7 @@ from graphmrf import (
     ResidualPropagation,
     SimpleGraphConvolution,
 )
+from graphmrf.engines import ENGINES
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS
 from graphmrf.selection import assign_folds
@@ -111,8 +112,8 @@ def answers(model: Any) -> Any:
 def accuracy(make: Make) -> float:
     """How far equal problems may differ: PyTorch trains in float32, the field ends its search within a tolerance."""
     model = make()
-    base = getattr(model, "base", model)
-    return 1e-3 if isinstance(base, GraphConvolutionalNetwork | GraphRegressor) else 1e-6
+    inner = getattr(model, "base", getattr(model, "regressor", model))
+    return 1e-3 if inner is None or isinstance(inner, GraphConvolutionalNetwork | GraphRegressor) else 1e-6
 
 
 @over(REGRESSORS)
@@ -190,6 +191,14 @@ def test_a_refit_forgets_the_first_fit(make: Make) -> None:
     model = make()
     answers(model.fit(other.graph, other.X, halves(other.y) if isinstance(model, GraphClassifier) else other.y))
     np.testing.assert_array_equal(answers(model.fit(CASE.graph, CASE.X, outcome(model))), answers(first(make)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@over(AT_A_LEVEL | CLASSIFIERS)
+def test_every_engine_gives_the_same_answer(make: Make, engine: str) -> None:
+    model = make()
+    elsewhere = model.fit(CASE.graph.on(engine), CASE.X, outcome(model))
+    np.testing.assert_allclose(answers(elsewhere), answers(first(make)), rtol=accuracy(make), atol=1e-8)
 
 
 @over(AT_A_LEVEL)
