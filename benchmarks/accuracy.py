@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.metrics import r2_score
 
-from benchmarks.paper_data import SETS, UNSEEN, Task, root, tasks
+from benchmarks.paper_data import SETS, UNSEEN, Task, root, samples, tasks
 from benchmarks.pool import perform
 from benchmarks.show import show, timed
 from graphmrf import (
-    GaussianMRF,
-    Graph,
     GraphRegressor,
     LabelPropagation,
     LinearGraphConvolution,
@@ -116,27 +114,12 @@ def _summary(rows: list[Row]) -> Iterator[Row]:
 def _all() -> dict[str, Task]:
     found = {f"{task.data}:{task.outcome}": task for task in tasks(SETS)}
     found |= {f"unseen:{task.data}:{task.outcome}": task for task in tasks(UNSEEN)}
-    made = [(kind, h, k) for kind in MADE for h in STRENGTHS for k in range(5)] if _folder() else []
+    made = [(kind, h, k) for kind in MADE for h in STRENGTHS for k in range(5)]
     return found | {f"{kind}:h{h}:{k}": _synthetic(h, 0, k) for kind, h, k in made}
 
 
-def _folder() -> Path | None:
-    folder = os.environ.get("GRAPHMRF_CLEAN_DATA")
-    return Path(folder) / "synthetic" if folder else None
-
-
-@cache
-def _draws(h: int) -> tuple[Graph, Floats, GaussianMRF]:
-    """Return graph, draws (10, n, 5) and true parameters of the paper's synthetic data."""
-    folder = _folder()
-    assert folder is not None
-    with np.load(folder / f"WattsStrogatzOriginal_h{h}.npz") as data:
-        A, edges, mrf = data["attributes"], data["edges"], GaussianMRF(data["H"], data["h"])
-    return Graph.from_edges(edges[:, 0], edges[:, 1], n_nodes=A.shape[1]), A, mrf
-
-
 def _synthetic(h: int, draw: int, k: int) -> Task:
-    graph, draws, _ = _draws(h)
+    graph, draws, _ = samples(h)
     A = draws[draw]
     return Task(f"h{h}", str(k), graph, np.delete(A, k, axis=1), A[:, k])
 
@@ -183,7 +166,7 @@ def _others(task: Task, y: Floats, hidden: Bools) -> Row:
 
 
 def _optimum(task: Task, y: Floats, hidden: Bools) -> float:
-    k, mrf = int(task.outcome), _draws(int(task.data[1:]))[2]
+    k, mrf = int(task.outcome), samples(int(task.data[1:]))[2]
     posterior = mrf.condition(task.graph, np.insert(task.X, k, y, axis=1))
     return float(r2_score(task.y[hidden], posterior.mean[hidden, k]))
 

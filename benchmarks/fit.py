@@ -6,17 +6,16 @@ that many times longer. What it reaches is known from the fit published with the
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.paper_data import root, samples
 from benchmarks.show import Row, best_of, timed
 from benchmarks.stochastic_fit import STARTS, STEPS, StochasticFit
-from graphmrf.graph import Graph
+from graphmrf import datasets
 from graphmrf.linalg.spectrum import density_of_states
 from graphmrf.model import GaussianMRF
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model import Diagnostics
 
@@ -31,25 +31,18 @@ OPTIMA = {1: -0.82593, 10: -4.62173, 100: -9.20882}
 """Negative log-likelihood per node at the exact optimum, without its constant, to five digits."""
 PUBLISHED = {1: -0.82501, 10: -4.62144, 100: -9.20821}
 """The same at the fit published with the paper."""
-ATTRIBUTES = (
-    *("sh050m", "sh100m", "sh500m", "income", "migration"),
-    *("birth", "death", "education", "unemployment", "election"),
-)
 
 
 def run(*, quick: bool) -> list[Row]:
     """Fit the synthetic data at three strengths, and the U.S. counties."""
-    folder = os.environ.get("GRAPHMRF_CLEAN_DATA")
-    if not folder:
-        return [{"case": "left out: GRAPHMRF_CLEAN_DATA does not name a folder with the paper's data"}]
-    rows = [_paper(Path(folder), h0, quick=quick) for h0 in OPTIMA]
-    return rows + list(_counties(Path(folder), starts=4 if quick else 20))
+    if root() is None:
+        return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
+    return [*(_paper(h0, quick=quick) for h0 in OPTIMA), *_counties(starts=4 if quick else 20)]
 
 
-def _paper(folder: Path, h0: int, *, quick: bool) -> Row:
-    data = np.load(folder / "synthetic" / f"WattsStrogatzOriginal_h{h0}.npz")
-    graph = Graph.from_edges(*data["edges"].T.astype(np.int64), n_nodes=1000)
-    A = data["attributes"][0].astype(np.float64)
+def _paper(h0: int, *, quick: bool) -> Row:
+    graph, draws, true = samples(h0)
+    A = draws[0]
     seconds, mrf = best_of(3, lambda: GaussianMRF.fit(graph, A, center=False))
     states = density_of_states(graph)
     loss = _loss(mrf)
@@ -63,8 +56,8 @@ def _paper(folder: Path, h0: int, *, quick: bool) -> Row:
         "loss - table": loss - OPTIMA[h0],
         "gradient": _report(mrf).gradient_norm,
         **_spread(mrf, starts),
-        "error of H": _distance(mrf.H, data["H"]),
-        "error of h": _distance(mrf.h, data["h"]),
+        "error of H": _distance(mrf.H, true.H),
+        "error of h": _distance(mrf.h, true.h),
         "paper's step s": step_seconds,
         "paper's fit s": step_seconds * STEPS * STARTS,
         "times faster": step_seconds * STEPS * STARTS / seconds,
@@ -72,11 +65,10 @@ def _paper(folder: Path, h0: int, *, quick: bool) -> Row:
     }
 
 
-def _counties(folder: Path, starts: int) -> Iterator[Row]:
+def _counties(starts: int) -> Iterator[Row]:
     """Yield the fit of the ten attributes of U.S. counties: with the two missing values at their mean, and missing."""
-    frame = pd.read_csv(folder / "county_facebook" / "nodes_2016.csv.gz")[list(ATTRIBUTES)]
-    edges = pd.read_csv(folder / "county_facebook" / "edges.csv.gz")
-    graph = Graph.from_edges(edges.u.to_numpy(), edges.v.to_numpy(), n_nodes=len(frame))
+    data = datasets.load("us-2016")
+    graph, frame = data.graph, data.frame[data.info.columns]
     spectrum_seconds, states = timed(partial(density_of_states, graph))
     for case, table in (("U.S. counties", frame.fillna(frame.mean())), ("with 2 entries missing", frame)):
         seconds, mrf = timed(partial(GaussianMRF.fit, graph, table, spectrum=states))

@@ -1,4 +1,4 @@
-"""The paper's 14 real tasks, from the raw files in the folder that ``GRAPHMRF_DATA`` names."""
+"""The paper's 14 real tasks and its synthetic samples, from the raw files in the folder of ``GRAPHMRF_DATA``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf import datasets
+from graphmrf import GaussianMRF, datasets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,6 +66,15 @@ def london_as_printed() -> Iterator[Task]:
     data = _load(SETS["London"])
     logarithm = data.frame.assign(election=np.log(data.frame["election"]))
     yield from _outcomes("London, log", replace(data, frame=logarithm))
+
+
+@cache
+def samples(h0: int, graph: str = "") -> tuple[Graph, Floats, GaussianMRF]:
+    """Return graph, draws (10, n, 5) and true parameters of the synthetic data; the paper's own graph has no name."""
+    data = _load(f"synthetic-paper-{graph}h{h0}")
+    drawn, parameters = data.extra["samples"][data.info.columns], data.extra["parameters"]
+    mrf = GaussianMRF(parameters.loc[:, "H1":].to_numpy(), parameters["h"].to_numpy())
+    return data.graph, drawn.to_numpy().reshape(-1, data.graph.n_nodes, mrf.q), mrf
 
 
 @cache

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,25 +9,26 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from benchmarks.company import Question
-from benchmarks.paper_data import london_as_printed, tasks
+from benchmarks.paper_data import london_as_printed, root, samples, tasks
 from graphmrf import datasets
-from graphmrf.graph import Graph
 from graphmrf.selection import assign_folds, assign_strata, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.graph import Graph
 
 H0 = (1, 10, 100)
 COUNTY = ("income", "education", "unemployment", "election")
+FAMILIES = {"WattsStrogatzOriginal": "", "WattsStrogatz": "watts-strogatz-"}
+"""Published graphs as they stand in the names of data sets."""
 MATURE = ("PTBR", "DE", "ENGB")
 
 
 def missing() -> str:
     """Return what has to be set before these questions can be asked; empty if nothing."""
-    unset = [name for name in ("GRAPHMRF_DATA", "GRAPHMRF_CLEAN_DATA") if not os.environ.get(name)]
-    return f"set {' and '.join(unset)} to the folders of the raw and the clean data sets" if unset else ""
+    return "" if root() else "set GRAPHMRF_DATA to the folder of the raw data sets"
 
 
 def synthetic(graph: str, h0: int, n_splits: int) -> Iterator[Question]:
@@ -85,10 +84,7 @@ def mature(code: str, n_splits: int, *, other: str | None = None) -> tuple[Quest
 
 def _samples(graph: str, h0: int) -> Iterator[tuple[Graph, Floats, Floats]]:
     """Yield the graph, features (10, n, 4) and outcomes (10, n) for each attribute."""
-    file = Path(os.environ["GRAPHMRF_CLEAN_DATA"]) / "synthetic" / f"{graph}_h{h0}.npz"
-    with np.load(file) as content:
-        edges, A = content["edges"].astype(np.int64), content["attributes"].astype(np.float64)
-    G = Graph.from_edges(*edges.T, n_nodes=A.shape[1])
+    G, A, _ = samples(h0, FAMILIES[graph])
     for k in range(A.shape[2]):
         yield G, np.delete(A, k, axis=2), A[:, :, k]
 

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 import oracle
 from cases import random_case
 from graphmrf._typing import Floats
+from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, compare_graphs, density_of_states
@@ -335,10 +336,9 @@ def test_bad_options_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("h0", "optimum"), [(1, -0.82593), (10, -4.62173), (100, -9.20882)])
-def test_papers_data_reach_the_exact_optimum(clean_data: Path, h0: int, optimum: float) -> None:
-    data = np.load(clean_data / "synthetic" / f"WattsStrogatzOriginal_h{h0}.npz")
-    graph = Graph.from_edges(*data["edges"].T.astype(np.int64), n_nodes=1000)
-    mrf = GaussianMRF.fit(graph, data["attributes"][0].astype(np.float64), center=False)
+def test_papers_data_reach_the_exact_optimum(raw_data: Path, tmp_path: Path, h0: int, optimum: float) -> None:
+    data = load(f"synthetic-paper-h{h0}", data_dir=raw_data, cache_dir=tmp_path)
+    mrf = GaussianMRF.fit(data.graph, data.frame[data.info.columns], center=False)
     loss = -report(mrf).log_likelihood / 1000 - 2.5 * np.log(2 * np.pi)
     assert abs(loss - optimum) < 1e-5
     assert report(mrf).gradient_norm < 1e-6
