@@ -1,29 +1,25 @@
 import errno
 import json
 import re
-import shutil
-import sys
+from importlib import import_module
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+import small_paper
 from graphmrf.cli import app
 from graphmrf.experiments import EXPERIMENTS
-from small_paper import write_all
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_all(tmp_path_factory.mktemp("data"))
+    return small_paper.write_all(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("GRAPHMRF_DATA", "GRAPHMRF_CLEAN_DATA"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GRAPHMRF_CACHE", str(tmp_path / "cache"))
+def _surroundings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_paper.use(data, monkeypatch)
 
 
 @pytest.fixture
@@ -45,7 +41,7 @@ def refused(*words: str | Path) -> str:
 def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Let these be all experiments there are."""
     few = tuple(each for each in EXPERIMENTS if each.name in names)
-    monkeypatch.setattr(sys.modules["graphmrf.cli.reproduce"], "find", lambda _: few)
+    monkeypatch.setattr(import_module("graphmrf.cli.reproduce"), "find_experiments", lambda _: few)
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 200])
@@ -57,8 +53,8 @@ def test_the_list_has_every_name_whole_and_its_time(width: int, monkeypatch: pyt
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
 
 
-def test_two_tables_are_written_in_every_form(data: Path, output: Path) -> None:
-    result = reproduce("data-statistics", "coefficients", "--quick", "-o", output, "--data-dir", data)
+def test_two_tables_are_written_in_every_form(output: Path) -> None:
+    result = reproduce("data-statistics", "coefficients", "--quick", "-o", output)
     assert result.exit_code == 0, result.output
     assert "8 runs to do: about" in result.stderr
     assert f"open {output}/index.html" in result.stdout
@@ -71,14 +67,14 @@ def test_two_tables_are_written_in_every_form(data: Path, output: Path) -> None:
     assert "| London | 100 (608) | 300 (1,750) | 6 (4) |" in document
     assert "graphmrf reproduce data-statistics coefficients --quick" in document
     assert re.search(
-        r"Its 8 runs took \d+ seconds? on the clock, \d+ seconds? of one core \(\[more\]\(#time\)\)", document
+        r"Its 8 runs took \d+ seconds? of wall-clock time, \d+ seconds? of CPU time \(\[more\]\(#time\)\)", document
     )
     assert re.search(r"\| coefficients \| 4 (\| \d+ seconds? ){3}\| . \| . \|", document)
     assert "2 splits, quick run; 8 runs took" in (output / "index.html").read_text()
 
 
-def test_the_page_is_one_file_with_figures_in_it(data: Path, output: Path) -> None:
-    result = reproduce("sampled-maps", "frequency-response", "--quick", "-o", output, "--data-dir", data)
+def test_the_page_is_one_file_with_figures_in_it(output: Path) -> None:
+    result = reproduce("sampled-maps", "frequency-response", "--quick", "-o", output)
     assert result.exit_code == 0, result.output
     page = (output / "index.html").read_text()
     assert page.count('src="data:image/svg+xml;base64,') == 2
@@ -89,8 +85,8 @@ def test_the_page_is_one_file_with_figures_in_it(data: Path, output: Path) -> No
         assert f"](figures/{name}.png)" in (output / "reproduction.md").read_text()
 
 
-def test_the_same_command_again_does_nothing_twice(data: Path, output: Path) -> None:
-    words = ("coefficients", "--quick", "--no-figures", "-o", output, "--data-dir", data)
+def test_the_same_command_again_does_nothing_twice(output: Path) -> None:
+    words = ("coefficients", "--quick", "--no-figures", "-o", output)
     reproduce(*words)
     before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     result = reproduce(*words)
@@ -98,13 +94,13 @@ def test_the_same_command_again_does_nothing_twice(data: Path, output: Path) -> 
     assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
 
 
-def test_a_full_run_takes_over_the_splits_of_a_quick_one(data: Path, output: Path) -> None:
-    reproduce("coefficients", "--quick", "--no-figures", "-o", output, "--data-dir", data)
-    result = reproduce("coefficients", "--no-figures", "-o", output, "--data-dir", data)
+def test_a_full_run_takes_over_the_splits_of_a_quick_one(output: Path) -> None:
+    reproduce("coefficients", "--quick", "--no-figures", "-o", output)
+    result = reproduce("coefficients", "--no-figures", "-o", output)
     assert "16 runs to do, 4 are there already" in result.stderr
 
 
-def test_shapes_are_used_for_maps(data: Path, output: Path, tmp_path: Path) -> None:
+def test_shapes_are_used_for_maps(output: Path, tmp_path: Path) -> None:
     square = [[[-100.0, 40.0], [-99.0, 40.0], [-99.0, 41.0], [-100.0, 40.0]]]
     features = [
         {"type": "Feature", "id": f"{1000 + k:05d}", "geometry": {"type": "Polygon", "coordinates": square}}
@@ -112,7 +108,7 @@ def test_shapes_are_used_for_maps(data: Path, output: Path, tmp_path: Path) -> N
     ]
     shapes = tmp_path / "counties.json"
     shapes.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    words = ("sampled-maps", "--quick", "--data-dir", data)
+    words = ("sampled-maps", "--quick")
     assert reproduce(*words, "-o", output, "--shapes", shapes).exit_code == 0
     assert reproduce(*words, "-o", output.with_name("plain")).exit_code == 0
     drawn, plain = (
@@ -140,32 +136,32 @@ def test_without_any_data_nothing_is_run(output: Path, tmp_path: Path, monkeypat
 
 def test_what_lacks_its_data_is_left_out_with_a_note(data: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "synthetic-accuracy", "data-statistics", "fitted-parameters")
-    result = reproduce("--quick", "--no-figures", "-o", output, "--data-dir", data)
+    result = reproduce("--quick", "--no-figures", "-o", output)
     assert result.exit_code == 0, result.output
     notes = [line for line in result.stderr.splitlines() if line.startswith("note:")]
     assert len(notes) == 1
-    assert re.match("note: left out synthetic-accuracy, fitted-parameters: .*synthetic-paper-h1", notes[0])
+    assert re.match("note: left out synthetic-accuracy, fitted-parameters: .*synthetic/WattsStrogatzOriginal", notes[0])
     document = (output / "reproduction.md").read_text()
     assert "synthetic-accuracy, fitted-parameters: the data set synthetic-paper-h1 was not there" in document
     assert str(data) not in document.split("## The command")[0]
 
 
-def test_results_of_another_version_are_refused_and_kept(data: Path, output: Path) -> None:
+def test_results_of_another_version_are_refused_and_kept(output: Path) -> None:
     output.mkdir()
     other = json.dumps({"title": "graphmrf reproduction", "format": 0, "version": "0.0.1"}) + "\n"
     (output / "results.jsonl").write_text(other)
-    message = refused("data-statistics", "-o", output, "--data-dir", data)
+    message = refused("data-statistics", "-o", output)
     assert "has format 0 (graphmrf 0.0.1), this version has format 1" in message
     assert (output / "results.jsonl").read_text() == other
 
 
 @pytest.mark.parametrize(
-    "place", ["graphmrf.experiments.store._write_line", "graphmrf.cli.reproduction.Path.write_bytes"]
+    "place", ["graphmrf.experiments.journal._write_line", "graphmrf.cli.reproduce.Path.write_bytes"]
 )
 def test_a_full_disk_is_told_and_what_was_done_is_kept(
-    place: str, data: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("data-statistics", "--quick", "--no-figures", "-o", output, "--data-dir", data)
+    words = ("data-statistics", "--quick", "--no-figures", "-o", output)
     assert reproduce("coefficients", *words).exit_code == 0
     before = (output / "results.jsonl").read_text()
 
@@ -193,24 +189,25 @@ def test_options_out_of_range_are_refused(words: tuple[str, ...], message: str, 
     assert message in refused("data-statistics", "-o", output, *words)
 
 
-def test_a_file_in_the_place_of_the_folder_is_refused(data: Path, tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "cannot make the folder" in refused("data-statistics", "-o", tmp_path / "file", "--data-dir", data)
+    assert "cannot make the folder" in refused("data-statistics", "-o", tmp_path / "file")
 
 
-def test_without_matplotlib_the_extra_is_named(data: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmrf.report.reproduction_figures.find_spec", lambda _: None)
-    result = reproduce("data-statistics", "-o", output, "--data-dir", data)
+def test_without_matplotlib_the_extra_is_named(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmrf.experiments.figures.find_spec", lambda _: None)
+    result = reproduce("data-statistics", "-o", output)
     assert result.exit_code == 1
     assert "pip install 'graphmrf[figures]', or use --no-figures" in result.stderr
 
 
-def test_a_run_that_fails_is_told_and_the_rest_is_written(data: Path, output: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    shutil.copytree(data, broken)
-    table = broken / "county_facebook" / "nodes_2012.csv.gz"
-    pd.read_csv(table, dtype={"fips": "str"}).drop(columns="education").to_csv(table, index=False)
-    result = reproduce("coefficients", "--quick", "--no-figures", "-o", output, "--data-dir", broken)
+def test_a_run_that_fails_is_told_and_the_rest_is_written(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_paper.use(tmp_path, monkeypatch)
+    for name, nodes in small_paper.county_tables().items():
+        small_paper.keep(tmp_path, name, nodes.drop(columns="education") if name == "us-2012" else nodes)
+    result = reproduce("coefficients", "--quick", "--no-figures", "-o", output)
     assert result.exit_code == 1
-    assert "2 runs failed, the first is 'coefficients data=us-2012" in result.stderr
+    assert "2 runs failed, the first is 'lgc_coefficients data=us-2012" in result.stderr
     assert "| 2016 |" in (output / "tables" / "coefficients.md").read_text()

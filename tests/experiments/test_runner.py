@@ -14,20 +14,21 @@ import psutil
 import pytest
 
 from graphmrf.errors import GraphMRFError
-from graphmrf.experiments import Result, Run, Source, execute, journal, pending
+from graphmrf.experiments import Result, Run, execute, journal, pending
+from graphmrf.experiments.accuracy import transductive
 
 RUNS = [
-    Run.of("accuracy", {"data": "us-2016", "outcome": outcome, "method": method, "seed": seed, "fraction": 0.3})
+    Run.of(transductive, {"data": "us-2016", "outcome": outcome, "method": method, "seed": seed, "fraction": 0.3})
     for outcome in ("income", "education")
     for method in ("LP", "LR", "LGC")
     for seed in (1, 2)
 ]
-BROKEN = Run.of("accuracy", {"data": "us-2016", "outcome": "nothing", "method": "LP", "seed": 1, "fraction": 0.3})
+BROKEN = Run.of(transductive, {"data": "us-2016", "outcome": "nothing", "method": "LP", "seed": 1, "fraction": 0.3})
 
 
-def done(source: Source, path: Path, runs: list[Run], *, jobs: int = 2) -> dict[str, Result]:
+def done(path: Path, runs: list[Run], *, jobs: int = 2) -> dict[str, Result]:
     with journal(path) as kept:
-        assert not execute(runs, kept, source, jobs=jobs, watch=lambda _: None)
+        assert not execute(runs, kept, None, jobs=jobs, watch=lambda _: None)
         return kept.results
 
 
@@ -35,29 +36,29 @@ def keys(path: Path) -> list[str]:
     return [json.loads(line)["key"] for line in path.read_text().splitlines()[1:]]
 
 
-def test_results_do_not_depend_on_the_number_of_processes(source: Source, tmp_path: Path) -> None:
-    one, two = (done(source, tmp_path / f"{jobs}.jsonl", RUNS, jobs=jobs) for jobs in (1, 2))
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    one, two = (done(tmp_path / f"{jobs}.jsonl", RUNS, jobs=jobs) for jobs in (1, 2))
     assert one == two
 
 
-def test_nothing_is_repeated_and_nothing_is_lost(source: Source, results: Path) -> None:
-    first = done(source, results, RUNS[:5])
-    second = done(source, results, [*RUNS, *RUNS])
+def test_nothing_is_repeated_and_nothing_is_lost(results: Path) -> None:
+    first = done(results, RUNS[:5])
+    second = done(results, [*RUNS, *RUNS])
     assert sorted(keys(results)) == sorted(run.key for run in RUNS)
     assert {key: second[key] for key in first} == first
 
 
-def test_a_run_that_fails_leaves_the_others_alone_and_is_tried_again(source: Source, results: Path) -> None:
+def test_a_run_that_fails_leaves_the_others_alone_and_is_tried_again(results: Path) -> None:
     ended: list[Run] = []
     with journal(results) as kept:
-        failures = execute([BROKEN, *RUNS[:3]], kept, source, jobs=2, watch=ended.append)
+        failures = execute([BROKEN, *RUNS[:3]], kept, None, jobs=2, watch=ended.append)
         assert list(failures) == [BROKEN.key]
         assert "nothing" in failures[BROKEN.key]
         assert pending([BROKEN, *RUNS[:3]], kept) == (BROKEN,)
     assert len(ended) == 4
 
 
-def test_a_worker_that_is_killed_is_reported_and_what_is_done_is_kept(source: Source, results: Path) -> None:
+def test_a_worker_that_is_killed_is_reported_and_what_is_done_is_kept(results: Path) -> None:
     def kill_a_worker(_: Run) -> None:
         for child in psutil.Process().children(recursive=True):
             if "spawn_main" in " ".join(child.cmdline()):
@@ -65,9 +66,9 @@ def test_a_worker_that_is_killed_is_reported_and_what_is_done_is_kept(source: So
 
     with journal(results) as kept:
         with pytest.raises(GraphMRFError, match="killed, perhaps for want of memory; what was finished is kept"):
-            execute(RUNS * 1, kept, source, jobs=1, watch=kill_a_worker)
+            execute(RUNS * 1, kept, None, jobs=1, watch=kill_a_worker)
         assert kept.results
-    assert len(done(source, results, RUNS)) == len(RUNS)
+    assert len(done(results, RUNS)) == len(RUNS)
 
 
 @contextmanager

@@ -1,41 +1,50 @@
 """graphmrf reproduce: every table and figure of the paper again, beside the published numbers."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
 
+from graphmrf._typing import Floats
 from graphmrf.cli import options, terminal
-from graphmrf.cli.reproduction import Outputs, progress, show, summary
 from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
 from graphmrf.experiments import (
     EXPERIMENTS,
     Experiment,
     Journal,
+    Run,
     Settings,
-    Source,
     available_cores,
     execute,
-    find,
+    find_experiments,
     journal,
     load_raw,
     pending,
-    spending,
     spoken,
+    timings,
 )
-from graphmrf.experiments.document import Origin
-from graphmrf.experiments.store import FILE
-from graphmrf.report.reproduction_figures import check_figures
+from graphmrf.experiments.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_shapes
+from graphmrf.experiments.findings import as_csv, as_latex, as_markdown
+from graphmrf.experiments.journal import RESULTS_FILE
+from graphmrf.experiments.pages import Parts, Reproduction, as_document, as_page
+from graphmrf.files import atomic
+from graphmrf.report.layout import positions
+from graphmrf.report.page import asset, templates
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all without a name.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Two splits and small networks: a few minutes.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for results, tables and figures.")]
 DataDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder of the data, raw or cleaned; downloaded otherwise.")
+    Path | None, typer.Option(metavar="DIR", help="Folder of the raw data files; downloaded otherwise.")
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Processes; one for each core by default.")]
 Seed = Annotated[int, typer.Option(metavar="S", help="Another seed takes other splits and samples.")]
@@ -43,23 +52,12 @@ List = Annotated[bool, typer.Option("--list", help="List the experiments and sto
 Shapes = Annotated[Path | None, typer.Option(metavar="FILE", help="GeoJSON outlines of U.S. counties, for the maps.")]
 NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figures need Matplotlib.")]
 
+_PAGE, _DOCUMENT = "index.html", "reproduction.md"
+_EVERY = 30.0  # seconds between lines where there is no terminal: a log of a full run then has some hundred lines
+_UNBOUNDED = 10_000  # characters: wider than any table, to ask how wide one is
 
-@dataclass(frozen=True)
-class Plan:
-    """What is run, and what is left out for want of which data, with the trouble they gave."""
-
-    experiments: tuple[Experiment, ...]
-    left_out: tuple[tuple[str, str, GraphMRFError], ...] = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A line for every data set that is missing, with what to do about it."""
-        return tuple(f"left out {names}: {error}" for names, _, error in self.left_out)
-
-    @property
-    def short_notes(self) -> tuple[str, ...]:
-        """The same without the places on this machine."""
-        return tuple(f"{names}: the data set {data} was not there" for names, data, _ in self.left_out)
+LeftOut = tuple[str, str, GraphMRFError]
+"""Experiments that lack a data set, its name, and the trouble it gave."""
 
 
 def reproduce(
@@ -93,22 +91,25 @@ def reproduce(
         if list:
             _show_list()
             return
-        settings, source = _settings(quick=quick, seed=seed), Source(None if data_dir is None else str(data_dir))
-        workers = _jobs(jobs)
-        chosen = find(names or ())
+        settings, folder = _settings(quick=quick, seed=seed), None if data_dir is None else str(data_dir)
+        workers, chosen = _jobs(jobs), find_experiments(names or ())
         if not no_figures:
             check_figures()
-        outputs = Outputs.prepare(output, shapes, drawn=not no_figures)
-        plan = _with_data(chosen, source, named=bool(names))
+        outlines = _prepare(output, shapes, drawn=not no_figures)
+        wanted, left_out = _with_data(chosen, folder, named=bool(names))
         with _written_to(output):
-            with journal(output / FILE) as kept:
-                failures = _run(plan, settings, source, kept, jobs=workers, quiet=quiet)
-                results, times = kept.results, spending(plan.experiments, settings, kept.found)
-            parts = [(experiment, experiment.collect(results, settings)) for experiment in plan.experiments]
-            outputs.write(parts, source, Origin(settings, terminal.command_line(context), times, plan.short_notes))
+            with journal(output / RESULTS_FILE) as kept:
+                failures = _run(wanted, settings, folder, kept, jobs=workers, quiet=quiet)
+                times = timings(wanted, settings, kept.found)
+            parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]
+            notes = [f"{names}: the data set {data} was not there" for names, data, _ in left_out]
+            if missing := sum(experiment.n_missing(kept.results, settings) for experiment in wanted):
+                notes.append(f"{missing} runs have no result")
+            made = Reproduction(parts, settings, times, terminal.command_line(context), notes)
+            _write_all(output, made, outlines, folder)
         if not quiet:
-            terminal.note(plan.notes)
-            summary(parts, outputs)
+            terminal.note([f"left out {names}: {error}" for names, _, error in left_out])
+            _summary(parts, output, drawn=not no_figures)
         _report_failures(failures)
 
 
@@ -136,12 +137,14 @@ def _jobs(jobs: int | None) -> int:
     return jobs or available_cores()
 
 
-def _with_data(chosen: tuple[Experiment, ...], source: Source, *, named: bool) -> Plan:
+def _with_data(
+    chosen: tuple[Experiment, ...], data_dir: str | None, *, named: bool
+) -> tuple[tuple[Experiment, ...], tuple[LeftOut, ...]]:
     """Load every data set once; without its data an experiment that was not named is left out, with a note."""
     trouble: dict[str, GraphMRFError] = {}
     for data in dict.fromkeys(data for experiment in chosen for data in experiment.data):
         try:
-            load_raw(source, data)
+            load_raw(data_dir, data)
         except (InvalidInputError, FetchError) as error:
             if named:
                 raise
@@ -149,12 +152,10 @@ def _with_data(chosen: tuple[Experiment, ...], source: Source, *, named: bool) -
     kept = tuple(each for each in chosen if trouble.keys().isdisjoint(each.data))
     if trouble and not any(each.data for each in kept):
         raise next(iter(trouble.values()))
-    return Plan(kept, tuple(_left_out(chosen, trouble)))
+    return kept, tuple(_left_out(chosen, trouble))
 
 
-def _left_out(
-    chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]
-) -> Iterator[tuple[str, str, GraphMRFError]]:
+def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[LeftOut]:
     """Yield for every data set that is missing the experiments that lack it first."""
     first = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
     for data, error in trouble.items():
@@ -163,8 +164,10 @@ def _left_out(
             yield ", ".join(names), data, error
 
 
-def _run(plan: Plan, settings: Settings, source: Source, kept: Journal, *, jobs: int, quiet: bool) -> dict[str, str]:
-    runs = [run for experiment in plan.experiments for run in experiment.plan(settings)]
+def _run(
+    chosen: Sequence[Experiment], settings: Settings, data_dir: str | None, kept: Journal, *, jobs: int, quiet: bool
+) -> dict[str, str]:
+    runs = [run for experiment in chosen for run in experiment.plan(settings)]
     missing = pending(runs, kept)
     cores = f"{jobs} core{'' if jobs == 1 else 's'}"
     if missing and not quiet:
@@ -174,14 +177,17 @@ def _run(plan: Plan, settings: Settings, source: Source, kept: Journal, *, jobs:
         typer.echo(f"{len(missing)} runs to do{before}: about {expected} on {cores}", err=True)
     start = time.monotonic()
     try:
-        with progress(missing, quiet=quiet) as watch:
-            failures = execute(missing, kept, source, jobs=jobs, watch=watch)
+        with _progress(missing, quiet=quiet) as watch:
+            failures = execute(missing, kept, data_dir, jobs=jobs, watch=watch)
     except KeyboardInterrupt:
         typer.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
         raise typer.Exit(130) from None
     if missing and not quiet:
         spent = spoken(sum(kept.found[run.key].seconds for run in missing if run.key in kept.found))
-        typer.echo(f"{len(missing)} runs took {spoken(time.monotonic() - start)}, {spent} of one core", err=True)
+        typer.echo(
+            f"{len(missing)} runs took {spoken(time.monotonic() - start)} of wall-clock time, {spent} of CPU time",
+            err=True,
+        )
     return failures
 
 
@@ -198,4 +204,124 @@ def _show_list() -> None:
         (each.name, each.place, each.title, spoken(sum(run.seconds for run in set(each.plan(Settings())))))
         for each in EXPERIMENTS
     ]
-    show(("name", "in the paper", "shows", "core time"), rows)
+    _show(("name", "in the paper", "shows", "CPU time"), rows)
+
+
+def _prepare(folder: Path, shapes: Path | None, *, drawn: bool) -> dict[str, Rings] | None:
+    """Make the folders, and return the outlines for maps, before any work is done; None where nothing is drawn."""
+    outlines = read_shapes(shapes) if shapes is not None else packaged_shapes() if drawn else None
+    try:
+        for part in ("tables", "figures") if drawn else ("tables",):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot make the folder {folder} ({error.strerror}); choose another --output"
+        ) from error
+    return outlines if drawn else None
+
+
+def _write_all(folder: Path, made: Reproduction, outlines: dict[str, Rings] | None, data_dir: str | None) -> None:
+    """Write tables, figures unless the outlines are None, the document and the page, each file whole or not at all."""
+    for _, found in made.parts:
+        for table in found.tables:
+            for suffix, text in (("csv", as_csv), ("md", as_markdown), ("tex", as_latex)):
+                _write(folder / "tables" / f"{table.name}.{suffix}", text(table).encode())
+    drawings = {} if outlines is None else _drawings(folder, made.parts, outlines, data_dir)
+    _write(folder / _DOCUMENT, as_document(made, drawn=outlines is not None).encode())
+    shell, style = templates().get_template("page.html"), asset("page.css")
+    _write(folder / _PAGE, as_page(made, drawings, shell=shell, style=style).encode())
+
+
+def _drawings(folder: Path, parts: Parts, outlines: dict[str, Rings], data_dir: str | None) -> dict[str, Drawing]:
+    figures = [figure for _, found in parts for figure in found.figures]
+    drawings = {figure.name: draw(figure, outlines, partial(_places, data_dir)) for figure in figures}
+    for name, drawing in drawings.items():
+        for suffix, content in (("png", drawing.png), ("svg", drawing.svg)):
+            _write(folder / "figures" / f"{name}.{suffix}", content)
+    return drawings
+
+
+def _places(data_dir: str | None, data: str) -> Floats:
+    """Return where to draw the nodes of maps without outlines: their coordinates, or a layout of the graph."""
+    loaded = load_raw(data_dir, data)
+    graph, frame = loaded.graph, loaded.frame
+    if {"x", "y"} <= set(frame.columns):
+        return frame[["x", "y"]].to_numpy()
+    return positions(graph.adjacency, graph.components)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with atomic(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextmanager
+def _progress(runs: Iterable[Run], *, quiet: bool) -> Iterator[Callable[[Run], None]]:
+    """Show on stderr how far the runs are and how long they will take: a bar, or a line now and then."""
+    planned = list(runs)
+    if quiet or not planned:
+        yield lambda _: None
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(len(planned), sum(run.seconds for run in planned))
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as bar:
+        task, done = bar.add_task("", total=sum(run.seconds for run in planned)), 0
+
+        def watch(run: Run) -> None:
+            nonlocal done
+            done += 1
+            bar.update(task, advance=run.seconds, description=f"{done} of {len(planned)} runs")
+
+        yield watch
+
+
+class _Lines:
+    """A line on stderr every half minute, where there is no terminal."""
+
+    def __init__(self, count: int, expected: float) -> None:
+        self.count, self.expected = count, expected
+        self.done, self.weight = 0, 0.0
+        self.start = self.last = time.monotonic()
+
+    def __call__(self, run: Run) -> None:
+        self.done, self.weight = self.done + 1, self.weight + run.seconds
+        now = time.monotonic()
+        if now - self.last >= _EVERY:
+            self.last = now
+            left = (now - self.start) * (self.expected / self.weight - 1)
+            typer.echo(f"{self.done} of {self.count} runs, about {spoken(left)} left", err=True)
+
+
+def _summary(parts: Parts, folder: Path, *, drawn: bool) -> None:
+    """Print the goals and where the files are."""
+    signs = {True: "met", False: "not met", None: ""}
+    rows = [
+        (experiment.name, goal.what, goal.measured, goal.wanted, signs[goal.met])
+        for experiment, found in parts
+        for goal in found.goals
+    ]
+    if rows:
+        _show(("experiment", "measured quantity", "here", "goal", ""), rows)
+    typer.echo(f"Saved tables{' and figures' if drawn else ''} in {folder}; open {folder / _PAGE}")
+
+
+def _show(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; in a narrow terminal it is too wide rather than cut, for names are there to be copied."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for number, head in enumerate(heads):
+        table.add_column(head, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = Console(markup=False, highlight=False)
+    needed = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum
+    console.width = max(console.width, needed)
+    console.print(table)

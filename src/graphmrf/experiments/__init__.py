@@ -1,14 +1,26 @@
-"""The paper's tables and figures as specs, a runner that resumes, and the published numbers beside ours."""
+"""The paper's tables and figures: their runs, a runner that resumes, and the published numbers beside ours."""
 
-from graphmrf.experiments.catalogue import EXPERIMENTS, experiment_names, find
-from graphmrf.experiments.data import Source
-from graphmrf.experiments.data import raw as load_raw
-from graphmrf.experiments.experiment import Experiment
+from collections.abc import Sequence
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.experiments.accuracy import (
+    INDUCTIVE_SYNTHETIC,
+    INDUCTIVE_US,
+    LABEL_FRACTION,
+    REAL_ACCURACY,
+    SYNTHETIC_ACCURACY,
+)
+from graphmrf.experiments.classification import CLASSIFICATION, CLASSIFICATION_TWITCH
+from graphmrf.experiments.data import load_raw
 from graphmrf.experiments.findings import Figure, Findings, Goal, Table
+from graphmrf.experiments.generative import FITTED_PARAMETERS, R2_REAL, R2_SYNTHETIC, SAMPLED_MAPS
+from graphmrf.experiments.journal import Journal, Record, journal
+from graphmrf.experiments.run import Experiment, Result, Run, Settings
 from graphmrf.experiments.runner import available_cores, execute, pending
-from graphmrf.experiments.runs import Result, Run, Settings
-from graphmrf.experiments.spending import Spending, spending, spoken
-from graphmrf.experiments.store import Journal, Record, journal
+from graphmrf.experiments.small_tables import COEFFICIENTS, DATA_STATISTICS
+from graphmrf.experiments.smoothing import FREQUENCY_RESPONSE, OMEGA_LGC, OMEGA_LGC_RP, OMEGA_LP
+from graphmrf.experiments.timing import Timing, spoken, timings
+from graphmrf.text import near_or_all
 
 __all__ = [
     "EXPERIMENTS",
@@ -21,16 +33,55 @@ __all__ = [
     "Result",
     "Run",
     "Settings",
-    "Source",
-    "Spending",
     "Table",
+    "Timing",
     "available_cores",
     "execute",
-    "experiment_names",
-    "find",
+    "find_experiments",
     "journal",
     "load_raw",
     "pending",
-    "spending",
     "spoken",
+    "timings",
 ]
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    SYNTHETIC_ACCURACY,
+    FREQUENCY_RESPONSE,
+    OMEGA_LP,
+    OMEGA_LGC,
+    OMEGA_LGC_RP,
+    DATA_STATISTICS,
+    REAL_ACCURACY,
+    LABEL_FRACTION,
+    INDUCTIVE_SYNTHETIC,
+    INDUCTIVE_US,
+    COEFFICIENTS,
+    CLASSIFICATION,
+    CLASSIFICATION_TWITCH,
+    FITTED_PARAMETERS,
+    SAMPLED_MAPS,
+    R2_SYNTHETIC,
+    R2_REAL,
+)
+"""Every table and figure of the paper with numbers or data in it, in the order of the paper."""
+
+
+def find_experiments(names: Sequence[str]) -> tuple[Experiment, ...]:
+    """Return the experiments named, in the order of the paper; all of them when none is.
+
+    Raises
+    ------
+    InvalidInputError
+        No such experiment; the message has the nearest names.
+
+    Examples
+    --------
+    >>> [experiment.name for experiment in find_experiments(["real-accuracy", "synthetic-accuracy"])]
+    ['synthetic-accuracy', 'real-accuracy']
+    """
+    known = [experiment.name for experiment in EXPERIMENTS]
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(f"no experiment is called '{name}'; {near_or_all(name, known)}")
+    return tuple(each for each in EXPERIMENTS if not names or each.name in names)

@@ -1,12 +1,18 @@
-"""What an experiment found: tables with the paper's numbers beside ours, panels of figures, goals and remarks."""
+"""What an experiment found: tables with the paper's numbers beside ours, also as text, panels of figures, and goals."""
 
-from collections.abc import Iterator, Sequence
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from graphmrf._typing import Floats
+from graphmrf.text import DASH, MINUS, number
 
 
 @dataclass(frozen=True)
@@ -109,36 +115,15 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Curves over one axis."""
+class Chart:
+    """Curves over one axis, points about the diagonal, or groups of bars: one value of every series for each group."""
 
+    kind: Literal["lines", "points", "bars"]
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
-    kind: ClassVar[str] = "lines"
-
-
-@dataclass(frozen=True)
-class Bars:
-    """Groups of bars: every series has one value for each group."""
-
-    title: str
-    groups: tuple[str, ...]
-    y_label: str
-    series: tuple[Series, ...]
-    kind: ClassVar[str] = "bars"
-
-
-@dataclass(frozen=True)
-class Points:
-    """Points about the diagonal."""
-
-    title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    kind: ClassVar[str] = "points"
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,14 +164,14 @@ class Figure:
     caption : str
         What it shows; also what a screen reader reads.
     panels : tuple
-        `Lines`, `Bars`, `Points`, `Heat` or `Map`.
+        `Chart`, `Heat` or `Map`.
     columns : int
         Panels in a row.
     """
 
     name: str
     caption: str
-    panels: tuple[Lines | Bars | Points | Heat | Map, ...]
+    panels: tuple[Chart | Heat | Map, ...]
     columns: int = 3
 
 
@@ -202,20 +187,145 @@ class Goal:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that an experiment found.
-
-    Parameters
-    ----------
-    tables, figures, goals : tuples
-        What to show.
-    remarks : tuple of str
-        What agrees, what differs, and why.
-    missing : int
-        Runs without a result.
-    """
+    """All that the runs of an experiment found: tables, figures, and how far from a goal they are."""
 
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     goals: tuple[Goal, ...] = ()
-    remarks: tuple[str, ...] = ()
-    missing: int = 0
+
+
+@cache
+def _printed_tables() -> Mapping[str, Any]:
+    text = files("graphmrf.experiments").joinpath("published.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+def printed(table: str, row: str, column: str, *, quantity: str = "value") -> float | None:
+    """Return a number printed in the paper (Jia & Benson, arXiv:2101.07730), None where it has none.
+
+    Parameters
+    ----------
+    table : str
+        Name of the experiment.
+    row, column : str
+        Names of row and column.
+    quantity : {"value", "alpha", "layers"}
+        The number itself, or the average smoothing level or number of layers in brackets behind it.
+
+    Examples
+    --------
+    >>> printed("real-accuracy", "us-2016/income", "LGC")
+    0.66
+    >>> printed("real-accuracy", "us-2016/income", "LGC", quantity="alpha")
+    0.46
+    """
+    cell = _printed_tables().get(table, {}).get(row.replace("+log", ""), {}).get(column, {})
+    value: float | None = cell.get(quantity)
+    return value
+
+
+def as_csv(table: Table) -> str:
+    """Return one line for each cell: labels, column, ours, spread, runs, paper, difference, note.
+
+    Examples
+    --------
+    >>> row = Row(("U.S.", "income"), (Cell(0.5, 0.4, 0.01, 10),))
+    >>> print(as_csv(Table("t", "T", ("data", "outcome"), ("LP",), (row,))))
+    data,outcome,column,ours,std,runs,paper,difference,note
+    U.S.,income,LP,0.5,0.01,10,0.4,0.1,
+    <BLANKLINE>
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*table.heads, "column", "ours", "std", "runs", "paper", "difference", "note"])
+    for row in table.rows:
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            values = [_plain(value) for value in (cell.ours, cell.spread)]
+            ends = [_plain(cell.paper), _plain(cell.difference), cell.note]
+            writer.writerow([*row.labels, column, *values, cell.n_runs or "", *ends])
+    return stream.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """Return the table with the paper's number in brackets behind ours, the best of a row in bold.
+
+    Examples
+    --------
+    >>> row = Row(("U.S.",), (Cell(0.5, 0.4), Cell(None, 0.3)))
+    >>> print(as_markdown(Table("t", "T", ("data",), ("LP", "GCN"), (row,), ranked=True)))
+    | data | LP | GCN |
+    | --- | ---: | ---: |
+    | U.S. | **0.500** (0.40) | – (0.30) |
+    """
+    best = [table.best(row) for row in table.rows]
+    lines = [
+        _bar([*table.heads, *table.columns]),
+        _bar(["---"] * len(table.heads) + ["---:"] * len(table.columns)),
+        *(
+            _bar([*row.labels, *(_cell(cell, table.decimals, top, ("**", "**")) for cell in row.cells)])
+            for row, top in zip(table.rows, best, strict=True)
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def as_latex(table: Table) -> str:
+    r"""Return a table for booktabs, the paper's numbers in brackets behind ours.
+
+    Examples
+    --------
+    >>> row = Row(("U.S.",), (Cell(0.5, 0.4),))
+    >>> print(as_latex(Table("t", "T", ("data",), ("LP",), (row,))).splitlines()[6])
+    U.S. & 0.500 {\scriptsize (0.40)} \\
+    """
+    body = [
+        " & ".join([*map(_escaped, row.labels), *(_latex_cell(cell, table, row) for cell in row.cells)]) + r" \\"
+        for row in table.rows
+    ]
+    heads = " & ".join(map(_escaped, [*table.heads, *table.columns])) + r" \\"
+    shape = "l" * len(table.heads) + "r" * len(table.columns)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{_escaped(table.caption)} In brackets: the paper.}}",
+            rf"\begin{{tabular}}{{{shape}}}",
+            r"\toprule",
+            heads,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _bar(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _cell(cell: Cell, decimals: int, best: float | None, bold: tuple[str, str]) -> str:
+    text = number(cell.ours, decimals)
+    if best is not None and cell.ours is not None and text == number(best, decimals):
+        text = f"{bold[0]}{text}{bold[1]}"
+    return text if cell.paper is None else f"{text} ({number(cell.paper, min(decimals, 2))})"
+
+
+def _latex_cell(cell: Cell, table: Table, row: Row) -> str:
+    text = _cell(cell, table.decimals, table.best(row), (r"\textbf{", "}"))
+    text = text.replace(MINUS, "$-$").replace(DASH, "---")
+    value, bracket, paper = text.partition(" (")
+    return value + (rf" {{\scriptsize ({paper}}}" if bracket else "")
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%_#":
+        text = text.replace(sign, "\\" + sign)
+    for sign, command in {"α": r"$\alpha$", "ω": r"$\omega$", "²": "$^2$", "₀": "$_0$", MINUS: "$-$"}.items():
+        text = text.replace(sign, command)
+    return text
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

@@ -1,54 +1,60 @@
-"""The methods of the paper's tables, and ours beside them: a new one is one more row."""
+"""The columns of the paper's tables: which method of the registry fills them, and how long a run may take."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from graphmrf import estimators
-from graphmrf._typing import Floats
-from graphmrf.estimators import (
-    GraphConvolutionalNetwork,
-    LabelPropagation,
-    LinearGraphConvolution,
-    LinearRegression,
-    ResidualPropagation,
-    SimpleGraphConvolution,
-)
+from graphmrf.estimators import ResidualPropagation
+from graphmrf.estimators.methods import METHODS
+from graphmrf.experiments.data import family
+from graphmrf.experiments.run import Run, Scalar, Task
+from graphmrf.graph import Graph
 
-PAPER = ("LP", "LR", "LGC", "SGC", "GCN", "LGC/RP", "SGC/RP", "GCN/RP")
-LINEAR = ("LP", "LR", "LGC", "LGC/RP")
-NETWORKS = ("SGC", "GCN", "SGC/RP", "GCN/RP")
-OURS = ("SGC exact", "SGC exact/RP", "GraphRegressor")
+PAPER_COLUMNS = ("LP", "LR", "LGC", "SGC", "GCN", "LGC/RP", "SGC/RP", "GCN/RP")
+LINEAR_COLUMNS = ("LP", "LR", "LGC", "LGC/RP")
+NETWORK_COLUMNS = ("SGC", "GCN", "SGC/RP", "GCN/RP")
+OUR_COLUMNS = ("SGC exact", "SGC exact/RP", "GraphRegressor")
+
+# CPU time of a run relative to one on the U.S. counties, by the growth of the method; measured in one full
+# reproduction. They only weigh the progress bar and the expected time: doubled ones let it say twice as long.
+_SIZES = {
+    "synthetic": {"direct": 0.3, "network": 0.2, "field": 0.2},
+    "london": {"direct": 0.25, "network": 0.15, "field": 0.09},
+    "us": {"direct": 1.0, "network": 1.0, "field": 1.0},
+    "cdc": {"direct": 0.9, "network": 0.45, "field": 1.05},
+    "twitch": {"direct": 1.6, "network": 1.1, "field": 0.5},
+}
+_QUICK = 0.06  # a small network of a quick run takes this part of the time of a full one, measured with _SIZES
+_QUICK_NETWORK = {"n_layers": 2, "epochs": 100, "folds": 2, "hidden": 16}  # by eye: each task in seconds, still learns
+# The paper's: the mean over at most 30 neighbours, batches of a tenth. On the CPU, so that all machines agree.
+_PAPER_TRAINING = {"training": "paper", "device": "cpu"}
 
 
 @dataclass(frozen=True)
-class Method:
+class TableMethod:
     """What is fitted in one run, and the columns of a table that come of it.
 
     Parameters
     ----------
     name : str
-        Its name in the keys of runs.
-    make : callable
-        Gives the estimator for a seed and an effort (``"full"`` or ``"quick"``).
+        Its column, and its name in the keys of runs.
+    key : str
+        Its row in `graphmrf.estimators.methods.METHODS`.
+    options : mapping
+        Parameters of the estimator that are not the defaults.
     propagated : str
         Name of the column for residual propagation on top of it, from the same run; empty for none.
-    needs : str
-        Class of `graphmrf.estimators` that must be there.
-    extra : str
-        Extra that must be installed.
     seconds : float
-        Expected time of a run on a graph of 3000 nodes, a thousand of them labelled.
-    growth : str
-        How the time depends on the data: ``"direct"``, ``"network"`` or ``"field"``.
+        Expected CPU time of a run on a graph of 3000 nodes, a thousand of them labelled.
+    growth : {"direct", "network", "field"}
+        How the time depends on the data.
     """
 
     name: str
-    make: Callable[[int, str], Any]
+    key: str
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     propagated: str = ""
-    needs: str = "LinearRegression"
-    extra: str = ""
     seconds: float = 0.1
     growth: str = "direct"
 
@@ -58,15 +64,21 @@ class Method:
         return (self.name, self.propagated) if self.propagated else (self.name,)
 
     @property
+    def is_network(self) -> bool:
+        """Whether it is trained by PyTorch, with an effort."""
+        return self.growth == "network"
+
+    @property
     def unavailable(self) -> str:
         """Why it cannot be run here; empty when it can."""
-        if not hasattr(estimators, self.needs):
-            return "not in this version"
-        if self.extra and find_spec("torch") is None:
-            return f"needs the {self.extra} extra"
-        return ""
+        return "needs the gnn extra" if self.is_network and find_spec("torch") is None else ""
 
-    def fit(self, graph: Any, X: Any, y: Floats, *, seed: int, effort: str) -> dict[str, Any]:
+    def make(self, seed: int, effort: str) -> Any:
+        """Return a new estimator for a seed and an effort (``"full"`` or ``"quick"``, of networks only)."""
+        small = _QUICK_NETWORK if self.is_network and effort == "quick" else {}
+        return METHODS[self.key].make(seed=seed).set_params(**self.options, **small)
+
+    def fit(self, graph: Graph, X: Any, y: Any, *, seed: int, effort: str) -> dict[str, Any]:
         """Return the fitted estimator of every column."""
         base = self.make(seed, effort)
         if not self.propagated:
@@ -75,72 +87,37 @@ class Method:
         return {self.name: both.base_, self.propagated: both}
 
 
-def _lp(seed: int, _: str) -> Any:
-    return LabelPropagation(seed=seed)
-
-
-def _lr(_: int, __: str) -> Any:
-    return LinearRegression()
-
-
-def _lgc(seed: int, _: str) -> Any:
-    return LinearGraphConvolution(seed=seed)
-
-
-def _lgc_auto(seed: int, _: str) -> Any:
-    return LinearGraphConvolution(seed=seed, fit_intercept="auto")
-
-
-def _lgc_rp(seed: int, _: str) -> Any:
-    return ResidualPropagation(LinearGraphConvolution(seed=seed), seed=seed)
-
-
-def _sgc_exact(seed: int, _: str) -> Any:
-    return SimpleGraphConvolution(seed=seed)
-
-
-def _sgc(seed: int, effort: str) -> Any:
-    return _network("identity", seed, effort)
-
-
-def _gcn(seed: int, effort: str) -> Any:
-    return _network("relu", seed, effort)
-
-
-def _network(activation: Any, seed: int, effort: str) -> Any:
-    """The paper's: the mean over at most 30 neighbours, batches of a tenth. On the CPU, so that all machines agree."""
-    network = GraphConvolutionalNetwork(activation=activation, training="paper", device="cpu", seed=seed)
-    return network if effort != "quick" else network.set_params(n_layers=2, epochs=100, folds=2, hidden=16)
-
-
-def _best(seed: int, _: str) -> Any:
-    # Looked up when it is asked for: a version without it leaves its column out.
-    best = getattr(estimators, "GraphRegressor")()  # noqa: B009
-    return best.set_params(seed=seed) if "seed" in best.get_params() else best
-
-
-METHODS = {
+TABLE_METHODS = {
     method.name: method
     for method in (
-        Method("LP", _lp, seconds=0.02),
-        Method("LR", _lr, seconds=0.01),
-        Method("LGC", _lgc, seconds=0.1),
-        Method("LGC/RP", _lgc_rp, seconds=0.2),  # a run of its own: its level is not that of LGC
-        Method("LGC auto", _lgc_auto, seconds=0.2),
-        Method("SGC exact", _sgc_exact, propagated="SGC exact/RP", seconds=0.05),
-        Method("SGC", _sgc, propagated="SGC/RP", extra="gnn", seconds=1.2, growth="network"),
-        Method("GCN", _gcn, propagated="GCN/RP", extra="gnn", seconds=2.6, growth="network"),
-        Method("GraphRegressor", _best, needs="GraphRegressor", seconds=7.5, growth="field"),
+        TableMethod("LP", "lp", seconds=0.02),
+        TableMethod("LR", "lr", seconds=0.01),
+        TableMethod("LGC", "lgc", seconds=0.1),
+        TableMethod("LGC/RP", "lgc-rp", seconds=0.2),  # a run of its own: its level is not that of LGC
+        TableMethod("LGC auto", "lgc", {"fit_intercept": "auto"}, seconds=0.2),
+        TableMethod("SGC exact", "sgc", propagated="SGC exact/RP", seconds=0.05),
+        TableMethod(
+            "SGC", "gcn", {"activation": "identity", **_PAPER_TRAINING}, "SGC/RP", seconds=1.2, growth="network"
+        ),
+        TableMethod("GCN", "gcn", {"activation": "relu", **_PAPER_TRAINING}, "GCN/RP", seconds=2.6, growth="network"),
+        TableMethod("GraphRegressor", "field", seconds=7.5, growth="field"),
     )
 }
+"""The methods of the tables by name; their seconds were measured with `_SIZES`."""
 
 
-def method_of(column: str) -> Method | None:
-    """Return the method that fills a column, None where nobody does."""
-    return next((method for method in METHODS.values() if column in method.columns), None)
+def method_of(column: str) -> TableMethod:
+    """Return the method that fills a column.
+
+    Examples
+    --------
+    >>> method_of("SGC exact/RP").name
+    'SGC exact'
+    """
+    return next(method for method in TABLE_METHODS.values() if column in method.columns)
 
 
-def methods_for(columns: Sequence[str]) -> tuple[Method, ...]:
+def methods_for(columns: Sequence[str]) -> tuple[TableMethod, ...]:
     """Return the methods that fill these columns and can be run here, each once.
 
     Examples
@@ -148,28 +125,15 @@ def methods_for(columns: Sequence[str]) -> tuple[Method, ...]:
     >>> [method.name for method in methods_for(["LP", "SGC exact", "SGC exact/RP"])]
     ['LP', 'SGC exact']
     """
-    found = [method for column in columns if (method := method_of(column)) is not None]
-    return tuple(dict.fromkeys(method for method in found if not method.unavailable))
+    found = {method.name: method for column in columns if not (method := method_of(column)).unavailable}
+    return tuple(found.values())
 
 
-def shown(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of the paper, and those of ours that this version has.
-
-    Examples
-    --------
-    >>> shown(["LP", "GCN", "my own"])
-    ('LP', 'GCN')
-    """
-    return tuple(column for column in columns if column in PAPER or not why_empty(column))
-
-
-def why_empty(column: str) -> str:
-    """Return why a column has no numbers; empty when it may have some.
-
-    Examples
-    --------
-    >>> why_empty("LP"), why_empty("my own")
-    ('', 'not in this version')
-    """
-    method = method_of(column)
-    return "not in this version" if method is None else method.unavailable
+def method_run(task: Task, options: dict[str, Scalar], method: TableMethod, effort: str) -> Run:
+    """Return a run of a method; networks have their effort in the key."""
+    where = str(options.get("data") or options["train"])
+    seconds = method.seconds * _SIZES[family(where)][method.growth]
+    if not method.is_network:
+        return Run.of(task, {**options, "method": method.name}, seconds=seconds)
+    seconds *= _QUICK if effort == "quick" else 1.0
+    return Run.of(task, {**options, "method": method.name, "effort": effort}, seconds=seconds)

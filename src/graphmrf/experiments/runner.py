@@ -15,10 +15,8 @@ import numba
 from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import GraphMRFError
-from graphmrf.experiments.data import Source
-from graphmrf.experiments.runs import Result, Run
-from graphmrf.experiments.store import Journal, Record
-from graphmrf.experiments.work import perform
+from graphmrf.experiments.journal import Journal, Record
+from graphmrf.experiments.run import Result, Run
 
 Outcome: TypeAlias = tuple[Result, float]
 Watch: TypeAlias = Callable[[Run], None]
@@ -34,7 +32,7 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def execute(runs: Iterable[Run], journal: Journal, source: Source, *, jobs: int, watch: Watch) -> dict[str, str]:
+def execute(runs: Iterable[Run], journal: Journal, data_dir: str | None, *, jobs: int, watch: Watch) -> dict[str, str]:
     """Do the runs that are missing, and keep each result as it comes.
 
     Parameters
@@ -43,8 +41,8 @@ def execute(runs: Iterable[Run], journal: Journal, source: Source, *, jobs: int,
         All that is wanted.
     journal : Journal
         What is there; grows.
-    source : Source
-        Where the data are.
+    data_dir : str or None
+        Folder of the raw files; None: as `graphmrf.datasets.load` finds them.
     jobs : int
         Number of processes, each on one core; results do not depend on it.
     watch : callable
@@ -67,7 +65,7 @@ def execute(runs: Iterable[Run], journal: Journal, source: Source, *, jobs: int,
     last = time.monotonic()
     try:
         with _pool(min(jobs, len(missing))) as pool:
-            waiting = {pool.submit(_timed, run, source): run for run in missing}
+            waiting = {pool.submit(_timed, run, data_dir): run for run in missing}
             for future in _finished(waiting):
                 run, now = waiting[future], time.monotonic()
                 _keep(run, future, journal, failures, elapsed=now - last)
@@ -131,7 +129,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _timed(run: Run, source: Source) -> Outcome:
+def _timed(run: Run, data_dir: str | None) -> Outcome:
     start = time.process_time()
-    result = perform(run, source)
+    result = run.perform(data_dir)
     return result, time.process_time() - start

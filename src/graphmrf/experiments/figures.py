@@ -1,17 +1,28 @@
-"""Figures of the reproduction with Matplotlib: panels in, PNG and SVG out, the same bytes every time."""
+"""Figures with Matplotlib: panels in, PNG and SVG out, the same bytes every time; maps on outlines of counties."""
 
 import io
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.errors import MissingExtraError
-from graphmrf.report.reproduction_shapes import Atlas, outlined
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.experiments.findings import Chart, Figure, Heat, Map, Series
 
-COLOURS = {
+Rings: TypeAlias = list[Floats]
+"""Longitude and latitude along the outlines of one county."""
+Place: TypeAlias = Callable[[str], Floats]
+"""From the name of a data set to where its nodes are drawn, (n, 2), where they have no outline."""
+
+_KEYS = ("GEOID", "geoid", "FIPS", "fips", "fips_code", "GEO_ID", "id")
+_LEAST_SHARE = 0.5  # of the nodes must have an outline, or all are drawn as points; by eye: with fewer a map has holes
+_COLOURS = {
     "LP": "#c2500b",
     "LR": "#b08900",
     "LGC": "#0a5fa5",
@@ -36,26 +47,6 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-class FigureRow(Protocol):
-    """What is drawn."""
-
-    @property
-    def name(self) -> str:
-        """Name of the files."""
-
-    @property
-    def caption(self) -> str:
-        """What it shows."""
-
-    @property
-    def panels(self) -> Sequence[Any]:
-        """Panels, each with its `kind`."""
-
-    @property
-    def columns(self) -> int:
-        """Panels in a row."""
-
-
 def check_figures() -> None:
     """Raise unless figures can be drawn."""
     if find_spec("matplotlib") is None:
@@ -73,32 +64,43 @@ class Drawing:
     width: int
 
 
-def draw(figure: FigureRow, atlas: Atlas) -> Drawing:
+def draw(figure: Figure, shapes: Mapping[str, Rings], place: Place) -> Drawing:
     """Return the figure, drawn.
 
     Parameters
     ----------
-    figure : FigureRow
+    figure : Figure
         Its panels.
-    atlas : Atlas
-        Where nodes are on maps.
+    shapes : mapping from id to rings
+        Outlines for maps; empty for none.
+    place : callable
+        Where to draw the nodes of a data set without outlines.
     """
     check_figures()
     import matplotlib as mpl
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
 
     columns = min(figure.columns, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
-    width, height = _PANEL_SIZES.get(figure.panels[0].kind, (3.6, 3.0))
+    width, height = _PANEL_SIZES[figure.panels[0].kind]
     with mpl.rc_context(_STYLE):
-        canvas = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        canvas = Canvas(figsize=(width * columns, height * rows), layout="constrained")
         axes = np.atleast_1d(canvas.subplots(rows, columns)).ravel()
         for panel, ax in zip(figure.panels, axes, strict=False):
-            _PAINTERS[panel.kind](ax, panel, atlas)
+            _paint(ax, panel, shapes, place)
         for ax in axes[len(figure.panels) :]:
             ax.set_axis_off()
         _legend(canvas, axes)
         return Drawing(_saved(canvas, "png"), _saved(canvas, "svg"), round(_PIXELS * width * columns))
+
+
+def _paint(ax: Any, panel: Chart | Heat | Map, shapes: Mapping[str, Rings], place: Place) -> None:
+    if isinstance(panel, Map):
+        _map(ax, panel, shapes, place)
+    elif isinstance(panel, Heat):
+        _heat(ax, panel)
+    else:
+        _CHARTS[panel.kind](ax, panel)
 
 
 def _legend(canvas: Any, axes: Any) -> None:
@@ -119,20 +121,20 @@ def _saved(canvas: Any, kind: str) -> bytes:
     return stream.getvalue()
 
 
-def _lines(ax: Any, panel: Any, _: Atlas) -> None:
+def _lines(ax: Any, panel: Chart) -> None:
     import matplotlib as mpl
 
     for line in panel.series:
-        ramp = line.colour is not None
-        colour = mpl.colormaps["coolwarm"](line.colour) if ramp else COLOURS.get(line.label)
-        ax.plot(line.x, line.y, color=colour, marker="" if ramp else "o", markersize=3, label=line.label, linewidth=1.3)
+        colour = _COLOURS.get(line.label) if line.colour is None else mpl.colormaps["coolwarm"](line.colour)
+        style = {"marker": "o" if line.colour is None else "", "markersize": 3, "linewidth": 1.3, "label": line.label}
+        ax.plot(line.x, line.y, color=colour, **style)
         if len(line.spread):
             y, spread = np.asarray(line.y), np.asarray(line.spread)
             ax.fill_between(line.x, y - spread, y + spread, color=colour, alpha=0.12, linewidth=0)
     _name(ax, panel)
 
 
-def _bars(ax: Any, panel: Any, _: Atlas) -> None:
+def _bars(ax: Any, panel: Chart) -> None:
     places = np.arange(len(panel.groups))
     wide = 0.8 / max(len(panel.series), 1)
     for k, series in enumerate(panel.series):
@@ -143,7 +145,7 @@ def _bars(ax: Any, panel: Any, _: Atlas) -> None:
             series.y,
             wide,
             yerr=spread,
-            color=COLOURS.get(series.label),
+            color=_COLOURS.get(series.label),
             label=series.label,
             error_kw={"linewidth": 0.8},
         )
@@ -153,20 +155,29 @@ def _bars(ax: Any, panel: Any, _: Atlas) -> None:
     ax.set_ylabel(panel.y_label)
 
 
-def _points(ax: Any, panel: Any, _: Atlas) -> None:
+def _shade(series: Series) -> Any:
     import matplotlib as mpl
 
+    return mpl.colormaps["viridis"](0.9 * (series.colour or 0.0))  # the palest tenth is not seen on white
+
+
+def _points(ax: Any, panel: Chart) -> None:
     values = [value for each in panel.series for value in (*each.x, *each.y)]
     low, high = max(min([0.0, *values]), _LOWEST) - 0.03, max([1.0, *values]) + 0.03
     ax.plot([low, high], [low, high], color="#c9d0d7", linewidth=1, zorder=0)
     for each in panel.series:
-        colour = mpl.colormaps["viridis"](0.9 * each.colour)
-        style = {"color": colour, "markersize": 6, "markeredgecolor": "white", "markeredgewidth": 0.5, "clip_on": False}
+        style = {
+            "color": _shade(each),
+            "markersize": 6,
+            "markeredgecolor": "white",
+            "markeredgewidth": 0.5,
+            "clip_on": False,
+        }
         ax.plot(np.maximum(each.x, low), np.maximum(each.y, low), each.marker, **style)
-    outcomes = {each.label.rpartition(", ")[0]: each.colour for each in panel.series}
+    outcomes = {each.label.rpartition(", ")[0]: _shade(each) for each in panel.series}
     methods = {each.label.rpartition(", ")[2]: each.marker for each in panel.series}
     for name, colour in outcomes.items():
-        ax.plot([], [], "s", color=mpl.colormaps["viridis"](0.9 * colour), markersize=5, label=name)
+        ax.plot([], [], "s", color=colour, markersize=5, label=name)
     for name, marker in methods.items():
         ax.plot([], [], marker, color="#6b7885", markerfacecolor="none", markersize=5, label=name)
     ax.set_xlim(low, high)
@@ -178,7 +189,7 @@ def _points(ax: Any, panel: Any, _: Atlas) -> None:
     ax.legend(fontsize=7, loc=corner, ncols=2, columnspacing=0.8, handletextpad=0.2)
 
 
-def _heat(ax: Any, panel: Any, _: Atlas) -> None:
+def _heat(ax: Any, panel: Heat) -> None:
     from matplotlib.colors import FuncNorm
 
     if panel.signed:
@@ -198,16 +209,16 @@ def _heat(ax: Any, panel: Any, _: Atlas) -> None:
     _name(ax, panel)
 
 
-def _map(ax: Any, panel: Any, atlas: Atlas) -> None:
+def _map(ax: Any, panel: Map, shapes: Mapping[str, Rings], place: Place) -> None:
     from matplotlib.collections import PolyCollection
 
     low, high = panel.limits
     colours = {"cmap": "coolwarm" if low < 0 else "YlOrRd", "norm": _scale(low, high), "rasterized": True}
-    if outlined(panel.ids, atlas.shapes):
+    if _outlined(panel.ids, shapes):
         pairs = [
             (ring, value)
             for code, value in zip(panel.ids, panel.values, strict=True)
-            for ring in atlas.shapes.get(code, ())
+            for ring in shapes.get(code, ())
             if ring[:, 0].max() < -60 and ring[:, 0].min() > -130  # the contiguous states
         ]
         image = PolyCollection([ring for ring, _ in pairs], array=np.array([value for _, value in pairs]), **colours)
@@ -217,7 +228,7 @@ def _map(ax: Any, panel: Any, atlas: Atlas) -> None:
         ax.autoscale_view()
         ax.set_aspect(1.28)
     else:
-        x, y = atlas.points[panel.data].T
+        x, y = place(panel.data).T
         image = ax.scatter(x, y, c=panel.values, s=2.5, linewidths=0, **colours)
         ax.set_aspect("equal")
     ax.set_axis_off()
@@ -231,14 +242,86 @@ def _scale(low: float, high: float) -> Any:
     return Normalize(low, high, clip=True)
 
 
-def _name(ax: Any, panel: Any) -> None:
+def _name(ax: Any, panel: Chart | Heat) -> None:
     ax.set_title(panel.title)
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label)
 
 
-_PIXELS = 105  # to an inch
-_MOST_NAMES = 9
-_LOWEST = -0.25  # what lies lower is drawn at the edge
-_PAINTERS = {"lines": _lines, "bars": _bars, "points": _points, "heat": _heat, "map": _map}
-_PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.2), "map": (4.4, 2.9), "lines": (3.6, 3.0)}
+_PIXELS = 105  # to an inch: text of 9 points then is as large as that of the page
+_MOST_NAMES = 9  # in one legend; the eleven curves of a gradient are told by colour, as the caption says
+_LOWEST = -0.25  # an R² that is lower is drawn at the edge: the others would shrink to a corner
+_CHARTS = {"lines": _lines, "bars": _bars, "points": _points}
+_PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.2), "map": (4.4, 2.9), "lines": (3.6, 3.0), "bars": (3.6, 3.0)}
+
+
+def read_shapes(path: Path) -> dict[str, Rings]:
+    """Return the outlines of a GeoJSON file by FIPS code, taken from the id of a feature or one of its properties.
+
+    Raises
+    ------
+    InvalidInputError
+        The file cannot be read, is no GeoJSON, or has no FIPS codes.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read ({error.strerror}); check --shapes") from error
+    except ValueError as error:
+        raise InvalidInputError(f"{path} is not JSON ({error}); --shapes takes a GeoJSON file") from error
+    features = content.get("features") if isinstance(content, dict) else None
+    if not isinstance(features, list):
+        raise InvalidInputError(f"{path} has no list of features; --shapes takes a GeoJSON FeatureCollection")
+    named = ((_fips(feature), list(_rings(feature.get("geometry") or {}))) for feature in features)
+    shapes = {code: rings for code, rings in named if code and rings}
+    if not shapes:
+        raise InvalidInputError(
+            f"{path} has no outline with a FIPS code; it may be the id or one of {', '.join(_KEYS)}"
+        )
+    return shapes
+
+
+def packaged_shapes() -> dict[str, Rings]:
+    """Return the outlines of the bokeh_sampledata package, none where it is not installed."""
+    if find_spec("bokeh_sampledata") is None:
+        return {}
+    from bokeh_sampledata.us_counties import data
+
+    return {
+        f"{state:02d}{county:03d}": list(_parts(np.column_stack([each["lons"], each["lats"]])))
+        for (state, county), each in data.items()
+    }
+
+
+def _outlined(ids: tuple[str, ...], shapes: Mapping[str, Rings]) -> bool:
+    """Return whether enough nodes have an outline to draw a map of them."""
+    return bool(ids) and sum(code in shapes for code in ids) >= _LEAST_SHARE * len(ids)
+
+
+def _fips(feature: Mapping[str, Any]) -> str:
+    """Return five digits from the id or a property; '0500000US01001' and 1001 are codes, too."""
+    properties = feature.get("properties") or {}
+    if "STATE" in properties and "COUNTY" in properties:
+        return f"{int(properties['STATE']):02d}{int(properties['COUNTY']):03d}"
+    for value in (feature.get("id"), *(properties.get(key) for key in _KEYS)):
+        match = re.fullmatch(r"(?:.*US)?(\d{4,5})", str(value))
+        if match:
+            return match[1].zfill(5)
+    return ""
+
+
+def _rings(geometry: Mapping[str, Any]) -> Iterator[Floats]:
+    kind, coordinates = geometry.get("type"), geometry.get("coordinates") or []
+    polygons = coordinates if kind == "MultiPolygon" else [coordinates] if kind == "Polygon" else []
+    for polygon in polygons:
+        if polygon:
+            yield np.asarray(polygon[0], dtype=np.float64)[:, :2]
+
+
+def _parts(line: Floats) -> Iterator[Floats]:
+    """Split a line of points at its NaN."""
+    breaks = np.flatnonzero(np.isnan(line).any(axis=1))
+    for part in np.split(line, breaks):
+        kept = part[~np.isnan(part).any(axis=1)]
+        if len(kept) > 2:
+            yield kept

@@ -3,13 +3,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphmrf.experiments import Run, Source
-from graphmrf.experiments.classes import _at_random, _problem
-from graphmrf.experiments.work import perform
+from graphmrf.experiments import Run
+from graphmrf.experiments.classification import _at_random, _problem, classify_nodes
 
 
 @pytest.fixture
-def elliptic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
+def elliptic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Files of the shape of the Elliptic data: 49 steps of 16 payments each, whose first number tells the class."""
     monkeypatch.setenv("GRAPHMRF_CACHE", str(tmp_path / "cache"))
     rng, steps = np.random.default_rng(0), np.repeat(np.arange(1, 50), 16)
@@ -23,33 +22,33 @@ def elliptic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
     (tmp_path / "elliptic_txs_classes.csv").write_text("\n".join(["txId,class", *classes]) + "\n")
     flows = [f"{k},{k + 1}" for k in range(n - 1) if steps[k] == steps[k + 1]]
     (tmp_path / "elliptic_txs_edgelist.csv").write_text("\n".join(["txId1,txId2", *flows]) + "\n")
-    return Source(str(tmp_path))
+    return str(tmp_path)
 
 
-def f1_of(source: Source, method: str, setting: str, data: str = "elliptic") -> dict[str, float]:
+def f1_of(data_dir: str | None, method: str, setting: str, data: str = "elliptic") -> dict[str, float]:
     options: dict[str, str | int | float] = {"data": data, "setting": setting, "method": method, "seed": 1}
-    return {column: score["value"] for column, score in perform(Run.of("classify", options), source).items()}
+    return {column: score["value"] for column, score in Run.of(classify_nodes, options).perform(data_dir).items()}
 
 
 @pytest.mark.parametrize("setting", ["transductive", "inductive"])
-def test_a_class_that_a_feature_tells_is_found(elliptic: Source, setting: str) -> None:
+def test_a_class_that_a_feature_tells_is_found(elliptic: str, setting: str) -> None:
     found = f1_of(elliptic, "LR", setting)
     assert found["LR"] > found["always 1"]
     assert found["LR"] > 0.7
 
 
 @pytest.mark.parametrize("method", ["LP", "LGC", "LGC/RP"])
-def test_every_method_classifies(elliptic: Source, method: str) -> None:
+def test_every_method_classifies(elliptic: str, method: str) -> None:
     assert 0 <= f1_of(elliptic, method, "transductive")[method] <= 1
 
 
 @pytest.mark.parametrize("method", ["SGC", "GCN"])
-def test_networks_come_with_residual_propagation(elliptic: Source, method: str) -> None:
+def test_networks_come_with_residual_propagation(elliptic: str, method: str) -> None:
     pytest.importorskip("torch_geometric")
     assert list(f1_of(elliptic, method, "transductive")) == [method, f"{method}/RP", "always 1"]
 
 
-def test_inductive_means_later_time_steps(elliptic: Source) -> None:
+def test_inductive_means_later_time_steps(elliptic: str) -> None:
     problem = _problem(elliptic, "elliptic", "inductive", 0)
     steps = np.repeat(np.arange(1, 50), 16)
     assert steps[problem.train].max() == 31
@@ -64,10 +63,10 @@ def test_parts_are_random_and_share_no_node() -> None:
     assert np.all(np.sum(parts, axis=0) == 1)
 
 
-def test_another_graph_is_scored_with_the_basis_of_the_first(source: Source) -> None:
-    problem = _problem(source, "twitch-de>twitch-engb", "inductive", 1)
+def test_another_graph_is_scored_with_the_basis_of_the_first() -> None:
+    problem = _problem(None, "twitch-de>twitch-engb", "inductive", 1)
     assert problem.other is not None
     np.testing.assert_allclose(problem.X.mean(axis=0), 0, atol=1e-10)
     assert np.abs(problem.other[1].mean(axis=0)).max() > 0.01
-    found = f1_of(source, "LR", "inductive", "twitch-de>twitch-engb")
+    found = f1_of(None, "LR", "inductive", "twitch-de>twitch-engb")
     assert 0 < found["LR"] <= 1

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.experiments.runs import Result
+from graphmrf.experiments.run import Result
 
 try:
     import fcntl
 except ImportError:  # Windows: two commands on one folder are then not kept apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = 1
-FILE = "results.jsonl"
+JOURNAL_FORMAT = 1
+RESULTS_FILE = "results.jsonl"
 _TITLE = "graphmrf reproduction"
 
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run: its key, what it found, its time on one core, and the time on the clock since the one before."""
+    """A finished run: its key, what it found, its CPU time, and the wall-clock time since the one before."""
 
     key: str
     result: Result
@@ -79,7 +79,7 @@ def journal(path: Path) -> Iterator[Journal]:
         _lock(stream, path)
         whole = _whole_lines(stream)
         if not whole:
-            _write_line(stream, {"title": _TITLE, "format": FORMAT, "version": version("graphmrf")})
+            _write_line(stream, {"title": _TITLE, "format": JOURNAL_FORMAT, "version": version("graphmrf")})
         else:
             _check_title(whole[0], path)
         yield Journal(stream, {record.key: record for record in _records(whole[1:], path)})
@@ -123,10 +123,10 @@ def _check_title(line: bytes, path: Path) -> None:
         raise InvalidInputError(
             f"{path} is not a results file of graphmrf reproduce; give another folder with --output"
         )
-    if title.get("format") != FORMAT:
+    if title.get("format") != JOURNAL_FORMAT:
         raise InvalidInputError(
             f"{path} has format {title.get('format')} (graphmrf {title.get('version')}), this version has format "
-            f"{FORMAT}; give another folder with --output, or move the file away to start again"
+            f"{JOURNAL_FORMAT}; give another folder with --output, or move the file away to start again"
         )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.experiments.store import Journal, Record, journal
+from graphmrf.experiments.journal import Journal, Record, journal
 
 RECORDS = [Record(f"accuracy seed={k}", {"LP": {"value": k / 7}}, 0.5) for k in range(3)]
 

@@ -1,8 +1,9 @@
-from graphmrf.experiments import Experiment, Record, Run, Settings, find, spending, spoken
+from graphmrf.experiments import Experiment, Record, Run, Settings, find_experiments, spoken, timings
+from graphmrf.experiments.timing import timing_table
 
 
 def experiments() -> tuple[Experiment, ...]:
-    return find(["real-accuracy", "label-fraction", "frequency-response"])
+    return find_experiments(["real-accuracy", "label-fraction", "frequency-response"])
 
 
 def records(runs: set[Run]) -> dict[str, Record]:
@@ -14,19 +15,18 @@ def test_times_are_sums_over_the_runs_that_ended() -> None:
     settings = Settings(quick=True)
     runs = set(table.plan(settings))
     found = records({run for run in runs if "method=GCN" in run.key or "method=LP" in run.key})
-    spent = spending([table, curves, formula], settings, found)
-    first, second, third = spent.experiments
-    assert (first.n_runs, first.elapsed, first.core) == (2 * 18 * 2, 1.5 * 72, 2.0 * 72)
-    assert first.cores == {"SGC, GCN": 72.0, "all others": 72.0}
+    first, second, third, total = timings([table, curves, formula], settings, found)
+    assert (first.n_runs, first.elapsed, first.cpu) == (2 * 18 * 2, 1.5 * 72, 2.0 * 72)
+    assert first.groups == {"SGC, GCN": 72.0, "all others": 72.0}
     assert second.n_runs == 2 * 4 * 2, "the share of 30 % is in both"
-    assert (third.n_runs, third.core) == (0, 0.0)
-    assert spent.total.n_runs == first.n_runs
-    assert spent.sentence() == "72 runs took 2 minutes on the clock, 3 minutes of one core"
+    assert (third.n_runs, third.cpu) == (0, 0.0)
+    assert total.n_runs == first.n_runs
+    assert total.sentence() == "72 runs took 2 minutes of wall-clock time, 3 minutes of CPU time"
 
 
 def test_a_table_of_times_has_a_line_for_each() -> None:
     settings = Settings(quick=True)
-    lines = spending(experiments(), settings, {}).markdown().splitlines()
+    lines = timing_table(timings(experiments(), settings, {})).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [
         "| frequency-response",
         "| real-accuracy",
