@@ -1,10 +1,10 @@
-"""Columns to features: each treatment and the line that tells it."""
+"""Columns to features and attributes: each treatment and the line that tells it."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from graphmrf.datasets import AttributedGraph, features
+from graphmrf.datasets import AttributedGraph, attributes, features
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
@@ -85,3 +85,30 @@ def test_levels_of_few_nodes_are_pooled() -> None:
     made = features(AttributedGraph(graph, frame, "id"))
     assert list(made.X.columns) == ["state=b", "state=other"]
     assert made.X["state=other"].sum() == 5
+
+
+def test_the_limits_of_levels_are_arguments() -> None:
+    frame = pd.DataFrame({"id": np.arange(600), "state": ["a", "b", "c"] * 197 + ["d"] * 9})
+    table = AttributedGraph(Graph.from_edges(np.arange(599), np.arange(1, 600)), frame, "id")
+    assert list(features(table).X.columns) == ["state=b", "state=c", "state=other"]
+    assert list(features(table, rare=5).X.columns) == ["state=b", "state=c", "state=d"]
+    assert features(table, max_levels=3).X.shape == (600, 0)
+
+
+def test_attributes_are_the_numeric_columns_that_vary() -> None:
+    table = attributed(rent=[1, np.nan, 3, 4, 5, 6], side=["n", "s"] * 3, one=[1] * 6)
+    found = attributes(table)
+    assert found.A.columns.tolist() == ["rent"]
+    np.testing.assert_array_equal(found.A["rent"], [1, np.nan, 3, 4, 5, 6])
+    assert found.notes == ("left out 'side': not numbers", "left out 'one': one value only")
+
+
+def test_attributes_that_are_named_must_be_there_and_numeric() -> None:
+    table = attributed(rent=range(6), side=["n", "s"] * 3)
+    assert attributes(table, named=["rent"]).notes == ()
+    with pytest.raises(InvalidInputError, match="'n' is not a finite number"):
+        attributes(table, named=["side"])
+    with pytest.raises(InvalidInputError, match=r"no column 'ren'; did you mean 'rent'\?"):
+        attributes(table, ignore=["ren"])
+    with pytest.raises(InvalidInputError, match="no numeric column that varies"):
+        attributes(table, ignore=["rent"])

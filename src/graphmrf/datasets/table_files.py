@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place
-from graphmrf.text import did_you_mean
+from graphmrf.text import count, did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -206,15 +206,15 @@ def delimiter_hint(names: Sequence[str]) -> str:
 
 def _without_unnamed(path: Path, table: pa.Table) -> TableFile:
     names = [name.strip() for name in table.column_names]
-    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
         raise InvalidInputError(f"{path} has more than one column named {listing(repeated)}; rename them")
     unnamed = [name for name in names if not name or name.startswith(("__index_level_", "Unnamed:"))]
-    notes = (f"{path.name}: ignored {len(unnamed)} column without a name (a saved row index)",) if unnamed else ()
+    ignored = f"{path.name}: ignored {count(len(unnamed), 'column')} without a name (a saved row index)"
     columns = {name: table.column(i) for i, name in enumerate(names) if name not in unnamed}
     if not columns:
         raise InvalidInputError(f"{path} has no columns; its first line must name them")
-    return TableFile(path, columns, notes)
+    return TableFile(path, columns, (ignored,) if unnamed else ())
 
 
 def row_number(path: PathLike, record: int) -> int:
