@@ -1,4 +1,4 @@
-r"""Error bars: the outcome departs from its trend by a field of covariance :math:`\tau^2 (I + \omega N)^{-1}`.
+r"""Error bars: the residuals of a prediction are Gaussian with covariance :math:`\tau^2 (I + \omega N)^{-1}`.
 
 The noise scale :math:`\tau` is estimated from the residuals at the labelled nodes. It is NaN, and so are the standard
 deviations, when there are no more labels than fitted coefficients: then nothing is left to estimate it from.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ConditionalField:
-    r"""A field observed at the labelled nodes and carried to the others.
+class ConditionalErrorBars:
+    r"""Error bars of residuals that are observed at the labelled nodes and propagated to the others.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class ConditionalField:
     known : bool array of shape (n,)
         The labelled nodes `L`.
     values : array of shape (n,)
-        The field: residuals `r` at `L`, propagated elsewhere.
+        Residuals `r` at `L`, propagated ones elsewhere.
     alpha : float
         Smoothing level.
     spent : int
@@ -72,8 +72,8 @@ class ConditionalField:
 
 
 @dataclass(frozen=True)
-class MarginalField:
-    """A field that is not conditioned on: every node has the standard deviation it has without labels.
+class MarginalErrorBars:
+    """Error bars of residuals that are not conditioned on: every node has the marginal standard deviation.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class MarginalField:
     known : bool array of shape (n,)
         The labelled nodes.
     residuals : array of shape (n_labelled,)
-        What the trend leaves of the labels.
+        Labels less predictions.
     alpha, spent, seed
-        As in `ConditionalField`.
+        As in `ConditionalErrorBars`.
     """
 
     graph: Graph
@@ -116,6 +116,6 @@ def marginal_variance(graph: Graph, alpha: float, seed: int) -> Floats:
 
 
 def root_mean(squares: Floats, spent: int) -> float:
-    """Return the root of the mean square, less the degrees of freedom spent; NaN when none is left."""
+    """Return the root mean square with the degrees of freedom spent taken off the count; NaN when none is left."""
     left = squares.size - spent
     return float(np.sqrt(squares.sum() / left)) if left > 0 else float("nan")

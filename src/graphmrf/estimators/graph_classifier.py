@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
+_NO_PENALTY = 1e6
+"""Inverse weight of the penalty on the slope: next to none, as Platt's targets keep it finite. Doubled, all stays."""
+
+_MAX_ITERATIONS = 1000
+"""Steps of the logistic regression, which takes some ten on two parameters; doubled, all stays."""
+
+
 class GraphClassifier(BaseEstimator):
     r"""Classes of nodes from a regression of their indicator.
 
@@ -245,7 +252,7 @@ class ClassProbability:
         target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
         twice = np.tile((scores - centre) / spread, 2)[:, None]
         outcomes = np.repeat([1, 0], scores.size)
-        model = LogisticRegression(C=1e6, max_iter=1000)
+        model = LogisticRegression(C=_NO_PENALTY, max_iter=_MAX_ITERATIONS)
         model.fit(twice, outcomes, sample_weight=np.concatenate([target, 1 - target]))
         slope = float(model.coef_[0, 0]) / spread
         return cls(slope, float(model.intercept_[0]) - slope * centre)

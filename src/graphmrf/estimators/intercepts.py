@@ -1,4 +1,4 @@
-"""Whether an intercept is worth learning, or only the mean that one smooth sample happens to have.
+"""Test of whether labels show an intercept, or only the mean that one smooth sample happens to have.
 
 A strongly smooth field has a large mean of its own, which changes from sample to sample. On the graph of the labels
 an intercept rightly takes it up; carried to another graph it is an error at every node.
@@ -27,14 +27,19 @@ if TYPE_CHECKING:
 Intercept: TypeAlias = bool | Literal["auto"]
 
 _STANDARD_ERRORS = 3.0
+"""Standard errors from which an intercept is believed: a chance of 0.3 % of a false one. Doubled, many true ones that
+this finds would be left out."""
+
+_RANK = 1e-10
+"""Relative singular value from which columns count as collinear, as in `selection.least_squares`."""
 
 
 def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smoothed: Callable[[Any], Floats]) -> bool:
     """Return whether to fit an intercept: what the user said, or for "auto" what the labels say.
 
-    For "auto" the estimator is first fitted with an intercept, and the level of the field that its residuals form is
-    chosen by cross-validation. The intercept stays if it is more than 3 standard errors from zero under that field;
-    and, if the estimator smooths features itself, under a field of its own level, which the model says is the same.
+    For "auto" the estimator is first fitted with an intercept, and the smoothing level of its residuals is chosen
+    by cross-validation. The intercept stays if it is more than 3 standard errors from zero at that level; and, if the
+    estimator smooths features itself, at its own level, which the model says is the same.
 
     Parameters
     ----------
@@ -59,7 +64,7 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
 
 
 def standard_errors(graph: Graph, F: Floats, outcome: Outcome, alpha: float) -> float:
-    r"""Return how many standard errors the intercept is from zero, under a field of known level.
+    r"""Return how many standard errors the intercept is from zero, at a given smoothing level of the residuals.
 
     With :math:`V = [(I + \omega N)^{-1}]_{LL}` the generalised least squares of `y` on `F`, and on `F` with a constant,
     leave :math:`Q_0 \ge Q_1`; the answer is the root of :math:`(Q_0 - Q_1)(|L| - k) / Q_1`. It is infinite
@@ -68,7 +73,7 @@ def standard_errors(graph: Graph, F: Floats, outcome: Outcome, alpha: float) -> 
     known = outcome.known
     columns = np.column_stack([F, np.ones(known.size), np.where(known, outcome.y, 0.0)])
     M = columns[known].T @ _precision_times(graph, columns, known, alpha)
-    without, (intercept, rank) = _left_over(M, F.shape[1])[0], _left_over(M, F.shape[1] + 1)
+    without, (intercept, rank) = _residual_sum(M, F.shape[1])[0], _residual_sum(M, F.shape[1] + 1)
     left = outcome.n_labelled - rank
     if left <= 0 or intercept <= 0:
         return float("inf") if without > intercept else 0.0
@@ -81,8 +86,8 @@ def _precision_times(graph: Graph, columns: Floats, known: Bools, alpha: float) 
     return np.asarray((filled + as_omega(alpha) * (filled - multiply(graph, filled)))[known])
 
 
-def _left_over(M: Floats, k: int) -> tuple[float, int]:
-    """Return what regression on the first k columns leaves of the last, in the metric of `M`, and their rank."""
+def _residual_sum(M: Floats, k: int) -> tuple[float, int]:
+    """Return the residual sum of squares of the last column on the first k, in the metric of `M`, and their rank."""
     scale = np.sqrt(np.maximum(np.diag(M)[:k], np.finfo(float).tiny))
-    coef, _, rank, _ = np.linalg.lstsq(M[:k, :k] / np.outer(scale, scale), M[:k, -1] / scale, rcond=1e-10)
+    coef, _, rank, _ = np.linalg.lstsq(M[:k, :k] / np.outer(scale, scale), M[:k, -1] / scale, rcond=_RANK)
     return float(M[-1, -1] - coef @ (M[:k, -1] / scale)), int(rank)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from graphmrf.estimators.error_bars import ConditionalField
+from graphmrf.estimators.error_bars import ConditionalErrorBars
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
 from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
 from graphmrf.linalg import propagate
@@ -95,7 +95,7 @@ class LabelPropagation(BaseEstimator):
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
         deviations = propagate(graph, (outcome.y - self.mean_)[:, None], outcome.known, self.alpha_)[:, 0]
         self._outcome = outcome
-        self._field = ConditionalField(graph, outcome.known, deviations, self.alpha_, 1, self.seed)
+        self._error_bars = ConditionalErrorBars(graph, outcome.known, deviations, self.alpha_, 1, self.seed)
         return self
 
     @overload
@@ -119,11 +119,11 @@ class LabelPropagation(BaseEstimator):
         array of shape (n,), or two of them
             In float32 when y was.
         """
-        check_fitted(self, "_field")
+        check_fitted(self, "_error_bars")
         refuse_other_graph(graph, X, "LabelPropagation")
         outcome = self._outcome
-        mean = as_given(outcome.clamp(self.mean_ + self._field.values), single=outcome.single)
-        return (mean, as_given(self._field.std, single=outcome.single)) if return_std else mean
+        mean = as_given(outcome.clamp(self.mean_ + self._error_bars.values), single=outcome.single)
+        return (mean, as_given(self._error_bars.std, single=outcome.single)) if return_std else mean
 
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
@@ -135,12 +135,12 @@ class LabelPropagation(BaseEstimator):
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
         """
-        check_fitted(self, "_field")
+        check_fitted(self, "_error_bars")
         outcome = read_outcome(y, graph.n_nodes)
         return np.asarray(search_propagation(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
 
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""
-        check_fitted(self, "_field")
-        return self._field.scale
+        check_fitted(self, "_error_bars")
+        return self._error_bars.scale

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.error_bars import ConditionalField
+from graphmrf.estimators.error_bars import ConditionalErrorBars
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -134,7 +134,7 @@ class ResidualPropagation(BaseEstimator):
         column[outcome.known, 0] = residuals
         filled = propagate(graph, column, outcome.known, self.alpha_)[:, 0]
         spent = self.base_.n_coefficients_ if knows_graph(self.base_) else 0
-        self._field = ConditionalField(graph, outcome.known, filled, self.alpha_, spent, self.seed)
+        self._error_bars = ConditionalErrorBars(graph, outcome.known, filled, self.alpha_, spent, self.seed)
         return self
 
     @overload
@@ -159,17 +159,17 @@ class ResidualPropagation(BaseEstimator):
         array of shape (n,), or two of them
             In float32 when y was.
         """
-        check_fitted(self, "_field")
+        check_fitted(self, "_error_bars")
         refuse_other_graph(graph, X, "ResidualPropagation")
         outcome = self._outcome
-        mean = as_given(outcome.clamp(self._base_values + self._field.values), single=outcome.single)
-        return (mean, as_given(self._field.std, single=outcome.single)) if return_std else mean
+        mean = as_given(outcome.clamp(self._base_values + self._error_bars.values), single=outcome.single)
+        return (mean, as_given(self._error_bars.std, single=outcome.single)) if return_std else mean
 
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""
-        check_fitted(self, "_field")
-        return self._field.scale
+        check_fitted(self, "_error_bars")
+        return self._error_bars.scale
 
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
@@ -181,7 +181,7 @@ class ResidualPropagation(BaseEstimator):
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
         """
-        check_fitted(self, "_field")
+        check_fitted(self, "_error_bars")
         outcome = read_outcome(y, graph.n_nodes)
         if knows_graph(self.base_):
             base = refit_folds(self.base_, graph, X, outcome, folds)

@@ -1,4 +1,4 @@
-"""Random subsets of nodes: training splits and the folds of a cross-validation."""
+"""Random subsets of nodes: training splits, and the folds of a cross-validation, stratified or not."""
 
 from __future__ import annotations
 
@@ -54,6 +54,9 @@ def split(nodes: int | Bools, fraction: float, *, seed: int = 0) -> Bools:
 def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
     """Fold of every labelled node, 0 to ``n_folds - 1``, at random and of equal sizes (give or take one).
 
+    One permutation of fold numbers. scikit-learn's ``KFold`` gives pairs of index arrays, which would have to be turned
+    into this, and other folds for a seed than all published numbers have.
+
     With fewer labelled nodes than folds there is one fold for each of them.
 
     Parameters
@@ -90,6 +93,8 @@ def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
 
 def assign_strata(codes: Ints, n_folds: int, *, seed: int = 0) -> Ints:
     """Fold of every labelled node, at random, such that classes and folds are spread evenly (give or take one).
+
+    As scikit-learn's ``StratifiedKFold``; see `assign_folds` for why it is not that.
 
     Parameters
     ----------
