@@ -10,7 +10,7 @@ from threading import Thread
 
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Files, Info, RawFile, Recipe, Tables
+from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables
 
 NODES, EDGES = "tiny/nodes.csv", "tiny/edges.csv"
 CONTENT = {
@@ -19,10 +19,9 @@ CONTENT = {
 }
 
 
-def tiny(**changes: str | None) -> Recipe:
-    """Return the recipe of three nodes on a path; `changes` replace checksums (of `nodes`, `edges`)."""
-    sha256 = {path: hashlib.sha256(content).hexdigest() for path, content in CONTENT.items()}
-    files = tuple(RawFile(path, changes.get(Path(path).stem, sha256[path])) for path in CONTENT)
+def tiny() -> Recipe:
+    """Return the recipe of three nodes on a path."""
+    files = {path: hashlib.sha256(content).hexdigest() for path, content in CONTENT.items()}
     info = Info("tiny", "Three nodes", 3, 2, (Attribute("y", "m", "height"),), ("y",), "this test", "none")
     return Recipe(info, files, _clean)
 

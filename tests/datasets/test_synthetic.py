@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphmrf.datasets import synthetic
+from graphmrf.datasets import load, synthetic
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
@@ -106,12 +106,14 @@ def test_parameters_share_H_and_exponents_between_strengths() -> None:
     assert H.shape == (5, 5)
 
 
-def test_parameters_of_the_published_files_are_of_this_kind(clean_data: Path) -> None:
-    files = [np.load(clean_data / "synthetic" / f"WattsStrogatzOriginal_h{h0}.npz") for h0 in (1, 100)]
-    np.testing.assert_allclose(files[1]["h"], 100 * files[0]["h"], rtol=1e-6)
-    covariance = np.linalg.inv(files[0]["H"]) - 0.01 * np.eye(5)
+def test_parameters_of_the_published_files_are_of_this_kind(raw_data: Path, cache: Path) -> None:
+    weak, strong = (
+        load(f"synthetic-paper-h{h0}", data_dir=raw_data, cache_dir=cache).extra["parameters"] for h0 in (1, 100)
+    )
+    np.testing.assert_allclose(strong["h"], 100 * weak["h"], rtol=1e-6)
+    covariance = np.linalg.inv(weak.loc[:, "H1":].to_numpy()) - 0.01 * np.eye(5)
     assert np.linalg.eigvalsh(covariance)[0] > 0
-    assert (np.abs(np.log10(files[0]["h"])) < 0.5).all()
+    assert (np.abs(np.log10(weak["h"])) < 0.5).all()
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_edges_and_features_count_once(files: dict[str, Path]) -> None:
 
 def test_every_country_can_be_downloaded() -> None:
     for code in ("de", "engb", "es", "fr", "ptbr", "ru"):
-        assert all(file.sha256 for file in catalogue.recipe(f"twitch-{code}").files)
+        assert len(catalogue.recipe(f"twitch-{code}").files) == 3
 
 
 @pytest.mark.parametrize("code", ["DE", "ENGB", "PTBR"])

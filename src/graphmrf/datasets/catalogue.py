@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from graphmrf.datasets.cdc import CDC_RECIPES
-from graphmrf.datasets.dataset import Dataset, Files, Info, RawFile, Recipe, Tables
+from graphmrf.datasets.dataset import Dataset, Files, Info, Recipe, Tables
 from graphmrf.datasets.elliptic import ELLIPTIC_RECIPES
 from graphmrf.datasets.london import LONDON_RECIPES
 from graphmrf.datasets.synthetic_drawn import DRAWN_RECIPES
@@ -159,7 +159,7 @@ def _cache_folder(cache_dir: PathLike | None) -> Path:
 
 
 def _published(made: Recipe) -> dict[str, str]:
-    return {file.path: file.sha256 for file in made.files if file.sha256 is not None}
+    return {path: sha256 for path, sha256 in made.files.items() if sha256 is not None}
 
 
 def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
@@ -270,46 +270,32 @@ def _find(recipe: Recipe, folder: Path) -> Files:
     """
     if not folder.is_dir():
         raise InvalidInputError(f"{folder}: no such folder; check data_dir or {DATA}")
-    candidates = [{file.path: _existing(folder / below, file) for file in recipe.files} for below in recipe.folders]
-    best = min(candidates, key=lambda found: list(found.values()).count(None))
-    missing = [path for path, file in best.items() if file is None]
+    candidates = [{path: folder / below / path for path in recipe.files} for below in recipe.folders]
+    missing, files = min(((_missing(files), files) for files in candidates), key=lambda each: len(each[0]))
     if missing:
         raise InvalidInputError(
             f"{folder} lacks {len(missing)} of the {len(recipe.files)} raw files of {recipe.info.name}: "
             f"{', '.join(missing)}; {_remedy(recipe)}"
         )
-    return {path: file for path, file in best.items() if file is not None}
+    return files
 
 
-def _existing(folder: Path, file: RawFile) -> Path | None:
-    candidates = (folder / path for path in (file.path, file.alternative) if path)
-    return next((path for path in candidates if path.is_file()), None)
+def _missing(files: Files) -> list[str]:
+    return [path for path, file in files.items() if not file.is_file()]
 
 
 def _remedy(recipe: Recipe) -> str:
     if recipe.where:
         return f"{recipe.where}, and name its folder"
-    if _verifiable(recipe):
-        return f"put all of them there, or leave data_dir and {DATA} out to download them"
-    return f"take them from {MIRROR} and put them there"
-
-
-def _verifiable(recipe: Recipe) -> bool:
-    return all(file.sha256 is not None for file in recipe.files)
+    return f"put all of them there, or leave data_dir and {DATA} out to download them"
 
 
 def _check_downloadable(recipe: Recipe) -> None:
-    """Raise unless every file can be downloaded and verified."""
+    """Raise where only the user can get the files."""
     if recipe.where:
         raise InvalidInputError(
             f"{recipe.where}, and name the folder of its files with data_dir, --data-dir or {DATA}: "
-            f"{', '.join(file.path for file in recipe.files)}"
-        )
-    if not _verifiable(recipe):
-        urls = ", ".join(MIRROR + file.path for file in recipe.files)
-        raise InvalidInputError(
-            f"{recipe.info.name} is not downloaded, because no checksum of its files is on record; fetch them yourself "
-            f"({urls}), keep their folders, and name the outer one with data_dir, --data-dir or {DATA}"
+            f"{', '.join(recipe.files)}"
         )
 
 
@@ -323,7 +309,7 @@ def _download(recipe: Recipe, cache: Path, url: str, advance: Callable[[str], No
     """
     import pooch
 
-    registry = {file.path: f"sha256:{file.sha256}" for file in recipe.files}
+    registry = {path: f"sha256:{sha256}" for path, sha256 in recipe.files.items()}
     store = pooch.create(path=cache / "raw" / COMMIT, base_url=url, registry=registry)
     files = {}
     with _hushed():

@@ -130,25 +130,6 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class RawFile:
-    """A published file.
-
-    Parameters
-    ----------
-    path : str
-        Inside the folder of raw files, with slashes.
-    sha256 : str or None
-        None where no checksum is on record; such a file is never downloaded.
-    alternative : str
-        Another path under which a folder may hold the same content.
-    """
-
-    path: str
-    sha256: str | None = None
-    alternative: str = ""
-
-
-@dataclass(frozen=True)
 class Recipe:
     """A data set as a function of its raw files.
 
@@ -156,8 +137,9 @@ class Recipe:
     ----------
     info : Info
         What is known without the files.
-    files : tuple of RawFile
-        What `clean` needs.
+    files : mapping of str to str or None
+        What `clean` needs: paths inside the folder of raw files, with slashes, and the SHA-256 of each; None, which is
+        never downloaded, only where `where` says how to get it.
     clean : callable
         From a path for each of `files` to the tables `nodes`, `edges` and others.
     folders : tuple of str
@@ -167,10 +149,13 @@ class Recipe:
     """
 
     info: Info
-    files: tuple[RawFile, ...]
+    files: Mapping[str, str | None]
     clean: Callable[[Files], Tables]
     folders: tuple[str, ...] = ("", "datasets")
     where: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.where or all(self.files.values()), f"{self.info.name} is downloaded, so each file needs a checksum"
 
 
 @cache
@@ -179,15 +164,15 @@ def _checksums() -> dict[str, str]:
         return {row["path"]: row["sha256"] for row in csv.DictReader(lines)}
 
 
-def published_files(*paths: str) -> tuple[RawFile, ...]:
-    """Return files of the paper's reference repository, with the SHA-256 they have at its pinned commit.
+def published_files(*paths: str) -> dict[str, str]:
+    """Return files of the paper's reference repository with the SHA-256 they have at its pinned commit.
 
     Examples
     --------
-    >>> published_files("london/W.csv")[0].sha256[:8]
+    >>> published_files("london/W.csv")["london/W.csv"][:8]
     '26611a5d'
     """
-    return tuple(RawFile(path, _checksums()[path]) for path in paths)
+    return {path: _checksums()[path] for path in paths}
 
 
 def number_nodes(columns: Mapping[str, ArrayLike]) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from graphmrf.datasets.dataset import (
     Attribute,
     Files,
     Info,
-    RawFile,
     Recipe,
     Tables,
     locate,
@@ -88,7 +87,7 @@ _INFO = Info(
 ELLIPTIC_RECIPES = (
     Recipe(
         _INFO,
-        tuple(RawFile(path) for path in (_FEATURES, _EDGES, _CLASSES)),
+        dict.fromkeys((_FEATURES, _EDGES, _CLASSES)),
         clean_transactions,
         folders=("", "elliptic", "elliptic_bitcoin_dataset"),
         where=WHERE,

@@ -54,7 +54,7 @@ def _recipe(kind: str, level: int) -> Recipe:
             "not the numbers of the paper, which are in synthetic-paper-h1, -h10 and -h100",
         ),
     )
-    return Recipe(info, (), partial(draw_samples, kind=kind, level=level))
+    return Recipe(info, {}, partial(draw_samples, kind=kind, level=level))
 
 
 DRAWN_RECIPES = tuple(_recipe(kind, level) for kind in _KINDS for level in SHIFTS)

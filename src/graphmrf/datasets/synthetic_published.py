@@ -1,9 +1,7 @@
 """The paper's own synthetic data: ten samples of five attributes on a graph, at three levels of smoothness."""
 
 import json
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,10 +33,14 @@ _GRAPHS: dict[str, tuple[str, str, int | None]] = {
 
 
 def clean_samples(files: Files, *, path: str) -> Tables:
-    """Return nodes (the first sample), edges, all samples, and the parameters they were drawn with."""
-    file = files[path]
-    ends, A, H, h = _read_archive(file) if file.suffix == ".npz" else _read_json(file)
-    return sample_tables(simple_edges(*ends), A, H, h)
+    """Return nodes (the first sample), edges, all samples, and the parameters they were drawn with.
+
+    The file has the samples `Y`, the dense adjacency matrix `A`, and the parameters in one vector `ξ0`.
+    """
+    content = json.loads(files[path].read_text(encoding="utf-8"))
+    A = np.asarray(content["Y"], dtype=np.float64)
+    H, h = _unpack(np.asarray(content["ξ0"], dtype=np.float64), A.shape[2])
+    return sample_tables(simple_edges(*np.nonzero(content["A"])), A, H, h)
 
 
 def sample_tables(edges: pd.DataFrame, A: Floats, H: Floats, h: Floats) -> Tables:
@@ -61,21 +63,11 @@ def attribute_names(q: int) -> list[str]:
     return [f"a{k + 1}" for k in range(q)]
 
 
-def _read_json(file: Path) -> tuple[Floats, Floats, Floats, Floats]:
-    """Read the published form: samples, dense adjacency, then h and H as one vector, its diagonal first."""
-    content = json.loads(file.read_text(encoding="utf-8"))
-    A = np.asarray(content["Y"], dtype=np.float64)
-    xi = np.asarray(content["ξ0"], dtype=np.float64)
-    q = A.shape[2]
-    H = np.zeros((q, q))
-    H[np.triu_indices(q, 1)] = xi[2 * q :]
-    H = H + H.T + np.diag(xi[q : 2 * q])
-    return np.array(np.nonzero(content["A"])), A, H, xi[:q]
-
-
-def _read_archive(file: Path) -> tuple[Floats, Floats, Floats, Floats]:
-    with np.load(file) as content:
-        return content["edges"].T, content["attributes"].astype(np.float64), content["H"], content["h"]
+def _unpack(xi: Floats, q: int) -> tuple[Floats, Floats]:
+    """Return H and h from one vector: h, the diagonal of H, then its upper triangle row by row."""
+    upper = np.zeros((q, q))
+    upper[np.triu_indices(q, 1)] = xi[2 * q :]
+    return upper + upper.T + np.diag(xi[q : 2 * q]), xi[:q]
 
 
 def describe(name: str, title: str, n_edges: int | None, **rest: Any) -> Info:
@@ -99,9 +91,8 @@ def _recipe(prefix: str, level: int) -> Recipe:
             *(("published beside the paper, which does not use it",) if prefix else ()),
         ),
     )
-    path, alternative = f"synthetic/{folder}/shift_{SHIFTS[level]}.json", f"synthetic/{folder}_h{level}.npz"
-    files = (replace(published_files(path)[0], alternative=alternative),)
-    return Recipe(info, files, partial(clean_samples, path=path))
+    path = f"synthetic/{folder}/shift_{SHIFTS[level]}.json"
+    return Recipe(info, published_files(path), partial(clean_samples, path=path))
 
 
 PUBLISHED_RECIPES = tuple(_recipe(prefix, level) for prefix in _GRAPHS for level in SHIFTS)
