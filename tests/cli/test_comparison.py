@@ -1,37 +1,27 @@
 """Which method is taken, and the sentence on what carries the prediction."""
 
-from dataclasses import dataclass, field
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from graphmrf.cli.comparison import Fit, best, carrier, passed_over
-from graphmrf.cli.methods import METHODS, Tuning
+from graphmrf.estimators.methods import METHODS
 
 
 def fit(method: str, r2: float) -> Fit:
     scores = {"alpha": np.zeros(1), "mean_r2": np.array([r2]), "fold_r2": np.array([[r2]])}
-    return Fit(METHODS[method], METHODS[method].make(Tuning()), scores)
+    return Fit(METHODS[method], METHODS[method].make(), r2, None, scores)
 
 
 OTHERS = ("lp", "lr", "lgc", "lgc-rp")
 
 
-@dataclass(frozen=True, eq=False)
-class Known(Fit):
+def a_field(r2: float, **shares: float) -> Fit:
     """A fit of the field whose shares are known."""
-
-    known: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def shares(self) -> dict[str, float]:
-        return self.known
-
-
-def a_field(r2: float, **shares: float) -> Known:
-    plain = fit("field", r2)
     known = {name.replace("_", " "): share for name, share in shares.items()}
-    return Known(plain.method, plain.estimator, plain.scores, known=known)
+    return replace(fit("field", r2), estimator=SimpleNamespace(shares_=known))
 
 
 @pytest.mark.parametrize(

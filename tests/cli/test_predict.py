@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import graphmrf as gm
-from graphmrf.cli import app, job, methods
-from graphmrf.cli.lazy import COMMANDS, load
+from graphmrf.cli import COMMANDS, app, load_command, prediction
+from graphmrf.cli.comparison import AUTO
 from graphmrf.datasets import table_files
 from graphmrf.errors import ConvergenceError
+from graphmrf.estimators import methods
 
 METHODS = ["lp", "lr", "lgc", "lgc-rp", "field", "auto"]
 
@@ -298,7 +299,7 @@ def test_a_failure_of_ours_is_exit_code_1_and_leaves_nothing(town: Any, monkeypa
     def fail(*_: object, **__: object) -> None:
         raise ConvergenceError("no convergence\nafter 10 steps")
 
-    monkeypatch.setattr(job, "fit_all", fail)
+    monkeypatch.setattr(prediction, "fit_all", fail)
     result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "failed: no convergence after 10 steps\n"
@@ -326,7 +327,7 @@ def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> No
     def stumble(*_: object, **__: object) -> None:
         raise KeyError("fits")
 
-    monkeypatch.setattr(job, "fit_all", stumble)
+    monkeypatch.setattr(prediction, "fit_all", stumble)
     result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
     assert result.exit_code == 1
     assert result.stderr.startswith("failed: KeyError")
@@ -357,7 +358,7 @@ def test_version_and_help() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_are_listed_with_the_line_of_their_own_help(name: str) -> None:
-    command, line = load(name), COMMANDS[name][1]
+    command, line = load_command(name), COMMANDS[name][1]
     assert command.help.split("\n")[0] == line
     assert command.name == name
 
@@ -378,7 +379,7 @@ def test_a_misspelt_command_is_guessed() -> None:
 def test_every_method_is_explained() -> None:
     text = CliRunner().invoke(app, ["predict", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout
     words = set(re.findall("[a-z-]+", text))
-    assert {*methods.METHODS, methods.AUTO, *methods.TRANSFORMS} <= words
+    assert {*methods.METHODS, AUTO, *prediction.TRANSFORMS} <= words
 
 
 def test_the_real_command(town: Any) -> None:

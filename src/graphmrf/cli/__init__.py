@@ -1,11 +1,57 @@
-"""The command line: parse, call, print."""
+"""The command line: parse, call, print. Commands are loaded when called, so that the list of them does not wait."""
 
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
-from graphmrf.cli.lazy import LazyGroup
+COMMANDS = {
+    "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
+    "fit": ("model_commands", "Fit the generative model to the numeric columns of NODES."),
+    "sample": ("model_commands", "Draw attributes for all nodes from MODEL, or, with --given, only what is empty."),
+    "foresee": ("model_commands", "Say how accurate predictions of a column will be, before making them."),
+    "reproduce": ("reproduce", "Run the experiments of the paper again, beside its numbers."),
+    "datasets": ("datasets", "The paper's data sets, by name."),
+}
+"""Module of every command, and the line that the list of commands has for it."""
+
+
+class LazyGroup(TyperGroup):
+    """A group that lists its commands by name and line, and loads the one that is called."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, (_, line) in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=line))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name of the command that is called, the command itself, and its arguments."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if listed is not None and name in COMMANDS else listed, rest
+
+
+def load_command(name: str) -> Any:
+    """Return a command ready to run.
+
+    Examples
+    --------
+    >>> load_command("predict").name
+    'predict'
+    """
+    module = import_module(f"graphmrf.cli.{COMMANDS[name][0]}")
+    if hasattr(module, "app"):
+        command: Any = get_group(module.app)
+    else:
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        settings = {"allow_extra_args": name in getattr(module, "TAKE_MORE", ())}
+        alone.command(name, context_settings=settings)(getattr(module, name))
+        command = get_command(alone)
+    command.name = name
+    return command
+
 
 app = typer.Typer(
     name="graphmrf",

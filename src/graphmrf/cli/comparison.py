@@ -1,74 +1,84 @@
-"""Methods side by side on the same folds, and one sentence on what carries the prediction."""
+"""Methods side by side on the same folds: fitted, scored, the best of them, and what carries its prediction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats
-from graphmrf.cli.methods import FIELD, Estimator, Method, Tuning
 from graphmrf.datasets import Features
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.inputs import read_outcome
+from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.graph import Graph
 from graphmrf.report.rows import effect_name
 from graphmrf.selection import AlphaSearch
 from graphmrf.text import joined
 
+AUTO = "auto"
+FIELD = "field"
+
 CLEAR = 0.02
-"""A difference of R2 below this is no difference."""
+"""A difference of R2 below this is no difference, by eye: folds of small data vary by more; doubled, most pairs tie."""
 MARGIN = 0.01
-"""The field is used unless another method is better by more than this."""
+"""The field is used unless another method is better by more than this, by eye: half of `CLEAR`, for it also tells
+shares and has intervals of its own; doubled, it would be used where it is clearly worse."""
 TOLD = 0.005
-"""Shares below this are not spoken of."""
+"""Shares below this are not spoken of: they round to 0 %."""
 
 
-class Scored(Protocol):
-    """A fit of numbers or of classes: a method, and how accurate it is where values are held out."""
+def choose(name: str, *, n_features: int) -> tuple[Method, ...]:
+    """Return the methods to fit: the one named, or for ``auto`` the paper's own and the field, where the data allow.
 
-    @property
-    def method(self) -> Method:
-        """The method."""
-
-    @property
-    def held_out_score(self) -> float:
-        """R2, or the share of right classes."""
-
-
-AnyFit = TypeVar("AnyFit", bound=Scored)
+    Examples
+    --------
+    >>> [method.key for method in choose("auto", n_features=0)]
+    ['lp', 'field']
+    """
+    if name == AUTO:
+        tried = [method for method in METHODS.values() if method.automatic]
+        return tuple(method for method in tried if n_features or not method.needs_features)
+    if name not in METHODS:
+        raise InvalidInputError(f"--method must be one of {', '.join([*METHODS, AUTO])}, got '{name}'")
+    if METHODS[name].needs_features and not n_features:
+        raise InvalidInputError(f"method {name} needs features and no column is left for them; use --method lp")
+    return (METHODS[name],)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One method fitted to one target; `scores` has its cross-validated accuracy at every level tried."""
+    """One method fitted to one target.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    estimator : estimator
+        Fitted.
+    score : float
+        Accuracy at held-out labels: R2, or for classes the share of right ones.
+    alpha : float or None
+        Smoothing level in use; None for a method without one, or with one for each class.
+    scores : dict of arrays
+        R2 at every level tried, as in ``cv_results_``; empty for classes.
+    note : str
+        What there is to say about the fit.
+    """
 
     method: Method
-    estimator: Estimator
+    estimator: Any
+    score: float
+    alpha: float | None
     scores: dict[str, Floats]
     note: str = ""
 
     @property
-    def alpha(self) -> float | None:
-        """Smoothing level in use; None for a method without one."""
-        return getattr(self.estimator, "alpha_", None)
-
-    @property
-    def r2(self) -> float:
-        """Pooled accuracy at that level."""
-        return float(self.scores["mean_r2"][self._row])
-
-    @property
-    def held_out_score(self) -> float:
-        """The same, by the name it has for classes, too."""
-        return self.r2
-
-    @property
     def fold_r2(self) -> tuple[float, ...]:
-        """Accuracy of every fold at that level."""
-        return tuple(float(score) for score in self.scores["fold_r2"][self._row])
+        """R2 of every fold at that level."""
+        return tuple(float(score) for score in self.scores["fold_r2"][_row(self.scores, self.alpha)])
 
     @property
     def shares(self) -> dict[str, float]:
@@ -76,29 +86,10 @@ class Fit:
         shares = getattr(self.estimator, "shares_", None)
         return {} if shares is None else {str(name): float(share) for name, share in shares.items()}
 
-    @property
-    def _row(self) -> int:
-        return int(np.argmin(np.abs(self.scores["alpha"] - (self.alpha or 0.0))))
-
 
 def fit_all(
-    methods: Sequence[Method], graph: Graph, made: Features, y: Floats, *, tuning: Tuning, advance: Callable[[], None]
+    methods: Sequence[Method], fit: Callable[[Method], Fit], advance: Callable[[], None]
 ) -> tuple[tuple[Fit, ...], tuple[str, ...]]:
-    """Return every method fitted and scored, and a line on those left out; the same seed gives them the same folds."""
-
-    def fit(method: Method) -> Fit:
-        estimator = method.make(tuning)
-        features, note = fit_one(estimator, method, graph, made, y)
-        searched: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
-        scores = searched if searched and "alpha" in searched else _scores(estimator, graph, features, y, tuning)
-        return Fit(method, estimator, scores, note)
-
-    return attempt_all(methods, fit, advance)
-
-
-def attempt_all(
-    methods: Sequence[Method], fit: Callable[[Method], AnyFit], advance: Callable[[], None]
-) -> tuple[tuple[AnyFit, ...], tuple[str, ...]]:
     """Return what `fit` makes of every method, and a line on each that does not converge; raise where none does."""
     fits, failures = [], {}
     for method in methods:
@@ -112,28 +103,52 @@ def attempt_all(
     return tuple(fits), tuple(f"{key} is left out, as it did not converge: {why}" for key, why in failures.items())
 
 
-def fit_one(estimator: Any, method: Method, graph: Graph, made: Features, y: Any) -> tuple[pd.DataFrame | None, str]:
+def fit_numbers(method: Method, graph: Graph, made: Features, y: Floats, **options: Any) -> Fit:
+    """Return a method fitted to numbers and scored; the same seed gives all methods the same folds."""
+    estimator = method.make(**options)
+    X, note = fit_estimator(estimator, method, graph, made, y)
+    scores: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
+    if not scores or "alpha" not in scores:
+        scores = _cross_validated(estimator, graph, X, y, **options)
+    alpha = getattr(estimator, "alpha_", None)
+    return Fit(method, estimator, float(scores["mean_r2"][_row(scores, alpha)]), alpha, scores, note)
+
+
+def fit_estimator(
+    estimator: Any, method: Method, graph: Graph, made: Features, y: Any
+) -> tuple[pd.DataFrame | None, str]:
     """Fit, and return the features that were used, with a line where missing cells are too many for the method."""
-    features = method.takes(made)
+    if not method.features or not made.X.shape[1]:
+        estimator.fit(graph, None, y)
+        return None, ""
+    features = made.unfilled if method.missing else made.X
     try:
         estimator.fit(graph, features, y)
     except InvalidInputError as error:
-        if features is None or not features.isna().to_numpy().any():
+        if not features.isna().to_numpy().any():
             raise
         estimator.fit(graph, made.X, y)
         return made.X, f"{method.key} has missing cells filled with the column mean, too: {error}"
     return features, ""
 
 
-def _scores(estimator: Estimator, graph: Graph, X: pd.DataFrame | None, y: Floats, tuning: Tuning) -> dict[str, Floats]:
-    """Cross-validate where the estimator itself had no level to choose, on the folds it would use."""
+def _cross_validated(
+    estimator: Any, graph: Graph, X: pd.DataFrame | None, y: Floats, *, alpha: Any, folds: int, seed: int, **_: Any
+) -> dict[str, Floats]:
+    """Score an estimator that had no level to choose, on the folds that it would use for that."""
     outcome = read_outcome(y, graph.n_nodes)
-    folds = outcome.folds(tuning.folds, tuning.seed)
-    predictions = out_of_fold(estimator, graph, X, y, folds)
-    return AlphaSearch.score((tuning.alpha or 0.0,), predictions[None], outcome.y[outcome.known], folds).table()
+    split = outcome.folds(folds, seed)
+    predictions = out_of_fold(estimator, graph, X, y, split)
+    level = 0.0 if alpha == "cv" else alpha
+    return AlphaSearch.score((level,), predictions[None], outcome.y[outcome.known], split).table()
 
 
-def best(fits: Sequence[AnyFit], *, asked: bool = False) -> AnyFit:
+def _row(scores: dict[str, Floats], alpha: float | None) -> int:
+    """Return the position of the level in use among those tried."""
+    return int(np.argmin(np.abs(scores["alpha"] - (alpha or 0.0))))
+
+
+def best(fits: Sequence[Fit], *, asked: bool = False) -> Fit:
     """Return the field, unless it was not asked for and another is clearly more accurate.
 
     Of other equals it is the first, which is the simplest.
@@ -143,52 +158,51 @@ def best(fits: Sequence[AnyFit], *, asked: bool = False) -> AnyFit:
     return leader if not asked and _ranked(leader) > _ranked(field) + MARGIN else field
 
 
-def passed_over(fits: Sequence[AnyFit], chosen: AnyFit, *, score: str = "R2") -> str:
+def passed_over(fits: Sequence[Fit], chosen: Fit, *, score: str = "R2") -> str:
     """Return one line on a field that was fitted and not chosen; empty otherwise."""
     field = next((fit for fit in fits if fit.method.key == FIELD), chosen)
     if field is chosen:
         return ""
     return (
-        f"{FIELD} reaches {score} {field.held_out_score:.3f} where values are held out, more than {MARGIN:g} below "
-        f"{chosen.method.key} ({chosen.held_out_score:.3f}), so {chosen.method.key} is used"
+        f"{FIELD} reaches {score} {field.score:.3f} where values are held out, more than {MARGIN:g} below "
+        f"{chosen.method.key} ({chosen.score:.3f}), so {chosen.method.key} is used"
     )
 
 
-def preferred(fits: Sequence[AnyFit], chosen: AnyFit, *, asked: str) -> str:
+def preferred(fits: Sequence[Fit], chosen: Fit, *, asked: str) -> str:
     """Return one line on a field that was chosen because an option asks for it, where another is clearly better."""
     other = best(fits)
     if other is chosen:
         return ""
     return (
-        f"{other.method.key} reaches R2 {other.held_out_score:.3f} where values are held out, more than {MARGIN:g} "
-        f"above {chosen.method.key} ({chosen.held_out_score:.3f}), which is used because {asked} asks for it"
+        f"{other.method.key} reaches R2 {other.score:.3f} where values are held out, more than {MARGIN:g} "
+        f"above {chosen.method.key} ({chosen.score:.3f}), which is used because {asked} asks for it"
     )
 
 
-def _ranked(fit: Scored) -> float:
-    return -np.inf if np.isnan(fit.held_out_score) else fit.held_out_score
+def _ranked(fit: Fit) -> float:
+    return -np.inf if np.isnan(fit.score) else fit.score
 
 
 def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
     """Return one sentence on what carries the prediction: outcomes of neighbours, features, or both."""
     if len(fits) == 1 and chosen.shares:
         return _shared(chosen.shares, "")
-    if all(fit.method.featureless for fit in fits):
-        return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.r2:z.2f}."
-    if len({(fit.method.outcomes, fit.method.features) for fit in fits}) < 3:  # one was left out
+    if not any(fit.method.needs_features for fit in fits):
+        return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.score:z.2f}."
+    if len({(fit.method.labels, fit.method.features) for fit in fits}) < 3:  # one was left out
         return _shared(chosen.shares, "") if chosen.shares else ""
-    outcomes = _accuracy(fits, outcomes=True, features=False)
-    features = _accuracy(fits, outcomes=False, features=True)
-    both = _accuracy(fits, outcomes=True, features=True)
+    outcomes = _accuracy(fits, labels=True, features=False)
+    features = _accuracy(fits, labels=False, features=True)
+    both = _accuracy(fits, labels=True, features=True)
     if not chosen.shares:
         return _sentence(outcomes, features, both)
     alone = _alone(outcomes, features, linear="linear effects of ")
     return _shared(chosen.shares, f": {alone}, all together {both:z.2f}")
 
 
-def _accuracy(fits: Sequence[Fit], *, outcomes: bool, features: bool) -> float:
-    scores = [fit.r2 for fit in fits if (fit.method.outcomes, fit.method.features) == (outcomes, features)]
-    return max(scores)
+def _accuracy(fits: Sequence[Fit], *, labels: bool, features: bool) -> float:
+    return max(fit.score for fit in fits if (fit.method.labels, fit.method.features) == (labels, features))
 
 
 def _alone(outcomes: float, features: float, *, linear: str = "") -> str:

@@ -9,7 +9,6 @@ from typing import Annotated
 import pandas as pd
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from graphmrf import datasets
@@ -60,7 +59,7 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
         table = _table("name", "nodes", "edges", "title")
         for info in known:
             table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), info.title)
-        _print(table)
+        terminal.print_rich(table)
 
 
 @app.command()
@@ -76,7 +75,7 @@ def info(name: Name, *, json: options.Json = False, debug: options.Debug = False
         table = _table("attribute", "unit", "meaning")
         for attribute in known.attributes[:_SHOWN]:
             table.add_row(attribute.name, attribute.unit, attribute.meaning)
-        _print(table)
+        terminal.print_rich(table)
         if len(known.attributes) > _SHOWN:
             typer.echo(f"and {len(known.attributes) - _SHOWN} more; --json shows all")
 
@@ -170,7 +169,3 @@ def _table(*columns: str) -> Table:
     for k, name in enumerate(columns):
         table.add_column(name, justify="right" if name in ("nodes", "edges") else "left", no_wrap=k == 0)
     return table
-
-
-def _print(table: Table) -> None:
-    Console(markup=False, highlight=False).print(table)

@@ -1,49 +1,44 @@
-"""graphmrf predict: two files in, predictions with error bars out."""
+"""graphmrf predict: files, columns, fits; then the table, the page and the summary."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import typer
+from pandas.api import types
 
 from graphmrf import datasets
-from graphmrf.cli import options, order, terminal
-from graphmrf.cli.job import Job, Settings
-from graphmrf.cli.methods import AUTO, Tuning
-from graphmrf.cli.results import Results
+from graphmrf._typing import Floats
+from graphmrf.cli import options, terminal
+from graphmrf.cli.comparison import AUTO, FIELD, choose
+from graphmrf.cli.file_hints import EDGES, NODES, explained
+from graphmrf.cli.prediction import Contest, Settings
+from graphmrf.cli.results import (
+    CLASS_COLUMNS,
+    OUTPUT_COLUMNS,
+    result_page,
+    result_summary,
+    result_table,
+    show_results,
+)
+from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets.columns import FILLED
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import Labels, check_classes, read_labels
+from graphmrf.estimators.methods import Method
+from graphmrf.field import POSITIVE
 from graphmrf.report import write_report
+from graphmrf.text import inner_percent
 
-
-@dataclass(frozen=True)
-class Places:
-    """Where results go, made sure of before any work is done."""
-
-    output: Path | None
-    report: Path | None
-
-    def fill(self, found: Results, *, command: str) -> None:
-        """Write what was asked for, each file whole or not at all."""
-        if self.output is not None:
-            datasets.write(found.frame(), self.output)
-        if self.report is not None:
-            write_report(self.report, found.report(command))
-
-    def check(self, *inputs: Path) -> None:
-        """Raise unless every file can be written without harming another."""
-        if self.output is not None:
-            datasets.check_writable(self.output)
-        if self.report is not None:
-            _check_report_place(self.report)
-        files = [path.resolve() for path in (*inputs, self.output, self.report) if path is not None]
-        for path in files[len(inputs) :]:
-            if files.count(path) > 1:
-                raise InvalidInputError(f"{path} is named twice; write results to a file of their own")
-
-
-def _check_report_place(path: Path) -> None:
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInputError(f"a report is a page of HTML, got {path}; name the file something.html")
-    datasets.check_place(path)
+SLOW = 5000
+"""Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
+MOSTLY = 0.5
+"""Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
+_SHOWN = 8
+"""Columns listed in an error, by eye: two lines of a terminal."""
+_DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
+"""A number as people write it, with separators, signs or units that are no letters."""
 
 
 def predict(
@@ -85,21 +80,219 @@ def predict(
     observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        settings = Settings(method, interval, Tuning(alpha, folds, seed, transform), conformal=conformal)
-        places = Places(output, report)
-        places.check(nodes, edges)
-        with order.explained("predict", {order.NODES: nodes, order.EDGES: edges}):
+        settings = Settings(method, interval, conformal, alpha, folds, seed, transform)
+        saved = _check_places(nodes, edges, output=output, report=report)
+        with explained("predict", {NODES: nodes, EDGES: edges}):
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
-        job = Job.prepare(table, target or (), ignore=ignore or (), settings=settings)
+
+        targets = read_targets(table, target or (), ignore=ignore or (), settings=settings)
+        features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())
+        methods = choose(settings.method, n_features=features.X.shape[1])
         if not quiet:
-            terminal.note(job.warnings)
-        with terminal.progress(job.n_fits, quiet=quiet) as advance:
-            predictions = job.run(advance)
-        found = Results(table, predictions, job.notes)
-        places.fill(found, command=terminal.command_line(context))
+            terminal.note([*slow_fits(methods, table.graph.n_nodes, targets)])
+
+        contest = Contest(table.graph, features, methods, settings)
+        with terminal.progress(len(methods) * len(targets), quiet=quiet) as advance:
+            predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
+
+        notes = [*table.notes, *_column_notes(targets, features.notes, methods, named=bool(target))]
+        notes += [note for prediction in predictions for note in prediction.notes]
+        if output is not None:
+            datasets.write(result_table(table, predictions), output)
+        if report is not None:
+            command = terminal.command_line(context)
+            write_report(report, result_page(table, predictions, notes=notes, command=command))
         if not quiet:
-            terminal.note(found.notes)
+            terminal.note(notes)
         if json:
-            terminal.print_json(found.summary())
+            terminal.print_json(result_summary(table, predictions, notes=notes))
         elif not quiet:
-            terminal.show(found, saved=[path for path in (output, report) if path is not None])
+            show_results(table, predictions, saved=saved)
+
+
+def _check_places(*inputs: Path, output: Path | None, report: Path | None) -> list[Path]:
+    """Return the files to write, after making sure that each can be written without harming another."""
+    if output is not None:
+        datasets.check_writable(output)
+    if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise InvalidInputError(f"a report is a page of HTML, got {report}; name the file something.html")
+        datasets.check_place(report)
+    outputs = [path for path in (output, report) if path is not None]
+    files = [path.resolve() for path in (*inputs, *outputs)]
+    for path in files[len(inputs) :]:
+        if files.count(path) > 1:
+            raise InvalidInputError(f"{path} is named twice; write results to a file of their own")
+    return outputs
+
+
+def read_targets(
+    table: AttributedGraph, named: Sequence[str], *, ignore: Sequence[str], settings: Settings
+) -> dict[str, Floats | Labels]:
+    """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
+    names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
+    targets = {name: _read_target(table, name, settings) for name in names}
+    if table.id in (*OUTPUT_COLUMNS, *CLASS_COLUMNS):
+        raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
+    return targets
+
+
+def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
+    """Return the only numeric column with empty cells; raise where there is none, or more than one to choose from.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "rooms": [3, 4]})
+    >>> only_target(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ())
+    'rent'
+    """
+    frame = table.frame.drop(columns=[table.id, *(name for name in ignore if name in table.frame)])
+    empty = frame.loc[:, frame.isna().any() & frame.notna().any()]
+    found = empty.loc[:, [_means_numbers(column) for _, column in empty.items()]]
+    if found.shape[1] == 1:
+        return str(found.columns[0])
+    if found.shape[1] > 1:
+        raise InvalidInputError(_which(table, found))
+    for name, column in frame.items():
+        if types.is_string_dtype(column) and _means_numbers(column):
+            table.outcome(str(name))
+    words = [name for name, column in empty.items() if is_category(column)]
+    remedy = f"classify a column of text with --target {words[0]}" if words else "name their column with --target"
+    raise InvalidInputError(
+        f"nothing to predict: no numeric column of {table.path} has an empty cell; empty the cells to predict, "
+        f"{'or' if words else 'and'} {remedy}"
+    )
+
+
+def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
+    """Ask which of several columns to predict, the emptiest first."""
+    shares = found.isna().mean().sort_values(ascending=False, kind="stable")
+    listed = [f"'{name}' ({inner_percent(share)} empty)" for name, share in shares.items()]
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return (
+        f"{table.path}: {len(listed)} numeric columns have empty cells, {', '.join(listed[:_SHOWN])}{more}; "
+        f"name what to predict, such as --target {shares.index[0]} (repeatable): "
+        "the others are features then, and their empty cells are filled"
+    )
+
+
+def _means_numbers(column: pd.Series) -> bool:
+    """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
+    if types.is_numeric_dtype(column) or not types.is_string_dtype(column):
+        return types.is_numeric_dtype(column)
+    return MOSTLY < _share_of_numbers(column) < 1
+
+
+def is_category(column: pd.Series) -> bool:
+    """Return whether a column holds classes: true and false, or words, most of which are no numbers.
+
+    A word counts once, however often it is there: many a ``?`` among numbers is no class, but a cell to be emptied.
+
+    Examples
+    --------
+    >>> is_category(pd.Series(["red", None, "blue"])), is_category(pd.Series(["1.5", "2", "?", "?", "?"]))
+    (True, False)
+    """
+    kind = types.infer_dtype(column, skipna=True)
+    return kind in ("boolean", "categorical") or (kind == "string" and _share_of_numbers(column) <= MOSTLY)
+
+
+def _share_of_numbers(column: pd.Series) -> float:
+    """Return the share of numbers among the different cells of a column of text."""
+    return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
+
+
+def _read_target(table: AttributedGraph, name: str, settings: Settings) -> Floats | Labels:
+    """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
+    table.require(name, option="--target")
+    if is_category(table.frame[name]):
+        return _read_classes(table, name, settings.folds)
+    y = table.outcome(name)
+    problem = _problem(y, settings.transform)
+    if problem:
+        raise InvalidInputError(f"{table.path}, column {name}: {problem}")
+    return y
+
+
+def _problem(y: Floats, transform: str) -> str:
+    """Return what keeps numbers from being learned from, and the remedy; empty for nothing."""
+    known = y[~np.isnan(y)]
+    if known.size == y.size:
+        return "nothing to predict, every node has a value; leave the cells to predict empty"
+    if known.size == 0:
+        return "no labelled node, every cell is empty; give the values that are known"
+    if known.size == 1:
+        return "a single labelled node is not enough to learn from; give at least two values"
+    if np.ptp(known) == 0:
+        return f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
+    if transform in POSITIVE and known.min() <= 0:
+        return f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
+    return ""
+
+
+def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
+    try:
+        labels = read_labels(table.frame[name], len(table.frame))
+        check_classes(labels, n_folds)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name]) or error}") from error
+    if labels.known.all():
+        raise InvalidInputError(
+            f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"
+        )
+    return labels
+
+
+def _dressed(column: pd.Series) -> str:
+    """Return what to do about numbers that are written as people write them; nothing where cells are words.
+
+    Examples
+    --------
+    >>> print(_dressed(pd.Series(["1.080,50", "990,00"])))
+    cells such as '1.080,50' are no plain numbers; write 1080.5, with no other separator or sign, or words for classes
+    >>> _dressed(pd.Series(["10-20", "20-30"]))
+    ''
+    """
+    text = column.dropna().astype(str).drop_duplicates()
+    if text.str.fullmatch(_DRESSED).mean() <= MOSTLY:
+        return ""
+    return (
+        f"cells such as '{text.iloc[0]}' are no plain numbers; write 1080.5, with no other separator or sign, "
+        "or words for classes"
+    )
+
+
+def slow_fits(methods: Sequence[Method], n_nodes: int, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
+    """Warn of fits of the field that take minutes, and of more than two classes, each of which has its own."""
+    if all(method.key != FIELD for method in methods):
+        return
+    if n_nodes > SLOW:
+        yield f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
+    for name, y in targets.items():
+        count = y.classes.size if isinstance(y, Labels) else 0
+        if count > 2:
+            yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
+
+
+def _column_notes(
+    targets: Mapping[str, Floats | Labels], notes: Sequence[str], methods: Sequence[Method], *, named: bool
+) -> Iterator[str]:
+    """Say which column was taken as the target, and how features were made of the others."""
+    if not named:
+        yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
+    if not any(method.features for method in methods):
+        return
+    for note in notes:
+        yield _imputation_note(note, methods)
+    if len(targets) > 1:
+        yield f"{', '.join(targets)}: targets, so none is a feature of another"
+
+
+def _imputation_note(note: str, methods: Sequence[Method]) -> str:
+    """Return a note on the features, which says of missing cells how every method fills them."""
+    if not note.startswith(FILLED) or not any(method.missing for method in methods):
+        return note
+    jointly = "filled missing cells with what the other features and the neighbours say"
+    others = "" if all(method.missing for method in methods) else f" ({FIELD}; other methods: with the column mean)"
+    return note.replace(FILLED, jointly + others, 1)

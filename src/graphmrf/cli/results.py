@@ -1,111 +1,129 @@
-"""A prediction as a table, as a JSON summary and as the rows of a report."""
+"""What a prediction leaves behind: the table, the rows of the page, the summary for scripts and that for people."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 from graphmrf._typing import Floats
-from graphmrf.cli.classes import Classification
+from graphmrf.cli import terminal
 from graphmrf.cli.comparison import Fit
-from graphmrf.cli.general import transform_name
-from graphmrf.cli.job import OUTPUT_COLUMNS, Prediction
+from graphmrf.cli.prediction import ClassPrediction, Prediction, transform_name
 from graphmrf.datasets import AttributedGraph
 from graphmrf.estimators import GraphRegressor
 from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, TargetReport
+from graphmrf.report.rows import effect_name
+from graphmrf.text import decimals, number
 
+Predictions: TypeAlias = Sequence[Prediction | ClassPrediction]
+
+OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed")
+CLASS_COLUMNS = ("prediction", "probability", "observed")
 _ERROR = " (standard error)"
 _POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
+_PREVIEW = 8
+"""Rows shown where nothing is saved, by eye: a screen has room for them and for the table of methods."""
+_BAR = 30
+"""Characters of a share of 100 %, by eye: the table stays within 80 columns; doubled, it does not."""
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
-    """The predictions of one run and what they belong to."""
-
-    table: AttributedGraph
-    predictions: tuple[Prediction | Classification, ...]
-    data_notes: tuple[str, ...]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Everything that was assumed or changed, one line each."""
-        return (*self.data_notes, *(note for prediction in self.predictions for note in prediction.notes))
-
-    def frame(self) -> pd.DataFrame:
-        """Return one row per node: the id, then prediction, std, lower, upper, observed (of each target)."""
-        columns: dict[str, Any] = {self.table.id: self.table.frame[self.table.id]}
-        for prediction in self.predictions:
-            prefix = f"{prediction.name}_" if len(self.predictions) > 1 else ""
-            columns |= {f"{prefix}{name}": values for name, values in columns_of(prediction).items()}
-        return pd.DataFrame(columns)
-
-    def summary(self) -> dict[str, Any]:
-        """Return what a script may want to know, ready for JSON."""
-        graph = self.table.graph
-        return {
-            "version": version("graphmrf"),
-            "nodes": graph.n_nodes,
-            "edges": graph.n_edges,
-            "components": graph.n_components,
-            "id": self.table.id,
-            "targets": [_target(prediction) for prediction in self.predictions],
-            "notes": list(self.notes),
-        }
-
-    def report(self, command: str) -> PredictionReport:
-        """Return what the HTML page shows."""
-        return PredictionReport(
-            title=f"Predictions for {self.table.path.name if self.table.path else 'a graph'}",
-            graph=self.table.graph,
-            node_ids=self.table.frame[self.table.id].tolist(),
-            targets=tuple(section for prediction in self.predictions for section in _sections(prediction)),
-            coordinates=_coordinates(self.table),
-            notes=self.notes,
-            command=command,
-            version=version("graphmrf"),
-        )
+def result_table(table: AttributedGraph, predictions: Predictions) -> pd.DataFrame:
+    """Return one row per node: the id, then prediction, std, lower, upper, observed (of each target)."""
+    columns: dict[str, Any] = {table.id: table.frame[table.id]}
+    for prediction in predictions:
+        prefix = f"{prediction.name}_" if len(predictions) > 1 else ""
+        columns |= {f"{prefix}{name}": values for name, values in _columns(prediction).items()}
+    return pd.DataFrame(columns)
 
 
-def columns_of(prediction: Prediction | Classification) -> dict[str, Any]:
+def _columns(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
     """Return the columns of the result by name: the prediction, how sure it is, and whether it was given."""
-    if isinstance(prediction, Classification):
-        return prediction.columns()
+    if isinstance(prediction, ClassPrediction):
+        position = np.searchsorted(prediction.labels.classes, prediction.value)
+        likely = prediction.probability[np.arange(position.size), position]
+        return dict(zip(CLASS_COLUMNS, (prediction.value, likely, prediction.observed), strict=True))
     columns = (prediction.value, prediction.std, prediction.lower, prediction.upper, prediction.observed)
     return dict(zip(OUTPUT_COLUMNS, columns, strict=True))
 
 
-def _target(prediction: Prediction | Classification) -> dict[str, Any]:
-    if isinstance(prediction, Classification):
-        return prediction.summary()
-    hidden = ~prediction.observed
-    return {
-        "target": prediction.name,
-        "observed": int(prediction.observed.sum()),
-        "predicted": int(hidden.sum()),
-        "method": prediction.chosen.method.key,
-        "alpha": prediction.chosen.alpha,
-        "solver": getattr(prediction.chosen.estimator, "solver_", None),
-        "r2": _finite(prediction.chosen.r2),
-        "interval": prediction.interval,
-        "mean_std": _finite(float(prediction.std[hidden].mean())),
-        "carries": prediction.carries,
-        "comparison": [_row(fit) for fit in prediction.fits],
-        "coefficients": _coefficients(prediction.chosen),
-        "effects": _effect_table(prediction.chosen),
-        "shares": prediction.chosen.shares or None,
-    }
+def result_page(
+    table: AttributedGraph, predictions: Predictions, *, notes: Sequence[str], command: str
+) -> PredictionReport:
+    """Return what the HTML page shows."""
+    return PredictionReport(
+        title=f"Predictions for {table.path.name if table.path else 'a graph'}",
+        graph=table.graph,
+        node_ids=table.frame[table.id].tolist(),
+        targets=tuple(section for prediction in predictions for section in _sections(prediction)),
+        coordinates=_coordinates(table),
+        notes=notes,
+        command=command,
+        version=version("graphmrf"),
+    )
 
 
-def _row(fit: Fit) -> dict[str, Any]:
-    folds = [_finite(score) for score in fit.fold_r2]
-    return {"method": fit.method.key, "r2": _finite(fit.r2), "fold_r2": folds, "alpha": fit.alpha}
+def _sections(prediction: Prediction | ClassPrediction) -> Iterator[TargetReport]:
+    """Yield the section of a target; of classes one for each, or for the later of two: its probability."""
+    if isinstance(prediction, Prediction):
+        yield _section(prediction)
+        return
+    labels, chosen = prediction.labels, prediction.chosen
+    for code in [1] if labels.classes.size == 2 else range(labels.classes.size):
+        yield TargetReport(
+            name=f"probability of {prediction.name} = {labels.classes[code]}",
+            y=labels.against_the_rest(code),
+            prediction=prediction.probability[:, code],
+            method=chosen.method.key,
+            alpha=chosen.alpha,
+            carries=_summed_up(prediction),
+        )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _section(prediction: Prediction) -> TargetReport:
+    chosen = prediction.chosen
+    columns = _columns(prediction) if prediction.has_error_bars else {}
+    return TargetReport(
+        name=prediction.name,
+        y=prediction.y,
+        prediction=prediction.value,
+        method=chosen.method.key,
+        alpha=chosen.alpha,
+        std=columns.get("std"),
+        lower=columns.get("lower"),
+        upper=columns.get("upper"),
+        level=prediction.interval,
+        carries=prediction.carries,
+        comparison=tuple(MethodRow(fit.method.key, fit.score, fit.fold_r2, fit.alpha) for fit in prediction.fits),
+        curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
+        coefficients=_named_coefficients(chosen),
+        effects=_effects(chosen),
+        shares=chosen.shares,
+    )
+
+
+def _summed_up(found: ClassPrediction) -> str:
+    """Say how accurate the classes are, how many nodes got each of them, and how the other methods fared."""
+    counts = pd.Series(found.value[~found.observed]).value_counts()
+    said = [f"Right for {100 * found.chosen.score:.0f} % of the labels that were held out."]
+    said.append("Nodes by predicted class: " + ", ".join(f"{name} {n:,}" for name, n in counts.items()) + ".")
+    others = [fit for fit in found.fits if fit is not found.chosen]
+    if others:
+        rates = (f"{fit.method.name.lower()} {100 * fit.score:.0f} %" for fit in others)
+        said.append("Right by other methods: " + ", ".join(rates) + ".")
+    return " ".join(said)
+
+
+def _curve(fit: Fit) -> AlphaCurve:
+    scores = fit.scores
+    return AlphaCurve(fit.method.key, scores["alpha"], scores["mean_r2"], scores["fold_r2"], fit.alpha or 0.0)
 
 
 def _linear(fit: Fit) -> Any:
@@ -119,32 +137,6 @@ def _coefficients(fit: Fit) -> dict[str, float] | None:
         return None
     coef = getattr(_linear(fit), "coef_", None)
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
-
-
-def _sections(prediction: Prediction | Classification) -> tuple[TargetReport, ...]:
-    return prediction.sections() if isinstance(prediction, Classification) else (_section(prediction),)
-
-
-def _section(prediction: Prediction) -> TargetReport:
-    chosen = prediction.chosen
-    columns = columns_of(prediction) if prediction.has_error_bars else {}
-    return TargetReport(
-        name=prediction.name,
-        y=prediction.y,
-        prediction=prediction.value,
-        method=chosen.method.key,
-        alpha=chosen.alpha,
-        std=columns.get("std"),
-        lower=columns.get("lower"),
-        upper=columns.get("upper"),
-        level=prediction.interval,
-        carries=prediction.carries,
-        comparison=tuple(MethodRow(fit.method.key, fit.r2, fit.fold_r2, fit.alpha) for fit in prediction.fits),
-        curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
-        coefficients=_named_coefficients(chosen),
-        effects=_effects(chosen),
-        shares=chosen.shares,
-    )
 
 
 def _named_coefficients(fit: Fit) -> Coefficients | None:
@@ -165,7 +157,82 @@ def _effects(fit: Fit) -> Effects | None:
     return Effects(names, tuple(groups), frame[groups].to_numpy(), errors.to_numpy(), transform)
 
 
-def _effect_table(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
+def _coordinates(table: AttributedGraph) -> Floats | None:
+    known = {str(name).lower(): name for name in table.frame.columns}
+    for x, y in _POSITIONS:
+        if x in known and y in known:
+            columns = table.frame[[known[x], known[y]]]
+            numeric = all(kind.kind in "iuf" for kind in columns.dtypes)
+            values = columns.to_numpy(dtype=np.float64) if numeric else np.full((1, 2), np.nan)
+            return values if np.isfinite(values).all() else None
+    return None
+
+
+def result_summary(table: AttributedGraph, predictions: Predictions, *, notes: Sequence[str]) -> dict[str, Any]:
+    """Return what a script may want to know, ready for JSON."""
+    graph = table.graph
+    return {
+        "version": version("graphmrf"),
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "components": graph.n_components,
+        "id": table.id,
+        "targets": [_target_summary(prediction) for prediction in predictions],
+        "notes": list(notes),
+    }
+
+
+def _target_summary(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
+    counts = {
+        "target": prediction.name,
+        "observed": int(prediction.observed.sum()),
+        "predicted": int((~prediction.observed).sum()),
+    }
+    if isinstance(prediction, ClassPrediction):
+        return counts | _class_summary(prediction)
+    return counts | _number_summary(prediction)
+
+
+def _number_summary(prediction: Prediction) -> dict[str, Any]:
+    chosen = prediction.chosen
+    return {
+        "method": chosen.method.key,
+        "alpha": chosen.alpha,
+        "solver": getattr(chosen.estimator, "solver_", None),
+        "r2": _finite(chosen.score),
+        "interval": prediction.interval,
+        "mean_std": _finite(float(prediction.std[~prediction.observed].mean())),
+        "carries": prediction.carries,
+        "comparison": [
+            {
+                "method": fit.method.key,
+                "r2": _finite(fit.score),
+                "fold_r2": [_finite(score) for score in fit.fold_r2],
+                "alpha": fit.alpha,
+            }
+            for fit in prediction.fits
+        ],
+        "coefficients": _coefficients(chosen),
+        "effects": _effect_summary(chosen),
+        "shares": chosen.shares or None,
+    }
+
+
+def _class_summary(prediction: ClassPrediction) -> dict[str, Any]:
+    chosen = prediction.chosen
+    return {
+        "classes": prediction.labels.classes.tolist(),
+        "method": chosen.method.key,
+        "alpha": chosen.alpha,
+        "cutoff": _finite(chosen.estimator.cutoff_),
+        "accuracy": chosen.score,
+        "comparison": [
+            {"method": fit.method.key, "accuracy": fit.score, "alpha": fit.alpha} for fit in prediction.fits
+        ],
+    }
+
+
+def _effect_summary(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
     rows = _effects(fit)
     if rows is None:
         return None
@@ -178,17 +245,107 @@ def _effect_table(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
     }
 
 
-def _curve(fit: Fit) -> AlphaCurve:
-    scores = fit.scores
-    return AlphaCurve(fit.method.key, scores["alpha"], scores["mean_r2"], scores["fold_r2"], fit.alpha or 0.0)
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
-def _coordinates(table: AttributedGraph) -> Floats | None:
-    known = {str(name).lower(): name for name in table.frame.columns}
-    for x, y in _POSITIONS:
-        if x in known and y in known:
-            columns = table.frame[[known[x], known[y]]]
-            numeric = all(kind.kind in "iuf" for kind in columns.dtypes)
-            values = columns.to_numpy(dtype=np.float64) if numeric else np.full((1, 2), np.nan)
-            return values if np.isfinite(values).all() else None
-    return None
+def show_results(table: AttributedGraph, predictions: Predictions, *, saved: Sequence[Path]) -> None:
+    """Print how every target was predicted, and where the results are or how to keep them."""
+    for prediction in predictions:
+        if isinstance(prediction, ClassPrediction):
+            _show_classes(prediction)
+        else:
+            _show_numbers(prediction)
+    if saved:
+        typer.echo("Saved " + " and ".join(str(path) for path in saved))
+    else:
+        _preview(table, predictions)
+
+
+def _show_numbers(prediction: Prediction) -> None:
+    typer.echo(
+        f"{_counted(prediction, 'predicted', 'known values')}, cross-validated R2 {number(prediction.chosen.score)}"
+    )
+    if len(prediction.fits) > 1:
+        _print_methods(prediction, ("R2", "worst fold", "alpha"))
+    if prediction.chosen.shares:
+        _print_shares(prediction.chosen.shares)
+    if prediction.carries:
+        typer.echo(prediction.carries)
+
+
+def _show_classes(prediction: ClassPrediction) -> None:
+    right = f"right for {100 * prediction.chosen.score:.0f} % of the labels held out"
+    typer.echo(f"{_counted(prediction, 'classified', 'labels')}, {right}")
+    if len(prediction.fits) > 1:
+        _print_methods(prediction, ("accuracy",))
+
+
+def _counted(prediction: Prediction | ClassPrediction, verb: str, known: str) -> str:
+    """Return how many nodes were predicted, from how many others, by which method."""
+    chosen, observed = prediction.chosen, prediction.observed
+    smoothing = "" if chosen.alpha is None else f", alpha {chosen.alpha:g}"
+    return (
+        f"{prediction.name}: {int((~observed).sum())} of {observed.size} nodes {verb} from {int(observed.sum())} "
+        f"{known} by {chosen.method.name.lower()} ({chosen.method.key}{smoothing})"
+    )
+
+
+def _print_methods(prediction: Prediction | ClassPrediction, numbers: Sequence[str]) -> None:
+    """Print a row for every method: what it uses, its accuracy and, for numbers, its worst fold and smoothing level."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    table.add_column("uses")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    for fit in prediction.fits:
+        star = " *" if fit is prediction.chosen else ""
+        more = [_worst_fold(fit), "" if fit.alpha is None else f"{fit.alpha:g}"] if fit.scores else []
+        table.add_row(fit.method.key + star, fit.method.uses, number(fit.score), *more)
+    terminal.print_rich(table)
+
+
+def _worst_fold(fit: Fit) -> str:
+    return number(min((score for score in fit.fold_r2 if not np.isnan(score)), default=np.nan))
+
+
+def _print_shares(shares: dict[str, float]) -> None:
+    """Print the share of the variance by kind of effect, with bars."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("what carries it")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    block = "█" if Console().encoding.startswith("utf") else "#"
+    for name, share in shares.items():
+        table.add_row(effect_name(name), f"{100 * share:.0f} %", block * round(_BAR * share))
+    terminal.print_rich(table)
+
+
+def _preview(table: AttributedGraph, predictions: Predictions) -> None:
+    for prediction in predictions:
+        columns: dict[str, Any] = {table.id: table.frame[table.id], **_columns(prediction)}
+        frame = pd.DataFrame(columns)[~prediction.observed].drop(columns="observed")
+        terminal.print_rich(_first(frame, title=prediction.name if len(predictions) > 1 else None))
+        shown = min(_PREVIEW, len(frame))
+        typer.echo(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")
+
+
+def _first(frame: pd.DataFrame, *, title: str | None) -> Table:
+    """Return the first rows, all numbers with the decimals of the prediction."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
+    for name in frame.columns:
+        table.add_column(str(name), justify="left" if name == frame.columns[0] else "right")
+    places = _places(frame["prediction"]) if frame["prediction"].dtype.kind == "f" else 3
+    for row in zip(*(_cells(frame[name].head(_PREVIEW), places) for name in frame.columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _places(column: pd.Series) -> int | None:
+    """Return the decimals that show the spread of a column, or the size of one that is constant but for rounding."""
+    values = column.to_numpy()
+    return decimals(values[:1] if np.ptp(values) <= 1e-9 * np.abs(values).max() else values)
+
+
+def _cells(column: pd.Series, places: int | None) -> list[str]:
+    return [number(cell, places) if column.dtype.kind == "f" else str(cell) for cell in column]

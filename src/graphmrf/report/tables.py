@@ -111,7 +111,7 @@ def share_rows(target: TargetReport) -> Table | None:
     body: list[Row] = []
     for name, share in target.shares.items():
         label = effect_name(name)
-        cells = [(label[0].upper() + label[1:], label), (f"{100 * share:.0f} %", float(share))]
+        cells: list[Cell] = [(label[0].upper() + label[1:], label), (f"{100 * share:.0f} %", float(share))]
         about, width = EFFECTS.get(name, ("", ""))[1], f"{100 * share:.1f}"
         body.append({"cells": cells, "about": about, "width": width, "quiet": name == "noise"})
     caption = f"Share of the variation of {target.name} by kind of effect"

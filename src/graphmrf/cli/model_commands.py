@@ -1,4 +1,4 @@
-"""graphmrf fit, sample and foresee: the generative model on the same files as predict."""
+"""graphmrf fit, sample and foresee: the generative model of the paper on the same files as predict."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +9,8 @@ import typer
 
 from graphmrf import datasets
 from graphmrf._typing import Bools
-from graphmrf.cli import generative, options, order, terminal
+from graphmrf.cli import options, terminal
+from graphmrf.cli.file_hints import EDGES, GIVEN, MODEL, NODES, explained, looks_like
 from graphmrf.errors import InvalidInputError
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2, target_of
@@ -62,8 +63,8 @@ def fit(
     """Fit the generative model to the numeric columns of NODES.
 
     Empty cells are fine: the likelihood of what is there is maximised. The
-    model says how attributes of one node hang together, and how smooth each
-    is along the edges.
+    model says how attributes of one node depend on each other, and how smooth
+    each is along the edges.
 
     [bold]Example[/bold]:
 
@@ -72,7 +73,7 @@ def fit(
     with terminal.errors_as_exit_codes(debug=debug):
         if output is not None:
             _check_model_place(output)
-        with order.explained("fit", {order.NODES: nodes, order.EDGES: edges}):
+        with explained("fit", {NODES: nodes, EDGES: edges}):
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         _check_columns(table, attribute or [], ignore or [])
         found = datasets.attributes(table, named=attribute or (), ignore=ignore or ())
@@ -80,11 +81,11 @@ def fit(
         if output is not None:
             mrf.save(output)
         if not quiet:
-            terminal.note((*table.notes, *found.notes, *generative.flags(mrf)))
+            terminal.note((*table.notes, *found.notes, *_flags(mrf)))
         if json:
-            terminal.print_json(generative.summary(mrf))
+            terminal.print_json(_summary(mrf))
         elif not quiet:
-            generative.show_model(mrf, output)
+            _show_model(mrf, output)
 
 
 def sample(
@@ -119,7 +120,7 @@ def sample(
         if context.args:
             raise InvalidInputError(_too_many(model, edges, context.args))
         columns = {"source": source, "dest": dest, "weight": weight}
-        with order.explained("sample", {order.MODEL: model, order.EDGES: edges, order.GIVEN: given}):
+        with explained("sample", {MODEL: model, EDGES: edges, GIVEN: given}):
             mrf = GaussianMRF.load(model)
             table = datasets.read(given, edges, id=id, **columns) if given else datasets.read_edges(edges, **columns)
         if given is None:
@@ -131,7 +132,7 @@ def sample(
             datasets.write(frame, output)
         if not quiet:
             terminal.note(table.notes)
-            generative.show_draws(frame, draws, output)
+            _show_draws(frame, draws, output)
 
 
 def foresee(
@@ -159,7 +160,7 @@ def foresee(
         graphmrf foresee city.json districts.csv borders.csv --target rent --suggest 5
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        with order.explained("foresee", {order.MODEL: model, order.NODES: nodes, order.EDGES: edges}):
+        with explained("foresee", {MODEL: model, NODES: nodes, EDGES: edges}):
             mrf = GaussianMRF.load(model)
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         labelled = _labelled(table, mrf, target, suggest)
@@ -176,13 +177,13 @@ def foresee(
             values = {name: {"r2": r2, "error": error} for name, (r2, error) in expected.items()}
             terminal.print_json({"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids})
         elif not quiet:
-            generative.show_expected(target, labelled, expected, ids)
+            _show_expected(target, labelled, expected, ids)
 
 
 def _too_many(model: Path, edges: Path, more: list[str]) -> str:
     """Say how a table of nodes is given, for whoever gives it as other commands take it."""
     tables = [edges, *(Path(each) for each in more)]
-    nodes = next((path for path in tables if order.looks_like(path) == "a table of nodes"), None)
+    nodes = next((path for path in tables if looks_like(path) == "a table of nodes"), None)
     said = f"sample takes two files, MODEL and EDGES, got {len(tables) + 1}"
     if nodes is None or len(tables) != 2:
         return f"{said}; a table of nodes is given with --given NODES"
@@ -243,3 +244,79 @@ def _long(table: datasets.AttributedGraph, mrf: GaussianMRF, drawn: Any) -> pd.D
     ids = pd.concat([table.frame[table.id]] * n_samples, ignore_index=True)
     frame = pd.DataFrame({"sample": np.repeat(np.arange(n_samples), n), table.id: ids})
     return pd.concat([frame, pd.DataFrame(drawn.reshape(-1, q), columns=list(mrf.names))], axis=1)
+
+
+def _flags(mrf: GaussianMRF) -> tuple[str, ...]:
+    """Return what to know about the fit, one line each."""
+    return mrf.diagnostics.flags if mrf.diagnostics is not None else ()
+
+
+def _summary(mrf: GaussianMRF) -> dict[str, Any]:
+    """Return what a script may want to know of a model, ready for JSON."""
+    assert mrf.diagnostics is not None
+    found = mrf.diagnostics
+    return {
+        "attributes": {
+            name: {"mean": float(mean), "alpha": mrf.alpha(name), "omega": mrf.omega(name)}
+            for name, mean in zip(mrf.names, mrf.mean, strict=True)
+        },
+        "log_likelihood": found.log_likelihood,
+        "log_likelihood_error": found.log_likelihood_error,
+        "aic": found.aic,
+        "bic": found.bic,
+        "gradient_norm": found.gradient_norm,
+        "iterations": found.iterations,
+        "flags": list(found.flags),
+    }
+
+
+def _show_model(mrf: GaussianMRF, output: Path | None) -> None:
+    """Print the attributes of a model, and how well it fits."""
+    found = mrf.diagnostics
+    assert found is not None
+    rows = [
+        [name, f"{mean:.4g}", f"{mrf.alpha(name):.3f}", _strongest(mrf, name)]
+        for name, mean in zip(mrf.names, mrf.mean, strict=True)
+    ]
+    terminal.print_table(["attribute", "mean", "smoothness alpha", "depends most on (partial correlation)"], rows)
+    typer.echo(
+        f"{found.n_nodes} nodes, {found.n_parameters} parameters, log-likelihood {found.log_likelihood:.2f}, "
+        f"AIC {found.aic:.2f}, BIC {found.bic:.2f}; {found.iterations} Newton steps, "
+        f"gradient {found.gradient_norm:.0e}"
+    )
+    typer.echo(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
+
+
+def _strongest(mrf: GaussianMRF, name: str) -> str:
+    """Name the attribute of the same node with the largest partial correlation, given all else in the graph."""
+    if mrf.q == 1:
+        return ""
+    k = mrf.index(name)
+    precision = mrf.H + mrf.C  # the block of Gamma at a node with edges, where N is 1
+    scale = np.sqrt(np.diag(precision))
+    partial = -precision[k] / (scale * scale[k])
+    partial[k] = 0.0
+    other = int(np.abs(partial).argmax())
+    return f"{mrf.names[other]} ({partial[other]:+.2f})"
+
+
+def _show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
+    """Print the first draws, or where all of them are."""
+    if output is not None:
+        typer.echo(f"Saved {output}: {draws} draw{'s' * (draws > 1)}, {len(frame)} rows")
+        return
+    cells = [
+        [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.head(8).to_numpy()
+    ]
+    terminal.print_table(list(frame.columns), cells)
+    typer.echo(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
+
+
+def _show_expected(target: str, labelled: Bools, expected: dict[str, tuple[float, float]], ids: list[str]) -> None:
+    """Print how accurate every method will be, and the nodes to ask for."""
+    uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
+    rows = [[name, uses[name], f"{r2:.3f}", f"{error:.3f}"] for name, (r2, error) in expected.items()]
+    typer.echo(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
+    terminal.print_table(["method", "uses", "expected R2", "± (probes)"], rows)
+    if ids:
+        typer.echo("Labels that would help most, in this order: " + ", ".join(ids))

@@ -8,8 +8,12 @@ import pandas as pd
 import pytest
 
 import graphmrf as gm
-from graphmrf.cli import comparison, general
+from graphmrf.cli import comparison
+from graphmrf.cli.predict import SLOW, slow_fits
+from graphmrf.cli.prediction import scoring_notes
 from graphmrf.estimators import graph_regressor, missing_features
+from graphmrf.estimators.field_folds import COEFFICIENTS_KEPT, SEARCHED_AGAIN
+from graphmrf.estimators.methods import METHODS
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -150,25 +154,41 @@ def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any)
     assert said not in town.run(*job, "lr").stderr
 
 
-def test_kept_hyperparameters_are_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "the R2 of field is that of values held out of a field whose hyper-parameters all "
-    assert said not in town.run(*FIELD).stderr
-    monkeypatch.setattr(general, "SEARCHED_AGAIN", 5)
-    assert said in town.run(*FIELD).stderr
+@pytest.mark.parametrize(
+    ("solver", "known", "kept"),
+    [
+        ("exact", SEARCHED_AGAIN, ""),
+        ("exact", SEARCHED_AGAIN + 1, "hyper-parameters"),
+        ("sparse", SEARCHED_AGAIN, "hyper-parameters"),
+        ("sparse", COEFFICIENTS_KEPT + 1, "coefficients and hyper-parameters"),
+    ],
+)
+def test_kept_hyperparameters_are_told(solver: str, known: int, kept: str) -> None:
+    *_, said = ("", *scoring_notes(solver, known))
+    told = f"the R2 of field is that of values held out of a field whose {kept} all {known} known values chose"
+    assert said == (told if kept else "")
 
 
-def test_a_large_graph_has_the_sparse_solver_and_a_warning(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_labels_keep_nothing_and_say_nothing(town: Any) -> None:
+    assert "values held out of a field" not in town.run(*FIELD).stderr
+
+
+def test_a_large_graph_has_the_sparse_solver(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, small = made(town, *FIELD)
     monkeypatch.setattr(graph_regressor, "MAX_NODES", 50)
-    monkeypatch.setattr(general, "SLOW", 60)
     result = town.run(*FIELD, "--json")
     target = json.loads(result.stdout)["targets"][0]
     assert (small["targets"][0]["solver"], target["solver"]) == ("exact", "sparse")
-    assert result.stderr.startswith("note: 64 nodes: fitting field takes minutes; --method lgc-rp is faster\n")
     assert "note: income: field is computed by its sparse solver" in result.stderr
     assert sum(target["shares"].values()) == pytest.approx(1)
     assert "distant" in target["effects"]
-    assert "takes minutes" not in town.run("--target", "income", "--method", "lp").stderr
+
+
+def test_slow_fits_are_announced() -> None:
+    said = f"{SLOW + 1:,} nodes: fitting field takes minutes; --method lgc-rp is faster"
+    assert list(slow_fits([METHODS["field"]], SLOW + 1, {})) == [said]
+    assert list(slow_fits([METHODS["field"]], SLOW, {})) == []
+    assert list(slow_fits([METHODS["lp"]], SLOW + 1, {})) == []
 
 
 def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any) -> None:

@@ -1,0 +1,287 @@
+"""One target predicted at every node: the best of the methods, its values with intervals, and notes on them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graphmrf._typing import Bools, Floats
+from graphmrf.cli.comparison import (
+    AUTO,
+    FIELD,
+    Fit,
+    best,
+    carrier,
+    fit_all,
+    fit_estimator,
+    fit_numbers,
+    passed_over,
+    preferred,
+)
+from graphmrf.datasets import Features
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import GraphClassifier, GraphRegressor
+from graphmrf.estimators.field_folds import COEFFICIENTS_KEPT, SEARCHED_AGAIN
+from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES
+from graphmrf.estimators.inputs import Labels
+from graphmrf.estimators.methods import METHODS, Method
+from graphmrf.graph import Graph
+
+TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
+FEW = 10
+"""With fewer known values than this beyond the coefficients, a warning: the standard deviation of the noise is then
+uncertain by 1 / sqrt(2 * 10), a fifth and more; doubled, a sixth."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of a prediction, checked; None for `alpha` means by cross-validation."""
+
+    method: str = AUTO
+    interval: float = 0.9
+    conformal: bool = False
+    alpha: float | None = None
+    folds: int = 5
+    seed: int = 0
+    transform: str = "identity"
+
+    def __post_init__(self) -> None:
+        if self.alpha is not None and not 0 <= self.alpha < 1:
+            raise InvalidInputError(
+                f"--alpha must be in [0, 1), got {self.alpha}; 0 ignores the edges, 0.99 smooths strongly"
+            )
+        if not 0 < self.interval < 1:
+            raise InvalidInputError(f"--interval must be between 0 and 1, got {self.interval}; 0.9 means 90 %")
+        if self.folds < 2:
+            raise InvalidInputError(f"--folds must be at least 2, got {self.folds}")
+        if self.alpha is not None and self.method in METHODS and not METHODS[self.method].has_level:
+            raise InvalidInputError(f"--alpha has no effect on --method {self.method}; drop one of them")
+        self._check_field()
+
+    def _check_field(self) -> None:
+        """Raise where an option of the field comes with another method."""
+        given = self.for_numbers
+        if self.transform not in TRANSFORMS:
+            raise InvalidInputError(f"--transform must be one of {', '.join(TRANSFORMS)}, got '{self.transform}'")
+        if given and self.method not in (AUTO, FIELD):
+            raise InvalidInputError(f"{given[0]} is for --method {FIELD}, got --method {self.method}; drop one of them")
+
+    @property
+    def for_numbers(self) -> tuple[str, ...]:
+        """The options given that are for the field, and for targets of numbers."""
+        given = {"--transform": self.transform != "identity", "--conformal": self.conformal}
+        return tuple(name for name, on in given.items() if on)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What an estimator is made with."""
+        alpha = "cv" if self.alpha is None else self.alpha
+        return {"alpha": alpha, "folds": self.folds, "seed": self.seed, "transform": self.transform}
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """One target of numbers at every node; observed nodes keep their value and have std 0."""
+
+    name: str
+    y: Floats
+    value: Floats
+    std: Floats
+    lower: Floats
+    upper: Floats
+    interval: float
+    chosen: Fit
+    fits: tuple[Fit, ...]
+    carries: str
+    notes: tuple[str, ...]
+
+    @property
+    def observed(self) -> Bools:
+        """Where the outcome was given."""
+        return ~np.isnan(self.y)
+
+    @property
+    def has_error_bars(self) -> bool:
+        """Whether there were enough known values to estimate the noise."""
+        return not np.isnan(self.std).any()
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPrediction:
+    """One target of classes at every node; observed nodes keep their class, with probability 1."""
+
+    name: str
+    labels: Labels
+    probability: Floats
+    value: Any
+    chosen: Fit
+    fits: tuple[Fit, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def observed(self) -> Bools:
+        """Where the class was given."""
+        return self.labels.known
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """The methods that compete for every target of one graph: what they are given, and how they are tuned."""
+
+    graph: Graph
+    features: Features
+    methods: tuple[Method, ...]
+    settings: Settings
+
+    def predict(self, name: str, y: Floats | Labels, advance: Callable[[], None]) -> Prediction | ClassPrediction:
+        """Return the prediction of one target by the best method; `advance` is called after every fit."""
+        return self._classes(name, y, advance) if isinstance(y, Labels) else self._numbers(name, y, advance)
+
+    def _numbers(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
+        settings = self.settings
+
+        def fit(method: Method) -> Fit:
+            return fit_numbers(method, self.graph, self.features, y, **settings.options)
+
+        fits, left_out = fit_all(self.methods, fit, advance)
+        chosen = best(fits, asked=bool(settings.for_numbers))
+        mean, std = chosen.estimator.predict(return_std=True)
+        observed = ~np.isnan(y)
+        value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
+        lower, upper = _interval(chosen, value, std, settings)
+        notes = (
+            *_reach(self.graph, observed, std, settings.folds),
+            *_two_valued(y[observed]),
+            *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
+            *left_out,
+            *(fit.note for fit in fits if fit.note),
+            *_field_notes(int(observed.sum()), fits, chosen, settings),
+        )
+        return Prediction(
+            name=name,
+            y=y,
+            value=value,
+            std=std,
+            lower=lower,
+            upper=upper,
+            interval=settings.interval,
+            chosen=chosen,
+            fits=fits,
+            carries=carrier(fits, chosen) if settings.method in (AUTO, FIELD) else "",
+            notes=tuple(f"{name}: {note}" for note in notes),
+        )
+
+    def _classes(self, name: str, labels: Labels, advance: Callable[[], None]) -> ClassPrediction:
+        settings = replace(self.settings, transform="identity")
+        y = pd.Series(np.where(labels.known, labels.codes, np.nan))
+
+        def fit(method: Method) -> Fit:
+            model = GraphClassifier(method.make(**settings.options), folds=settings.folds, seed=settings.seed)
+            _, note = fit_estimator(model, method, self.graph, self.features, y)
+            levels = {getattr(regressor, "alpha_", None) for regressor in model.regressors_}
+            alpha = levels.pop() if len(levels) == 1 else None
+            return Fit(method, model, model.held_out_score_, alpha, scores={}, note=note)
+
+        fits, left_out = fit_all(self.methods, fit, advance)
+        chosen = best(fits)
+        probability = chosen.estimator.predict_proba()
+        probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
+        codes = np.where(labels.known, labels.codes, chosen.estimator.predict().astype(np.int64))
+        said = (*left_out, *(fit.note for fit in fits), passed_over(fits, chosen, score="accuracy"))
+        ignored = (f"{option} is for numbers, not for classes" for option in self.settings.for_numbers)
+        notes = (_class_note(labels), *(line for line in said if line), *ignored)
+        told = tuple(f"{name}: {note}" for note in notes)
+        return ClassPrediction(name, labels, probability, labels.classes[codes], chosen, fits, told)
+
+
+def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tuple[Floats, Floats]:
+    if isinstance(chosen.estimator, GraphRegressor):
+        return _field_interval(chosen.estimator, settings.interval, conformal=settings.conformal)
+    width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
+    return value - width, value + width
+
+
+def _field_interval(model: GraphRegressor, level: float, *, conformal: bool) -> tuple[Floats, Floats]:
+    return model.predict_interval(level, interval="conformal" if conformal else "field")
+
+
+def _reach(graph: Graph, observed: Bools, std: Floats, folds: int) -> Iterator[str]:
+    """Say which nodes no label reaches, and where labels are too few for folds or for the noise."""
+    unreached = ~np.isin(graph.components, graph.components[observed])
+    if unreached.any():
+        yield (
+            f"{int(unreached.sum())} nodes have no path to a node with a known value; "
+            "outcomes of neighbours say nothing about them"
+        )
+    if observed.sum() < folds:
+        yield f"only {int(observed.sum())} known values, so cross-validation uses as many folds"
+    if np.isnan(std).any():
+        yield "too few known values to estimate the noise; std, lower and upper are empty"
+
+
+def _two_valued(known: Floats) -> Iterator[str]:
+    values = [f"{value:g}" for value in np.unique(known)]
+    if len(values) == 2:
+        yield f"all known values are {' or '.join(values)}, and predicted as numbers; words would be classified"
+
+
+def _roughness(observed: Bools, n_features: int) -> Iterator[str]:
+    known = int(observed.sum())
+    if 0 < known - 1 - n_features < FEW:
+        features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features else ""
+        yield f"only {known} known values{features}: R2 is uncertain, and error bars are likely too narrow"
+
+
+def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Settings) -> Iterator[str]:
+    """Say how the field was scored, what transform it chose, and whether another method took its place, or would have.
+
+    Options that only the field can do ask for it.
+    """
+    model = next((fit.estimator for fit in fits if isinstance(fit.estimator, GraphRegressor)), None)
+    if model is None:
+        return
+    yield from scoring_notes(model.solver_, known)
+    if model.transform == "auto":
+        yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
+    asked = settings.for_numbers
+    said = preferred(fits, chosen, asked=" and ".join(asked)) if asked else passed_over(fits, chosen)
+    if said:
+        yield said
+    if settings.conformal and not np.isfinite(_field_interval(model, settings.interval, conformal=True)).all():
+        percent = f"{100 * settings.interval:g} %"
+        yield f"too few known values for a conformal interval of {percent}; lower and upper have no bound"
+
+
+def scoring_notes(solver: str, known: int) -> Iterator[str]:
+    """Say which solver computed the field, and which of its parameters were kept when labels were held out.
+
+    Examples
+    --------
+    >>> list(scoring_notes("exact", 300))
+    []
+    """
+    if solver == "sparse":
+        yield f"{FIELD} is computed by its sparse solver, beyond {MAX_NODES} nodes or {MAX_LABELS} known values"
+    elif known <= SEARCHED_AGAIN:
+        return
+    kept = "coefficients and hyper-parameters" if known > COEFFICIENTS_KEPT else "hyper-parameters"
+    yield f"the R2 of {FIELD} is that of values held out of a field whose {kept} all {known} known values chose"
+
+
+def transform_name(model: GraphRegressor) -> str:
+    """Return the transform in use; empty for none."""
+    power = model.transform_.power
+    if power is None:
+        return ""
+    if not power.signed and power.exponent == 0:
+        return "log"
+    return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"
+
+
+def _class_note(labels: Labels) -> str:
+    classes = [str(value) for value in labels.classes]
+    shown = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
+    return f"no numbers, so nodes are classified ({len(classes)} classes: {shown})"
