@@ -15,7 +15,7 @@ from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.linalg import incidence as incidence_module
-from graphmrf.linalg.incidence import edge_noise, incidence
+from graphmrf.linalg.operator import edge_noise, incidence
 from graphmrf.model import GaussianMRF
 from graphmrf.model.conditional import sample
 

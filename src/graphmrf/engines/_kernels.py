@@ -96,6 +96,20 @@ def store(V: Any, rows: Any, roots: Any, window: Any, slot: Any, chunks: Any) ->
 
 
 @_compiled
+def scale(V: Any, factors: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> None:
+    """Set ``out = V factors[kinds] - minus``, one factor a row; an empty `minus` subtracts nothing."""
+    for t in prange(len(chunks) - 1):
+        for i in range(chunks[t], chunks[t + 1]):
+            factor = factors[kinds[i]]
+            if minus.shape[0]:
+                for c in range(out.shape[1]):
+                    out[i, c] = V[i, c] * factor - minus[i, c]
+            else:
+                for c in range(out.shape[1]):
+                    out[i, c] = V[i, c] * factor
+
+
+@_compiled
 def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> None:
     """Set ``out = V tables[kinds] - minus`` group by group; an empty `minus` subtracts nothing, padding becomes 0."""
     q, r = tables.shape[1], tables.shape[2]

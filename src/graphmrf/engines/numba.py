@@ -121,7 +121,11 @@ class NumbaEngine:
         """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
         rows = self._row_chunks(self.n)
         subtracted = np.empty((0, 0), dtype=out.dtype) if minus is None else minus
-        _kernels.mix(V, tables.astype(V.dtype, copy=False), kinds, subtracted, out, rows)
+        values = tables.astype(V.dtype, copy=False)
+        if values.shape[1:] == (1, 1):
+            _kernels.scale(V, values[:, 0, 0].copy(), kinds, subtracted, out, rows)
+        else:
+            _kernels.mix(V, values, kinds, subtracted, out, rows)
 
     def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
         """Return a window of zeros."""

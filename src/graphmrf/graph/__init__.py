@@ -289,7 +289,7 @@ class Graph:
         'numba'
         """
         graph = object.__new__(type(self))
-        kept = {name: value for name, value in self.__dict__.items() if name != "engine"}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("engine", "_derived")}
         graph.__dict__.update(kept | {"engine_name": check_engine(engine)})
         return graph
 

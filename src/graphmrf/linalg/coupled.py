@@ -1,11 +1,7 @@
-r"""Systems in any block of the precision :math:`\Gamma = H \otimes I + C \otimes N`: some attributes at some nodes.
+r"""Any block of the precision :math:`\Gamma = H \otimes I + C \otimes N`: some attributes at some nodes.
 
-Let :math:`L_i L_i'` be the small block of node i on the diagonal of :math:`\Gamma_{MM}`, and :math:`C = G G'`. Then
-
-.. math:: \Gamma_{MM} = L\,(I - K)\,L', \qquad K = E\,(I - N)\,E', \qquad E_i = L_i^{-1} G,
-
-and conjugate gradients run on :math:`I - K`, whose condition does not depend on that of `H`. The system couples the
-attributes of a node: there is one step length per right-hand side, from inner products over nodes and attributes.
+It is the system of `graphmrf.linalg.operator` whose blocks :math:`D_i` are those of :math:`H + C` for the attributes
+that are there at node i.
 """
 
 from __future__ import annotations
@@ -18,17 +14,22 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
-from graphmrf.linalg.lanczos import inverse, squares
-from graphmrf.linalg.multishift import Solution, iteration_bound, product
+from graphmrf.engines.probes import random_columns
+from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.lanczos import inverse
+from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.multishift import product
+from graphmrf.linalg.operator import WhitenedSystem, edge_noise
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.engines import Block
     from graphmrf.graph import Graph
 
-_BLOCK_BYTES = 64 * 2**20
-_REFINEMENTS = 3
 _TABLES = 4096
+"""Patterns of missing attributes factored at once; with 20 attributes 13 MB, doubled 26."""
+
+_DRAW_TOLERANCE = 1e-4
+"""Relative residual of draws: far below the scatter of any number of them. Doubled, a solve is a few steps shorter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,8 @@ class PrecisionBlock:
         Symmetric positive semidefinite.
     missing : bool array of shape (n, q)
         The entries `M`.
+    limits : Limits
+        Size of a block of right-hand sides, and entries up to which diagonals and determinants are exact.
 
     Examples
     --------
@@ -57,7 +60,7 @@ class PrecisionBlock:
     array([[ 3.,  1.,  0.],
            [ 1.,  3., -1.],
            [ 0., -1.,  3.]])
-    >>> block.solve(np.ones((1, 2, 2))).or_raise(1e-8).round(4)
+    >>> block.solve(np.ones((1, 2, 2))).round(4)
     array([[[0.1905, 0.4286],
             [0.    , 0.4762]]])
     """
@@ -66,6 +69,7 @@ class PrecisionBlock:
     H: Floats
     C: Floats
     missing: Bools
+    limits: Limits = LIMITS
 
     @property
     def size(self) -> int:
@@ -91,8 +95,8 @@ class PrecisionBlock:
         r"""Variance of every entry of `M` given all other nodes, shape (n, q): the diagonal of :math:`(L L')^{-1}`."""
         return np.asarray((self._whiten**2).sum(axis=2)[self._kinds])
 
-    def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Solution:
-        r"""Solve :math:`\Gamma_{MM} x = b` by preconditioned conjugate gradients.
+    def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
+        r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, by preconditioned conjugate gradients.
 
         Parameters
         ----------
@@ -103,22 +107,65 @@ class PrecisionBlock:
 
         Returns
         -------
-        Solution
-            With `x` (k, n, q), 0 outside `M`, and the largest residual, recomputed from :math:`b - \Gamma_{MM} x`.
+        array of shape (k, n, q)
+
+        Raises
+        ------
+        ConvergenceError
+            If the residual, recomputed from :math:`b - \Gamma_{MM} x`, misses the tolerance.
         """
-        B = np.where(self.missing, B, 0.0)
-        x, R, iterations, norms = np.zeros_like(B), B, 0, self._norms(B)
-        residual = float((norms > 0).any())
-        for _ in range(_REFINEMENTS):
-            if residual <= tolerance:
-                break
-            for part in np.array_split(np.arange(len(B)), -(-len(B) // self._together)):
-                step, count = self._iterate(R[part], 0.5 * tolerance * norms[part])
-                x[part] += step
-                iterations = max(iterations, count)
-            R = B - self.apply(x)
-            residual = float((self._norms(R) * inverse(norms)).max(initial=0.0))
-        return Solution(x, iterations, residual, residual <= tolerance)
+        solution = self._system.solve(_columns(B), tolerance=tolerance, together=self._together)
+        return _stack(solution.or_raise(tolerance), B.shape)
+
+    @property
+    def _together(self) -> int:
+        """How many right-hand sides go in one block."""
+        return max(1, self.limits.block_bytes // (8 * max(self.missing.size, 1)))
+
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
+        r"""Return `k` draws of mean 0 and covariance :math:`\Gamma_{MM}^{-1}`, shape (k, n, q), 0 outside `M`.
+
+        They solve :math:`\Gamma_{MM} x = b_M` with a `b` of covariance :math:`\Gamma`.
+        """
+        (n, q), G = self.missing.shape, self._root_of_C
+        edges = edge_noise(self.graph, k * G.shape[1], rng).reshape(n, k, -1).transpose(1, 0, 2)
+        b = rng.standard_normal((k, n, q)) @ np.linalg.cholesky(self.H).T + edges @ G.T
+        return self.solve(b, tolerance=tolerance)
+
+    def inverse_diagonal(self, *, probes: int = 64, seed: int = 0) -> Floats:
+        r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`.
+
+        Exact if it is small, otherwise from draws `x`,
+
+        .. math:: \mathrm{var}(x_i) = (\Gamma_{ii})^{-1} + \mathrm{var}(E[x_i | x_{-i}])
+
+        node by node, where the first part is known.
+        """
+        if self.size <= self.limits.dense_variance:
+            variance = np.zeros(self.missing.shape)
+            variance[self.missing] = self.dense.inverse_diagonal()
+            return variance
+        rng, explained = np.random.default_rng(seed), np.zeros(self.missing.shape)
+        for first in range(0, probes, self._together):
+            x = self.draw(min(self._together, probes - first), rng)
+            x -= self.precondition(self.apply(x))  # given the other nodes
+            explained += np.einsum("kiq,kiq->iq", x, x) / probes
+        return np.asarray(self.node_variance + explained)
+
+    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+        r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by quadrature from Rademacher probes."""
+        if self.size <= self.limits.dense_variance:
+            return self.dense.log_determinant()
+        (n, q), inside = self.missing.shape, self.missing[:, None, :]
+        Z = (random_columns(seed, n, probes * q).reshape(n, probes, q) * inside).reshape(n, probes * q)
+        logs = self._system.quadrature(Z, tolerance=1e-3)[1]
+        roots = np.log(np.where(self._inside, np.diagonal(self._whiten, axis1=1, axis2=2), 1.0)).sum(axis=1)
+        return float(self.size * logs.mean() - 2.0 * roots[self._kinds].sum())
+
+    @cached_property
+    def dense(self) -> Dense:
+        """The block as a dense matrix, entries of `M` node by node."""
+        return Dense(self.matrix.toarray())
 
     @property
     def matrix(self) -> sparse.csc_array:
@@ -157,64 +204,26 @@ class PrecisionBlock:
             tables[first : first + _TABLES] = np.linalg.inv(L).transpose(0, 2, 1) * inside
         return tables
 
+    @property
+    def _inside(self) -> Bools:
+        """Attributes that are there in every pattern."""
+        return self._patterns[0][:, :-1]
+
     @cached_property
-    def _onto_edges(self) -> Floats:
-        """E' = (L^-1 G)' acting on rows: v becomes v E; zero where there are no edges."""
+    def _root_of_C(self) -> Floats:
+        """G with C = G G', with as many columns as C has rank, or one of zeros."""
         values, vectors = eigh(self.C)
         kept = values > 1e-14 * np.abs(values).max(initial=0.0)
-        G = vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else np.zeros((len(self.C), 1))
-        connected = ~self._patterns[0][:, -1]
-        return np.asarray((self._whiten.transpose(0, 2, 1) @ G) * connected[:, None, None])
+        return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else np.zeros((len(self.C), 1))
 
     @cached_property
-    def _bound_shift(self) -> float:
-        """The largest eigenvalue of K is at most 1 / this: of C (H + C)^-1."""
-        strength = float(eigh(self.C, self.H, eigvals_only=True)[-1])
-        return 1.0 + 1.0 / max(strength, 1e-12)
-
-    @property
-    def _together(self) -> int:
-        """How many right-hand sides go in one block."""
-        n, q = self.missing.shape
-        return max(1, _BLOCK_BYTES // (8 * int(n * q)))
-
-    def _norms(self, R: Floats) -> Floats:
-        return np.asarray(np.sqrt(np.einsum("kiq,kiq->k", R, self.precondition(R))))
-
-    def _iterate(self, B: Floats, wanted: Floats) -> tuple[Floats, int]:
-        """Run conjugate gradients on (I - K) L'x = L^-1 b until the norms of the residuals are below `wanted`."""
-        engine, shape = self.graph.engine, B.shape
-        V = engine.load(_columns(B))
-        R, X = engine.like(V), engine.zeros(V.shape[1])
-        engine.mix(V, self._whiten, self._kinds, None, R)
-        count = self._descend(X, R, wanted)
-        engine.mix(X, self._whiten.transpose(0, 2, 1).copy(), self._kinds, None, V)
-        return _stack(engine.unload(V, shape[0] * shape[2]), shape), count
-
-    def _descend(self, X: Block, R: Block, wanted: Floats) -> int:
-        """Add the solution of (I - K) X = R to X. P is the direction over the squared residual: P += R / |R|^2."""
-        engine, k, E = self.graph.engine, wanted.size, self._onto_edges
-        E_transposed = E.transpose(0, 2, 1).copy()
-        P, Q = engine.zeros(X.shape[1]), engine.like(X)
-        U = engine.zeros(k * E.shape[2])
-        SU, everywhere = engine.like(U), engine.mask(None, U.shape[1])
-        ones, zeros = np.ones(U.shape[1]), np.zeros(U.shape[1])
-        rho = _sums(squares(engine, R), k, len(self.H))
-        reduction = np.where(rho > 0, wanted * inverse(np.sqrt(rho)), 1.0).min()
-        bound = iteration_bound(np.array([self._bound_shift]), float(reduction))
-        for iteration in range(bound):
-            active = rho > wanted**2
-            if not active.any():
-                return iteration
-            P_squared = engine.subtract(P, _spread(-inverse(rho) * active, X.shape[1], len(self.H)), R)
-            engine.mix(P, E, self._kinds, None, U)
-            PKP = engine.advance(U, ones, U, zeros, everywhere, SU)
-            engine.mix(SU, E_transposed, self._kinds, P, Q)  # (K - I) P
-            curvature = _sums(P_squared, k, len(self.H)) - _sums(PKP, k, E.shape[2])
-            step = _spread(-inverse(curvature) * active, X.shape[1], len(self.H))
-            engine.subtract(X, step, P)
-            rho = _sums(engine.subtract(R, step, Q), k, len(self.H))
-        return bound
+    def _system(self) -> WhitenedSystem:
+        connected = ~self._patterns[0][:, -1]
+        E = (self._whiten.transpose(0, 2, 1) @ self._root_of_C) * connected[:, None, None]
+        D = np.tile(self.H + self.C, (len(connected), 1, 1))
+        strength = float(eigh(self.C, self.H, eigvals_only=True)[-1])  # K has no eigenvalue above that of C (H + C)^-1
+        sigma = 1.0 + 1.0 / max(strength, 1e-12)
+        return WhitenedSystem(self.graph.engine, self._kinds, D, self.C, self._whiten, E, sigma, self.limits)
 
 
 def _columns(X: Floats) -> Floats:
@@ -227,15 +236,3 @@ def _stack(V: Floats, shape: tuple[int, ...]) -> Floats:
     """Return columns (n, k q) as a stack (k, n, q)."""
     k, n, q = shape
     return np.ascontiguousarray(V.reshape(n, k, q).transpose(1, 0, 2))
-
-
-def _sums(per_column: Floats, k: int, width: int) -> Floats:
-    """Return the sums over the columns of each right-hand side."""
-    return np.asarray(per_column[: k * width].reshape(k, width).sum(axis=1))
-
-
-def _spread(values: Floats, width: int, q: int) -> Floats:
-    """Return one value per right-hand side repeated for each of its columns, 0 on padding."""
-    columns = np.zeros(width)
-    columns[: values.size * q] = np.repeat(values, q)
-    return columns

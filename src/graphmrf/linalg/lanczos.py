@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import eigh_tridiagonal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +55,23 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
 
 
 def squares(engine: Engine, V: Block) -> Floats:
-    """Return the sum of squares of every column of a block."""
-    return np.diag(engine.gram(V, V))
+    """Return the sum of squares of every column of a block, which is left as it is."""
+    return engine.subtract(V, np.zeros(V.shape[1]), V)
 
 
 def inverse(values: Floats) -> Floats:
     """Return ``1 / values``, and 0 where a value is 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def gauss(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return nodes and weights of the Gauss rule of a Jacobi matrix with diagonal `a` and off-diagonal `b`.
+
+    Examples
+    --------
+    >>> nodes, weights = gauss(np.array([0.0, 0.0]), np.array([1.0]))
+    >>> nodes.round(6).tolist(), weights.round(6).tolist()
+    ([-1.0, 1.0], [0.5, 0.5])
+    """
+    values, vectors = eigh_tridiagonal(a, b)
+    return values, vectors[0] ** 2

@@ -18,24 +18,33 @@ from scipy.linalg import eigh_tridiagonal
 from threadpoolctl import threadpool_limits
 
 from graphmrf.graph import inverse_square_root
-from graphmrf.linalg.lanczos import lanczos
+from graphmrf.linalg.lanczos import gauss, lanczos, squares
+from graphmrf.linalg.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from graphmrf._typing import Floats
+    from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
-_EXACT_LIMIT = 4000
 _BLOCK = 16
+"""Probes at once: a multiple of what the kernels take in one go. Doubled, a block of a million nodes takes 256 MB."""
+
 _MOST_STEPS = 100
+"""Lanczos steps at most: 100 leave less than the noise of 16 probes on every graph in `benchmarks/spectrum.py`.
+Doubled, graphs with long paths take twice as long for digits that noise hides."""
+
 _CHECK_EVERY = 20
+"""Steps between looks at the truncation; doubled, easy graphs take up to 20 steps too many."""
+
 _POWERS = np.arange(3)
+"""Powers of `N` whose traces are known; the noise of a probe is what they leave."""
 
 
 @dataclass(frozen=True)
-class Rules:
-    """Quadrature rules of single probes, from which error bars come.
+class LanczosQuadrature:
+    """Stochastic Lanczos quadrature: rules over the spectrum of `N` from single probes, and error bars of their mean.
 
     Attributes
     ----------
@@ -64,9 +73,17 @@ class Rules:
 
     def truncation(self, f: Callable[[Floats], Floats]) -> float:
         """Return the distance between Gauss and Radau rules: what is left to more Lanczos steps."""
-        gauss = (self.weights * f(self.nodes)).sum(axis=1)
+        mean = (self.weights * f(self.nodes)).sum(axis=1)
         radau = (self.radau_weights * f(self.radau_nodes)).sum(axis=1)
-        return abs(float((radau - gauss).mean()))
+        return abs(float((radau - mean).mean()))
+
+    def log_determinant(self, omega: float) -> float:
+        r"""Return the estimate of :math:`\log\det(I + \omega N)`."""
+        return float((self.weights * np.log1p(omega * self.nodes)).sum() / len(self.nodes))
+
+    def mean_variance(self, omega: float) -> float:
+        r"""Return the estimate of the mean of the diagonal of :math:`(I + \omega N)^{-1}`."""
+        return float((self.weights / (1.0 + omega * self.nodes)).sum() / self.weights.sum())
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,7 @@ class Spectrum:
         In [0, 2], the first one 0; when `rules` is None, the others are the eigenvalues that are not 0.
     weights : array of shape (k,)
         They add up to the number of graph nodes.
-    rules : Rules or None
+    rules : LanczosQuadrature or None
         The rules of single probes where the spectrum is estimated, None where it is exact.
 
     Examples
@@ -94,7 +111,7 @@ class Spectrum:
 
     nodes: Floats
     weights: Floats
-    rules: Rules | None = None
+    rules: LanczosQuadrature | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -115,7 +132,14 @@ class Spectrum:
         return 0.0 if self.rules is None else float(np.hypot(self.rules.noise(f), self.rules.truncation(f)))
 
 
-def density_of_states(graph: Graph, *, probes: int | None = None, steps: int | None = None, seed: int = 0) -> Spectrum:
+def density_of_states(
+    graph: Graph,
+    *,
+    probes: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    limits: Limits = LIMITS,
+) -> Spectrum:
     """Return the density of states of the normalised Laplacian.
 
     Parameters
@@ -131,8 +155,10 @@ def density_of_states(graph: Graph, *, probes: int | None = None, steps: int | N
         for fields with up to a thousand times more weight on the edges than on the nodes.
     seed : int
         Seed of the probes.
+    limits : Limits
+        Its `dense_spectrum` is the number of nodes with edges up to which eigenvalues are exact.
     """
-    if probes is None and np.count_nonzero(~graph.isolated) <= _EXACT_LIMIT:
+    if probes is None and np.count_nonzero(~graph.isolated) <= limits.dense_spectrum:
         return _exact(graph)
     count = int(np.clip(4_000_000 // max(graph.n_nodes, 1), 16, 128)) if probes is None else max(probes, 4)
     rules = _probe(graph, count, steps, seed)
@@ -150,15 +176,15 @@ def _exact(graph: Graph) -> Spectrum:
     return Spectrum(np.append(0.0, positive), np.append(float(graph.n_components), np.ones(positive.size)))
 
 
-def _probe(graph: Graph, probes: int, steps: int | None, seed: int) -> Rules:
-    kernel, parts = _kernel(graph), []
+def _probe(graph: Graph, probes: int, steps: int | None, seed: int) -> LanczosQuadrature:
+    kernel, engine, parts = _kernel(graph), graph.engine, []
     for first in range(0, probes, _BLOCK):
-        rng = np.random.default_rng([seed, first])
-        Z = rng.integers(0, 2, (graph.n_nodes, min(_BLOCK, probes - first)), dtype=np.int8) * 2.0 - 1.0
-        Z -= kernel.T @ (kernel @ Z)
-        parts.append(_recurrence(graph, Z, steps))
+        k, own = min(_BLOCK, probes - first), np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)
+        Z = engine.unload(engine.random(int(own[0]), k), k)  # components are known here, not to the engine
+        start = engine.load(Z - kernel.T @ (kernel @ Z))
+        parts.append(quadrature(engine, start, engine.mask(None, start.shape[1]), (k, steps)))
         steps = parts[0].nodes.shape[1]
-    return Rules(*(np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(Rules)))
+    return LanczosQuadrature(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(parts[0])))
 
 
 def _kernel(graph: Graph) -> sparse.csr_array:
@@ -169,23 +195,33 @@ def _kernel(graph: Graph) -> sparse.csr_array:
     return sparse.csr_array(entries, shape=(graph.n_components, graph.n_nodes))
 
 
-def _recurrence(graph: Graph, Z: Floats, steps: int | None) -> Rules:
-    """Return the rules of some probes after as many steps, or after as many as it takes."""
-    engine, k, norms = graph.engine, Z.shape[1], np.einsum("ij,ij->j", Z, Z)
-    start = engine.load(Z)
-    a, b = [], []
-    for count, step in enumerate(lanczos(engine, start, engine.mask(None, start.shape[1])), start=1):
+def quadrature(engine: Engine, start: Block, mask: Block, size: tuple[int, int | None]) -> LanczosQuadrature:
+    """Return the rules of a block of probes for :math:`M (I - N) M`, `M` a mask, by their nodes in 1 less it.
+
+    Parameters
+    ----------
+    engine : Engine
+        What multiplies by :math:`I - N`.
+    start, mask : blocks
+        The probes, which are overwritten, and the mask.
+    size : pair of int
+        Number of probes, and of steps; None steps stand for as many as it takes.
+    """
+    k, steps = size
+    a, b, norms = [], [], squares(engine, start)[:k]
+    for count, step in enumerate(lanczos(engine, start, mask), start=1):
         a.append(step.a[:k])
         b.append(step.b[:k])
         if count == steps or (steps is None and count % _CHECK_EVERY == 0):
             columns = zip(np.array(a).T, np.array(b).T, norms, strict=True)
-            rules = Rules(*(np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True)))
-            if count in (steps, _MOST_STEPS) or _is_settled(rules):
+            rules = [np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True)]
+            made = LanczosQuadrature(*rules)
+            if count in (steps, _MOST_STEPS) or _is_settled(made):
                 break
-    return rules
+    return made
 
 
-def _is_settled(rules: Rules) -> bool:
+def _is_settled(rules: LanczosQuadrature) -> bool:
     def strong(x: Floats) -> Floats:
         return np.asarray(np.log1p(1000.0 * x))
 
@@ -197,12 +233,12 @@ def _rules(a: Floats, b: Floats, norm: float) -> tuple[Floats, Floats, Floats, F
     values, vectors = eigh_tridiagonal(a, b[:-1])
     # The last entry that makes 1 an eigenvalue (Golub 1973); rounding may have brought a copy of 1 back already.
     last = 1.0 - b[-1] ** 2 * float((vectors[-1] ** 2 / np.maximum(1.0 - values, 1e-12)).sum())
-    fixed, fixed_vectors = eigh_tridiagonal(np.append(a, last), b)
-    gauss = np.clip(1.0 - values, 0.0, 2.0), norm * vectors[0] ** 2
-    return *gauss, np.clip(1.0 - fixed, 0.0, 2.0), norm * fixed_vectors[0] ** 2
+    fixed, fixed_weights = gauss(np.append(a, last), b)
+    nodes, fixed_nodes = np.clip(1.0 - values, 0.0, 2.0), np.clip(1.0 - fixed, 0.0, 2.0)
+    return nodes, norm * vectors[0] ** 2, fixed_nodes, norm * fixed_weights
 
 
-def _calibrated(graph: Graph, rules: Rules) -> Floats:
+def _calibrated(graph: Graph, rules: LanczosQuadrature) -> Floats:
     """Return the mean weights, changed as little as possible so that the traces of I, N and N^2 come out exactly."""
     nodes, weights = rules.nodes.ravel(), rules.weights.ravel() / len(rules.nodes)
     powers = nodes[:, None] ** _POWERS

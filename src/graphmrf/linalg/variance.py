@@ -10,25 +10,137 @@ noise comes from the entries off the diagonal, so the part with a diagonal in cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
+from graphmrf.engines.probes import random_columns
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.incidence import edge_noise
+from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.linalg.operator import edge_noise
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
+from graphmrf.linalg.spectrum import quadrature
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
 
-_EXACT_LIMIT = 3000
 _PROBES = 64
-_DRAWS_AT_ONCE = 16
+"""Draws or probes unless told: standard deviations are then good to 2 to 6 per cent on most graphs (`benchmarks/
+foresee.py`); doubled, to 1.4 times less in twice the time."""
+
+_TOGETHER = 16
+"""Draws solved for at once, a multiple of what the kernels take in one go; doubled, only the memory grows."""
+
 _ROWS_AT_ONCE = 1024
+"""Rows of a cross-covariance made dense at once, 25 MB at 3000 unknown nodes; doubled, only the memory grows."""
+
 _TOLERANCE = 1e-5
+"""Relative residual of solves behind draws: far below their scatter. Doubled, a solve is a few steps shorter."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalPrecision:
+    r"""The precision :math:`(I + \omega N)_{UU}` of the unknown nodes `U` of a field, given the others.
+
+    Its columns have shape (n, k); they are not read at known nodes, and are 0 there in what it returns.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph.
+    known : bool array of shape (n,)
+        The nodes that are conditioned on.
+    alpha : float
+        Smoothing level in [0, 1); :math:`\omega = \alpha / (1 - \alpha)`.
+    limits : Limits
+        Up to `dense_variance` unknown nodes a dense factor gives diagonal and determinant exactly.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> A = ConditionalPrecision(Graph.from_edges([0, 1], [1, 2]), np.array([True, False, True]), 0.5)
+    >>> A.solve(np.ones((3, 1))).ravel(), round(float(np.exp(A.log_determinant())), 6)
+    (array([0. , 0.5, 0. ]), 2.0)
+    """
+
+    graph: Graph
+    known: Bools
+    alpha: float
+    limits: Limits = LIMITS
+
+    @property
+    def omega(self) -> float:
+        """Strength of the edges."""
+        return self.alpha / (1.0 - self.alpha)
+
+    @cached_property
+    def dense(self) -> Dense | None:
+        """The matrix on the unknown nodes where they are few, None otherwise."""
+        if np.count_nonzero(~self.known) > self.limits.dense_variance:
+            return None
+        return Dense(self.whole[~self.known][:, ~self.known].toarray())
+
+    @cached_property
+    def whole(self) -> sparse.csr_array:
+        r""":math:`I + \omega N` of all nodes."""
+        return sparse.csr_array(sparse.eye_array(self.graph.n_nodes) + self.omega * self.graph.N)
+
+    def apply(self, X: Floats) -> Floats:
+        """Return the matrix times `X`."""
+        inside = np.where(self.known[:, None], 0.0, X)
+        return np.asarray(
+            ((1.0 + self.omega) * inside - self.omega * multiply(self.graph, inside)) * ~self.known[:, None]
+        )
+
+    def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
+        """Return the inverse times `B` to a relative residual, recomputed at the end; or raise ConvergenceError."""
+        allowed = np.broadcast_to(~self.known[:, None], B.shape)
+        inside = B * allowed
+        if self.alpha == 0:
+            return inside
+        systems = ShiftedSystems(self.graph.engine, np.array([[1.0 / self.alpha]]), allowed, self.limits)
+        return np.asarray(systems.solve(inside, tolerance=tolerance).or_raise(tolerance)[0] / self.omega)
+
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _TOLERANCE) -> Floats:
+        """Return `k` columns drawn with the inverse as their covariance."""
+        noise = rng.standard_normal((self.graph.n_nodes, k)) + np.sqrt(self.omega) * edge_noise(self.graph, k, rng)
+        return self.solve(noise, tolerance=tolerance)
+
+    def inverse_diagonal(self, *, probes: int = _PROBES, seed: int = 0, tolerance: float = _TOLERANCE) -> Floats:
+        """Return the diagonal of the inverse, exactly or from so many draws; see `conditional_variance`."""
+        variance = np.zeros(self.graph.n_nodes)
+        if self.alpha == 0:
+            variance[~self.known] = 1.0
+        elif self.dense is not None:
+            variance[~self.known] = self.dense.inverse_diagonal()
+        else:
+            explained = self.alpha**2 * self._drawn_squares(np.random.default_rng(seed), probes, tolerance)
+            variance = np.where(self.graph.isolated, 1.0, 1.0 - self.alpha + explained) * ~self.known
+        return variance
+
+    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+        """Return the logarithm of the determinant, exactly or by quadrature from so many Rademacher probes."""
+        if self.dense is not None:
+            return self.dense.log_determinant()
+        Z, inside = random_columns(seed, self.graph.n_nodes, probes), ~self.known[:, None]
+        engine = self.graph.engine
+        start = engine.load(Z * inside)
+        mask = engine.mask(np.broadcast_to(inside, Z.shape), start.shape[1])
+        return quadrature(engine, start, mask, (probes, 80)).log_determinant(self.omega)
+
+    def _drawn_squares(self, rng: np.random.Generator, probes: int, tolerance: float) -> Floats:
+        """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
+        total, u = np.zeros(self.graph.n_nodes), _constant_vectors(self.graph, ~self.known)[:, None]
+        for start in range(0, probes, _TOGETHER):
+            x = self.draw(min(_TOGETHER, probes - start), rng, tolerance=tolerance)
+            x -= u * _component_sums(self.graph, u * x)
+            total += (multiply(self.graph, x) ** 2).sum(axis=1)
+        return total / probes + u[:, 0] ** 2
 
 
 def conditional_variance(
@@ -61,26 +173,19 @@ def conditional_variance(
     >>> conditional_variance(Graph.from_edges([0, 1], [1, 2]), np.array([True, False, True]), 0.5)
     array([0. , 0.5, 0. ])
     """
-    level, unknown = float(check_alphas(alpha)), ~check_known(graph, known)
-    variance = np.zeros(graph.n_nodes)
-    if level == 0:
-        variance[unknown] = 1.0
-    elif np.count_nonzero(unknown) <= _EXACT_LIMIT:
-        variance[unknown] = Dense(_precision(graph, level)[unknown][:, unknown].toarray()).inverse_diagonal()
-    else:
-        draws = _Draws(np.random.default_rng(seed), probes, tolerance)
-        explained = level**2 * _drawn_squares(graph, unknown, level, draws)
-        variance[unknown] = np.where(graph.isolated, 1.0, 1.0 - level + explained)[unknown]
-    return variance
+    precision = ConditionalPrecision(graph, check_known(graph, known), float(check_alphas(alpha)))
+    return precision.inverse_diagonal(probes=probes, seed=seed, tolerance=tolerance)
 
 
-def loo_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES) -> Floats:
+def loo_precision(
+    graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES, limits: Limits = LIMITS
+) -> Floats:
     r"""Return the diagonal of :math:`P = ([(I + \omega N)^{-1}]_{LL})^{-1}`, one entry per known node.
 
     The value at a known node, given those at the other known nodes, has variance :math:`1 / P_{ii}` and, for values
     `r`, lies :math:`(P r)_i / P_{ii}` away from its mean. `P` is also the Schur complement
     :math:`M_{LL} - M_{LU} M_{UU}^{-1} M_{UL}` of :math:`M = I + \omega N`: dense on small graphs, probed on large ones.
-    The parameters are those of `conditional_variance`.
+    The parameters are those of `conditional_variance`, and the limits up to which it is dense.
 
     Examples
     --------
@@ -94,48 +199,22 @@ def loo_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0, pr
     diagonal = 1.0 + omega * ~graph.isolated
     if level == 0 or known.all():
         return np.asarray(diagonal[known])
-    if np.count_nonzero(~known) <= _EXACT_LIMIT:
-        return np.asarray(diagonal[known] - _explained(_precision(graph, level), known))
+    conditional = ConditionalPrecision(graph, known, level, limits)
+    if conditional.dense is not None:
+        return np.asarray(diagonal[known] - _explained(conditional.whole, conditional.dense, known))
     rest = _probed_rest(graph, known, level, np.random.default_rng(seed), probes)
     estimate = diagonal + rest - omega * level * _squared_paths(graph, ~known)
     return np.asarray(np.clip(estimate, 1.0, 1.0 + omega)[known])
 
 
-def _precision(graph: Graph, alpha: float) -> sparse.csr_array:
-    return sparse.csr_array(sparse.eye_array(graph.n_nodes) + alpha / (1.0 - alpha) * graph.N)
-
-
-def _explained(M: sparse.csr_array, known: Bools) -> Floats:
+def _explained(M: sparse.csr_array, unknown: Dense, known: Bools) -> Floats:
     """Return the diagonal of M_LU M_UU^-1 M_UL; the known nodes may be many, so they are taken some at a time."""
-    covariance = Dense(M[~known][:, ~known].toarray()).inverse
     cross = sparse.csr_array(M[known][:, ~known])
     explained = np.empty(cross.shape[0])
     for start in range(0, explained.size, _ROWS_AT_ONCE):
         part = cross[start : start + _ROWS_AT_ONCE]
-        explained[start : start + _ROWS_AT_ONCE] = part.multiply(part @ covariance).sum(axis=1)
+        explained[start : start + _ROWS_AT_ONCE] = part.multiply(part @ unknown.inverse).sum(axis=1)
     return explained
-
-
-class _Draws(NamedTuple):
-    rng: np.random.Generator
-    number: int
-    tolerance: float
-
-
-def _drawn_squares(graph: Graph, unknown: Bools, alpha: float, draws: _Draws) -> Floats:
-    """Return the mean of (S x)^2 over draws x of covariance (I + omega N)_UU^-1, with the exact share of constants."""
-    rng, tolerance = draws.rng, draws.tolerance
-    omega, total, u = alpha / (1.0 - alpha), np.zeros(graph.n_nodes), _constant_vectors(graph, unknown)[:, None]
-    for start in range(0, draws.number, _DRAWS_AT_ONCE):
-        k = min(_DRAWS_AT_ONCE, draws.number - start)
-        noise = rng.standard_normal((graph.n_nodes, k)) + np.sqrt(omega) * edge_noise(graph, k, rng)
-        allowed = np.broadcast_to(unknown[:, None], noise.shape)
-        noise *= allowed
-        systems = ShiftedSystems(graph.engine, np.array([[1.0 / alpha]]), allowed)
-        x = systems.solve(noise, tolerance=tolerance).or_raise(tolerance)[0] / omega
-        x -= u * _component_sums(graph, u * x)
-        total += (multiply(graph, x) ** 2).sum(axis=1)
-    return total / draws.number + u[:, 0] ** 2
 
 
 def _constant_vectors(graph: Graph, unknown: Bools) -> Floats:
@@ -157,8 +236,8 @@ def _component_sums(graph: Graph, X: Floats) -> Floats:
 def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Generator, probes: int) -> Floats:
     """Return the mean of z * (P z), less M_LL - M_LU M_UL / (1 + omega), whose diagonal is known, over probes z."""
     total, column = np.zeros(graph.n_nodes), known[:, None]
-    for start in range(0, probes, _DRAWS_AT_ONCE):
-        k = min(_DRAWS_AT_ONCE, probes - start)
+    for start in range(0, probes, _TOGETHER):
+        k = min(_TOGETHER, probes - start)
         Z = column * rng.choice([-1.0, 1.0], size=(graph.n_nodes, k))
         filled = propagate(graph, Z, known, alpha, tolerance=_TOLERANCE)
         beyond = multiply(graph, filled - Z - alpha * (multiply(graph, Z) * ~column))

@@ -17,9 +17,9 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import smooth
 from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.incidence import edge_noise
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.linalg.operator import edge_noise
 from graphmrf.model.attributes import aligned, check_names
 from graphmrf.model.parameters import Channels, Parameters, channels
 
@@ -109,7 +109,7 @@ class Conditional:
             return x
         if self.separates:
             return self._solve_channels(B, tolerance)
-        return self.block.solve(B, tolerance=tolerance).or_raise(tolerance)
+        return self.block.solve(B, tolerance=tolerance)
 
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float) -> Floats:
         r"""Return `k` draws of mean 0 and covariance :math:`\Gamma_{MM}^{-1}`, shape (k, n, q), 0 outside `M`.

@@ -124,7 +124,7 @@ def e_step(
         deviation[incomplete.missing] = covariance @ right[0][incomplete.missing]
         K0, K1 = _exact_sums(incomplete, covariance)
     else:
-        deviation += block.solve(right, tolerance=tolerance).or_raise(tolerance)[0]
+        deviation += block.solve(right, tolerance=tolerance)[0]
         K0, K1 = (K.mean(axis=0) for K in _probed_sums(incomplete, block, tolerance))
     return deviation + parameters.mean, K0, K1
 
@@ -182,7 +182,7 @@ def _probed_sums(incomplete: Incomplete, block: PrecisionBlock, tolerance: float
     """Return both sums of covariances probe by probe, shapes (probes, q, q)."""
     K0, K1 = [], []
     for Z in incomplete.rademacher():
-        X = block.solve(Z, tolerance=tolerance).or_raise(tolerance)
+        X = block.solve(Z, tolerance=tolerance)
         k, n, q = X.shape
         flat = X.transpose(1, 0, 2).reshape(n, k * q)
         NX = (flat - multiply(incomplete.graph, flat)).reshape(n, k, q)

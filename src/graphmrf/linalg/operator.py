@@ -1,0 +1,294 @@
+r"""The contract of every precision matrix, and what those on a graph share: conjugate gradients and noise.
+
+An iterative operator has the form :math:`A = D - C \otimes (I - N)`, with small blocks :math:`D_i = L_i L_i'` of every
+node on the diagonal of `D`, and :math:`C = G G'`. Then
+
+.. math:: A = L\,(I - K)\,L', \qquad K = E\,(I - N)\,E', \qquad E_i = L_i^{-1} G,
+
+and conjugate gradients run on :math:`I - K`, whose condition does not depend on that of `D`. The system couples the
+attributes of a node: there is one step length per right-hand side, from inner products over nodes and attributes. The
+coefficients of the iterations are also those of a Lanczos recurrence, so the same iterations that solve for a
+Rademacher probe estimate :math:`\log\det(I - K)` by quadrature.
+
+Noise of covariance `N` comes from the edges, by the root :math:`N = B'B`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from graphmrf.linalg.lanczos import gauss, inverse, squares
+from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.multishift import REFINEMENTS, Solution, iteration_bound
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.engines import Block, Engine
+    from graphmrf.graph import Graph
+
+_EXHAUSTED = 1e-13
+"""Relative residual at which a column's Krylov space counts as exhausted, some hundred times the rounding of float64.
+Doubled, probes stop a step earlier; at a tenth, coefficients of rounding noise enter the quadrature."""
+
+_ENTRIES = 2**22
+"""Normal numbers on edges drawn at once, 32 MB; it changes no draw, and doubled only the memory."""
+
+
+class Operator(Protocol):
+    """A symmetric positive definite matrix, a precision; whoever solves with it does not ask how it is kept.
+
+    Every operator takes and returns arrays of a layout of its own, in which right-hand sides are independent.
+    """
+
+    def apply(self, X: Floats) -> Floats:
+        """Return the matrix times `X`."""
+
+    def solve(self, B: Floats, *, tolerance: float) -> Floats:
+        """Return the inverse times `B` to a relative residual, recomputed at the end; or raise ConvergenceError."""
+
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float) -> Floats:
+        """Return `k` draws of mean 0 whose covariance is the inverse."""
+
+    def inverse_diagonal(self, *, probes: int, seed: int) -> Floats:
+        """Return the diagonal of the inverse, the variances: exact where that is cheap, else from so many draws."""
+
+    def log_determinant(self, *, probes: int, seed: int) -> float:
+        """Return the logarithm of the determinant: exact where that is cheap, else from so many probes."""
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedSystem:
+    """Systems in :math:`A = L (I - K) L'` on an engine; their right-hand sides are groups of q columns.
+
+    Attributes
+    ----------
+    engine : Engine
+        What multiplies by :math:`I - N`.
+    kinds : integer array of shape (n,)
+        Which of the small matrices below a node has.
+    D : array of shape (n_kinds, q, q)
+        Its block of `D`.
+    C : array of shape (q, q)
+        The part of the edges.
+    whiten : array of shape (n_kinds, q, q)
+        :math:`L_i^{-T}`, with zeros for entries that are no part of the system.
+    onto_edges : array of shape (n_kinds, q, r)
+        :math:`E_i`.
+    sigma : float
+        One over a bound on the largest eigenvalue of `K`, > 1.
+    limits : Limits
+        Bound on the iterations.
+    """
+
+    engine: Engine
+    kinds: Ints
+    D: Floats
+    C: Floats
+    whiten: Floats
+    onto_edges: Floats
+    sigma: float
+    limits: Limits = LIMITS
+
+    @property
+    def q(self) -> int:
+        """Columns per right-hand side."""
+        return len(self.C)
+
+    def solve(self, B: Floats, *, tolerance: float, together: int) -> Solution:
+        r"""Solve :math:`A x = b` by conjugate gradients with iterative refinement.
+
+        Parameters
+        ----------
+        B : array of shape (n, k q)
+            Right-hand sides; entries that are no part of the system are not read.
+        tolerance : float
+            Wanted relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
+        together : int
+            Right-hand sides in one block.
+
+        Returns
+        -------
+        Solution
+            With `x` (n, k q) and the largest residual, recomputed from :math:`b - A x`.
+        """
+        x, iterations, residual = np.empty(B.shape), 0, 0.0
+        width = together * self.q
+        for first in range(0, B.shape[1], width):
+            part = slice(first, first + width)
+            x[:, part], count, left = self._solve(B[:, part], tolerance)
+            iterations, residual = max(iterations, count), max(residual, left)
+        return Solution(x, iterations, residual, residual <= tolerance)
+
+    def _solve(self, B: Floats, tolerance: float) -> tuple[Floats, int, float]:
+        engine, k = self.engine, B.shape[1] // self.q
+        V = engine.load(B)
+        R, X, iterations = engine.like(V), engine.zeros(B.shape[1]), 0
+        engine.mix(V, self.whiten, self.kinds, None, R)
+        norms = np.sqrt(_sums(squares(engine, R), k, self.q))
+        residual = float((norms > 0).any())
+        for _ in range(REFINEMENTS + 1):
+            if residual <= tolerance:
+                break
+            iterations += len(self.iterate(R, 0.5 * tolerance * norms, X)[0])
+            R = self._remainder(V, X)
+            residual = float((np.sqrt(_sums(squares(engine, R), k, self.q)) * inverse(norms)).max(initial=0.0))
+        engine.mix(X, _transposed(self.whiten), self.kinds, None, V)
+        return engine.unload(V, B.shape[1]), iterations, residual
+
+    def _remainder(self, V: Block, X: Block) -> Block:
+        r"""Return :math:`L^{-1} (b - A x)` for the block `V` of b and the block `X` of L'x."""
+        engine = self.engine
+        x, behind, moved = engine.like(X), engine.like(X), engine.like(X)
+        engine.mix(X, _transposed(self.whiten), self.kinds, None, x)
+        engine.mix(x, self.D, self.kinds, V, behind)
+        ones = np.ones(X.shape[1])
+        engine.advance(x, ones, x, 0.0 * ones, engine.mask(None, X.shape[1]), moved)
+        engine.mix(moved, self.C[None], np.zeros_like(self.kinds), behind, x)
+        engine.mix(x, self.whiten, self.kinds, None, behind)
+        return behind
+
+    def quadrature(self, Z: Floats, *, tolerance: float) -> tuple[Floats, Floats]:
+        r"""Return :math:`z'(I - K)^{-1} z` and :math:`z' \log(I - K) z / z'z` of columns `Z` (n, k q).
+
+        Both are Gauss rules of the iterations for z; no solution is kept.
+        """
+        start, k = self.engine.load(Z), Z.shape[1] // self.q
+        norms = np.sqrt(_sums(squares(self.engine, start), k, self.q))
+        a, rho = self.iterate(start, tolerance * norms, None)
+        ratios = rho[1:] * inverse(rho[:-1])
+        logs = [_log_form(a[:, c], ratios[:, c]) for c in range(a.shape[1])]
+        return np.asarray((a * rho[:-1]).sum(axis=0)), np.array(logs)
+
+    def iterate(self, R: Block, wanted: Floats, X: Block | None) -> tuple[Floats, Floats]:
+        """Add the solution of (I - K) X = R to `X` if there is one, and leave its residual in `R`.
+
+        P is the direction over the squared residual: P += R / |R|^2.
+
+        Parameters
+        ----------
+        R, X : block
+            Right-hand sides and solutions.
+        wanted : array of shape (k,)
+            Norms of the residuals to come to.
+
+        Returns
+        -------
+        a, rho : arrays of shapes (steps, k) and (steps + 1, k)
+            Step lengths, and squared residuals.
+        """
+        engine, k, q, E = self.engine, wanted.size, self.q, self.onto_edges
+        E_transposed, width = _transposed(E), R.shape[1]
+        P, Q, U = engine.zeros(k * q), engine.like(R), engine.zeros(k * E.shape[2])
+        SU, everywhere = engine.like(U), engine.mask(None, U.shape[1])
+        ones, zeros = np.ones(U.shape[1]), np.zeros(U.shape[1])
+        rho = _sums(squares(engine, R), k, q)
+        goal, exhausted = wanted**2, _EXHAUSTED**2 * rho
+        lengths, history = [np.zeros((0, k))], [rho]
+        bound = self._bound(goal, rho)
+        while (rho > goal).any() and len(history) <= bound:
+            active = rho > exhausted
+            P_squared = engine.subtract(P, _spread(-inverse(rho) * active, width, q), R)
+            engine.mix(P, E, self.kinds, None, U)
+            PKP = engine.advance(U, ones, U, zeros, everywhere, SU)
+            engine.mix(SU, E_transposed, self.kinds, P, Q)  # (K - I) P
+            curvature = _sums(P_squared, k, q) - _sums(PKP, k, E.shape[2])
+            step = inverse(curvature) * active
+            if X is not None:
+                engine.subtract(X, _spread(-step, width, q), P)
+            lengths.append((step * inverse(rho))[None])
+            rho = _sums(engine.subtract(R, _spread(-step, width, q), Q), k, q)
+            history.append(rho)
+        return np.concatenate(lengths), np.array(history)
+
+    def _bound(self, goal: Floats, rho: Floats) -> int:
+        reduction = float(np.sqrt(np.where(rho > 0, goal * inverse(rho), 1.0).min(initial=1.0)))
+        return min(iteration_bound(np.array([self.sigma]), reduction), self.limits.max_iterations)
+
+
+def _log_form(a: Floats, ratios: Floats) -> float:
+    """Return z' log(I - K) z / z'z from step lengths and ratios of squared residuals of conjugate gradients for z."""
+    count = int(np.argmax(np.append(a == 0, True)))
+    a, b = a[:count], ratios[:count]
+    if not count:
+        return 0.0
+    nodes, weights = gauss(1.0 / a + np.append(0.0, b[:-1] / a[:-1]), np.sqrt(b[:-1]) / a[:-1])
+    return float(weights @ np.log(np.maximum(nodes, np.finfo(np.float64).tiny)))
+
+
+def _transposed(tables: Floats) -> Floats:
+    return np.ascontiguousarray(tables.transpose(0, 2, 1))
+
+
+def _sums(per_column: Floats, k: int, width: int) -> Floats:
+    """Return the sums over the columns of each right-hand side."""
+    return np.asarray(per_column[: k * width].reshape(k, width).sum(axis=1))
+
+
+def _spread(values: Floats, width: int, q: int) -> Floats:
+    """Return one value per right-hand side repeated for each of its columns, 0 on padding."""
+    columns = np.zeros(width)
+    columns[: values.size * q] = np.repeat(values, q)
+    return columns
+
+
+def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.csr_array:
+    r"""Return the rows of `B` for the edges from the nodes ``first .. stop - 1`` to higher-numbered ones.
+
+    The row of an edge of weight `w` from `u` to `v` has the entries :math:`\sqrt{w / d_u}` and :math:`-\sqrt{w / d_v}`.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    first, stop : int
+        Range of nodes; by default all, which gives all edges.
+
+    Returns
+    -------
+    sparse array of shape (n_edges, n)
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> graph = Graph.from_edges([0, 1], [1, 2])
+    >>> B = incidence(graph)
+    >>> bool(abs(B.T @ B - graph.N).max() < 1e-15)
+    True
+    """
+    stop = graph.n_nodes if stop is None else stop
+    span = slice(int(graph.indptr[first]), int(graph.indptr[stop]))
+    u, v = np.repeat(np.arange(first, stop), np.diff(graph.indptr[first : stop + 1])), graph.indices[span]
+    once = v > u
+    u, v = u[once], v[once]
+    d = inverse(np.sqrt(graph.degrees))
+    root = 1.0 if graph.weights is None else np.sqrt(graph.weights[span][once])
+    data = np.column_stack([root * d[u], -root * d[v]]).ravel()
+    ends = np.column_stack([u, v]).ravel()
+    return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, graph.n_nodes))
+
+
+def edge_noise(graph: Graph, k: int, rng: np.random.Generator) -> Floats:
+    r"""Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
+
+    Edges are taken some at a time, in memory of the order of the result; how many does not change the draws.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> noise = edge_noise(Graph.from_edges([0], [1], n_nodes=3), 2, np.random.default_rng(0))
+    >>> bool(np.allclose(noise.sum(axis=0), 0.0)), noise[2]
+    (True, array([0., 0.]))
+    """
+    noise = np.zeros((graph.n_nodes, k))
+    half_edges = 2 * max(graph.n_nodes, _ENTRIES // max(k, 1), 1)
+    cuts = np.searchsorted(graph.indptr, np.arange(half_edges, graph.indices.size, half_edges))
+    bounds = np.unique([0, *cuts.tolist(), graph.n_nodes])
+    for first, stop in pairwise(bounds.tolist()):
+        B = incidence(graph, first, stop)
+        noise += B.T @ rng.standard_normal((B.shape[0], k))
+    return noise

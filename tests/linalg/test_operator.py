@@ -1,0 +1,154 @@
+"""Every operator, on every engine, exact and iterative, against the dense algebra of its matrix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cases
+import oracle
+from families import FAMILIES, grid, path
+from graphmrf._typing import Floats
+from graphmrf.engines import ENGINES
+from graphmrf.errors import ConvergenceError
+from graphmrf.graph import Graph
+from graphmrf.linalg.coupled import PrecisionBlock
+from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.limits import Limits
+from graphmrf.linalg.operator import Operator, edge_noise, incidence
+from graphmrf.linalg.precision import NodePrecision
+from graphmrf.linalg.variance import ConditionalPrecision
+
+ITERATIVE = Limits(dense_precision=0, dense_variance=0)
+
+
+@dataclass
+class Setting:
+    """An operator, its matrix, and the way between its layout and plain columns."""
+
+    operator: Operator
+    matrix: Floats
+    wrap: Callable[[Floats], Floats]
+    unwrap: Callable[[Floats], Floats]
+
+
+def node(graph: Graph, limits: Limits, rng: np.random.Generator) -> Setting:
+    omega, d = float(10 ** rng.uniform(-1, 2)), rng.exponential(3.0, graph.n_nodes) * (rng.random(graph.n_nodes) < 0.5)
+    matrix = np.eye(graph.n_nodes) + omega * oracle.laplacian(graph.adjacency.toarray()) + np.diag(d)
+    return Setting(NodePrecision(graph, omega, d, limits), matrix, np.asarray, np.asarray)
+
+
+def dense(graph: Graph, limits: Limits, rng: np.random.Generator) -> Setting:
+    setting = node(graph, limits, rng)
+    return Setting(Dense(setting.matrix), setting.matrix, np.asarray, np.asarray)
+
+
+def conditional(graph: Graph, limits: Limits, rng: np.random.Generator) -> Setting:
+    n, alpha = graph.n_nodes, float(rng.uniform(0.1, 0.99))
+    known = rng.random(n) < 0.3
+    matrix = oracle.precision(graph.adjacency.toarray(), alpha)[~known][:, ~known]
+
+    def wrap(B: Floats) -> Floats:
+        columns = np.full((n, B.shape[1]), 7.0)  # what lies at known nodes is not read
+        columns[~known] = B
+        return columns
+
+    return Setting(ConditionalPrecision(graph, known, alpha, limits), matrix, wrap, lambda x: x[~known])
+
+
+def block(graph: Graph, limits: Limits, rng: np.random.Generator) -> Setting:
+    n, q = graph.n_nodes, 3
+    Z, G = rng.normal(size=(q, q)), rng.normal(size=(q, 2))
+    H, C, missing = Z @ Z.T + np.eye(q), G @ G.T, rng.random((n, q)) < 0.6
+    gamma = np.kron(np.eye(n), H) + np.kron(oracle.laplacian(graph.adjacency.toarray()), C)
+    M = missing.ravel()
+
+    def wrap(B: Floats) -> Floats:
+        stack = np.zeros((B.shape[1], n, q))
+        stack[:, missing] = B.T
+        return stack
+
+    operator = PrecisionBlock(graph, H, C, missing, limits)
+    return Setting(operator, gamma[M][:, M], wrap, lambda x: x[..., missing].T)
+
+
+MAKERS = {"node": node, "dense": dense, "conditional": conditional, "block": block}
+every_operator = pytest.mark.parametrize("name", MAKERS)
+every_engine = pytest.mark.parametrize("engine", sorted(ENGINES))
+every_limit = pytest.mark.parametrize("limits", [Limits(), ITERATIVE], ids=["exact", "iterative"])
+
+
+@every_operator
+@every_engine
+@every_limit
+@pytest.mark.parametrize("family", FAMILIES)
+def test_products_and_solves_are_those_of_the_matrix(name: str, engine: str, limits: Limits, family: str) -> None:
+    rng, graph = np.random.default_rng(1), FAMILIES[family].on(engine)
+    setting = MAKERS[name](graph, limits, rng)
+    for k in (0, 1, 5):
+        B = rng.normal(size=(len(setting.matrix), k))
+        moved = setting.unwrap(setting.operator.apply(setting.wrap(B)))
+        np.testing.assert_allclose(moved, setting.matrix @ B, atol=1e-9)
+        if graph.n_nodes:
+            x = setting.unwrap(setting.operator.solve(setting.wrap(B), tolerance=1e-10))
+            np.testing.assert_allclose(setting.matrix @ x, B, rtol=0, atol=1e-7)
+
+
+@every_operator
+@given(case=cases.cases(), seed=st.integers(0, 10**6))
+def test_iterations_find_what_factors_find(name: str, case: cases.Case, seed: int) -> None:
+    exact, found = (MAKERS[name](case.graph, limits, np.random.default_rng(seed)) for limits in (Limits(), ITERATIVE))
+    B = np.random.default_rng(seed).normal(size=(len(exact.matrix), 2))
+    x = exact.unwrap(found.operator.solve(exact.wrap(B), tolerance=1e-11))
+    np.testing.assert_allclose(x, np.linalg.solve(exact.matrix, B), rtol=0, atol=1e-6)
+
+
+@every_operator
+@every_engine
+def test_small_operators_have_exact_diagonals_and_determinants(name: str, engine: str) -> None:
+    setting = MAKERS[name](FAMILIES["pieces"].on(engine), Limits(), np.random.default_rng(2))
+    variances = setting.unwrap(setting.operator.inverse_diagonal(probes=1, seed=0))
+    np.testing.assert_allclose(variances, np.diag(np.linalg.inv(setting.matrix)), rtol=1e-7)
+    determinant = setting.operator.log_determinant(probes=1, seed=0)
+    assert determinant == pytest.approx(np.linalg.slogdet(setting.matrix)[1])
+
+
+@every_operator
+@every_engine
+@pytest.mark.parametrize("graph", [grid(12), path(150)], ids=["grid", "path"])
+def test_probes_come_close_to_diagonals_and_determinants(name: str, engine: str, graph: Graph) -> None:
+    setting = MAKERS[name](graph.on(engine), ITERATIVE, np.random.default_rng(2))
+    variances = setting.unwrap(setting.operator.inverse_diagonal(probes=200, seed=0))
+    ratio = variances / np.diag(np.linalg.inv(setting.matrix))
+    assert np.sqrt(((ratio - 1.0) ** 2).mean()) < 0.08
+    expected = np.linalg.slogdet(setting.matrix)[1]
+    assert setting.operator.log_determinant(probes=100, seed=0) == pytest.approx(expected, rel=0.02, abs=0.5)
+
+
+@every_operator
+@every_limit
+def test_draws_have_the_inverse_as_their_covariance(name: str, limits: Limits) -> None:
+    setting = MAKERS[name](Graph.from_edges([0, 1, 2], [1, 2, 0], n_nodes=4), limits, np.random.default_rng(5))
+    draws = setting.unwrap(setting.operator.draw(20_000, np.random.default_rng(0), tolerance=1e-6))
+    covariance = np.linalg.inv(setting.matrix)
+    unit = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    np.testing.assert_allclose(draws @ draws.T / 20_000 / unit, covariance / unit, atol=0.04)
+
+
+@pytest.mark.parametrize("name", ["node", "conditional", "block"])
+def test_too_few_iterations_raise(name: str) -> None:
+    limits = Limits(dense_precision=0, max_iterations=2)
+    setting = MAKERS[name](path(60), limits, np.random.default_rng(1))
+    B = np.random.default_rng(0).normal(size=(len(setting.matrix), 1))
+    with pytest.raises(ConvergenceError, match="relative residual"):
+        setting.operator.solve(setting.wrap(B), tolerance=1e-10)
+
+
+@given(cases.cases())
+def test_the_incidence_is_a_root_of_the_laplacian(case: cases.Case) -> None:
+    B = incidence(case.graph)
+    np.testing.assert_allclose((B.T @ B).toarray(), oracle.laplacian(case.W), atol=1e-12)
+    assert edge_noise(case.graph, 3, np.random.default_rng(0)).shape == (len(case.W), 3)
