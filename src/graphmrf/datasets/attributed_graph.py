@@ -1,4 +1,4 @@
-"""Two files in, a graph whose nodes carry values out."""
+"""A graph with a table of its nodes, read from a node file and an edge file: ids matched, columns found by name."""
 
 from dataclasses import dataclass
 from pathlib import Path

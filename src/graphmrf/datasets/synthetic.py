@@ -1,4 +1,4 @@
-"""Random graphs and parameters of known kind: those of the paper, and a few more for tests and benchmarks.
+"""Random graphs (Watts-Strogatz, Erdos-Renyi, block models, ...) and parameters of the model, as in the paper.
 
 Every graph is made from whole arrays of edges, so a million nodes take seconds; the same seed gives the same graph.
 """
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def parameters(h0: float = 1.0, *, q: int = 5, seed: int = 0) -> tuple[Floats, Floats]:
-    r"""Return H (q, q) and h (q,) of a Gaussian field, drawn as in the paper.
+    r"""Return H (q, q) and h (q,) of a Gaussian MRF, drawn as in the paper.
 
     :math:`H = (Z'Z + 0.01\,I)^{-1}` with a standard normal `Z`, and :math:`h_j = h_0\,10^{u_j - 1/2}` with `u` uniform
     between 0 and 1. The same seed gives the same H and the same exponents at every `h0`.
@@ -61,7 +61,7 @@ def parameters(h0: float = 1.0, *, q: int = 5, seed: int = 0) -> tuple[Floats, F
 
 
 def ring(n: int, neighbours: int = 2) -> Graph:
-    """Return `n` nodes in a circle, each joined to its `neighbours` nearest (an even number).
+    """Return a ring lattice: `n` nodes in a circle, each joined to its `neighbours` nearest (an even number).
 
     Examples
     --------
@@ -73,7 +73,7 @@ def ring(n: int, neighbours: int = 2) -> Graph:
 
 
 def watts_strogatz(n: int = 1000, neighbours: int = 6, rewired: float = 0.01, *, seed: int = 0) -> Graph:
-    """Return a ring of which each edge got another end with some probability; drawn again until it is connected.
+    """Return a Watts-Strogatz graph: a ring lattice, each edge rewired with some probability, redrawn until connected.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def watts_strogatz(n: int = 1000, neighbours: int = 6, rewired: float = 0.01, *,
 
 
 def erdos_renyi(n: int, mean_degree: float, *, seed: int = 0) -> Graph:
-    """Return `n` nodes of which any two are joined with the same probability, ``mean_degree / (n - 1)``.
+    """Return an Erdos-Renyi graph: any two nodes are joined with the same probability, ``mean_degree / (n - 1)``.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def erdos_renyi(n: int, mean_degree: float, *, seed: int = 0) -> Graph:
 
 
 def barabasi_albert(n: int, edges_per_node: int, *, seed: int = 0) -> Graph:
-    """Return a connected graph in which new nodes prefer old ones of high degree.
+    """Return a Barabasi-Albert graph: connected, grown by preferential attachment.
 
     Every node draws `edges_per_node` ends among the ends of all earlier edges (the first node counts as if it had
     `edges_per_node` edges to itself); ends that are drawn twice count once, so there are a few edges less.
@@ -160,7 +160,7 @@ def block_model(sizes: ArrayLike, probabilities: ArrayLike, *, seed: int = 0) ->
 def degree_corrected_block_model(
     sizes: ArrayLike, probabilities: ArrayLike, *, exponent: float = 2.5, seed: int = 0
 ) -> Graph:
-    """Return a block model in which nodes of a group differ in degree, by a power law.
+    """Return a degree-corrected stochastic block model: degrees inside a group follow a power law.
 
     The number of edges between two groups is that of `block_model` on average; their ends are drawn with propensities
     of density ``t ** -exponent``. Edges that are drawn twice count once.
@@ -185,7 +185,7 @@ def degree_corrected_block_model(
 
 
 def power_law(n: int, n_edges: int, *, exponent: float = 2.5, seed: int = 0) -> Graph:
-    """Return a graph of about `n_edges` edges whose degrees follow a power law; repeated edges count once.
+    """Return a Chung-Lu graph of about `n_edges` edges: degrees follow a power law, repeated edges count once.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def power_law(n: int, n_edges: int, *, exponent: float = 2.5, seed: int = 0) -> 
 
 
 def torus(rows: int, columns: int) -> Graph:
-    """Return a grid whose opposite sides are joined.
+    """Return a torus: a grid whose opposite sides are joined.
 
     Examples
     --------

@@ -19,14 +19,14 @@ _MIXING = np.where(np.eye(10) == 1, 20 / 99, 0.01 / 100)
 # How the graph is drawn, the edges it then has, words.
 _KINDS: dict[str, tuple[Callable[[], Graph], int, str]] = {
     "ring": (lambda: synthetic.ring(_N, 6), 3000, "a ring"),
-    "watts-strogatz": (lambda: synthetic.watts_strogatz(_N, 6, 0.01), 3000, "Watts-Strogatz"),
-    "erdos-renyi": (lambda: synthetic.erdos_renyi(_N, 6.0), 3068, "Erdos-Renyi"),
-    "barabasi-albert": (lambda: synthetic.barabasi_albert(_N, 10), 9551, "Barabasi-Albert"),
+    "watts-strogatz": (lambda: synthetic.watts_strogatz(_N, 6, 0.01), 3000, "a Watts-Strogatz graph"),
+    "erdos-renyi": (lambda: synthetic.erdos_renyi(_N, 6.0), 3068, "an Erdos-Renyi graph"),
+    "barabasi-albert": (lambda: synthetic.barabasi_albert(_N, 10), 9551, "a Barabasi-Albert graph"),
     "block-model": (lambda: synthetic.block_model(_SIZES, _MIXING), 10065, "a block model"),
     "degree-corrected-block-model": (
         lambda: synthetic.degree_corrected_block_model(_SIZES, _MIXING),
         7987,
-        "blocks with hubs",
+        "a degree-corrected block model",
     ),
 }
 
@@ -49,7 +49,6 @@ def _recipe(kind: str, level: int) -> Recipe:
         source="Drawn when it is loaded, always with the same seed, from the model and with the recipe of the paper.",
         licence="None needed.",
         remarks=(
-            "the table has sample 0; all ten are in extra['samples'], H and h in extra['parameters']",
             "the three levels share graph, H and seed: compare them as pairs, not as independent draws",
             "not the numbers of the paper, which are in synthetic-paper-h1, -h10 and -h100",
         ),

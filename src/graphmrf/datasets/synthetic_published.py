@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,16 +19,25 @@ from graphmrf.datasets.dataset import (
 )
 
 SHIFTS = {1: "+0.0", 10: "+1.0", 100: "+2.0"}
-# Folder, words, edges; None where they follow neither from the kind of graph nor from a count.
+# Folder, title, edges; None where they follow neither from the kind of graph nor from a count.
 _GRAPHS: dict[str, tuple[str, str, int | None]] = {
-    "": ("WattsStrogatzOriginal", "own samples", 3000),
-    "watts-strogatz-": ("WattsStrogatz", "second Watts-Strogatz graph", 3000),
-    "ring-": ("Ring", "ring", 3000),
-    "erdos-renyi-": ("ErdosRenyi", "Erdos-Renyi graph", 3000),
-    "barabasi-albert-": ("BarabasiAlbert", "Barabasi-Albert graph", None),
-    "block-model-": ("StochasticBlockModel", "block model", None),
-    "degree-corrected-block-model-": ("DegreeCorrectedStochasticBlockModel", "blocks with hubs", None),
+    "": ("WattsStrogatzOriginal", "The paper's own samples", 3000),
+    "watts-strogatz-": ("WattsStrogatz", "Published samples on a second Watts-Strogatz graph", 3000),
+    "ring-": ("Ring", "Published samples on a ring", 3000),
+    "erdos-renyi-": ("ErdosRenyi", "Published samples on an Erdos-Renyi graph", 3000),
+    "barabasi-albert-": ("BarabasiAlbert", "Published samples on a Barabasi-Albert graph", None),
+    "block-model-": ("StochasticBlockModel", "Published samples on a block model", None),
+    "degree-corrected-block-model-": (
+        "DegreeCorrectedStochasticBlockModel",
+        "Published samples on a degree-corrected block model",
+        None,
+    ),
 }
+_OWN = ("the three levels share their white noise: compare them as pairs, not as independent draws",)
+_OTHERS = (
+    "the six graphs beside the paper's own share their white noise at all levels: compare them as pairs",
+    "published with the paper, which does not use it",
+)
 
 
 def clean_samples(files: Files, *, path: str) -> Tables:
@@ -44,7 +52,7 @@ def clean_samples(files: Files, *, path: str) -> Tables:
 
 
 def sample_tables(edges: pd.DataFrame, A: Floats, H: Floats, h: Floats) -> Tables:
-    """Return samples A (samples, n, q) of a field with parameters H (q, q) and h (q,) as tables."""
+    """Return samples A (samples, n, q) of the Gaussian MRF with parameters H (q, q) and h (q,) as tables."""
     n_samples, n_nodes, q = A.shape
     names = attribute_names(q)
     samples = pd.DataFrame(A.reshape(n_samples * n_nodes, q), columns=names)
@@ -70,26 +78,25 @@ def _unpack(xi: Floats, q: int) -> tuple[Floats, Floats]:
     return upper + upper.T + np.diag(xi[q : 2 * q]), xi[:q]
 
 
-def describe(name: str, title: str, n_edges: int | None, **rest: Any) -> Info:
-    """Return what is known of samples of five attributes on 1000 nodes."""
+def describe(
+    name: str, title: str, n_edges: int | None, *, source: str, licence: str, remarks: tuple[str, ...]
+) -> Info:
+    """Return what is known of ten samples of five attributes on 1000 nodes."""
     names = attribute_names(5)
-    attributes = tuple(Attribute(each, "", "drawn from the Gaussian field") for each in names)
-    return Info(name, title, 1000, n_edges, attributes, tuple(names), **rest)
+    attributes = tuple(Attribute(each, "", "drawn from the Gaussian MRF") for each in names)
+    where = "the table has sample 0; all ten are in extra['samples'], H and h in extra['parameters']"
+    return Info(name, title, 1000, n_edges, attributes, tuple(names), source, licence, (where, *remarks))
 
 
 def _recipe(prefix: str, level: int) -> Recipe:
-    folder, words, n_edges = _GRAPHS[prefix]
+    folder, title, n_edges = _GRAPHS[prefix]
     info = describe(
         f"synthetic-paper-{prefix}h{level}",
-        f"The paper's {words}, h0 = {level}",
+        f"{title}, h0 = {level}",
         n_edges,
         source="Reference implementation of Jia & Benson, A Unifying Generative Model for Graph Learning Algorithms.",
         licence="Generated data; the repository has no licence file.",
-        remarks=(
-            "the table has sample 0; all ten are in extra['samples'], H and h in extra['parameters']",
-            "the three levels share their white noise: compare them as pairs, not as independent draws",
-            *(("published beside the paper, which does not use it",) if prefix else ()),
-        ),
+        remarks=_OTHERS if prefix else _OWN,
     )
     path = f"synthetic/{folder}/shift_{SHIFTS[level]}.json"
     return Recipe(info, published_files(path), partial(clean_samples, path=path))
