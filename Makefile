@@ -11,7 +11,6 @@ MAKEFLAGS += --no-print-directory
 # The published data sets, where a checkout has them beside it; tests that need them are skipped elsewhere.
 ifneq ($(wildcard ../shared/raw),)
 export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
-export GRAPHMRF_CLEAN_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := test
