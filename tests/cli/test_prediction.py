@@ -11,9 +11,9 @@ import graphmrf as gm
 from graphmrf.cli import comparison
 from graphmrf.cli.predict import SLOW, slow_fits
 from graphmrf.cli.prediction import scoring_notes
-from graphmrf.estimators import graph_regressor, missing_features
-from graphmrf.estimators.field_folds import COEFFICIENTS_KEPT, SEARCHED_AGAIN
+from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.methods import METHODS
+from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -157,9 +157,9 @@ def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any)
 @pytest.mark.parametrize(
     ("solver", "known", "kept"),
     [
-        ("exact", SEARCHED_AGAIN, ""),
-        ("exact", SEARCHED_AGAIN + 1, "hyper-parameters"),
-        ("sparse", SEARCHED_AGAIN, "hyper-parameters"),
+        ("exact", REFITTED_UP_TO, ""),
+        ("exact", REFITTED_UP_TO + 1, "hyper-parameters"),
+        ("sparse", REFITTED_UP_TO, "hyper-parameters"),
         ("sparse", COEFFICIENTS_KEPT + 1, "coefficients and hyper-parameters"),
     ],
 )
@@ -175,7 +175,8 @@ def test_few_labels_keep_nothing_and_say_nothing(town: Any) -> None:
 
 def test_a_large_graph_has_the_sparse_solver(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, small = made(town, *FIELD)
-    monkeypatch.setattr(graph_regressor, "MAX_NODES", 50)
+    defaults: Any = gm.GraphRegressor.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "exact_limits", (50, 3000))
     result = town.run(*FIELD, "--json")
     target = json.loads(result.stdout)["targets"][0]
     assert (small["targets"][0]["solver"], target["solver"]) == ("exact", "sparse")
@@ -209,7 +210,7 @@ def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any
 
 
 def test_more_missing_cells_than_the_field_can_fill(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing_features, "_LARGEST", 1)
+    monkeypatch.setattr(graph_regressor, "LARGEST", 1)
     town.write(town.nodes.assign(age=town.nodes["age"].mask(np.arange(64) % 5 == 0)))
     _, summary = made(town, "--target", "income")
     said = "income: field has missing cells filled with the column mean, too: missing cells of X are filled by a joint"

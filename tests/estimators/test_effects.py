@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphmrf import Graph, GraphRegressor
-from graphmrf.field import FieldPosterior
+from graphmrf.field.exact import ExactPosterior
 
 N = 60
 
@@ -28,8 +28,8 @@ def fitted() -> tuple[Graph, Any, GraphRegressor]:
 )
 def test_effects_of_features_are_their_coefficients(column: str, component: str, fitted: Any) -> None:
     graph, X, model = fitted
-    posterior = model._answer.posterior
-    assert isinstance(posterior, FieldPosterior)
+    posterior = model._field.posterior
+    assert isinstance(posterior, ExactPosterior)
     h, N_ = posterior.h, graph.N.toarray()
     values, vectors = np.linalg.eigh(N_)
     operators = {

@@ -15,7 +15,6 @@ from cases import random_case
 from graphmrf import Graph
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.metrics import coverage
 
@@ -61,7 +60,7 @@ def test_the_same_data_give_the_same_answer_and_are_not_changed() -> None:
 
 def test_it_can_be_cloned_and_pickled() -> None:
     copy = clone(GraphRegressor(transform="log", seed=3, solver="exact"))
-    assert copy.get_params() == {"transform": "log", "seed": 3, "solver": "exact"}
+    assert copy.get_params() == {"transform": "log", "seed": 3, "solver": "exact", "exact_limits": (10_000, 3000)}
     loaded = pickle.loads(pickle.dumps(model()))
     np.testing.assert_array_equal(loaded.predict(), model().predict())
 
@@ -271,7 +270,6 @@ def test_bad_questions_are_explained() -> None:
         model().predict(GRAPH)  # type: ignore[call-overload]  # on purpose
 
 
-def test_the_limit_of_the_exact_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_regressor, "MAX_NODES", 50)
+def test_the_limit_of_the_exact_solver_is_named() -> None:
     with pytest.raises(InvalidInputError, match="at most 50 nodes"):
-        fitted(solver="exact")
+        fitted(solver="exact", exact_limits=(50, 3000))

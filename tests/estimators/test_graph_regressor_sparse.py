@@ -16,7 +16,6 @@ from cases import random_case
 from graphmrf import GaussianMRF, Graph, LinearGraphConvolution, ResidualPropagation, datasets
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.linalg import precision, smooth
@@ -106,10 +105,9 @@ def test_both_solvers_agree_on_published_data(raw_data: Path, tmp_path: Path) ->
     assert correlation(means[0][new], means[1][new]) > 0.98
 
 
-def test_it_is_chosen_beyond_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_chosen_beyond_the_limits() -> None:
     assert GraphRegressor().fit(GRAPH, CASE.X, CASE.y).solver_ == "exact"
-    monkeypatch.setattr(graph_regressor, "MAX_LABELS", 30)
-    chosen = GraphRegressor().fit(GRAPH, CASE.X, CASE.y)
+    chosen = GraphRegressor(exact_limits=(10_000, 30)).fit(GRAPH, CASE.X, CASE.y)
     assert chosen.solver_ == "sparse"
     np.testing.assert_array_equal(chosen.predict(), model().predict())
 

@@ -22,10 +22,8 @@ from graphmrf import (
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.inputs import read_features
-from graphmrf.estimators.missing_features import PAIRS, Filled, fill_features
-from graphmrf.field import Calibration
-from graphmrf.field.mixture import MixedPosterior
+from graphmrf.field import IntervalCalibration
+from graphmrf.field.multiple_imputation import PAIRS, AveragedPosterior, Imputation, impute
 from graphmrf.model.fit import fit_for_imputation
 
 seeds = st.integers(0, 10**6)
@@ -38,8 +36,8 @@ def with_holes(X: Floats, share: float = 0.2, seed: int = 0) -> Floats:
     return np.where(hole, np.nan, X)
 
 
-def fill(graph: Graph, X: Any) -> Filled:
-    return fill_features(graph, read_features(X, graph.n_nodes, "GraphRegressor", holes=True))
+def fill(graph: Graph, X: Floats) -> Imputation:
+    return impute(graph, X)
 
 
 def field_case(seed: int, n: int = 150) -> tuple[Graph, Floats, Floats]:
@@ -61,7 +59,7 @@ def test_cells_are_filled_as_dense_algebra_fills_them(seed: int) -> None:
     X = with_holes(case.X, 0.3, seed)
     mrf = fit_for_imputation(case.graph, X, prior=3.0)
     expected, _ = oracle.field_given(case.W, mrf.H, mrf.C, X - mrf.mean)
-    np.testing.assert_allclose(fill(case.graph, X).table.X, expected + mrf.mean, atol=1e-6, rtol=1e-6)
+    np.testing.assert_allclose(fill(case.graph, X).X, expected + mrf.mean, atol=1e-6, rtol=1e-6)
 
 
 @given(seeds)
@@ -72,11 +70,11 @@ def test_draws_keep_what_is_known_and_come_in_pairs(seed: int) -> None:
     X[5, 0] = np.nan
     found, missing = fill(case.graph, X), np.isnan(X)
     assert found.draws.shape == (2 * PAIRS, *X.shape)
-    np.testing.assert_array_equal(found.table.X[~missing], X[~missing])
+    np.testing.assert_array_equal(found.X[~missing], X[~missing])
     for draw in found.draws:
         np.testing.assert_allclose(draw[~missing], X[~missing], rtol=1e-12)
-        assert (draw[missing] != found.table.X[missing]).all()
-    np.testing.assert_allclose(found.draws.mean(axis=0), found.table.X, atol=1e-9)
+        assert (draw[missing] != found.X[missing]).all()
+    np.testing.assert_allclose(found.draws.mean(axis=0), found.X, atol=1e-9)
 
 
 def test_draws_have_the_dense_spread() -> None:
@@ -88,15 +86,14 @@ def test_draws_have_the_dense_spread() -> None:
     scale[np.isnan(X.T.ravel())] = np.sqrt(np.diag(covariance))
     found = fill(case.graph, X)
     missing = np.isnan(X)
-    z = (found.draws - found.table.X)[:, missing] / scale.reshape(X.T.shape).T[missing]
+    z = (found.draws - found.X)[:, missing] / scale.reshape(X.T.shape).T[missing]
     assert 0.7 < np.mean(z**2) < 1.4
 
 
 def test_nothing_missing_changes_nothing() -> None:
     case = random_case(2)
-    table = read_features(case.X, 14, "GraphRegressor", holes=True)
-    found = fill_features(case.graph, table)
-    assert found.table is table
+    found = impute(case.graph, case.X)
+    assert found.X is case.X
     assert not len(found.draws)
 
 
@@ -105,7 +102,7 @@ def test_few_missing_cells_count_as_known_once_they_are_filled() -> None:
     X[7, 1] = np.nan
     assert not len(fill(graph, X).draws)
     model = GraphRegressor().fit(graph, X, labelled(y))
-    filled = GraphRegressor().fit(graph, fill(graph, X).table.X, labelled(y))
+    filled = GraphRegressor().fit(graph, fill(graph, X).X, labelled(y))
     np.testing.assert_array_equal(model.predict(return_std=True), filled.predict(return_std=True))
 
 
@@ -114,7 +111,7 @@ def test_a_column_that_is_the_same_wherever_it_is_known_is_so_everywhere() -> No
     X = np.column_stack([case.X, np.full(14, 7.0)])
     X[[1, 4], 2] = np.nan
     found = fill(case.graph, X)
-    np.testing.assert_array_equal(found.table.X[:, 2], 7.0)
+    np.testing.assert_array_equal(found.X[:, 2], 7.0)
     assert not len(found.draws)
 
 
@@ -135,9 +132,10 @@ def test_infinite_cells_stay_an_error() -> None:
 
 
 def test_too_many_columns_for_the_joint_field_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmrf.estimators.missing_features._LARGEST", 10)
+    monkeypatch.setattr("graphmrf.estimators.graph_regressor.LARGEST", 10)
+    case = random_case(3)
     with pytest.raises(InvalidInputError, match=r"2 columns and \d patterns"):
-        fill(random_case(3).graph, with_holes(random_case(3).X, 0.5))
+        GraphRegressor().fit(case.graph, with_holes(case.X, 0.5), case.y)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +177,9 @@ def test_error_bars_are_wider_where_cells_are_missing() -> None:
     np.testing.assert_array_equal(std[~new], 0.0)
 
 
-def members(model: GraphRegressor) -> MixedPosterior:
-    posterior = model._answer.posterior
-    assert isinstance(posterior, MixedPosterior)
+def members(model: GraphRegressor) -> AveragedPosterior:
+    posterior = model._field.posterior
+    assert isinstance(posterior, AveragedPosterior)
     return posterior
 
 
@@ -195,7 +193,7 @@ def test_answers_are_pooled_over_the_draws_by_rubins_rule() -> None:
     np.testing.assert_allclose(mean, np.mean(means, axis=0))
     np.testing.assert_allclose(variance, np.mean(variances, axis=0) + np.var(means, axis=0))
     residual, spread = posterior.left_out
-    assert np.isfinite(Calibration(residual / np.sqrt(spread)).scale)
+    assert np.isfinite(IntervalCalibration(residual / np.sqrt(spread)).scale)
     draws = posterior.draw(new, 4000, np.random.default_rng(0))
     assert np.abs(draws.mean(axis=0) - mean).max() < 5 * np.sqrt(variance.max() / 4000)
     np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.15)
@@ -259,14 +257,15 @@ def test_labels_are_not_read_by_the_filling() -> None:
     graph, X, y = field_case(4, n=60)
     holes, known = with_holes(X), ~np.isnan(labelled(y))
     one, other = (GraphRegressor().fit(graph, holes, np.where(known, v, np.nan)) for v in (y, -3.0 * y))
-    np.testing.assert_array_equal(one._answer.table.X, other._answer.table.X)
+    first, second = (members(model).base.covariance.design.groups for model in (one, other))
+    np.testing.assert_array_equal(first, second)
 
 
 def test_the_sparse_solver_takes_expected_features() -> None:
     graph, X, y = field_case(5, n=40)
     holes, hidden = with_holes(X), labelled(y)
     sparse = GraphRegressor(solver="sparse").fit(graph, holes, hidden)
-    filled = GraphRegressor(solver="sparse").fit(graph, fill(graph, holes).table.X, hidden)
+    filled = GraphRegressor(solver="sparse").fit(graph, fill(graph, holes).X, hidden)
     np.testing.assert_array_equal(sparse.predict(), filled.predict())
 
 
@@ -280,4 +279,4 @@ def copies(X: Floats) -> tuple[Floats, Bools]:
 def test_a_copy_of_a_column_is_filled_from_it() -> None:
     graph, X, _ = field_case(6)
     holes, hole = copies(X)
-    np.testing.assert_allclose(fill(graph, holes).table.X[hole], 2.0 * X[10:30, 0], atol=0.4)
+    np.testing.assert_allclose(fill(graph, holes).X[hole], 2.0 * X[10:30, 0], atol=0.4)

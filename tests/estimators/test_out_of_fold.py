@@ -7,10 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from graphmrf import Graph, GraphRegressor
-from graphmrf.estimators.field_folds import field_out_of_fold
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.field import Covariance, FieldPosterior
-from graphmrf.field.sparse_posterior import SparsePosterior
+from graphmrf.field.exact import ExactPosterior
+from graphmrf.field.sparse import SparsePosterior
 
 N = 50
 
@@ -41,21 +40,20 @@ def test_many_labels_are_predicted_by_the_field_given_the_other_folds(transform:
     _, _, y, fitted = example(transform)
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
-    whole, expected = fitted._answer.posterior, np.empty(folds.size)
-    assert isinstance(whole, FieldPosterior)
+    whole, expected = fitted._field.posterior, np.empty(folds.size)
+    assert isinstance(whole, ExactPosterior)
     for fold in range(4):
         own = folds == fold
-        others = Covariance(whole.covariance.design, whole.covariance.eigen, whole.covariance.rows[~own])
-        posterior = FieldPosterior(others, whole.h, whole.z[~own])
+        posterior = ExactPosterior(whole.covariance.part(~own), whole.h, whole.z[~own])
         mean, variance = posterior.moments(whole.covariance.rows[own])
         expected[own] = fitted.transform_.moments(mean, np.sqrt(variance))[0]
-    np.testing.assert_allclose(field_out_of_fold(fitted._answer, folds, searched_again=10), expected, rtol=1e-8)
+    np.testing.assert_allclose(fitted._field.out_of_fold(folds, refitted_up_to=10), expected, rtol=1e-8)
 
 
 def test_one_fold_for_every_label_is_leaving_one_out() -> None:
     fitted = example()[-1]
     expected = fitted.left_out_["prediction"]
-    actual = field_out_of_fold(fitted._answer, np.arange(len(expected)), searched_again=0)
+    actual = fitted._field.out_of_fold(np.arange(len(expected)), refitted_up_to=0)
     np.testing.assert_allclose(actual, expected, rtol=1e-8)
 
 
@@ -71,9 +69,9 @@ def test_the_sparse_field_is_conditioned_on_the_other_folds() -> None:
     fitted = GraphRegressor(solver="sparse").fit(graph, X, y)
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
-    posterior, expected = fitted._answer.posterior, np.empty(folds.size)
+    posterior, expected = fitted._field.posterior, np.empty(folds.size)
     assert isinstance(posterior, SparsePosterior)
-    system, F = posterior.projection.system, posterior.projection.F[outcome.known].astype(np.float64)
+    system, F = posterior.projected.system, posterior.projected.F[outcome.known].astype(np.float64)
     field = system.g[:, None] * np.linalg.inv(np.eye(N) + system.omega * graph.N.toarray()) * system.g
     noise = posterior.beta.noise
     K = (F * posterior.beta.variances) @ F.T + noise * system.rho * field[np.ix_(outcome.known, outcome.known)]
@@ -91,6 +89,9 @@ def test_many_labels_keep_the_coefficients() -> None:
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
     anew = fitted.out_of_fold(graph, X, y, folds)
-    kept = field_out_of_fold(fitted._answer, folds, coefficients_kept=10)
+    posterior, kept = fitted._field.posterior, np.empty(folds.size)
+    assert isinstance(posterior, SparsePosterior)
+    for fold in range(4):
+        kept[folds == fold] = fitted.transform_.back(posterior.kept(folds == fold))
     labels = outcome.y[outcome.known]
     assert np.mean((kept - labels) ** 2) < np.mean((anew - labels) ** 2)

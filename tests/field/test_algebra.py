@@ -29,33 +29,35 @@ def test_correlations_are_those_of_the_dense_power(seed: int, omega: float, nu: 
     np.testing.assert_allclose(family.across(omega, nu, np.arange(14)), expected[:, rows], atol=1e-6)
 
 
-def test_uneven_kernels_are_those_of_the_dense_power_over_its_mean_variance() -> None:
+def test_kernels_without_unit_variance_are_those_of_the_dense_power_over_its_mean_variance() -> None:
     graph, rows = random_case(2).graph, np.array([0, 3, 4, 9, 13])
     K = fractional_matrix_power(np.eye(14) + 5.0 * graph.N.toarray(), -1.5).real
     K *= 14 / np.trace(K)
     family = Correlations(eigen(graph), rows)
-    found = family.triangle.square(family.among(5.0, 1.5, even=False).R)
+    found = family.triangle.square(family.among(5.0, 1.5, unit_variance=False).R)
     np.testing.assert_allclose(found, K[np.ix_(rows, rows)], atol=1e-6)
-    np.testing.assert_allclose(family.across(5.0, 1.5, np.arange(14), even=False), K[:, rows], atol=1e-9)
-    np.testing.assert_allclose(family.variances(5.0, 1.5, np.arange(14), even=False), np.diag(K))
+    np.testing.assert_allclose(family.across(5.0, 1.5, np.arange(14), unit_variance=False), K[:, rows], atol=1e-9)
+    np.testing.assert_allclose(family.variances(5.0, 1.5, np.arange(14), unit_variance=False), np.diag(K))
 
 
-@pytest.mark.parametrize("even", [False, True])
-def test_derivatives_of_correlations_are_finite_differences(even: bool) -> None:
+@pytest.mark.parametrize("unit_variance", [False, True])
+def test_derivatives_of_correlations_are_finite_differences(unit_variance: bool) -> None:
     graph = random_case(1).graph
     family = Correlations(eigen(graph), np.arange(1, 8))
     triangle, M = Triangle(7), np.random.default_rng(3).normal(size=(7, 7))
     G = triangle.pack(M + M.T)
 
     def value(log_omega: float, log_nu: float) -> float:
-        return triangle.dot(G, family.among(float(np.exp(log_omega)), float(np.exp(log_nu)), even=even).R)
+        return triangle.dot(
+            G, family.among(float(np.exp(log_omega)), float(np.exp(log_nu)), unit_variance=unit_variance).R
+        )
 
     step = 1e-5
     expected = [
         (value(1.0 + step, 0.3) - value(1.0 - step, 0.3)) / (2 * step),
         (value(1.0, 0.3 + step) - value(1.0, 0.3 - step)) / (2 * step),
     ]
-    found = family.among(float(np.exp(1.0)), float(np.exp(0.3)), even=even).pull(G)
+    found = family.among(float(np.exp(1.0)), float(np.exp(0.3)), unit_variance=unit_variance).vjp(G)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 

@@ -13,9 +13,10 @@ from sklearn.metrics import r2_score
 from graphmrf import GaussianMRF, Graph, GraphRegressor
 from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError
-from graphmrf.field import Covariance, Space, design
-from graphmrf.field.markov import Markov
+from graphmrf.field import COMPONENTS, Covariance, Space
+from graphmrf.field.design import design
 from graphmrf.field.matern import eigen
+from graphmrf.field.paper_model import JointModel
 
 N = 300
 H = np.array([[2.0, 0.3, -1.0], [0.3, 1.5, 0.8], [-1.0, 0.8, 2.0]])
@@ -32,20 +33,21 @@ def drawn(seed: int = 0) -> Floats:
     return np.asarray(GaussianMRF(H, [1.0, 2.0, 6.0]).sample(graph(), 1, seed)[0])
 
 
-def markov(A: Floats, seed: int = 0, labels: int = 120) -> Markov:
+def joint_model(A: Floats, seed: int = 0, labels: int = 120) -> JointModel:
     rows = np.sort(np.random.default_rng(seed).permutation(len(A))[:labels])
     X, y = A[:, :-1], A[rows, -1]
     made = design(graph(), X)
-    return Markov(graph(), Covariance(made, eigen(graph()), rows), X[:, made.kept] / made.scales[0], y / y.std())
+    covariance = Covariance.of(made, eigen(graph()), rows, COMPONENTS)
+    return JointModel(graph(), covariance, X[:, made.kept] / made.scales[0], y / y.std())
 
 
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 99))
 def test_given_the_labels_it_is_the_conditional_of_the_joint_field(seed: int) -> None:
-    case = markov(drawn(seed), seed)
+    case = joint_model(drawn(seed), seed)
     mrf, rows = case.mrf, case.covariance.rows
     assert mrf is not None
-    posterior = case._given(mrf)
+    posterior = case.given(mrf)
     outcome = np.full(N, np.nan)
     outcome[rows] = case.y
     joint = mrf.condition(graph(), np.column_stack([case.X, outcome]))
@@ -56,20 +58,20 @@ def test_given_the_labels_it_is_the_conditional_of_the_joint_field(seed: int) ->
 
 
 def test_the_likelihood_is_that_of_the_labels_given_the_features() -> None:
-    case = markov(drawn())
+    case = joint_model(drawn())
     mrf, rows = case.mrf, case.covariance.rows
     assert mrf is not None
     precision = np.eye(N) + mrf.omega() * graph().N.toarray()
     spread = np.linalg.inv(precision) / mrf.H[-1, -1]
     mean = np.linalg.solve(precision, case.X @ mrf.beta())
     expected = multivariate_normal(mean[rows], spread[np.ix_(rows, rows)]).logpdf(case.y)
-    assert case._given(mrf).log_likelihood == pytest.approx(expected, abs=1e-2)
+    assert case.given(mrf).log_likelihood == pytest.approx(expected, abs=1e-2)
 
 
 def test_draws_and_leaving_out_agree_with_the_moments() -> None:
-    case = markov(drawn())
+    case = joint_model(drawn())
     assert case.mrf is not None
-    posterior = case._given(case.mrf)
+    posterior = case.given(case.mrf)
     rest = np.setdiff1d(np.arange(N), case.covariance.rows)[:5]
     draws = posterior.draw(rest, 4000, np.random.default_rng(0))
     mean, variance = posterior.moments(rest)
@@ -80,15 +82,14 @@ def test_draws_and_leaving_out_agree_with_the_moments() -> None:
 
 
 def test_shares_and_coefficients_are_told() -> None:
-    case = markov(drawn())
+    case = joint_model(drawn())
     assert case.mrf is not None
-    posterior = case._given(case.mrf)
+    posterior = case.given(case.mrf)
     assert sum(posterior.shares.values()) == pytest.approx(1.0)
     assert posterior.shares["own"] > posterior.shares["smoothed"] > 0.0
-    mean, std = posterior.coefficients
-    assert mean.shape == std.shape == (4, 2)
-    assert (mean[:3] == 0).all()
-    assert (std[3] > 0).all()
+    assert set(posterior.coefficients) == {"own", "neighbours", "second neighbours", "smoothed"}
+    assert not any(mean.any() for title, (mean, _) in posterior.coefficients.items() if title != "smoothed")
+    assert (posterior.coefficients["smoothed"][1] > 0).all()
 
 
 def shifted(A: Floats) -> Floats:
@@ -101,7 +102,7 @@ def alike(A: Floats) -> Floats:
 
 @pytest.mark.parametrize("spoil", [shifted, alike])
 def test_a_mean_or_features_that_determine_each_other_contradict_the_joint_model(spoil: Any) -> None:
-    assert markov(spoil(drawn())).posterior(3.0) is None
+    assert joint_model(spoil(drawn())).posterior(3.0) is None
 
 
 def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> None:
@@ -112,13 +113,13 @@ def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> Non
     hidden = np.where(rng.random(N) < 0.4, y, np.nan)
     with pytest.raises(ConvergenceError):
         GaussianMRF.fit(graph(), np.column_stack([X, hidden]) / A.std(axis=0), center=False)
-    assert markov(A).mrf is None
+    assert joint_model(A).mrf is None
     assert np.isfinite(GraphRegressor().fit(graph(), X, hidden).predict()).all()
 
 
 def test_more_features_than_the_nodes_can_tell_have_no_joint_model() -> None:
     A = np.random.default_rng(0).normal(size=(N, 20))
-    assert markov(A).mrf is None
+    assert joint_model(A).mrf is None
 
 
 def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth() -> None:
@@ -135,7 +136,7 @@ def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth()
 
 
 def test_a_search_goes_on_with_variances_that_have_a_slope() -> None:
-    space = Space(2)
+    space = Space(COMPONENTS, 2)
     low = np.array(space.bounds)[:, 0]
     revived = space.read(space.revived(low))
     assert revived.nonlinear == pytest.approx(0.02)
@@ -154,5 +155,5 @@ def test_the_variance_of_isolated_nodes_is_that_of_others_unless_a_label_shows_i
     y = np.where(known, A[:, 2], np.nan)
     model = GraphRegressor().fit(lonely, A[:, :2], y)
     std = model.predict(return_std=True)[1]
-    assert model.hyperparameters_.even == (not told)
+    assert model.hyperparameters_.unit_variance == (not told)
     assert (std[200] > 2.0 * np.nanstd(y[:200])) == told

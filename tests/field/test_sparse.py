@@ -11,20 +11,20 @@ from scipy.stats import multivariate_normal
 from cases import Case, random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
-from graphmrf.field import design, sparse_local
-from graphmrf.field.covariance import squared_exponential
-from graphmrf.field.sparse_columns import GROUPS, Columns, nonlinear_basis, with_distant
-from graphmrf.field.sparse_local import local_columns
-from graphmrf.field.sparse_posterior import SparseHyperparameters, SparsePosterior
-from graphmrf.field.sparse_simple import PaperModel, SimpleSearch
-from graphmrf.field.sparse_system import Ground, System
-from graphmrf.field.sparse_weights import fit_weights
+from graphmrf.field import COMPONENTS, Hyperparameters
+from graphmrf.field.components.kernels import DRIFT, local_columns, nonlinear_columns, squared_exponential
+from graphmrf.field.covariance import unequal_variance_unseen
+from graphmrf.field.design import LabelledGraph, design, with_distant
+from graphmrf.field.paper_model import PaperSearch
+from graphmrf.field.sparse import SparsePosterior
+from graphmrf.field.sparse_system import Columns, FieldSystem, fit_variances
 from graphmrf.graph import Graph
 from graphmrf.linalg import precision
 from graphmrf.linalg.precision import NodePrecision, lanczos_quadrature, rademacher
 
 OMEGA, RHO, NOISE, ALPHA = 7.0, 4.0, 0.15, 0.6
-BY_GROUP = dict(zip(GROUPS, (0.5, 0.3, 0.2, 0.4, 0.7, 0.6, 0.8), strict=True))
+GROUPS = ("own", "neighbours", "second", "distant", "nonlinear")
+BY_GROUP = dict(zip((*GROUPS, "smoothed"), (0.5, 0.3, 0.2, 0.4, 0.6, 0.4), strict=True))
 
 
 def labels(case: Case) -> Floats:
@@ -36,18 +36,16 @@ def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePo
     graph, rows = case.graph, np.flatnonzero(case.known)
     made = with_distant(graph, design(graph, case.X), ALPHA)
     lengths = np.full(2 * made.p, 2.0)
-    columns = Columns(made, nonlinear_basis(made, lengths, 12, 0))
-    projection = System(Ground(graph, rows), omega, rho, 1e-10).project(columns.F, labels(case))
-    beta = projection.equations.given(columns.variances(BY_GROUP), NOISE)
-    h = SparseHyperparameters(
-        **BY_GROUP, distant_omega=1.5, field=rho * NOISE, omega=omega, nu=1.0, even=True, lengths=lengths, noise=NOISE
-    )
-    return SparsePosterior(columns, projection, beta, h)
+    blocks = dict(zip(GROUPS, (*made.groups, nonlinear_columns(made, lengths, 12, 0)), strict=True))
+    weights = dict.fromkeys(GROUPS, 1.0 / max(made.p, 1)) | {"nonlinear": 1.0}
+    columns = Columns.of(graph.n_nodes, blocks, weights)
+    projected = FieldSystem(LabelledGraph(graph, rows), omega, rho, 1e-10).project(columns.F, labels(case))
+    beta = projected.equations.given(columns.variances(BY_GROUP), NOISE)
+    h = Hyperparameters({"field": rho * NOISE, "omega": omega, "nu": 1.0, "noise": NOISE})
+    return SparsePosterior(columns, projected, beta, h, made, COMPONENTS)
 
 
-HYPER = SparseHyperparameters(
-    **BY_GROUP, distant_omega=1.5, field=1.0, omega=3.0, nu=1.0, even=True, lengths=np.ones(4), noise=1e-3
-)
+HYPER = Hyperparameters({"field": 1.0, "omega": 3.0, "nu": 1.0, "noise": 1e-3})
 
 
 def dense(case: Case, columns: Columns, *, omega: float = OMEGA, rho: float = RHO) -> Floats:
@@ -94,9 +92,9 @@ def field() -> SparsePosterior:
 def test_iterating_gives_what_the_dense_factor_does(monkeypatch: pytest.MonkeyPatch, field: SparsePosterior) -> None:
     nodes = np.flatnonzero(~CASE.known)
     mean, variance = field.moments(nodes)
-    g = field.projection.system.g
+    g = field.projected.system.g
     monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
-    monkeypatch.setattr(Ground, "variance", lambda *_: g**-2.0)
+    monkeypatch.setattr(LabelledGraph, "variance", lambda *_: g**-2.0)
     again = posterior(CASE)
     np.testing.assert_allclose(again.beta.mean, field.beta.mean, atol=1e-6)
     np.testing.assert_allclose(again.moments(nodes)[0], mean, atol=1e-6)
@@ -118,8 +116,9 @@ def test_coefficients_are_the_conditional_ones(field: SparsePosterior) -> None:
     V = np.diag(field.columns.variances(BY_GROUP))
     mean, covariance = V @ F.T @ P @ labels(CASE), V - V @ F.T @ P @ F @ V
     at = slice(1, 1 + 4 * 2)
-    np.testing.assert_allclose(field.coefficients[0].ravel(), mean[at], atol=1e-6)
-    np.testing.assert_allclose(field.coefficients[1].ravel(), np.sqrt(np.diag(covariance)[at]), rtol=1e-5)
+    found, std = (np.array(part) * field.design.scales for part in zip(*field.coefficients.values(), strict=True))
+    np.testing.assert_allclose(found.ravel(), mean[at], atol=1e-6)
+    np.testing.assert_allclose(std.ravel(), np.sqrt(np.diag(covariance)[at]), rtol=1e-5)
 
 
 def test_shares_are_left_out_predictions_of_the_components(field: SparsePosterior) -> None:
@@ -133,7 +132,8 @@ def test_shares_are_left_out_predictions_of_the_components(field: SparsePosterio
     parts = np.maximum(covariances, 0.0)
     noise = np.clip(np.mean(residual * z), 0.0, 1.0)
     expected = np.append((1.0 - noise) * parts / parts.sum(), noise)
-    np.testing.assert_allclose(list(field.shares.values()), expected, atol=1e-5)
+    names = (*field.columns.slices, "field", "noise")
+    np.testing.assert_allclose([field.shares[name] for name in names], expected, atol=1e-5)
 
 
 def test_draws_have_the_conditional_moments(field: SparsePosterior) -> None:
@@ -143,7 +143,7 @@ def test_draws_have_the_conditional_moments(field: SparsePosterior) -> None:
     np.testing.assert_allclose(np.cov(draws.T), spread, atol=0.1)
 
 
-def test_without_some_labels_the_field_is_that_of_the_others(field: SparsePosterior) -> None:
+def test_with_coefficients_kept_the_field_is_that_of_the_other_labels(field: SparsePosterior) -> None:
     own = np.arange(35) % 5 == 0
     rows = np.flatnonzero(CASE.known)
     K = dense(CASE, field.columns) - (field.columns.F * field.beta.variances) @ field.columns.F.T
@@ -151,11 +151,11 @@ def test_without_some_labels_the_field_is_that_of_the_others(field: SparsePoster
     left = (labels(CASE) - effects)[~own]
     among = K[np.ix_(rows[~own], rows[~own])] + NOISE * np.eye(left.size)
     expected = effects[own] + K[np.ix_(rows[own], rows[~own])] @ np.linalg.solve(among, left)
-    np.testing.assert_allclose(field.without(own), expected, atol=1e-6)
+    np.testing.assert_allclose(field.kept(own), expected, atol=1e-6)
 
 
 def test_slopes_of_the_evidence_are_finite_differences(field: SparsePosterior) -> None:
-    equations, variances, step = field.projection.equations, field.beta.variances, 1e-5
+    equations, variances, step = field.projected.equations, field.beta.variances, 1e-5
 
     def at(logs: Floats) -> float:
         return equations.given(np.exp(logs[:-1]), float(np.exp(logs[-1]))).log_evidence
@@ -166,8 +166,8 @@ def test_slopes_of_the_evidence_are_finite_differences(field: SparsePosterior) -
 
 
 def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> None:
-    equations = field.projection.equations
-    by_group, best = fit_weights(field.columns, equations)
+    equations = field.projected.equations
+    by_group, best = fit_variances(field.columns, equations)
     for name in GROUPS:
         for factor in (0.8, 1.25):
             changed = by_group | {name: by_group[name] * factor}
@@ -178,26 +178,27 @@ def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> 
 ISOLATED = np.pad(CASE.W, (0, 2))
 
 
-@pytest.mark.parametrize("even", [True, False])
-def test_the_paper_model_is_that_of_dense_algebra(even: bool) -> None:
+@pytest.mark.parametrize("unit_variance", [True, False])
+def test_the_paper_model_is_that_of_dense_algebra(unit_variance: bool) -> None:
     graph, rng = Graph(ISOLATED), np.random.default_rng(2)
     X, rows, omega = rng.standard_normal((62, 2)), np.arange(0, 62, 2), 3.0
     z = rng.standard_normal(rows.size)
     made = with_distant(graph, design(graph, X), ALPHA)
-    columns, projection = SimpleSearch(Ground(graph, rows, even=even), made, z, omega).at(omega, 1e-10)
-    variances = columns.variances(dict.fromkeys(GROUPS, 0.4))
-    beta = projection.equations.given(variances, 1e-3)
+    labelled = LabelledGraph(graph, rows, unit_variance=unit_variance)
+    columns, projected = PaperSearch(labelled, made, z, omega).at(omega, 1e-10)
+    variances = columns.variances(BY_GROUP)
+    beta = projected.equations.given(variances, 1e-3)
     K = np.linalg.inv(np.eye(62) + omega * graph.N.toarray())
-    scale = np.sqrt(np.diag(K)) if even else np.full(62, np.sqrt(np.trace(K) / 62))
+    scale = np.sqrt(np.diag(K)) if unit_variance else np.full(62, np.sqrt(np.trace(K) / 62))
     whole = (columns.F * variances) @ columns.F.T + K / np.outer(scale, scale)
     known = np.isin(np.arange(62), rows)
     among = whole[np.ix_(known, known)] + 1e-3 * np.eye(rows.size)
     expected = multivariate_normal(np.zeros(rows.size), among).logpdf(z)
     assert beta.log_evidence == pytest.approx(expected, abs=1e-5)
     raw = K @ made.groups[0]
-    if not even and columns.smoothed is not None:
-        np.testing.assert_allclose(columns.F[:, 1:] * columns.smoothed.scales, raw - raw.mean(axis=0), atol=1e-7)
-    found = SparsePosterior(columns, projection, beta, HYPER).moments(np.flatnonzero(~known))
+    if not unit_variance and columns.smoothing is not None:
+        np.testing.assert_allclose(columns.F[:, 1:] * columns.smoothing[1], raw - raw.mean(axis=0), atol=1e-7)
+    found = SparsePosterior(columns, projected, beta, HYPER, made, COMPONENTS).moments(np.flatnonzero(~known))
     gain = np.linalg.solve(among, whole[np.ix_(known, ~known)]).T
     np.testing.assert_allclose(found[0], gain @ z, atol=1e-5)
     spread = np.diag(whole[np.ix_(~known, ~known)] - gain @ whole[np.ix_(known, ~known)]) + 1e-3
@@ -207,11 +208,12 @@ def test_the_paper_model_is_that_of_dense_algebra(even: bool) -> None:
 def test_the_paper_model_tells_its_coefficients_by_distance() -> None:
     graph, rng = CASE.graph, np.random.default_rng(2)
     made, z = with_distant(graph, design(graph, CASE.X), ALPHA), rng.standard_normal(60)
-    search = SimpleSearch(Ground(graph, np.arange(60), even=False), made, z, 1.5)
-    columns, projection = search.at(ALPHA / (1 - ALPHA), 1e-10)
-    beta = projection.equations.given(columns.variances(dict.fromkeys(GROUPS, 0.4)), 1e-3)
-    by_distance = SparsePosterior(columns, projection, beta, HYPER).coefficients[0]
-    effects = np.einsum("knp,kp->n", made.groups, by_distance)
+    search = PaperSearch(LabelledGraph(graph, np.arange(60), unit_variance=False), made, z, 1.5)
+    columns, projected = search.at(ALPHA / (1 - ALPHA), 1e-10)
+    beta = projected.equations.given(columns.variances(BY_GROUP), 1e-3)
+    by_distance = SparsePosterior(columns, projected, beta, HYPER, made, COMPONENTS).coefficients
+    standardised = np.array([mean for mean, _ in by_distance.values()]) * made.scales
+    effects = np.einsum("knp,kp->n", made.groups, standardised)
     expected = columns.F[:, 1:] @ beta.mean[1:]
     np.testing.assert_allclose(effects - effects.mean(), expected - expected.mean(), atol=1e-6)
 
@@ -224,9 +226,10 @@ def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
     y = K @ X @ [2.0, 1.0] + np.linalg.cholesky(K) @ rng.standard_normal(640)
     made, few, many = with_distant(graph, design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
     z = y / y.std()
-    found = [PaperModel.of(Ground(graph, rows), made, z[rows], 20.0).best() for rows in (few, many)]
-    assert [end.search.ground.even for end in found] == [True, False]
-    assert found[1].omega == pytest.approx(9.0, rel=0.5)
+    variances = LabelledGraph(graph, few).variance(20.0)
+    assert [unequal_variance_unseen(variances, rows) for rows in (few, many)] == [True, False]
+    found = PaperSearch(LabelledGraph(graph, many, unit_variance=False), made, z[many], 20.0).run()
+    assert found.point[0] == pytest.approx(9.0, rel=0.5)
 
 
 def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
@@ -244,7 +247,7 @@ def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
 def test_local_columns_give_the_product_of_kernels() -> None:
     made = design(CASE.graph, CASE.X)
     L = local_columns(CASE.graph, made, 60 * 60, 0)
-    K = np.linalg.inv(np.eye(60) + sparse_local.OMEGA * CASE.graph.N.toarray())
+    K = np.linalg.inv(np.eye(60) + DRIFT * CASE.graph.N.toarray())
     R = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
     Z = made.Z / np.sqrt(8.0)
     np.testing.assert_allclose(L @ L.T, R * squared_exponential(Z, Z), atol=0.02)
@@ -253,7 +256,7 @@ def test_local_columns_give_the_product_of_kernels() -> None:
 def test_columns_of_the_nonlinear_function_give_its_kernel() -> None:
     made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
     lengths = np.array([1.0, 2.0, 3.0, 4.0])
-    Phi = Columns(made, nonlinear_basis(made, lengths, 60, 0)).F[:, 9:]
+    Phi = nonlinear_columns(made, lengths, 60, 0)
     np.testing.assert_allclose(Phi @ Phi.T, squared_exponential(made.Z / lengths, made.Z / lengths), atol=1e-5)
 
 
@@ -265,7 +268,7 @@ def test_distant_features_complete_the_convolution() -> None:
     raw = np.linalg.matrix_power(np.eye(60) - N, 3) @ smoothed
     np.testing.assert_allclose(made.groups[3], (raw - raw.mean(axis=0)) / raw.std(axis=0), atol=1e-7)
     np.testing.assert_allclose(made.scales[3], CASE.X.std(axis=0) * raw.std(axis=0), rtol=1e-7)
-    span = np.column_stack([np.ones(60), made.linear])
+    span = np.column_stack([np.ones(60), *made.groups])
     np.testing.assert_allclose(span @ np.linalg.lstsq(span, smoothed)[0], smoothed, atol=1e-7)
 
 
@@ -327,7 +330,7 @@ def test_a_tolerance_out_of_reach_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_variances_between_knots(monkeypatch: pytest.MonkeyPatch) -> None:
-    ground = Ground(grid(12), np.arange(5))
+    ground = LabelledGraph(grid(12), np.arange(5))
     exact = [ground.variance(omega) for omega in (3.0, 16.0, 50.0)]
     monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
     again = replace(ground)

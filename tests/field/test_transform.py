@@ -6,8 +6,10 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from cases import random_case
-from graphmrf.field import Calibration, Covariance, Kind, Power, Scale, choose_scale, design
+from graphmrf.field import COMPONENTS, Covariance, IntervalCalibration, Kind, Scale
+from graphmrf.field.design import design
 from graphmrf.field.matern import eigen
+from graphmrf.field.transform import Power, choose_transform
 
 rng = np.random.default_rng(1)
 POSITIVE = np.exp(rng.normal(size=200))
@@ -61,20 +63,20 @@ def test_equal_labels_have_one_value() -> None:
 def test_skewed_outcomes_are_recognised() -> None:
     case = random_case(6, n=120, p=2, labelled=100)
     rows = np.flatnonzero(case.known)
-    field = Covariance(design(case.graph, case.X), eigen(case.graph), rows)
+    field = Covariance.of(design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS)
     straight = (case.y[rows] - case.y[rows].mean()) / case.y[rows].std()
     kinds: tuple[Kind, ...] = ("identity", "log", "box-cox", "yeo-johnson")
-    skewed = choose_scale(field, np.exp(straight), kinds).power
+    skewed = choose_transform(field, np.exp(straight), kinds).power
     assert skewed is not None
     assert skewed.exponent < 0.3
-    nearly = choose_scale(field, straight, ("identity", "yeo-johnson")).power
+    nearly = choose_transform(field, straight, ("identity", "yeo-johnson")).power
     assert nearly is None or abs(nearly.exponent - 1.0) < 0.2
-    assert choose_scale(field, straight, ("identity",)).power is None
+    assert choose_transform(field, straight, ("identity",)).power is None
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
 def test_normal_scores_ask_for_normal_widths(level: float) -> None:
-    calibration = Calibration(np.random.default_rng(0).normal(size=20_000))
+    calibration = IntervalCalibration(np.random.default_rng(0).normal(size=20_000))
     expected = norm.ppf(0.5 + level / 2)
     assert calibration.student(level) == pytest.approx(expected, rel=0.03)
     assert calibration.conformal(level) == pytest.approx(expected, rel=0.03)
@@ -82,19 +84,19 @@ def test_normal_scores_ask_for_normal_widths(level: float) -> None:
 
 
 def test_heavy_tails_are_found() -> None:
-    calibration = Calibration(student.rvs(4, size=20_000, random_state=0))
+    calibration = IntervalCalibration(student.rvs(4, size=20_000, random_state=0))
     for level in (0.5, 0.95):
         assert calibration.student(level) == pytest.approx(student.ppf(0.5 + level / 2, 4), rel=0.04)
 
 
 def test_conformal_widths_are_order_statistics() -> None:
-    calibration = Calibration(np.array([0.4, -3.0, 1.0, 2.0]))
+    calibration = IntervalCalibration(np.array([0.4, -3.0, 1.0, 2.0]))
     assert calibration.conformal(0.8) == 3.0
     assert calibration.conformal(0.4) == 1.0
     assert calibration.conformal(0.9) == np.inf
 
 
 def test_few_scores_ask_for_the_widths_of_few_degrees_of_freedom() -> None:
-    few = Calibration(np.array([0.9, -1.1, 1.0, -0.8]))
+    few = IntervalCalibration(np.array([0.9, -1.1, 1.0, -0.8]))
     assert few.student(0.9) > 1.2 * norm.ppf(0.95)
-    assert Calibration(np.zeros(1)).student(0.9) > norm.ppf(0.95)
+    assert IntervalCalibration(np.zeros(1)).student(0.9) > norm.ppf(0.95)

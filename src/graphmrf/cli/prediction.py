@@ -24,10 +24,10 @@ from graphmrf.cli.comparison import (
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier, GraphRegressor
-from graphmrf.estimators.field_folds import COEFFICIENTS_KEPT, SEARCHED_AGAIN
-from graphmrf.estimators.graph_regressor import MAX_LABELS, MAX_NODES
+from graphmrf.estimators.graph_regressor import EXACT_LIMITS
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
+from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
 from graphmrf.graph import Graph
 
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
@@ -264,8 +264,9 @@ def scoring_notes(solver: str, known: int) -> Iterator[str]:
     []
     """
     if solver == "sparse":
-        yield f"{FIELD} is computed by its sparse solver, beyond {MAX_NODES} nodes or {MAX_LABELS} known values"
-    elif known <= SEARCHED_AGAIN:
+        nodes, labels = EXACT_LIMITS
+        yield f"{FIELD} is computed by its sparse solver, beyond {nodes} nodes or {labels} known values"
+    elif known <= REFITTED_UP_TO:
         return
     kept = "coefficients and hyper-parameters" if known > COEFFICIENTS_KEPT else "hyper-parameters"
     yield f"the R2 of {FIELD} is that of values held out of a field whose {kept} all {known} known values chose"

@@ -9,9 +9,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.field_answer import FieldAnswer
-from graphmrf.estimators.field_folds import field_out_of_fold
-from graphmrf.estimators.field_solvers import Question, solve_exactly, solve_sparsely
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -20,34 +17,23 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
-from graphmrf.estimators.missing_features import fill_features
-from graphmrf.field import POSITIVE
+from graphmrf.field import POSITIVE, SOLVERS
+from graphmrf.field.multiple_imputation import LARGEST
 from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Floats, Ints
+    from graphmrf.estimators.inputs import Table
     from graphmrf.field import Kind
     from graphmrf.graph import Graph
 
-MAX_NODES = 10_000
-"""Nodes up to which the exact solver runs."""
-
-MAX_LABELS = 3000
-"""Labels up to which the exact solver runs."""
-
-_SOLVERS = {"exact": solve_exactly, "sparse": solve_sparsely}
+EXACT_LIMITS = (10_000, 3000)
+"""Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored a
+hundred times, some minutes of one core each; twice as many take eight times as long."""
 
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
-_SHARES = {
-    "own features": ("own",),
-    "neighbours' features": ("neighbours", "second", "smoothed", "distant"),
-    "nonlinear effects": ("nonlinear",),
-    "local effects": ("local",),
-    "graph field": ("field",),
-    "noise": ("noise",),
-}
 
 
 class GraphRegressor(BaseEstimator):
@@ -94,10 +80,12 @@ class GraphRegressor(BaseEstimator):
         Seed of the part of many labels on which the search starts, and of the probes of the sparse solver.
     solver : {"auto", "exact", "sparse"}, default "auto"
         How the field is computed: exactly within the limits above and sparsely beyond, or always the one or the other.
+    exact_limits : pair of int, default (10000, 3000)
+        Nodes and labels up to which the exact solver runs; its time grows with their cubes.
 
     Attributes
     ----------
-    hyperparameters_ : Hyperparameters or SparseHyperparameters
+    hyperparameters_ : Hyperparameters
         Variances (in shares of the variance of the labels), smoothness and length scales.
     log_evidence_ : float
         Log marginal likelihood of the labels, in their units.
@@ -137,10 +125,18 @@ class GraphRegressor(BaseEstimator):
 
     keeps_labels = True
 
-    def __init__(self, *, transform: str = "identity", seed: int = 0, solver: str = "auto") -> None:
+    def __init__(
+        self,
+        *,
+        transform: str = "identity",
+        seed: int = 0,
+        solver: str = "auto",
+        exact_limits: tuple[int, int] = EXACT_LIMITS,
+    ) -> None:
         self.transform = transform
         self.seed = seed
         self.solver = solver
+        self.exact_limits = exact_limits
 
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters and condition the field on the labels.
@@ -164,18 +160,14 @@ class GraphRegressor(BaseEstimator):
         n = check_graph(graph).n_nodes
         outcome = read_outcome(y, n)
         table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor", holes=True)
-        self.solver_ = _choose_solver(self.solver, n, outcome.n_labelled)
-        rows = np.flatnonzero(outcome.known)
-        kinds = _kinds(self.transform, outcome.y[rows])
-        filled = fill_features(graph, table, seed=self.seed)
-        complete = not np.isnan(table.X).any()
-        asked = Question(graph, filled.table.X, outcome.y, rows, kinds, self.seed, complete)
-        solved = _SOLVERS[self.solver_](asked)
-        self.hyperparameters_, self.transform_ = solved.h, solved.scale
-        jacobian = 0.0 if solved.scale.is_constant else solved.scale.log_jacobian
-        self.log_evidence_, self.n_evaluations_ = solved.log_evidence + jacobian, solved.evaluations
-        posterior = filled.mixed(graph, solved.posterior)
-        self._answer = FieldAnswer(posterior, solved.design, solved.scale, outcome, filled.table, self.seed)
+        self.solver_ = _choose_solver(self.solver, n, outcome.n_labelled, self.exact_limits)
+        kinds = _kinds(self.transform, outcome.y[outcome.known])
+        _check_missing(table)
+        self._field = SOLVERS[self.solver_](graph, table.X, outcome.y, kinds=kinds, seed=self.seed)
+        self._columns = table.columns
+        self._single = outcome.single and (table.single or not table.columns.count)
+        self.hyperparameters_, self.transform_ = self._field.posterior.h, self._field.scale
+        self.log_evidence_, self.n_evaluations_ = self._field.log_evidence, self._field.evaluations
         return self
 
     @overload
@@ -201,11 +193,10 @@ class GraphRegressor(BaseEstimator):
         array of shape (n,), or two of them
             In float32 when X and y were.
         """
-        check_fitted(self, "_answer")
+        check_fitted(self, "_field")
         refuse_other_graph(graph, X, "GraphRegressor")
-        mean, std = self._answer.predictions
-        given = as_given(mean, single=self._answer.single)
-        return (given, as_given(std, single=self._answer.single)) if return_std else given
+        mean, std = (as_given(values, single=self._single) for values in self._field.predictions)
+        return (mean, std) if return_std else mean
 
     def predict_interval(
         self, level: float = 0.9, *, interval: Literal["field", "conformal"] = "field"
@@ -221,20 +212,18 @@ class GraphRegressor(BaseEstimator):
             Student distribution fitted to the standardised residuals by which `predict` calibrates. "conformal":
             their empirical quantile, of which no shape is assumed; infinite when labels are too few for the level.
         """
-        check_fitted(self, "_answer")
+        check_fitted(self, "_field")
         if not 0 < level < 1:
             raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
         if interval not in ("field", "conformal"):
             raise InvalidInputError(f"interval must be 'field' or 'conformal', got {interval!r}")
-        calibration = self._answer.calibration
-        reach = calibration.student(level) if interval == "field" else calibration.conformal(level)
-        low, high = (self._answer.end(side * reach) for side in (-1.0, 1.0))
-        return as_given(low, single=self._answer.single), as_given(high, single=self._answer.single)
+        low, high = self._field.interval(level, interval)
+        return as_given(low, single=self._single), as_given(high, single=self._single)
 
     def sample(self, n_samples: int = 1, *, seed: int = 0) -> Floats:
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n)."""
-        check_fitted(self, "_answer")
-        return as_given(self._answer.draw(check_count(n_samples), seed), single=self._answer.single)
+        check_fitted(self, "_field")
+        return as_given(self._field.draw(check_count(n_samples), seed), single=self._single)
 
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
         """Return the prediction (n_labelled,) of each labelled node by a field without its fold.
@@ -249,17 +238,14 @@ class GraphRegressor(BaseEstimator):
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
         """
-        check_fitted(self, "_answer")
-        return field_out_of_fold(self._answer, folds)
+        check_fitted(self, "_field")
+        return self._field.out_of_fold(folds)
 
     @property
     def shares_(self) -> pd.Series:
         """Share of the variance of the labels by kind of effect."""
-        check_fitted(self, "_answer")
-        parts = self._answer.posterior.shares
-        return pd.Series(
-            {name: sum(parts.get(part, 0.0) for part in group) for name, group in _SHARES.items()}, name="share"
-        )
+        check_fitted(self, "_field")
+        return pd.Series(self._field.shares, name="share")
 
     @property
     def explanation_(self) -> str:
@@ -275,31 +261,35 @@ class GraphRegressor(BaseEstimator):
     @property
     def coefficients_(self) -> pd.DataFrame:
         """Linear coefficients and standard errors."""
-        check_fitted(self, "_answer")
-        return self._answer.coefficients
+        check_fitted(self, "_field")
+        names, columns = self._columns.names, dict[str, Any]()
+        for title, (mean, std) in self._field.coefficients.items():
+            columns |= {title: mean, f"{title} (standard error)": std}
+        return pd.DataFrame(columns, index=pd.RangeIndex(self._columns.count) if names is None else names, dtype=float)
 
     @property
     def coef_(self) -> Floats | pd.Series:
         """Linear coefficients of a node's own features."""
-        check_fitted(self, "_answer")
-        return self._answer.table.columns.named(self._answer.coefficients["own"].to_numpy())
+        check_fitted(self, "_field")
+        return self._columns.named(self._field.coefficients["own"][0])
 
     @property
     def left_out_(self) -> pd.DataFrame:
         """What the field says of every label, given all others."""
-        check_fitted(self, "_answer")
-        return self._answer.left_out
+        check_fitted(self, "_field")
+        (mean, std), rows = self._field.left_out, self._field.rows
+        return pd.DataFrame({"node": rows, "label": self._field.y[rows], "prediction": mean, "std": std})
 
 
-def _choose_solver(solver: str, n: int, labelled: int) -> str:
-    if solver not in (*_SOLVERS, "auto"):
-        raise InvalidInputError(f"solver must be one of {', '.join(_SOLVERS)} or auto, got {solver!r}")
+def _choose_solver(solver: str, n: int, labelled: int, limits: tuple[int, int]) -> str:
+    if solver not in (*SOLVERS, "auto"):
+        raise InvalidInputError(f"solver must be one of {', '.join(SOLVERS)} or auto, got {solver!r}")
     if labelled < 2:
         raise InvalidInputError(f"GraphRegressor needs at least 2 labelled nodes, got {labelled}; label more")
-    small = n <= MAX_NODES and labelled <= MAX_LABELS
+    small = n <= limits[0] and labelled <= limits[1]
     if solver == "exact" and not small:
         raise InvalidInputError(
-            f"GraphRegressor's exact solver takes at most {MAX_NODES} nodes and {MAX_LABELS} labels, got {n} and "
+            f"GraphRegressor's exact solver takes at most {limits[0]} nodes and {limits[1]} labels, got {n} and "
             f"{labelled}; leave solver at 'auto'"
         )
     return ("exact" if small else "sparse") if solver == "auto" else solver
@@ -316,3 +306,18 @@ def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:
         return ("identity",)
     wanted = _KINDS if transform == "auto" else (transform,)
     return tuple(kind for kind in wanted if lowest > 0 or kind not in POSITIVE)  # type: ignore[misc]  # checked above
+
+
+def _check_missing(table: Table) -> None:
+    """Raise unless missing cells can be imputed: a known cell in every column, and not too many patterns of them."""
+    missing = np.isnan(table.X)
+    for column in np.flatnonzero(missing.all(axis=0))[:1]:
+        names = table.columns.names
+        place = f"column {names[column]!r}" if names is not None else f"column {column}"
+        raise InvalidInputError(f"every column of X must have a known cell, got none in {place}; drop it")
+    patterns = len(np.unique(np.packbits(missing, axis=1), axis=0)) if missing.any() else 0
+    if patterns * missing.shape[1] ** 2 > LARGEST:
+        raise InvalidInputError(
+            f"missing cells of X are filled by a joint field of its columns, got {missing.shape[1]} columns and "
+            f"{patterns} patterns of missing cells, more than it can take; fill them first, or drop columns"
+        )

@@ -1,35 +1,36 @@
-"""The general field behind `GraphRegressor`: components, their likelihood, and what follows from the labels.
+"""The general field behind `GraphRegressor`: a list of components, one search space, two solvers of one interface.
 
-Formulas of the components are in `covariance`, names and ranges of their hyper-parameters in `hyperparameters`; that
-solver is exact, by dense algebra on the labelled nodes. The modules `sparse_*` are its scalable form.
+A term of the field is a class in `components`; `covariance` adds them up, `exact` and `sparse` are the solvers, and
+`fit` returns the fitted field. Whatever follows from the labels is asked of a `Posterior`.
 """
 
-from graphmrf.field.calibration import Calibration
-from graphmrf.field.covariance import COMPONENTS, Covariance
-from graphmrf.field.design import Design, design
-from graphmrf.field.evidence import Evidence, Optimum, maximise
-from graphmrf.field.hyperparameters import Hyperparameters, Space
-from graphmrf.field.posterior import FieldPosterior
-from graphmrf.field.skew import POSITIVE, Kind, choose_scale
-from graphmrf.field.transform import Power, Scale
-from graphmrf.field.unseen import unseen
+from graphmrf.field.components import COMPONENTS, EFFECTS
+from graphmrf.field.covariance import Component, Covariance, LinearComponent
+from graphmrf.field.exact import REFITTED_UP_TO
+from graphmrf.field.fit import SOLVERS, FittedField, IntervalCalibration, fit_exact, fit_sparse
+from graphmrf.field.hyperparameters import Hyperparameters, Parameter, Space
+from graphmrf.field.posterior import Posterior
+from graphmrf.field.sparse import COEFFICIENTS_KEPT
+from graphmrf.field.transform import POSITIVE, Kind, Scale
 
 __all__ = [
+    "COEFFICIENTS_KEPT",
     "COMPONENTS",
+    "EFFECTS",
     "POSITIVE",
-    "Calibration",
+    "REFITTED_UP_TO",
+    "SOLVERS",
+    "Component",
     "Covariance",
-    "Design",
-    "Evidence",
-    "FieldPosterior",
+    "FittedField",
     "Hyperparameters",
+    "IntervalCalibration",
     "Kind",
-    "Optimum",
-    "Power",
+    "LinearComponent",
+    "Parameter",
+    "Posterior",
     "Scale",
     "Space",
-    "choose_scale",
-    "design",
-    "maximise",
-    "unseen",
+    "fit_exact",
+    "fit_sparse",
 ]

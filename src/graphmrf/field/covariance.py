@@ -1,80 +1,210 @@
-r"""The covariance of the outcome: a sum of components, each a formula of its own.
+r"""The field as a list of components: their contract, their hyper-parameters, and the covariance they add up to.
 
-.. math:: t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)'
-          + \tfrac{t_4}{p} TX(TX)' + f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+.. math:: \mathrm{Cov}(y) = t_0 + \sum_c v_c K_c
 
-with standardised features, :math:`Z = [X, SX]`, squared-exponential `k`, the correlations `R` of a Matern field on the
-graph, and `T` its kernel :math:`(I + \omega N)^{-\nu}`, scaled to a mean eigenvalue of 1. Every component but that of
-`T` has variance 1 at the average node before it is multiplied by its own.
+Every component `c` is one class (see `Component`); names, search space, covariance and gradients all follow from the
+list. Components have variance 1 at the average node before they are multiplied by their own.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.field.design import GROUPS
 from graphmrf.field.matern import Correlations, Smoothings
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats, Ints
-    from graphmrf.field.design import Design
-    from graphmrf.field.hyperparameters import Hyperparameters
-    from graphmrf.field.matern import Correlation, Eigen, Smoothing
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Self
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.design import Design, LabelledGraph
+    from graphmrf.field.hyperparameters import Parameter, Values
+    from graphmrf.field.matern import Eigen
     from graphmrf.linalg.dense import Triangle
 
-_USUAL_OMEGA, _UNEVEN = 20.0, 2.0
+_UNEQUAL = (20.0, 2.0)
+"""Usual omega, and the ratio of marginal variances that no label shows from which they are taken as equal."""
 
-COMPONENTS = ("own", "neighbours", "second", "smoothed", "nonlinear", "local", "field")
-"""The parts a prediction is made of, besides the constant."""
+Slopes: TypeAlias = "dict[str, float | Floats]"
+Vjp: TypeAlias = "Callable[[Floats], Slopes]"
+
+
+class Component(ABC):
+    """One term of the field. A new one is a class of this contract in the list ``field.components.COMPONENTS``.
+
+    Attributes
+    ----------
+    name : str
+        Its name, which is also that of its variance among the hyper-parameters.
+    effect : str
+        Its row in the table of shares; components may share a row.
+    words : pair of str
+        The effect in a sentence, and what it means.
+    parameters : tuple of Parameter
+        Its hyper-parameters, with range and prior.
+    of_features : bool
+        Whether there is none without features.
+    """
+
+    name: str
+    effect: str
+    words: tuple[str, str]
+    parameters: tuple[Parameter, ...]
+    of_features: bool = True
+
+    def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:  # noqa: ARG002 - part of the contract
+        """Return the hyper-parameters from the exponentials of the coordinates, for `p` features."""
+        return {parameter.name: float(values[parameter.name][0]) for parameter in self.parameters}
+
+    @abstractmethod
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes as a lower triangle, and its vector-Jacobian product.
+
+        That takes the gradient of a function by the triangle, and returns its derivatives by every coordinate.
+        """
+
+    @abstractmethod
+    def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the covariance between other nodes and the labelled ones, shape (len(nodes), m)."""
+
+    @abstractmethod
+    def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the prior variance at some nodes."""
+
+    def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:  # noqa: ARG002
+        """Return columns F of all nodes, at most so many if there is a choice, for the sparse solver; None without.
+
+        The component then is F times coefficients of prior variance ``h[name] * weight(F.shape[1])``.
+        """
+        return None
+
+    def weight(self, width: int) -> float:  # noqa: ARG002 - part of the contract
+        """Return the prior variance of a coefficient over that of the component, for so many columns."""
+        return 1.0
+
+
+class LinearComponent(Component):
+    """A component that is linear in some columns: `features` is all it must have.
+
+    Attributes
+    ----------
+    title : str
+        What its coefficients are called, where every feature has one (see `scales`).
+    """
+
+    title: str = ""
+
+    @abstractmethod
+    def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the columns at some nodes."""
+
+    def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the columns at the labelled nodes, and their vector-Jacobian product; here they are fixed."""
+        return self.features(labels, h, labels.rows), lambda _: {}
+
+    def weight(self, width: int) -> float:
+        """Return the prior variance of a coefficient: columns of variance 1 together have that of the component."""
+        return 1.0 / max(width, 1)
+
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+        return linear_among((self,), labels, h)
+
+    def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the covariance between other nodes and the labelled ones."""
+        F = self.features(labels, h, labels.rows)
+        return np.asarray(h[self.name] * self.weight(F.shape[1]) * (self.features(labels, h, nodes) @ F.T))
+
+    def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the prior variance at some nodes."""
+        F = self.features(labels, h, nodes)
+        return np.asarray(h[self.name] * self.weight(F.shape[1]) * np.einsum("ij,ij->i", F, F))
+
+    def scales(self, labels: Covariance, h: Values) -> Floats | None:  # noqa: ARG002 - part of the contract
+        """Return the units of the columns in those of the features, where every feature has one; None otherwise."""
+        return None
+
+
+def linear_among(components: Sequence[LinearComponent], labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+    """Return the covariance of several linear components together: one product of matrices in place of many."""
+    triangle = labels.triangle
+    found = [component.labelled(labels, h) for component in components]
+    shares = [h[c.name] * c.weight(F.shape[1]) for c, (F, _) in zip(components, found, strict=True)]
+    stacked = np.hstack([F for F, _ in found])
+    scaled = stacked * np.sqrt(np.repeat(shares, [F.shape[1] for F, _ in found]))
+
+    def vjp(G: Floats) -> Slopes:
+        GF, slopes, first = triangle.times(G, stacked), Slope(), 0
+        for component, share, (F, columns_vjp) in zip(components, shares, found, strict=True):
+            own = GF[:, first : first + F.shape[1]]
+            slopes.add({component.name: share * float(np.einsum("ij,ij->", F, own))})
+            slopes.add({name: 2.0 * share * slope for name, slope in columns_vjp(own).items()})
+            first += F.shape[1]
+        return slopes
+
+    return triangle.pack(scaled @ scaled.T), vjp
+
+
+class Slope(dict[str, Any]):
+    """Derivatives by name, added up."""
+
+    def add(self, more: Mapping[str, Any]) -> None:
+        """Add other derivatives."""
+        for name, slope in more.items():
+            self[name] = self.get(name, 0.0) + slope
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """The covariance among some nodes, its derivatives, and its blocks with others.
+    """The covariance of the outcomes of the labelled nodes, its derivatives, and its blocks with other nodes.
 
     Attributes
     ----------
     design : Design
         Features of all nodes.
-    eigen : Eigen
-        Eigenvectors of the graph.
-    rows : integer array of shape (m,)
-        The nodes whose outcomes are known.
+    correlations : Correlations
+        The graph's part: eigenvectors, and the labelled nodes.
+    components : tuple of Component
+        The terms of the field.
     """
 
     design: Design
-    eigen: Eigen
-    rows: Ints
+    correlations: Correlations
+    components: tuple[Component, ...]
 
-    @cached_property
-    def correlations(self) -> Correlations:
-        """The graph's part."""
-        return Correlations(self.eigen, self.rows)
+    @classmethod
+    def of(cls, design: Design, eigen: Eigen, rows: Ints, components: Sequence[Component]) -> Self:
+        """Return the covariance of some nodes by those of the components that the exact solver searches."""
+        return cls(design, Correlations(eigen, rows), tuple(c for c in components if c.parameters))
+
+    @property
+    def rows(self) -> Ints:
+        """The labelled nodes."""
+        return self.correlations.rows
+
+    @property
+    def eigen(self) -> Eigen:
+        """Eigenvectors of the graph."""
+        return self.correlations.eigen
 
     @property
     def triangle(self) -> Triangle:
-        """Layout of the matrices among the rows."""
+        """Layout of the matrices among the labelled nodes."""
         return self.correlations.triangle
 
-    @cached_property
-    def shows_unevenness(self) -> bool:
-        """Whether the rows could tell where a field of uneven variance varies most, as at isolated nodes."""
-        variances = self.eigen.variances(_USUAL_OMEGA, 1.0)
-        return bool(variances.max() <= _UNEVEN * variances[self.rows].max())
+    def part(self, places: Ints | Bools) -> Covariance:
+        """Return the same for some of the labelled nodes."""
+        return Covariance(self.design, Correlations(self.eigen, self.rows[places]), self.components)
 
     @cached_property
-    def F(self) -> Floats:
-        """Linear features of the rows."""
-        return self.design.linear[self.rows]
-
-    @cached_property
-    def Z(self) -> Floats:
-        """Nonlinear features of the rows."""
-        return self.design.Z[self.rows]
+    def unit_variance(self) -> bool:
+        """Whether no label shows how unequal marginal variances are, as where all isolated nodes are unlabelled."""
+        return unequal_variance_unseen(self.eigen.variances(_UNEQUAL[0], 1.0), self.rows)
 
     @cached_property
     def smoothings(self) -> Smoothings:
@@ -83,151 +213,59 @@ class Covariance:
 
     @cached_property
     def squares(self) -> Floats:
-        """Squared distances of the rows in feature space, as a lower triangle."""
-        return self.distances(np.ones(self.Z.shape[1]))
+        """Squared distances of the labelled nodes in feature space, as a lower triangle."""
+        return self.distances(np.ones(self.design.Z.shape[1]))
 
     def distances(self, weights: Floats) -> Floats:
-        """Return weighted squared distances of the rows, as a lower triangle."""
-        Z = self.Z * np.sqrt(weights)
+        """Return weighted squared distances of the labelled nodes, as a lower triangle."""
+        Z = self.design.Z[self.rows] * np.sqrt(weights)
         norms = np.einsum("ij,ij->i", Z, Z)
         square = norms[:, None] + norms - 2.0 * (Z @ Z.T)
         return np.maximum(self.triangle.pack(square), 0.0)
 
-    def among(self, h: Hyperparameters) -> Terms:
-        """Return the components among the rows."""
-        field = self.correlations.among(h.omega, h.nu, even=h.even)
-        smooth = self.smoothings.among(h.omega, h.nu) if self.design.p else None
-        if not h.nonlinear and not h.local:
-            return Terms(self, h, field, smooth)
-        kernel = np.exp(-0.5 * self.distances(h.lengths**-2.0))
-        local_kernel = np.exp(self.squares * (-0.5 * h.local_length**-2.0))
-        local_field = self.correlations.among(h.local_omega, h.local_nu)
-        return Terms(self, h, field, smooth, Drift(kernel, local_kernel, local_field))
+    def present(self, h: Values) -> list[Component]:
+        """Return the components that have a variance."""
+        return [c for c in self.components if h[c.name] and (self.design.p or not c.of_features)]
 
-    def across(self, h: Hyperparameters, nodes: Ints) -> dict[str, Floats]:
-        """Return the components between other nodes and the rows, each of shape (len(nodes), m)."""
-        blocks = {"field": h.field * self.correlations.across(h.omega, h.nu, nodes, even=h.even)}
-        if not self.design.p:
-            return blocks
-        smooth = self.smoothings.everywhere(h.omega, h.nu)
-        for name, group in zip((*GROUPS, "smoothed"), (*self.design.groups, smooth), strict=True):
-            if getattr(h, name):
-                blocks[name] = getattr(h, name) / self.design.p * (group[nodes] @ group[self.rows].T)
-        if h.nonlinear or h.local:
-            Z = self.design.Z
-            blocks["nonlinear"] = h.nonlinear * squared_exponential(Z[nodes] / h.lengths, self.Z / h.lengths)
-            local = squared_exponential(Z[nodes] / h.local_length, self.Z / h.local_length)
-            blocks["local"] = h.local * local * self.correlations.across(h.local_omega, h.local_nu, nodes)
-        return blocks
+    def among(self, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes as a lower triangle, and its vector-Jacobian product."""
+        present = self.present(h)
+        linear = [component for component in present if isinstance(component, LinearComponent)]
+        terms = [component.among(self, h) for component in present if not isinstance(component, LinearComponent)]
+        if linear:
+            terms.insert(0, linear_among(linear, self, h))
+        total = np.full(self.triangle.rows.size, h["constant"])
+        for K, _ in terms:
+            total += K
 
-    def variances(self, h: Hyperparameters, nodes: Ints) -> Floats:
+        def vjp(G: Floats) -> Slopes:
+            slopes = Slope()
+            for _, each in terms:
+                slopes.add(each(G))
+            return slopes
+
+        return total, vjp
+
+    def across(self, h: Values, nodes: Ints) -> dict[str, Floats]:
+        """Return the components between other nodes and the labelled ones, each of shape (len(nodes), m)."""
+        return {c.name: c.across(self, h, nodes) for c in self.present(h) if c.name != "noise"}
+
+    def variances(self, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance of the outcome of some nodes, noise included."""
-        F = self.design.linear[nodes]
-        linear = np.einsum("ij,j,ij->i", F, self.weights(h), F)
-        if self.design.p:
-            smooth = self.smoothings.everywhere(h.omega, h.nu)[nodes]
-            linear += h.smoothed / self.design.p * np.einsum("ij,ij->i", smooth, smooth)
-        field = h.field * self.correlations.variances(h.omega, h.nu, nodes, even=h.even)
-        return np.asarray(h.constant + linear + field + h.nonlinear + h.local + h.noise)
-
-    def weights(self, h: Hyperparameters) -> Floats:
-        """Return the prior variance of every linear coefficient, shape (3 p,)."""
-        p = self.design.p
-        return np.repeat([h.own, h.neighbours, h.second], p) / max(p, 1)
+        parts = [component.variances(self, h, nodes) for component in self.present(h)]
+        return np.asarray(h["constant"] + np.sum(parts, axis=0))
 
 
-def squared_exponential(A: Floats, B: Floats) -> Floats:
-    r"""Return :math:`\exp(-\lVert a_i - b_j \rVert^2 / 2)`."""
-    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * (A @ B.T)
-    return np.asarray(np.exp(-0.5 * np.maximum(squares, 0.0)))
+def unequal_variance_unseen(variances: Floats, rows: Ints) -> bool:
+    r"""Return whether unlabelled nodes have marginal variances beyond twice any that a label shows.
 
+    Then a field of unit variance at all nodes is the safer guess: nothing tells what it is where it would be largest.
 
-@dataclass(frozen=True, eq=False)
-class Drift:
-    """The nonlinear kernel among the rows, and the two whose product drifts over the graph, as lower triangles."""
-
-    kernel: Floats
-    local_kernel: Floats
-    local_field: Correlation
-
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The components among the rows at some hyper-parameters, as lower triangles before their variances.
-
-    Attributes
+    Parameters
     ----------
-    covariance : Covariance
-        Where they come from.
-    h : Hyperparameters
-        The hyper-parameters.
-    field : Correlation
-        Graph correlations.
-    smooth : Smoothing or None
-        Smoothed features; None without features.
-    drift : Drift or None
-        Nonlinear kernels; None without nonlinear effects.
+    variances : array of shape (n,)
+        Diagonal of :math:`(I + \omega N)^{-1}` at the usual omega of 20.
+    rows : integer array of shape (m,)
+        The labelled nodes.
     """
-
-    covariance: Covariance
-    h: Hyperparameters
-    field: Correlation
-    smooth: Smoothing | None = None
-    drift: Drift | None = None
-
-    def total(self) -> Floats:
-        """Return the covariance of the outcomes of the rows, as a lower triangle."""
-        h, triangle = self.h, self.covariance.triangle
-        K = h.field * self.field.R + h.constant
-        if self.smooth is not None:
-            F = self.covariance.F * np.sqrt(self.covariance.weights(h))
-            T = self.smooth.X * np.sqrt(h.smoothed / self.covariance.design.p)
-            both = np.hstack([F, T])
-            K += triangle.pack(both @ both.T)
-        if self.drift is not None:
-            K += h.nonlinear * self.drift.kernel
-            K += h.local * self.drift.local_kernel * self.drift.local_field.R
-        K[triangle.diagonal] += h.noise
-        return np.asarray(K)
-
-    def pull(self, G: Floats) -> dict[str, float | Floats]:
-        """Return the derivatives by the logarithm of every hyper-parameter of a function with gradient `G` by K."""
-        h, triangle = self.h, self.covariance.triangle
-        by_shape = h.field * self.field.pull(G)
-        slopes: dict[str, float | Floats] = {
-            "field": h.field * triangle.dot(G, self.field.R),
-            "noise": h.noise * float(G[triangle.diagonal].sum()),
-        }
-        if self.smooth is not None:
-            linear, by_smoothing = self._pull_linear(G, self.smooth)
-            slopes |= linear
-            by_shape += by_smoothing
-        if self.drift is not None:
-            slopes |= self._pull_nonlinear(h.nonlinear * self.drift.kernel * G) | self._pull_local(G, self.drift)
-        return slopes | {"omega": float(by_shape[0]), "nu": float(by_shape[1])}
-
-    def _pull_linear(self, G: Floats, smooth: Smoothing) -> tuple[dict[str, float | Floats], Floats]:
-        """Return the derivatives by the variances of the groups, and by the shape of the smoothing."""
-        F, share = self.covariance.F, self.h.smoothed / self.covariance.design.p
-        G_both = self.covariance.triangle.times(G, np.hstack([F, smooth.X]))
-        by_weight = np.einsum("ij,ij->j", F, G_both[:, : F.shape[1]]) * self.covariance.weights(self.h)
-        slopes: dict[str, float | Floats] = dict(
-            zip(GROUPS, by_weight.reshape(3, -1).sum(axis=1).tolist(), strict=True)
-        )
-        G_smooth = G_both[:, F.shape[1] :]
-        by_shape = 2.0 * share * np.einsum("ij,kij->k", G_smooth, smooth.slopes)
-        return slopes | {"smoothed": share * float(np.sum(G_smooth * smooth.X))}, by_shape
-
-    def _pull_nonlinear(self, GK: Floats) -> dict[str, float | Floats]:
-        triangle, Z = self.covariance.triangle, self.covariance.Z
-        spread = triangle.sums(GK) @ Z**2 - np.einsum("ij,ij->j", Z, triangle.times(GK, Z))
-        return {"nonlinear": float(triangle.double(GK).sum()), "lengths": 2.0 * spread * self.h.lengths**-2.0}
-
-    def _pull_local(self, G: Floats, drift: Drift) -> dict[str, float | Floats]:
-        h, triangle = self.h, self.covariance.triangle
-        by_field = h.local * drift.local_kernel * G
-        product = by_field * drift.local_field.R
-        omega, nu = drift.local_field.pull(by_field)
-        by_length = triangle.dot(product, self.covariance.squares) * h.local_length**-2.0
-        by_variance = float(triangle.double(product).sum())
-        return {"local": by_variance, "local_length": by_length, "local_omega": omega, "local_nu": nu}
+    return bool(variances.max() > _UNEQUAL[1] * variances[rows].max())

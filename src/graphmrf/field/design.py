@@ -1,20 +1,35 @@
-"""The features of every node as the field sees them: its own, its neighbours', and those of theirs."""
+"""The labelled graph, and the features of every node as the field sees them: own, neighbours', and farther ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.linalg import multiply
+from graphmrf.linalg import conditional_variance, multiply, precision, smooth
+from graphmrf.linalg.precision import lanczos_quadrature, rademacher
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Bools, Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
+    from graphmrf.linalg.precision import LanczosQuadrature
 
-GROUPS = ("own", "neighbours", "second")
+_FLAT = 1e-12
+"""Standard deviation, of features of variance 1, below which a column of sums over neighbours is rounding."""
+_NORM_PROBES = 16
+"""Rademacher probes for row norms: they err by about a sixth, and only nodes at three times the median matter."""
+_MOST_NORM = 3.0
+"""Row norms beyond so many medians count as these; chosen by eye, only isolated nodes and lonely pairs pass it."""
+_KNOT = float(np.log(4.0))
+"""Steps of log omega at which variances are drawn and interpolated; chosen by eye, coarser ones save draws."""
+_KNOT_TOLERANCE = 1e-3
+"""Relative residual of these solves, far below the error of the draws."""
+_VARIANCE_DRAWS = (10_000_000, 32, 64)
+"""Nodes times draws, fewest and most draws for marginal variances: k draws err by sqrt(2 / k), 25 to 18 %."""
+_DETERMINANT_PROBES = (1_200_000, 8, 32)
+"""The same for log-determinants, whose error falls with nodes times probes; each is one more column to solve for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +38,10 @@ class Design:
 
     Attributes
     ----------
-    groups : array of shape (3, n, p)
-        `X`, `SX` and `S²X`, each column of mean 0 and variance 1 over all nodes (or 0 if it is constant).
-    scales : array of shape (3, p)
+    groups : array of shape (3 or 4, n, p)
+        `X`, `SX`, `S²X` and, with `with_distant`, features from farther away; each column of mean 0 and variance 1
+        over all nodes (or 0 if it is constant).
+    scales : array of shape (3 or 4, p)
         What the columns were divided by: a coefficient of the standardised column over its scale is one per unit.
     kept : bool array
         The features of the caller that vary; the others have no effect to find.
@@ -39,11 +55,6 @@ class Design:
     def p(self) -> int:
         """Number of features that vary."""
         return int(self.groups.shape[2])
-
-    @cached_property
-    def linear(self) -> Floats:
-        """The three groups side by side, shape (n, 3 p)."""
-        return np.hstack(list(self.groups))
 
     @cached_property
     def Z(self) -> Floats:
@@ -79,6 +90,124 @@ def design(graph: Graph, X: Floats) -> Design:
     raw = np.stack([own, neighbours, second])
     groups = raw - raw.mean(axis=1, keepdims=True)
     scales = np.sqrt(np.mean(groups**2, axis=1))
-    flat = scales <= 1e-12
+    flat = scales <= _FLAT
     groups = groups / np.where(flat, np.inf, scales)[:, None, :]
     return Design(groups, np.where(flat, np.inf, scales) * (unit * spread)[kept], kept)
+
+
+def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
+    r"""Return the design with a fourth group: features of nodes three and more steps away, fading with the distance.
+
+    .. math:: (I + \omega N)^{-1} X = (1 - \alpha)(X + \alpha SX + \alpha^2 S^2X) + \alpha^3 S^3 (I + \omega N)^{-1} X
+
+    so with the group :math:`S^3 (I + \omega N)^{-1} X` the four span the linear graph convolution at that level.
+
+    On a large graph nearly all sums over neighbours are small, and in their units what comes to an isolated node or to
+    one of a lonely pair is enormous. In the groups of neighbours such a node counts as one at the edge of what is
+    usual, three times the median row norm; no feature is looked at for that.
+    """
+    if not made.p:
+        return Design(
+            np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]]), made.kept
+        )
+    groups, scales = [made.groups[0]], [made.scales[0]]
+    raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
+    units = [made.scales[1], made.scales[2], made.scales[0]]
+    for group, unit, damping in zip(raw, units, _damping(graph, alpha), strict=True):
+        centred = group * damping
+        centred -= centred.mean(axis=0)
+        spread = np.sqrt(np.mean(centred**2, axis=0))
+        scale = np.where(spread <= _FLAT, np.inf, spread)
+        groups.append(centred / scale)
+        scales.append(unit * scale)
+    return Design(np.stack(groups), np.stack(scales), made.kept)
+
+
+def _far(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:
+    far = smooth(graph, X, alpha, tolerance=tolerance)
+    for _ in range(3):
+        far = multiply(graph, far)
+    return far
+
+
+def _damping(graph: Graph, alpha: float) -> list[Floats]:
+    """Return, for the groups of neighbours, factors (n, 1) that bring unusual row norms back to what is usual."""
+    Z = rademacher(graph.n_nodes, _NORM_PROBES, 0)
+    first = multiply(graph, Z)
+    return [damped(image) for image in (first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3))]
+
+
+def damped(image: Floats) -> Floats:
+    """Return factors (n, 1) for the rows of a map over the graph, from its image of Rademacher probes."""
+    size = np.sqrt(np.mean((image - image.mean(axis=0)) ** 2, axis=1, keepdims=True))
+    usual = _MOST_NORM * float(np.median(size))
+    return np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size)
+
+
+def _between(n: int, budget: tuple[int, int, int]) -> int:
+    """Return a number of random vectors: fewer on larger graphs, where one says more."""
+    total, least, most = budget
+    return int(np.clip(total // max(n, 1), least, most))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledGraph:
+    """A graph and its labelled nodes, with what does not depend on the strength of the field.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph.
+    rows : integer array of shape (m,)
+        The labelled nodes.
+    seed : int
+        Seed of random vectors.
+    unit_variance : bool
+        Whether the field has the same variance at all nodes.
+    """
+
+    graph: Graph
+    rows: Ints
+    seed: int = 0
+    unit_variance: bool = True
+    _knots: dict[int, Floats] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def probes(self) -> Floats:
+        """Rademacher probes for determinants."""
+        n = self.graph.n_nodes
+        return rademacher(n, _between(n, _DETERMINANT_PROBES) if n > precision.DENSE_LIMIT else 0, self.seed)
+
+    @cached_property
+    def quadrature(self) -> LanczosQuadrature:
+        r"""Estimates of functions of the spectrum of `N`."""
+        return lanczos_quadrature(self.graph, self.probes)
+
+    def variance(self, omega: float) -> Floats:
+        r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,).
+
+        Beyond small graphs it is drawn at powers of 4 of omega, with the same noise, and interpolated in between.
+        """
+        if self.graph.n_nodes <= precision.DENSE_LIMIT:
+            return self._variance(omega)
+        place = float(np.log(omega)) / _KNOT
+        low = int(np.floor(place))
+        share = place - low
+        return np.asarray(np.exp((1.0 - share) * self._knot(low) + share * self._knot(low + 1)))
+
+    def _knot(self, k: int) -> Floats:
+        if k not in self._knots:
+            self._knots[k] = np.log(self._variance(float(np.exp(k * _KNOT))))
+        return self._knots[k]
+
+    def _variance(self, omega: float) -> Floats:
+        n = self.graph.n_nodes
+        nothing, alpha = np.zeros(n, dtype=np.bool_), omega / (1.0 + omega)
+        return conditional_variance(
+            self.graph,
+            nothing,
+            alpha,
+            seed=self.seed,
+            probes=_between(n, _VARIANCE_DRAWS),
+            tolerance=_KNOT_TOLERANCE,
+        )

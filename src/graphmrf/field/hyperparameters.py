@@ -1,170 +1,157 @@
-"""What the field learns: variances, smoothness and length scales, and the space in which they are searched."""
+"""Hyper-parameters of the field: ranges and priors, the space of their search, and the rules it goes by."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-
-from graphmrf.field.matern import NUS, OMEGAS
+from scipy.optimize import minimize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from graphmrf._typing import Bools, Floats
 
 INTERCEPT = 1.0
-"""Prior variance of the constant, in units of the variance of the labels about their mean."""
+"""Prior variance of the constant, in units of the variance of the labels, which are centred; wider is flatter."""
+
+LOG_VARIANCES = (-16.0, 4.0)
+"""Bounds of the logarithm of a variance: 1e-7 of that of the labels is nothing, 55 of them more than all."""
+
+LEAST_NOISE = 1e-5
+"""Least variance of the noise: below it covariances of a thousand labels are singular to working accuracy."""
+
+START = 0.2
+"""Variance at which a search starts; the labels' is 1, and half a dozen components share it."""
+
+_SMALL = 0.02
+"""Variance from which a component that was absent is tried: large enough for a slope, small enough to change little."""
+
+PAPER = ("smoothed", "field", "omega")
+"""What is searched in the paper's own model, in which features act through the field only; see `paper_model`."""
+
+Values: TypeAlias = "Mapping[str, Any]"
 
 
-@dataclass(frozen=True)
-class Tabled:
-    """Numbers and arrays by name."""
+class Parameter(NamedTuple):
+    """One coordinate, the logarithm of a hyper-parameter: start, bounds, and a normal prior about the start.
 
-    def table(self) -> dict[str, float | list[float]]:
-        """Return the values by name, as plain numbers."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
-@dataclass(frozen=True)
-class Hyperparameters(Tabled):
-    r"""The hyper-parameters of the field; variances are shares of the variance of the labels.
-
-    Attributes
-    ----------
-    constant : float
-        Prior variance of the constant.
-    own, neighbours, second : float
-        Prior variances of the linear effects of the features `X`, of `SX` and of `S²X`.
-    smoothed : float
-        Prior variance of those of the features smoothed as the field is, :math:`(I + \omega N)^{-\nu} X`.
-    field, omega, nu : float
-        Variance and smoothness of the graph field, with correlations from :math:`(I + \omega N)^{-\nu}`.
-    even : bool
-        Whether its variance is the same at all nodes; if not, it varies as that matrix says, and `field` is its mean.
-    nonlinear : float
-        Variance of the smooth function of `[X, SX]`.
-    lengths : array of shape (2 p,)
-        Its length scale along every feature, in standard deviations.
-    local, local_omega, local_nu, local_length : float
-        Variance, smoothness and length scale of the function of `[X, SX]` that drifts over the graph.
-    noise : float
-        Variance of what no other node knows anything about.
+    A `spread` of infinity is a flat prior: a variance that the labels do not support runs to its lower bound. `absent`
+    is the value where it is not searched; `size` the number of such coordinates, 0 for one of every feature.
     """
 
-    constant: float
-    own: float
-    neighbours: float
-    second: float
-    smoothed: float
-    field: float
-    omega: float
-    nu: float
-    even: bool
-    nonlinear: float
-    lengths: Floats
-    local: float
-    local_omega: float
-    local_nu: float
-    local_length: float
-    noise: float
-
-
-class Range(NamedTuple):
-    """How a coordinate, the logarithm of a quantity, is searched: start and bounds, and a normal prior about the start.
-
-    A `spread` of infinity is a flat prior: a variance that the labels do not support runs to its lower bound.
-    """
-
+    name: str
     start: float
     lower: float
     upper: float
     spread: float = np.inf
+    absent: float = 0.0
+    size: int = 1
 
 
-_FLOOR, _CEILING = -16.0, 4.0
-_LEAST_NOISE = 1e-5
-_SMALL = 0.02
+def variance(name: str, start: float = START) -> Parameter:
+    """Return the variance of a component, with a flat prior."""
+    return Parameter(name, math.log(start), *LOG_VARIANCES)
 
 
-def _variance(start: float) -> Range:
-    return Range(math.log(start), _FLOOR, _CEILING)
+class Searched(Protocol):
+    """What the search sees of a component; see `graphmrf.field.covariance.Component`."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def parameters(self) -> tuple[Parameter, ...]: ...  # noqa: D102
+    @property
+    def of_features(self) -> bool: ...  # noqa: D102
+    def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]: ...  # noqa: D102
 
 
-_OMEGA = Range(math.log(20.0), math.log(OMEGAS[0]), math.log(OMEGAS[1]), 2.0)
-_NU = Range(0.0, math.log(NUS[0]), math.log(NUS[1]), 0.7)
-_LENGTH = Range(0.0, -2.5, 4.0, 1.0)
-_GROUP = Range(0.0, -4.0, 4.0, 0.5)
-_FEATURE = Range(0.0, -4.0, 4.0, 0.3)
-_RANGES = {
-    "own": _variance(0.2),
-    "neighbours": _variance(0.2),
-    "second": _variance(0.2),
-    "smoothed": _variance(0.2),
-    "field": _variance(0.3),
-    "omega": _OMEGA,
-    "nu": _NU,
-    "nonlinear": _variance(0.2),
-    "length": _LENGTH,
-    "groups": _GROUP,
-    "features": _FEATURE,
-    "local": _variance(0.1),
-    "local_omega": _OMEGA,
-    "local_nu": _NU,
-    "local_length": _LENGTH,
-    "noise": Range(math.log(0.1), math.log(_LEAST_NOISE), 2.0),
-}
-_FEATURELESS = ("field", "omega", "nu", "noise")
-_SIMPLE = ("smoothed", "field", "omega")
-_VARIANCES = ("own", "neighbours", "second", "smoothed", "field", "nonlinear", "local")
-_ABSENT = {"constant": INTERCEPT, "omega": 1.0, "nu": 1.0, "local_omega": 1.0, "local_nu": 1.0, "noise": _LEAST_NOISE}
+@dataclass(frozen=True, eq=False)
+class Hyperparameters(Mapping[str, Any]):
+    r"""The hyper-parameters of a field, by name and as attributes; variances are shares of that of the labels.
+
+    The names are those of the components' variances (`own`, `neighbours`, `second`, `distant`, `smoothed`, `field`,
+    `nonlinear`, `local`, `noise`) with `constant`, and of their shapes:
+
+    - `omega`, `nu`: smoothness of the graph field, with correlations from :math:`(I + \omega N)^{-\nu}`;
+      `unit_variance`: whether its variance is the same at all nodes; if not, `field` is the mean;
+    - `lengths` (2 p,): length scales of the nonlinear function of `[X, SX]`, in standard deviations;
+    - `local_omega`, `local_nu`, `local_length`: those of the function that drifts over the graph;
+    - `distant_omega`: the level at which the sparse solver's distant features fade.
+    """
+
+    values_: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values_[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "values_" or name not in self.values_:
+            raise AttributeError(name)
+        return self.values_[name]
+
+    def table(self) -> dict[str, float | list[float]]:
+        """Return the values by name, as plain numbers."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in self.items()}
 
 
 @dataclass(frozen=True)
 class Space:
-    r"""The search space for `p` features: a vector of logarithms.
+    r"""The search space of the components' hyper-parameters for `p` features: a vector of logarithms.
 
-    A length scale is a common one times one for the group (own or neighbours' features) times one for the feature,
-    and starts at :math:`\sqrt{4p}`, the typical distance of two nodes. Priors are weak, the same for all data:
-    omega within a factor :math:`e^2` of 20, nu within :math:`e^{0.7}` of 1, length scales within :math:`e` of the
-    start, of a group within :math:`e^{0.5}` and of a feature within :math:`e^{0.3}` of the others.
-
-    With ``simple=True`` it is that of the paper's own model, in which features act through the field only and labels
-    have no noise: :math:`y \sim N(c + (I + \omega N)^{-1} X b, f (I + \omega N)^{-1})`. With ``even=True`` the field
-    has the same variance at all nodes there, too; so it is taken where no label shows how uneven it is, as where all
-    isolated nodes are unlabelled.
+    Attributes
+    ----------
+    components : sequence of Component
+        The terms of the field.
+    p : int
+        Number of features.
+    only : tuple of str, optional
+        The parameters to search, all others being absent; by default all.
+    unit_variance : bool
+        Whether the graph field has the same variance at all nodes.
 
     Examples
     --------
-    >>> space = Space(0)
+    >>> from graphmrf.field.components import COMPONENTS
+    >>> space = Space(COMPONENTS, 0)
     >>> space.names
     ('field', 'omega', 'nu', 'noise')
     >>> h = space.read(space.start)
     >>> round(h.omega), h.nu, h.nonlinear
     (20, 1.0, 0.0)
-    >>> Space(3, simple=True).names
-    ('smoothed', 'field', 'omega')
     """
 
+    components: Sequence[Searched]
     p: int
-    simple: bool = False
-    even: bool = True
+    only: tuple[str, ...] | None = None
+    unit_variance: bool = True
+
+    @cached_property
+    def _all(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for component in self.components for parameter in component.parameters}
+
+    @cached_property
+    def _searched(self) -> tuple[Parameter, ...]:
+        present = [c for c in self.components if self.p or not c.of_features]
+        found = [parameter for component in present for parameter in component.parameters]
+        return tuple(parameter for parameter in found if self.only is None or parameter.name in self.only)
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Place of every quantity in the vector."""
-        sizes = {name: {"groups": 2, "features": self.p}.get(name, 1) for name in self._kept}
-        ends = np.cumsum(list(sizes.values()))
-        return {name: slice(int(end) - size, int(end)) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-
-    @property
-    def _kept(self) -> tuple[str, ...]:
-        kept = set(_RANGES if self.p else _FEATURELESS) & set(_SIMPLE if self.simple else _RANGES)
-        return tuple(name for name in _RANGES if name in kept)
+        """Place of every parameter in the vector."""
+        ends = np.cumsum([parameter.size or self.p for parameter in self._searched])
+        return {
+            parameter.name: slice(int(end) - (parameter.size or self.p), int(end))
+            for parameter, end in zip(self._searched, ends, strict=True)
+        }
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -173,7 +160,7 @@ class Space:
 
     @cached_property
     def _ranges(self) -> Floats:
-        return np.array([_RANGES[name] for name in self.names])
+        return np.array([self._all[name][1:5] for name in self.names])
 
     @property
     def start(self) -> Floats:
@@ -185,19 +172,20 @@ class Space:
         """Lower and upper bound of every coordinate."""
         return [(float(low), float(high)) for low, high in self._ranges[:, 1:3]]
 
-    def grown(self, simple: Hyperparameters) -> Floats:
-        """Return where the search starts that goes on from the simple model: all else is small there."""
-        theta = np.where(self._are((*_VARIANCES, "noise")), math.log(_SMALL), self.start)
-        for name in set(_SIMPLE) & set(self.slices):
-            theta[self.slices[name]] = math.log(getattr(simple, name))
+    def grown(self, h: Values, names: Sequence[str]) -> Floats:
+        """Return where the search starts that goes on from some values: all other variances are small there."""
+        theta = np.where(self._are_variances(noise=True), math.log(_SMALL), self.start)
+        for name in set(names) & set(self.slices):
+            theta[self.slices[name]] = math.log(h[name])
         return theta
 
     def revived(self, theta: Floats) -> Floats:
         """Return a point with no variance so small that it has no slope, for a search that goes on from there."""
-        return np.where(self._are(_VARIANCES), np.maximum(theta, math.log(_SMALL)), theta)
+        return np.where(self._are_variances(noise=False), np.maximum(theta, math.log(_SMALL)), theta)
 
-    def _are(self, names: tuple[str, ...]) -> Bools:
-        return np.array([name in names for name in self.names])
+    def _are_variances(self, *, noise: bool) -> Bools:
+        variances = {component.name for component in self.components if noise or component.name != "noise"}
+        return np.array([name in variances for name in self.names])
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log prior, up to a constant, and its gradient."""
@@ -207,28 +195,85 @@ class Space:
 
     def read(self, theta: Floats) -> Hyperparameters:
         """Return the hyper-parameters at a point of the space."""
-        values = {name: float(np.exp(theta[place][0])) for name, place in self.slices.items()}
-        kept = {f.name: values.get(f.name, _ABSENT.get(f.name, 0.0)) for f in fields(Hyperparameters)}
-        base = np.sqrt(4.0 * self.p)
-        lengths = self._lengths(theta) if "length" in values else np.full(2 * self.p, base)
-        local_length = float(kept["local_length"] * base)
-        others = {"lengths": lengths, "local_length": local_length, "even": self.even}
-        return Hyperparameters(**kept | others)  # type: ignore[arg-type]  # mypy: mixed values
-
-    def _lengths(self, theta: Floats) -> Floats:
-        at = self.slices
-        logs = theta[at["length"]] + theta[at["groups"]][:, None] + theta[at["features"]]
-        return np.asarray(np.sqrt(4.0 * self.p) * np.exp(logs).ravel())
+        found = {name: np.exp(theta[place]) for name, place in self.slices.items()}
+        absent = {name: np.full(each.size or self.p, each.absent) for name, each in self._all.items()}
+        values: dict[str, Any] = {"constant": INTERCEPT, "unit_variance": self.unit_variance}
+        for component in self.components:
+            values |= component.read(absent | found, self.p)
+        return Hyperparameters(values)
 
     def gather(self, slopes: Mapping[str, float | Floats]) -> Floats:
-        """Return the gradient by the vector from the derivatives by the logarithm of every quantity."""
+        """Return the gradient by the vector from the derivatives by every coordinate."""
         gradient = np.zeros(len(self.names))
         for name, place in self.slices.items():
-            if name in slopes:
-                gradient[place] = slopes[name]
-        if "length" in self.slices:
-            by_length = np.asarray(slopes["lengths"]).reshape(2, self.p)
-            gradient[self.slices["length"]] = by_length.sum()
-            gradient[self.slices["groups"]] = by_length.sum(axis=1)
-            gradient[self.slices["features"]] = by_length.sum(axis=0)
+            gradient[place] = slopes.get(name, 0.0)
         return gradient
+
+
+class Optimum(NamedTuple):
+    """Where a search ended: the point, its log evidence, the same with the log prior, and the likelihoods computed."""
+
+    point: Floats
+    log_evidence: float
+    log_posterior: float
+    evaluations: int
+
+
+def family_wins(family: float, paper: float, labels: int) -> bool:
+    """Return whether the whole family is to be taken rather than the paper's own model, by their log posteriors.
+
+    Few labels can tell the few parameters of that model better: the family must gain more than the logarithm of the
+    number of labels, as if it had two hyper-parameters more.
+    """
+    return family - paper > math.log(labels)
+
+
+class Lowest(NamedTuple):
+    """Where a function is lowest, its value there, and how often it was computed."""
+
+    point: Floats
+    value: float
+    evaluations: int
+
+
+def restarted_lbfgs(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    bounds: Sequence[tuple[float, float]],
+    *,
+    steps: int,
+    least_gain: float,
+    ftol: float,
+) -> Lowest:
+    """Return where a function with gradient is lowest: L-BFGS takes one short step of its line search for the end.
+
+    Parameters
+    ----------
+    function : callable
+        Returns value and gradient at a point.
+    start : array of shape (k,)
+        Where to begin.
+    bounds : sequence of k pairs
+        Lower and upper bounds.
+    steps : int
+        Most steps to take.
+    least_gain : float
+        A search that gains less than this ends it; otherwise another one goes on from there.
+    ftol : float
+        Relative gain of a step that ends one search.
+
+    Examples
+    --------
+    >>> bounds = [(0.5, 2.0), (-1.0, 1.0)]
+    >>> restarted_lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2), bounds, steps=10, least_gain=1e-9, ftol=1e-9).point
+    array([0.5, 0. ])
+    """
+    point, value, taken, evaluations = start, np.inf, 0, 0
+    while taken < steps:
+        options: Any = {"maxiter": steps - taken, "maxcor": 20, "ftol": ftol}
+        found = minimize(function, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        point, gain, value = np.asarray(found.x), value - float(found.fun), float(found.fun)
+        taken, evaluations = taken + max(int(found.nit), 1), evaluations + int(found.nfev)
+        if gain < least_gain:
+            break
+    return Lowest(point, value, evaluations)

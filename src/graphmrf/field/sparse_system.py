@@ -1,119 +1,113 @@
-r"""The graph field of the scalable form, at some smoothness and strength.
+r"""The sparse solver at one smoothness and strength of the field: its system, the columns of effects, their variances.
 
 .. math:: u = \sqrt{f}\,g \circ v, \quad v \sim N(0, (I + \omega N)^{-1}), \quad g_i = \mathrm{Var}(v_i)^{-1/2}
 
-or, where the variance of the field is not to be even, the same `g` at all nodes, by their mean variance.
+or, where the field is not to have unit variance, the same `g` at all nodes, by their mean variance.
 With noise of variance `s` and :math:`\rho = f / s` the labels have covariance :math:`s C`,
 :math:`C = I + \rho\,g\,[(I + \omega N)^{-1}]_{LL}\,g`, and with :math:`G = \sqrt\rho\,g_L`
 
 .. math:: A = I + \omega N + G^2, \quad C^{-1} = I - G [A^{-1}]_{LL} G, \quad
           \log\det C = \log\det A - \log\det(I + \omega N).
+
+For columns F of effects, :math:`z = F \beta + e`, :math:`\beta \sim N(0, T s)`, :math:`e \sim N(0, s C)` the likelihood
+needs only :math:`Q = F'C^{-1}F`, :math:`q = F'C^{-1}z`, :math:`c = z'C^{-1}z` and :math:`\log\det C`: with
+:math:`B = I + T^{1/2} Q T^{1/2}`
+
+.. math:: -2 \log p(z) = m \log 2 \pi s + \log\det C + \log\det B
+          + \tfrac1s (c - q'T^{1/2} B^{-1} T^{1/2} q)
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.field.sparse_weights import Equations
-from graphmrf.linalg import conditional_variance, precision
-from graphmrf.linalg.precision import NodePrecision, lanczos_quadrature, rademacher
+from graphmrf.field.hyperparameters import INTERCEPT, LEAST_NOISE, LOG_VARIANCES, START, restarted_lbfgs
+from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.precision import NodePrecision
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats, Ints
-    from graphmrf.graph import Graph
-    from graphmrf.linalg.precision import LanczosQuadrature
+    from collections.abc import Mapping
+    from typing import Self
+
+    from graphmrf._typing import Floats
+    from graphmrf.field.design import LabelledGraph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
+_SINGLE_CELLS = 20_000_000
+"""Cells of the columns beyond which they are kept in float32: 80 MB, not 160; labels are noisier than rounding."""
 _BLOCK = 16
-_KNOT = float(np.log(4.0))
-_KNOT_TOLERANCE = 1e-3
-_VARIANCE_DRAWS = (10_000_000, 32, 64)
-_PROBES = (1_200_000, 8, 32)
-
-
-def _between(n: int, budget: tuple[int, int, int]) -> int:
-    """Return a number of random vectors: fewer on larger graphs, where one says more."""
-    total, least, most = budget
-    return int(np.clip(total // max(n, 1), least, most))
+"""Columns solved for at once: 16 float64 of a row are two cache lines."""
+_START_NOISE = 0.3
+"""Variance of the noise at which the search starts."""
+_STEPS = 1000
+"""Most steps of the search for the variances; a step costs one small factorisation."""
+_NO_GAIN = 1e-8
+"""Gain in log evidence per label below which it ends."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
-    """A graph and its labelled nodes, with what does not depend on the strength of the field.
+class Columns:
+    """A constant and the columns of all effects, of all nodes.
 
     Attributes
     ----------
-    graph : Graph
-        The graph.
-    rows : integer array of shape (m,)
-        The labelled nodes.
-    seed : int
-        Seed of random vectors.
-    even : bool
-        Whether the variance of the field is the same at all nodes.
+    F : array of shape (n, P)
+        The constant, then the columns of every component; in float32 when there are very many cells.
+    slices : dict of str to slice
+        Place of every component's columns.
+    weights : dict of str to float
+        Prior variance of a coefficient over that of its component.
+    smoothing : tuple of a float and an array of shape (p,), or None
+        Where they are smoothed features, the level alpha and what these were divided by.
     """
 
-    graph: Graph
-    rows: Ints
-    seed: int = 0
-    even: bool = True
-    _knots: dict[int, Floats] = field(default_factory=dict, repr=False)
+    F: Floats
+    slices: dict[str, slice]
+    weights: dict[str, float]
+    smoothing: tuple[float, Floats] | None = None
 
-    @cached_property
-    def probes(self) -> Floats:
-        """Rademacher probes for determinants."""
-        n = self.graph.n_nodes
-        return rademacher(n, _between(n, _PROBES) if n > precision.DENSE_LIMIT else 0, self.seed)
+    @classmethod
+    def of(cls, n: int, blocks: Mapping[str, Floats], weights: dict[str, float]) -> Self:
+        """Return the columns of `n` nodes from those of every component."""
+        ends = 1 + np.cumsum([0, *(block.shape[1] for block in blocks.values())])
+        F = np.empty((n, int(ends[-1])), dtype=np.float32 if n * ends[-1] > _SINGLE_CELLS else np.float64)
+        F[:, 0] = 1.0
+        slices = {name: slice(int(a), int(b)) for name, a, b in zip(blocks, ends[:-1], ends[1:], strict=True)}
+        for name, block in blocks.items():
+            F[:, slices[name]] = block
+        return cls(F, slices, weights)
 
-    @cached_property
-    def quadrature(self) -> LanczosQuadrature:
-        r"""Estimates of functions of the spectrum of `N`."""
-        return lanczos_quadrature(self.graph, self.probes)
+    def first(self, size: int, name: str) -> Columns:
+        """Return the columns with only so many, the first, of a component's; all when it has no more."""
+        at = self.slices.get(name, slice(0, 0))
+        if at.stop - at.start <= size:
+            return self
+        blocks = {other: self.F[:, place] for other, place in self.slices.items()}
+        blocks[name] = blocks[name][:, :size]
+        return Columns.of(len(self.F), blocks, self.weights)
 
-    def variance(self, omega: float) -> Floats:
-        r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,).
-
-        Beyond small graphs it is drawn at powers of 4 of omega, with the same noise, and interpolated in between.
-        """
-        if self.graph.n_nodes <= precision.DENSE_LIMIT:
-            return self._variance(omega)
-        place = float(np.log(omega)) / _KNOT
-        low = int(np.floor(place))
-        share = place - low
-        return np.asarray(np.exp((1.0 - share) * self._knot(low) + share * self._knot(low + 1)))
-
-    def _knot(self, k: int) -> Floats:
-        if k not in self._knots:
-            self._knots[k] = np.log(self._variance(float(np.exp(k * _KNOT))))
-        return self._knots[k]
-
-    def _variance(self, omega: float) -> Floats:
-        n = self.graph.n_nodes
-        nothing, alpha = np.zeros(n, dtype=np.bool_), omega / (1.0 + omega)
-        return conditional_variance(
-            self.graph,
-            nothing,
-            alpha,
-            seed=self.seed,
-            probes=_between(n, _VARIANCE_DRAWS),
-            tolerance=_KNOT_TOLERANCE,
-        )
+    def variances(self, by_component: Mapping[str, float]) -> Floats:
+        """Return the prior variance of every coefficient from the variance of every component."""
+        variances = np.full(self.F.shape[1], INTERCEPT)
+        for name, place in self.slices.items():
+            variances[place] = by_component[name] * self.weights[name]
+        return variances
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class FieldSystem:
     """The field at a smoothness and a strength.
 
     Attributes
     ----------
-    ground : Ground
+    labelled : LabelledGraph
         Graph and labelled nodes.
     omega, rho : float
         Smoothness of the field, and its variance over that of the noise.
@@ -121,7 +115,7 @@ class System:
         Relative accuracy wanted of the solves.
     """
 
-    ground: Ground
+    labelled: LabelledGraph
     omega: float
     rho: float
     tolerance: float
@@ -129,28 +123,28 @@ class System:
     @cached_property
     def g(self) -> Floats:
         """What makes the variance of the field 1, at every node or on average."""
-        if self.ground.even:
-            return np.asarray(self.ground.variance(self.omega) ** -0.5)
-        return np.full(self.ground.graph.n_nodes, self.ground.quadrature.mean_variance(self.omega) ** -0.5)
+        if self.labelled.unit_variance:
+            return np.asarray(self.labelled.variance(self.omega) ** -0.5)
+        return np.full(self.labelled.graph.n_nodes, self.labelled.quadrature.mean_variance(self.omega) ** -0.5)
 
     @cached_property
     def prior(self) -> Floats:
         """Variance of the field before the labels, where that is 1 on average."""
-        if self.ground.even:
-            return np.ones(self.ground.graph.n_nodes)
-        return np.asarray(self.g**2 * self.ground.variance(self.omega))
+        if self.labelled.unit_variance:
+            return np.ones(self.labelled.graph.n_nodes)
+        return np.asarray(self.g**2 * self.labelled.variance(self.omega))
 
     @cached_property
     def G(self) -> Floats:
         """Scale of the field over that of the noise, at the labelled nodes."""
-        return np.asarray(np.sqrt(self.rho) * self.g[self.ground.rows])
+        return np.asarray(np.sqrt(self.rho) * self.g[self.labelled.rows])
 
     @cached_property
     def A(self) -> NodePrecision:
         """Precision of the field given the labels, up to scale."""
-        d = np.zeros(self.ground.graph.n_nodes)
-        d[self.ground.rows] = self.G**2
-        return NodePrecision(self.ground.graph, self.omega, d)
+        d = np.zeros(self.labelled.graph.n_nodes)
+        d[self.labelled.rows] = self.G**2
+        return NodePrecision(self.labelled.graph, self.omega, d)
 
     @property
     def _tolerance(self) -> float:
@@ -159,11 +153,11 @@ class System:
 
     def spread(self, B: Floats) -> Floats:
         """Return, for columns `B` at the labelled nodes, the columns G B at these and 0 elsewhere."""
-        out = np.zeros((self.ground.graph.n_nodes, B.shape[1]))
-        out[self.ground.rows] = self.G[:, None] * B
+        out = np.zeros((self.labelled.graph.n_nodes, B.shape[1]))
+        out[self.labelled.rows] = self.G[:, None] * B
         return out
 
-    def carry(self, B: Floats) -> Floats:
+    def solve_from_labels(self, B: Floats) -> Floats:
         r"""Return :math:`A^{-1} G B` at all nodes: what the field makes of columns at the labelled nodes."""
         return self.solve(self.spread(B))
 
@@ -171,37 +165,37 @@ class System:
         r"""Return :math:`A^{-1} B`."""
         return self.A.solve(B, tolerance=self._tolerance)
 
-    def forms(self, B: Floats) -> tuple[Floats, float]:
+    def quadratic_forms(self, B: Floats) -> tuple[Floats, float]:
         r"""Return :math:`b'C^{-1}b` of every column, and :math:`\log\det C`; both err by the square of a residual."""
         forms, log_A = self.A.quadratic_forms(
-            self.spread(B), self.ground.probes, tolerance=math.sqrt(0.1 * self._tolerance)
+            self.spread(B), self.labelled.probes, tolerance=math.sqrt(0.1 * self._tolerance)
         )
         squares = np.einsum("ij,ij->j", B, B)
-        return squares - forms, log_A - self.ground.quadrature.log_determinant(self.omega)
+        return squares - forms, log_A - self.labelled.quadrature.log_determinant(self.omega)
 
-    def project(self, F: Floats, z: Floats) -> Projection:
+    def project(self, F: Floats, z: Floats) -> ProjectedColumns:
         """Return what the labels `z` say of the coefficients of columns `F` of all nodes."""
-        rows, width = self.ground.rows, F.shape[1]
-        labelled = np.empty((rows.size, width + 1))
-        labelled[:, 0], labelled[:, 1:] = z, F[rows]
+        rows, width = self.labelled.rows, F.shape[1]
+        there = np.empty((rows.size, width + 1))
+        there[:, 0], there[:, 1:] = z, F[rows]
         carried = np.empty((len(F), width + 1), dtype=F.dtype)
         products = np.empty((width + 1, width + 1))
         for first in range(0, width + 1, _BLOCK):
             _PROGRESS.info("solving for %d columns: %d of %d", width + 1, first, width + 1)
             block = slice(first, first + _BLOCK)
-            W = self.carry(labelled[:, block])
-            products[:, block] = labelled.T @ (labelled[:, block] - self.G[:, None] * W[rows])
+            W = self.solve_from_labels(there[:, block])
+            products[:, block] = there.T @ (there[:, block] - self.G[:, None] * W[rows])
             carried[:, block] = W
-        return Projection(self, F, z, _semidefinite(products), carried)
+        return ProjectedColumns(self, F, z, _semidefinite(products), carried)
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class ProjectedColumns:
     """Columns of all nodes seen through a field.
 
     Attributes
     ----------
-    system : System
+    system : FieldSystem
         The field.
     F : array of shape (n, P)
         The columns.
@@ -213,7 +207,7 @@ class Projection:
         What the field makes of labels and columns.
     """
 
-    system: System
+    system: FieldSystem
     F: Floats
     z: Floats
     products: Floats
@@ -222,7 +216,7 @@ class Projection:
     @cached_property
     def equations(self) -> Equations:
         """The small problem for the coefficients."""
-        log_determinant = self.system.forms(self.z[:, None])[1]
+        log_determinant = self.system.quadratic_forms(self.z[:, None])[1]
         products = self.products
         return Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), self.z.size, log_determinant)
 
@@ -235,3 +229,119 @@ def _semidefinite(products: Floats) -> Floats:
     values, vectors = np.linalg.eigh(symmetric / np.outer(unit, unit))
     root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(root @ root.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """What the labels say of the coefficients of some columns under one graph field.
+
+    Attributes
+    ----------
+    Q : array of shape (P, P)
+        :math:`F'C^{-1}F`.
+    q : array of shape (P,)
+        :math:`F'C^{-1}z`.
+    c : float
+        :math:`z'C^{-1}z`.
+    m : int
+        Number of labels.
+    log_determinant : float
+        Of `C`.
+    """
+
+    Q: Floats
+    q: Floats
+    c: float
+    m: int
+    log_determinant: float
+
+    def given(self, variances: Floats, noise: float) -> Coefficients:
+        """Return the coefficients at some prior variances and noise."""
+        return Coefficients(self, variances, noise)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """The coefficients given the labels.
+
+    Attributes
+    ----------
+    equations : Equations
+        What the labels say.
+    variances : array of shape (P,)
+        Prior variances.
+    noise : float
+        Variance of the noise.
+    """
+
+    equations: Equations
+    variances: Floats
+    noise: float
+
+    @cached_property
+    def _root(self) -> Floats:
+        return np.asarray(np.sqrt(self.variances / self.noise))
+
+    @cached_property
+    def B(self) -> Dense:
+        r"""The matrix :math:`I + T^{1/2} Q T^{1/2}`."""
+        return Dense(np.eye(self._root.size) + self._root[:, None] * self.equations.Q * self._root)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Posterior mean."""
+        return np.asarray(self._root * self.B.solve(self._root * self.equations.q))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Posterior covariance."""
+        return np.asarray(self.noise * self._root[:, None] * self.B.inverse * self._root)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return draws as columns, shape (P, count)."""
+        return np.asarray(self.mean[:, None] + np.sqrt(self.noise) * self._root[:, None] * self.B.draw(count, rng))
+
+    @cached_property
+    def misfit(self) -> float:
+        r"""The quadratic form :math:`z'K^{-1}z` of the labels and their covariance."""
+        return (self.equations.c - float(self.equations.q @ self.mean)) / self.noise
+
+    @property
+    def log_evidence(self) -> float:
+        """Log marginal likelihood of the labels."""
+        m, log_B = self.equations.m, self.B.log_determinant()
+        logs = m * float(np.log(2.0 * np.pi * self.noise)) + self.equations.log_determinant + log_B
+        return -0.5 * (logs + self.misfit)
+
+    @property
+    def slopes(self) -> Floats:
+        """Derivatives of the log evidence by the logarithms of the prior variances and, last, of the noise."""
+        surprise = np.divide(self.mean**2, self.variances, out=np.zeros_like(self.mean), where=self.variances > 0)
+        by_variance = 0.5 * (surprise - (1.0 - np.diag(self.B.inverse)))
+        by_noise = 0.5 * (self.misfit - self.equations.m) - by_variance.sum()
+        return np.append(by_variance, by_noise)
+
+
+def fit_variances(
+    columns: Columns, equations: Equations, *, least_noise: float = LEAST_NOISE
+) -> tuple[dict[str, float], Coefficients]:
+    """Return the variances of the components that make the labels most likely, and the coefficients there."""
+    there = np.diag(equations.Q) > 0
+    names = [name for name, place in columns.slices.items() if there[place].any()]
+
+    def read(theta: Floats) -> tuple[dict[str, float], float]:
+        found = dict(zip(names, np.exp(theta[:-1]).tolist(), strict=True))
+        return dict.fromkeys(columns.slices, 0.0) | found, float(np.exp(theta[-1]))
+
+    def negative(theta: Floats) -> tuple[float, Floats]:
+        by_component, noise = read(theta)
+        at = equations.given(columns.variances(by_component), noise)
+        slopes = at.slopes
+        by_name = [slopes[:-1][columns.slices[name]].sum() for name in names]
+        return -at.log_evidence / equations.m, -np.append(by_name, slopes[-1]) / equations.m
+
+    start = np.log([START] * len(names) + [_START_NOISE])
+    bounds = [LOG_VARIANCES] * len(names) + [(math.log(least_noise), 2.0)]
+    found = restarted_lbfgs(negative, start, bounds, steps=_STEPS, least_gain=_NO_GAIN, ftol=1e-10)
+    by_component, noise = read(found.point)
+    return by_component, equations.given(columns.variances(by_component), noise)

@@ -1,4 +1,4 @@
-r"""Monotone transforms of the outcome, so that skewed outcomes look normal to the field.
+r"""Monotone transforms of the outcome, so that skewed outcomes look normal to the field, chosen by likelihood.
 
 All work on :math:`u = (y - c) / s` and end in standardised values :math:`z = (T(u) - m) / d`; the Jacobian of the whole
 is part of the likelihood, so transforms can be compared.
@@ -8,18 +8,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import norm
+from scipy.optimize import minimize_scalar
+from scipy.special import boxcox, boxcox1p, inv_boxcox
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.field.exact import PART, Evidence, ExactPosterior, subset
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
+    from graphmrf.field.covariance import Covariance
 
+Kind: TypeAlias = Literal["identity", "log", "box-cox", "yeo-johnson"]
+
+POSITIVE = ("log", "box-cox")
+"""Transforms of positive outcomes."""
+
+FITTED = ("box-cox", "yeo-johnson")
+"""Transforms with an exponent."""
+
+_STEPS = 60
+"""Most steps of the search under every transform, on a part of the labels."""
+_ROUNDS = 2
+"""Rounds of exponent and covariance: the second starts from a covariance of transformed labels."""
+_IMPOSSIBLE = 1e10
+"""Misfit of an exponent whose values overflow."""
+_EXPONENTS = (0.0, 2.0)
+"""Range of the exponents, from the logarithm to the square."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
-_TINY = 1e-12
+"""Gauss rule for moments under a transform: lognormal ones of a deviation of .5 to 1e-8."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +63,9 @@ class Power:
     def forward(self, u: Floats) -> Floats:
         """Return the transformed values."""
         if not self.signed:
-            return _box_cox(u, self.exponent)
-        right, left = _box_cox(1.0 + np.maximum(u, 0.0), self.exponent), 1.0 + np.maximum(-u, 0.0)
-        return np.where(u >= 0, right, -_box_cox(left, 2.0 - self.exponent))
+            return np.asarray(boxcox(u, self.exponent))
+        right, left = boxcox1p(np.maximum(u, 0.0), self.exponent), np.maximum(-u, 0.0)
+        return np.where(u >= 0, right, -boxcox1p(left, 2.0 - self.exponent))
 
     def backward(self, t: Floats) -> Floats:
         """Return the values that are transformed to these."""
@@ -62,14 +81,12 @@ class Power:
         return np.asarray((self.exponent - 1.0) * np.sign(u) * np.log1p(np.abs(u)))
 
 
-def _box_cox(u: Floats, exponent: float) -> Floats:
-    return np.log(u) if exponent < _TINY else np.asarray(np.expm1(exponent * np.log(u)) / exponent)
-
-
 def _inverse_box_cox(t: Floats, exponent: float) -> Floats:
-    if exponent < _TINY:
+    """Return the values that are transformed to these, 0 beyond the end of the range."""
+    if not exponent:
         return np.exp(t)
-    return np.asarray(np.maximum(1.0 + exponent * t, 0.0) ** (1.0 / exponent))
+    with np.errstate(divide="ignore"):  # the end itself is exp(-inf)
+        return np.asarray(inv_boxcox(np.maximum(t, -1.0 / exponent), exponent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +187,74 @@ def _mean_and_deviation(values: Floats) -> tuple[float, float]:
     return unit * float(shares.mean()), unit * float(shares.std())
 
 
-def normal_quantile(level: float) -> float:
-    """Return how many standard deviations a central interval of a normal variable reaches."""
-    return float(norm.ppf(0.5 + 0.5 * level))
+def choose_transform(covariance: Covariance, y: Floats, kinds: tuple[Kind, ...], *, seed: int = 0) -> Scale:
+    """Return the transform, of the kinds given, under which the labels are most likely.
+
+    Exponents are found on the covariance of the untransformed outcome, then the field is fitted under every
+    transform, exponents once more on the covariance found there; of many labels a random part decides. A fitted
+    exponent costs half the logarithm of the number of labels (the Bayesian information criterion).
+
+    Parameters
+    ----------
+    covariance : Covariance
+        The covariance of the labelled nodes.
+    y : array of shape (m,)
+        Their outcomes; positive for "log" and "box-cox".
+    kinds : tuple of str
+        The transforms to compare.
+    seed : int
+        Seed of the part.
+    """
+    if kinds == ("identity",):
+        return Scale(y)
+    part = subset(y.size, PART, seed)
+    small, labels = covariance.part(part), y[part]
+    plain = _fitted(small, labels, None)
+    fits = [_best(small, plain, kind) for kind in kinds]
+    costs = [0.5 * np.log(labels.size) * (kind in FITTED) for kind in kinds]
+    scores = np.array([fit.score for fit in fits]) - costs
+    return Scale(y, fits[int(np.argmax(scores))].scale.power)
+
+
+class _Fit(NamedTuple):
+    """The field under a transform: its log evidence in the units of the outcome, the transform, and the precision."""
+
+    score: float
+    scale: Scale
+    precision: Floats
+
+
+def _fitted(covariance: Covariance, y: Floats, power: Power | None) -> _Fit:
+    """Return the fit under a transform; not from another's, whose variances at their floor have no slope any more."""
+    scale = Scale(y, power)
+    evidence = Evidence(covariance, scale.z)
+    end = evidence.climb(evidence.space.start, _STEPS)
+    factor = ExactPosterior(covariance, evidence.space.read(end.point), scale.z).factor
+    precision = covariance.triangle.square(factor.inverse(covariance.triangle))
+    return _Fit(end.log_evidence + scale.log_jacobian, scale, precision)
+
+
+def _best(covariance: Covariance, plain: _Fit, kind: Kind) -> _Fit:
+    """Return the best fit of a kind, from that without a transform."""
+    if kind == "identity":
+        return plain
+    y, fits = plain.scale.y, [plain]
+    for _ in range(_ROUNDS if kind in FITTED else 1):
+        fits.append(_fitted(covariance, y, _power(y, fits[-1].precision, kind)))
+    return max(fits[1:], key=lambda fit: fit.score)
+
+
+def _power(y: Floats, P: Floats, kind: Kind) -> Power | None:
+    """Return the transform of a kind, its exponent by likelihood given the precision of the labels."""
+    if kind not in FITTED:
+        return None if kind == "identity" else Power(0.0, signed=False)
+    signed = kind == "yeo-johnson"
+
+    def misfit(exponent: float) -> float:
+        scale = Scale(y, Power(exponent, signed=signed))
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = 0.5 * y.size * float(np.log(scale.z @ P @ scale.z)) - scale.log_jacobian
+        return value if np.isfinite(value) else _IMPOSSIBLE
+
+    found = minimize_scalar(misfit, bounds=_EXPONENTS, method="bounded")
+    return Power(float(found.x), signed=signed)

@@ -14,6 +14,8 @@ from graphmrf.engines import Engine, build_engine, check_engine
 from graphmrf.graph import checks, containers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "inverse_square_root"]
 
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -297,6 +300,17 @@ class Graph:
     def engine(self) -> Engine:
         """What multiplies by :math:`I - N`, see `graphmrf.engines`; chosen by name, or by the size of the graph."""
         return build_engine(self.engine_name, self.indptr, self.indices, self.weights, self.degrees)
+
+    @cached_property
+    def _derived(self) -> dict[Any, Any]:
+        return {}
+
+    def derived(self, make: Callable[[Graph], _Value]) -> _Value:
+        """Return ``make(self)``, computed once and kept for as long as the graph lives; it is not pickled."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        value: _Value = self._derived[make]
+        return value
 
     def _matrix(self, data: Floats) -> sparse.csr_array:
         shape = (self.n_nodes, self.n_nodes)

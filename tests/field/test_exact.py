@@ -8,34 +8,33 @@ from scipy.linalg import fractional_matrix_power
 from scipy.stats import multivariate_normal
 
 from cases import random_case
-from graphmrf._typing import Floats
-from graphmrf.field import (
-    Covariance,
-    Evidence,
-    FieldPosterior,
-    Hyperparameters,
-    Space,
-    design,
-    maximise,
-    unseen,
-)
+from graphmrf._typing import Floats, Ints
+from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space
+from graphmrf.field.design import Design, design
+from graphmrf.field.exact import Evidence, ExactPosterior, maximise
+from graphmrf.field.fit import cross_fit
 from graphmrf.field.matern import eigen
-from graphmrf.field.mixture import MixedPosterior
+from graphmrf.field.multiple_imputation import AveragedPosterior
 from graphmrf.graph import Graph
 from graphmrf.selection import assign_folds
 
 CASE = random_case(7, n=24, p=2, labelled=15)
 GRAPH = CASE.graph
+VALUES = np.linalg.eigvalsh(GRAPH.N.toarray())
 ROWS, REST = np.flatnonzero(CASE.known), np.flatnonzero(~CASE.known)
 Z = (CASE.y[ROWS] - CASE.y[ROWS].mean()) / CASE.y[ROWS].std()
 
 
 def covariance(p: int = 2) -> Covariance:
-    return Covariance(design(GRAPH, CASE.X[:, :p]), eigen(GRAPH), ROWS)
+    return covariance_of(design(GRAPH, CASE.X[:, :p]))
+
+
+def covariance_of(made: Design, rows: Ints = ROWS) -> Covariance:
+    return Covariance.of(made, eigen(GRAPH), rows, COMPONENTS)
 
 
 def somewhere(p: int) -> Floats:
-    start = Space(p).start
+    start = Space(COMPONENTS, p).start
     return np.asarray(start + 0.3 * np.random.default_rng(p).normal(size=start.size))
 
 
@@ -55,7 +54,7 @@ def dense_kernel(F: Floats) -> Floats:
 @cache
 def dense(p: int) -> Floats:
     """The covariance of all nodes, noise left out, written from the formula."""
-    h = Space(p).read(somewhere(p))
+    h = Space(COMPONENTS, p).read(somewhere(p))
     K = 1.0 + h.field * dense_correlation(h.omega, h.nu)
     if not p:
         return np.asarray(K)
@@ -78,15 +77,15 @@ def labels_covariance(p: int, h: Hyperparameters) -> Floats:
 
 
 @cache
-def posterior(p: int) -> FieldPosterior:
-    return FieldPosterior(covariance(p), Space(p).read(somewhere(p)), Z)
+def posterior(p: int) -> ExactPosterior:
+    return ExactPosterior(covariance(p), Space(COMPONENTS, p).read(somewhere(p)), Z)
 
 
 @pytest.mark.parametrize("p", [0, 2])
 def test_the_covariance_is_the_formula(p: int) -> None:
-    field, h = covariance(p), Space(p).read(somewhere(p))
+    field, h = covariance(p), Space(COMPONENTS, p).read(somewhere(p))
     expected = labels_covariance(p, h)
-    np.testing.assert_allclose(field.triangle.square(field.among(h).total()), expected, atol=1e-6)
+    np.testing.assert_allclose(field.triangle.square(field.among(h)[0]), expected, atol=1e-6)
     np.testing.assert_allclose(sum(field.across(h, REST).values()) + 1.0, dense(p)[np.ix_(REST, ROWS)], atol=1e-6)
     np.testing.assert_allclose(field.variances(h, REST), np.diag(dense(p))[REST] + h.noise, atol=1e-6)
 
@@ -94,7 +93,7 @@ def test_the_covariance_is_the_formula(p: int) -> None:
 @pytest.mark.parametrize("p", [0, 2])
 def test_the_evidence_is_the_normal_log_density(p: int) -> None:
     theta = somewhere(p)
-    K = labels_covariance(p, Space(p).read(theta))
+    K = labels_covariance(p, Space(COMPONENTS, p).read(theta))
     expected = multivariate_normal(np.zeros(Z.size), K).logpdf(Z)
     assert Evidence(covariance(p), Z).log_evidence(theta) == pytest.approx(expected, abs=1e-5)
 
@@ -131,46 +130,48 @@ def test_left_out_is_what_a_field_without_the_label_says() -> None:
     residual, variance = posterior(2).left_out
     for i in range(ROWS.size):
         others = np.delete(ROWS, i)
-        field = Covariance(covariance(2).design, eigen(GRAPH), others)
-        mean, spread = FieldPosterior(field, posterior(2).h, np.delete(Z, i)).moments(ROWS[[i]])
+        field = covariance_of(covariance(2).design, others)
+        mean, spread = ExactPosterior(field, posterior(2).h, np.delete(Z, i)).moments(ROWS[[i]])
         assert residual[i] == pytest.approx(Z[i] - mean[0], abs=1e-5)
         assert variance[i] == pytest.approx(spread[0], abs=1e-5)
 
 
-def test_unseen_labels_have_no_part_in_the_hyperparameters() -> None:
+def test_out_of_fold_labels_have_no_part_in_the_hyperparameters() -> None:
     folds = assign_folds(Z.size, 5, seed=3)
-    residual, variance = unseen(posterior(2), folds, seed=3)
+    told, variance = cross_fit(posterior(2), folds, lambda own: Z[~own], 3)
     for fold in range(5):
         own = folds == fold
-        others = Covariance(covariance(2).design, eigen(GRAPH), ROWS[~own])
+        others = covariance_of(covariance(2).design, ROWS[~own])
         altered = np.where(own, 100.0, Z)  # whatever the labels of the fold are
-        h = maximise(others, altered[~own], seed=3).h
-        mean, spread = FieldPosterior(others, h, altered[~own]).moments(ROWS[own])
-        np.testing.assert_allclose(residual[own], Z[own] - mean, atol=1e-8)
+        h = maximise(others, altered[~own], seed=3)[0]
+        mean, spread = ExactPosterior(others, h, altered[~own]).moments(ROWS[own])
+        np.testing.assert_allclose(told[own], mean, atol=1e-8)
         np.testing.assert_allclose(variance[own], spread, atol=1e-8)
 
 
-def test_unseen_labels_of_uncertain_features_are_told_by_all_draws_of_these() -> None:
+def test_out_of_fold_labels_of_uncertain_features_are_told_by_all_draws_of_these() -> None:
     folds, rng = assign_folds(Z.size, 5, seed=3), np.random.default_rng(0)
     designs = tuple(design(GRAPH, CASE.X[:, :2] + 0.3 * rng.normal(size=(24, 2))) for _ in range(3))
-    residual, variance = unseen(MixedPosterior(posterior(2), designs), folds, seed=3)
+    told, variance = cross_fit(AveragedPosterior(posterior(2), designs), folds, lambda own: Z[~own], 3)
     own = folds == 0
-    h = maximise(Covariance(covariance(2).design, eigen(GRAPH), ROWS[~own]), Z[~own], seed=3).h
-    fields = [FieldPosterior(Covariance(made, eigen(GRAPH), ROWS[~own]), h, Z[~own]) for made in designs]
+    h = maximise(covariance_of(covariance(2).design, ROWS[~own]), Z[~own], seed=3)[0]
+    fields = [ExactPosterior(covariance_of(made, ROWS[~own]), h, Z[~own]) for made in designs]
     means, spreads = zip(*(field.moments(ROWS[own]) for field in fields), strict=True)
-    np.testing.assert_allclose(residual[own], Z[own] - np.mean(means, axis=0), atol=1e-8)
+    np.testing.assert_allclose(told[own], np.mean(means, axis=0), atol=1e-8)
     np.testing.assert_allclose(variance[own], np.mean(spreads, axis=0) + np.var(means, axis=0), atol=1e-8)
 
 
 def test_coefficients_are_the_conditional_ones() -> None:
     p, h = 2, posterior(2).h
-    mean, std = posterior(p).coefficients
     P = np.linalg.inv(labels_covariance(p, h))
     groups = (*covariance(p).design.groups, covariance(p).smoothings.everywhere(h.omega, h.nu))
-    for k, (variance, group) in enumerate(zip((h.own, h.neighbours, h.second, h.smoothed), groups, strict=True)):
-        F, weight = group[ROWS], variance / p
-        np.testing.assert_allclose(mean[k], weight * F.T @ P @ Z, atol=1e-5)
-        np.testing.assert_allclose(std[k] ** 2, np.diag(weight * np.eye(p) - weight**2 * F.T @ P @ F), atol=1e-5)
+    scales = [*covariance(p).design.scales, covariance(p).design.scales[0] * np.mean((1 + h.omega * VALUES) ** -h.nu)]
+    names = {"own": "own", "neighbours": "neighbours", "second": "second neighbours", "smoothed": "smoothed"}
+    for (name, title), group, scale in zip(names.items(), groups, scales, strict=True):
+        F, weight = group[ROWS], h[name] / p
+        mean, std = posterior(p).coefficients[title]
+        np.testing.assert_allclose(mean * scale, weight * F.T @ P @ Z, atol=1e-5)
+        np.testing.assert_allclose((std * scale) ** 2, np.diag(weight * np.eye(p) - weight**2 * F.T @ P @ F), atol=1e-5)
 
 
 @pytest.mark.parametrize("p", [0, 2])
@@ -180,18 +181,18 @@ def test_shares_add_up(p: int) -> None:
     assert min(shares.values()) >= 0.0
 
 
-@pytest.mark.parametrize("simple", [False, True])
-def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds(simple: bool) -> None:
-    evidence = Evidence(covariance(), Z, simple=simple)
+@pytest.mark.parametrize("paper", [False, True])
+def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds(paper: bool) -> None:
+    evidence = Evidence(covariance(), Z, paper=paper)
     found = evidence.climb(evidence.space.start, 100)
     low, high = np.array(evidence.space.bounds).T
-    value, gradient = evidence(found.theta)
-    inside = (found.theta > low + 1e-9) & (found.theta < high - 1e-9)
+    value, gradient = evidence(found.point)
+    inside = (found.point > low + 1e-9) & (found.point < high - 1e-9)
     assert np.abs(gradient[inside]).max() < 0.05
     assert value < evidence(evidence.space.start)[0]
 
 
-def test_the_simple_model_wins_where_the_outcome_is_drawn_from_it() -> None:
+def test_the_paper_model_wins_where_the_outcome_is_drawn_from_it() -> None:
     rng, n = np.random.default_rng(3), 400
     u = rng.integers(0, n, 1200)
     graph = Graph.from_edges(u, (u + rng.integers(1, 4, 1200)) % n, n_nodes=n)
@@ -200,9 +201,9 @@ def test_the_simple_model_wins_where_the_outcome_is_drawn_from_it() -> None:
     y = np.linalg.solve(M, X @ [1.0, -2.0]) + 0.5 * np.linalg.solve(np.linalg.cholesky(M).T, rng.normal(size=n))
     rows = np.sort(rng.permutation(n)[:150])
     z = (y[rows] - y[rows].mean()) / y[rows].std()
-    found = maximise(Covariance(design(graph, X), eigen(graph), rows), z)
-    assert (found.h.own, found.h.nonlinear, found.h.local, found.h.nu) == (0.0, 0.0, 0.0, 1.0)
-    assert 1.0 < found.h.omega < 9.0
+    h, _ = maximise(Covariance.of(design(graph, X), eigen(graph), rows, COMPONENTS), z)
+    assert (h.own, h.nonlinear, h.local, h.nu) == (0.0, 0.0, 0.0, 1.0)
+    assert 1.0 < h.omega < 9.0
 
 
 def test_the_family_wins_where_an_effect_is_not_linear() -> None:
@@ -211,7 +212,8 @@ def test_the_family_wins_where_an_effect_is_not_linear() -> None:
     rows = np.flatnonzero(case.known)
     y = np.cos(3.0 * case.X[rows, 0]) + 0.05 * rng.normal(size=rows.size)
     z = (y - y.mean()) / y.std()
-    assert maximise(Covariance(design(case.graph, case.X), eigen(case.graph), rows), z).h.nonlinear > 0.1
+    h, _ = maximise(Covariance.of(design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS), z)
+    assert h.nonlinear > 0.1
 
 
 def test_a_constant_feature_is_left_out() -> None:
@@ -224,7 +226,7 @@ def test_many_labels_are_searched_from_a_part_of_them() -> None:
     case = random_case(4, n=520, p=1, labelled=430)
     rows = np.flatnonzero(case.known)
     z = (case.y[rows] - case.y[rows].mean()) / case.y[rows].std()
-    field = Covariance(design(case.graph, case.X), eigen(case.graph), rows)
-    found, plain = maximise(field, z), Evidence(field, z).climb(Space(1).start, 60)
+    field = Covariance.of(design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS)
+    (_, found), plain = maximise(field, z), Evidence(field, z).climb(Space(COMPONENTS, 1).start, 60)
     assert found.log_evidence == pytest.approx(plain.log_evidence, abs=2.0)
     assert found.evaluations < 60

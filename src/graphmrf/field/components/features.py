@@ -1,0 +1,99 @@
+r"""Linear effects of features: a node's own, its neighbours', those of theirs, distant and smoothed ones.
+
+.. math:: \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)' + \tfrac{t_4}{p} TX(TX)'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphmrf.field.covariance import LinearComponent
+from graphmrf.field.hyperparameters import variance
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.field.covariance import Covariance, Vjp
+    from graphmrf.field.design import Design, LabelledGraph
+    from graphmrf.field.hyperparameters import Parameter, Values
+
+_NEIGHBOURHOOD = ("neighbours' features", "linear effects of the features of the neighbourhood")
+
+
+@dataclass(frozen=True)
+class FeatureGroup(LinearComponent):
+    r"""Linear effects of one group of standardised features, :math:`\tfrac tp FF'`: `F` is `X`, `SX` or `S²X`."""
+
+    name: str
+    place: int
+    effect: str
+    words: tuple[str, str]
+    title: str
+    searched: bool = True
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:  # type: ignore[override]  # follows from the name
+        """The variance; none where the exact solver has no such component."""
+        return (variance(self.name),) if self.searched else ()
+
+    def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same for all h
+        """Return the group at some nodes."""
+        return np.asarray(labels.design.groups[self.place][nodes])
+
+    def scales(self, labels: Covariance, h: Values) -> Floats:  # noqa: ARG002 - the same for all h
+        """Return the standard deviations of the columns."""
+        return np.asarray(labels.design.scales[self.place])
+
+    def step(self, alpha: float) -> float:
+        r"""Return the weight of the group in smoothed features, :math:`(I + \omega N)^{-1} X`; see `with_distant`."""
+        return alpha**3 if self.place == 3 else (1.0 - alpha) * alpha**self.place
+
+    def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:  # noqa: ARG002
+        """Return the group at all nodes."""
+        return np.asarray(design.groups[self.place])
+
+
+OWN = FeatureGroup("own", 0, "own features", ("own features", "linear effects of a node's own features"), "own")
+NEIGHBOURS = FeatureGroup("neighbours", 1, "neighbours' features", _NEIGHBOURHOOD, "neighbours")
+SECOND = FeatureGroup("second", 2, "neighbours' features", _NEIGHBOURHOOD, "second neighbours")
+DISTANT = FeatureGroup("distant", 3, "neighbours' features", _NEIGHBOURHOOD, "distant", searched=False)
+r"""Features three and more steps away, :math:`S^3 (I + \omega_0 N)^{-1} X`, of the sparse solver only.
+
+The exact solver has `Smoothed` at the level it searches; there that would be a solve for every feature at every step of
+the search, so the level is chosen beforehand, by cross-validation of linear graph convolution."""
+
+
+@dataclass(frozen=True)
+class Smoothed(LinearComponent):
+    r"""Linear effects of features smoothed as the field is, :math:`\tfrac{t_4}{p} TX(TX)'`.
+
+    `T` is :math:`(I + \omega N)^{-\nu}` over its mean eigenvalue, with `omega` and `nu` of the graph field. In the
+    sparse solver they are those of the paper's own model only, see `paper_model`.
+    """
+
+    name = "smoothed"
+    title = "smoothed"
+    effect = "neighbours' features"
+    words = _NEIGHBOURHOOD
+    parameters = (variance("smoothed"),)
+
+    def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the smoothed features at some nodes."""
+        return np.asarray(labels.smoothings.everywhere(h["omega"], h["nu"])[nodes])
+
+    def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the smoothed features at the labelled nodes, and their vector-Jacobian product."""
+        found = labels.smoothings.among(h["omega"], h["nu"])
+
+        def vjp(G: Floats) -> dict[str, float | Floats]:
+            omega, nu = np.einsum("ij,kij->k", G, found.slopes).tolist()
+            return {"omega": omega, "nu": nu}
+
+        return found.X, vjp
+
+    def scales(self, labels: Covariance, h: Values) -> Floats:
+        """Return the standard deviations of the features over the mean eigenvalue."""
+        mean = np.mean((1.0 + h["omega"] * labels.eigen.values) ** -h["nu"])
+        return np.asarray(labels.design.scales[0] * mean)

@@ -1,0 +1,313 @@
+r"""Components by their covariance: the nonlinear function, the function that drifts over the graph, the field, noise.
+
+.. math:: f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+
+with :math:`Z = [X, SX]`, squared-exponential `k`, and the correlations `R` of a Matern field on the graph.
+
+For the sparse solver a function with covariance `k` is nearly a sum of some columns with independent coefficients of
+one variance: from the eigenvalues :math:`\Lambda` and eigenvectors `U` of `k` among a thousand random nodes `C` come
+the columns :math:`\Phi = k(Z, C) U \Lambda^{-1/2}` of all nodes, with :math:`\Phi \Phi' \approx k(Z, Z)` (Nystrom).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphmrf.field.covariance import Component
+from graphmrf.field.hyperparameters import LEAST_NOISE, Parameter, variance
+from graphmrf.field.matern import NUS, OMEGAS
+from graphmrf.linalg import smooth
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.field.covariance import Covariance, Slopes, Vjp
+    from graphmrf.field.design import Design, LabelledGraph
+    from graphmrf.field.hyperparameters import Values
+    from graphmrf.graph import Graph
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+NONLINEAR = (256, 1000)
+"""Fewest and most columns of the nonlinear function; solves and memory grow with them. Chosen on the paper's tasks."""
+
+LOCAL = (64, 400)
+"""Columns above which a function that drifts is worth its time, and the most there are; chosen by eye."""
+
+DRIFT = 1000.0
+"""Omega of the drift in the sparse solver, fixed because it is in the columns: local effects change slowly."""
+
+_CELLS = 10_000_000
+"""Cells of the columns of one function: 80 MB. Doubling them doubles the time of the solves of a large graph."""
+_CENTRES = 1500
+"""Random nodes that span functions: their eigenvectors take about a second, of twice as many eight times that."""
+_RANK = 1e-8
+"""Eigenvalue, relative to the largest, below which a column is rounding."""
+_ROWS = 8192
+"""Nodes whose columns are computed at once: 100 MB of kernel."""
+_SINGLE_CELLS = 20_000_000
+"""Cells of a block beyond which it is kept in float32: 80 MB; the noise of labels is far above its rounding."""
+_LANDMARKS = 200
+"""Random nodes that span smooth functions over the graph: one block of solves."""
+_FACTORS = 64
+"""Factors in features and over the graph whose products are the columns of local effects."""
+_TOLERANCE = 1e-4
+"""Relative residual of these solves, and eigenvalue below which a function is what they leave."""
+_LEAST_NORM = 0.1
+"""Row norm, in medians, below which functions are not brought to size 1: there they would be noise."""
+
+OMEGA = Parameter("omega", math.log(20.0), math.log(OMEGAS[0]), math.log(OMEGAS[1]), 2.0, 1.0)
+"""Omega of all fields, exact, sparse and the paper's: within a factor e^2 of 20."""
+
+NU = Parameter("nu", 0.0, math.log(NUS[0]), math.log(NUS[1]), 0.7, 1.0)
+"""Nu: within e^0.7 of 1."""
+
+_LENGTH = (0.0, -2.5, 4.0, 1.0, 1.0)
+"""A length scale: within e of the typical distance of two nodes."""
+
+
+def squared_exponential(A: Floats, B: Floats) -> Floats:
+    r"""Return :math:`\exp(-\lVert a_i - b_j \rVert^2 / 2)`."""
+    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * (A @ B.T)
+    return np.asarray(np.exp(-0.5 * np.maximum(squares, 0.0)))
+
+
+def typical_distance(p: int) -> float:
+    r"""Return the distance of two typical nodes in :math:`Z = [X, SX]`, :math:`\sqrt{4p}`."""
+    return math.sqrt(4.0 * p)
+
+
+@dataclass(frozen=True)
+class GraphField(Component):
+    r"""The field that is smooth over the graph, :math:`f R_{\omega\nu}`, with `R` from :math:`(I + \omega N)^{-\nu}`.
+
+    The sparse solver has no columns of it: it is what its solves are about (see `sparse_system`), and nu is 1 there.
+    """
+
+    name = "field"
+    effect = "graph field"
+    words = ("the graph field", "what neighbours have in common beyond their features")
+    parameters = (variance("field", 0.3), OMEGA, NU)
+    of_features = False
+
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+        found = labels.correlations.among(h["omega"], h["nu"], unit_variance=h["unit_variance"])
+
+        def vjp(G: Floats) -> Slopes:
+            omega, nu = (h["field"] * found.vjp(G)).tolist()
+            return {"field": h["field"] * labels.triangle.dot(G, found.R), "omega": omega, "nu": nu}
+
+        return h["field"] * found.R, vjp
+
+    def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the covariance between other nodes and the labelled ones."""
+        R = labels.correlations.across(h["omega"], h["nu"], nodes, unit_variance=h["unit_variance"])
+        return np.asarray(h["field"] * R)
+
+    def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the prior variance at some nodes."""
+        given = labels.correlations.variances(h["omega"], h["nu"], nodes, unit_variance=h["unit_variance"])
+        return np.asarray(h["field"] * given)
+
+
+@dataclass(frozen=True)
+class Nonlinear(Component):
+    r"""A smooth function of own and neighbours' features, :math:`r\,k(Z, Z')`.
+
+    A length scale is a common one times one for the group (own or neighbours' features) times one for the feature;
+    of a group within :math:`e^{0.5}` and of a feature within :math:`e^{0.3}` of the others.
+    """
+
+    name = "nonlinear"
+    effect = "nonlinear effects"
+    words = ("nonlinear effects of features", "curves and interactions, own and neighbours'")
+    parameters = (
+        variance("nonlinear"),
+        Parameter("length", *_LENGTH),
+        Parameter("groups", 0.0, -4.0, 4.0, 0.5, 1.0, 2),
+        Parameter("features", 0.0, -4.0, 4.0, 0.3, 1.0, 0),
+    )
+
+    def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:
+        """Return the variance, and the length scales (2 p,)."""
+        factors = values["length"] * values["groups"][:, None] * values["features"]
+        return {"nonlinear": float(values["nonlinear"][0]), "lengths": typical_distance(p) * factors.ravel()}
+
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+        K = h["nonlinear"] * np.exp(-0.5 * labels.distances(h["lengths"] ** -2.0))
+
+        def vjp(G: Floats) -> Slopes:
+            GK, triangle, Z = K * G, labels.triangle, labels.design.Z[labels.rows]
+            spread = triangle.sums(GK) @ Z**2 - np.einsum("ij,ij->j", Z, triangle.times(GK, Z))
+            by_length = (2.0 * spread * h["lengths"] ** -2.0).reshape(2, -1)
+            return {
+                "nonlinear": float(triangle.double(GK).sum()),
+                "length": float(by_length.sum()),
+                "groups": by_length.sum(axis=1),
+                "features": by_length.sum(axis=0),
+            }
+
+        return K, vjp
+
+    def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the covariance between other nodes and the labelled ones."""
+        Z = labels.design.Z / h["lengths"]
+        return np.asarray(h["nonlinear"] * squared_exponential(Z[nodes], Z[labels.rows]))
+
+    def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same everywhere
+        """Return the prior variance at some nodes."""
+        return np.full(nodes.size, h["nonlinear"])
+
+    def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:
+        """Return the leading columns of the function."""
+        size = min(max(_affordable(graph, NONLINEAR[1]), NONLINEAR[0]), most)
+        return nonlinear_columns(design, h["lengths"], size, graph.seed)
+
+
+@dataclass(frozen=True)
+class Local(Component):
+    r"""A smooth function of features that drifts over the graph, :math:`r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2}`.
+
+    For the sparse solver its columns are products: of those that span smooth functions of features best, and of those
+    that span smooth functions over the graph best, from :math:`(I + \omega N)^{-1}` among random nodes, at an omega
+    of 1000.
+    """
+
+    name = "local"
+    effect = "local effects"
+    words = ("local effects of features", "effects that change from one part of the graph to another")
+    parameters = (
+        variance("local", 0.1),
+        OMEGA._replace(name="local_omega"),
+        NU._replace(name="local_nu"),
+        Parameter("local_length", *_LENGTH),
+    )
+
+    def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:
+        """Return variance, smoothness, and the length scale in standard deviations."""
+        plain = {parameter.name: float(values[parameter.name][0]) for parameter in self.parameters}
+        return plain | {"local_length": plain["local_length"] * typical_distance(p)}
+
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+        kernel = h["local"] * np.exp(labels.squares * (-0.5 * h["local_length"] ** -2.0))
+        found = labels.correlations.among(h["local_omega"], h["local_nu"])
+
+        def vjp(G: Floats) -> Slopes:
+            by_field, triangle = kernel * G, labels.triangle
+            product = by_field * found.R
+            omega, nu = found.vjp(by_field).tolist()
+            by_length = triangle.dot(product, labels.squares) * h["local_length"] ** -2.0
+            by_variance = float(triangle.double(product).sum())
+            return {"local": by_variance, "local_length": by_length, "local_omega": omega, "local_nu": nu}
+
+        return kernel * found.R, vjp
+
+    def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
+        """Return the covariance between other nodes and the labelled ones."""
+        Z = labels.design.Z / h["local_length"]
+        R = labels.correlations.across(h["local_omega"], h["local_nu"], nodes)
+        return np.asarray(h["local"] * squared_exponential(Z[nodes], Z[labels.rows]) * R)
+
+    def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same everywhere
+        """Return the prior variance at some nodes."""
+        return np.full(nodes.size, h["local"])
+
+    def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:  # noqa: ARG002
+        """Return the leading columns of the function; None where the graph is too large for more than a few."""
+        size = min(_affordable(graph, LOCAL[1]), most)
+        if size <= LOCAL[0]:
+            return None
+        _PROGRESS.info("columns of local effects")
+        return local_columns(graph.graph, design, size, graph.seed)
+
+
+@dataclass(frozen=True)
+class Noise(Component):
+    """Independent noise of every node, :math:`s I`."""
+
+    name = "noise"
+    effect = "noise"
+    words = ("noise", "what nothing here predicts")
+    parameters = (Parameter("noise", math.log(0.1), math.log(LEAST_NOISE), 2.0, absent=LEAST_NOISE),)
+    of_features = False
+
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+        triangle = labels.triangle
+        K = np.zeros(triangle.rows.size)
+        K[triangle.diagonal] = h["noise"]
+        return K, lambda G: {"noise": h["noise"] * float(G[triangle.diagonal].sum())}
+
+    def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - no covariance
+        """Return that different nodes have none in common."""
+        return np.zeros((nodes.size, labels.rows.size))
+
+    def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same everywhere
+        """Return the prior variance at some nodes."""
+        return np.full(nodes.size, h["noise"])
+
+
+def _affordable(graph: LabelledGraph, most: int) -> int:
+    """Return a number of columns: more where graph and labels are small."""
+    return min(_CELLS // graph.graph.n_nodes, graph.rows.size // 2, most)
+
+
+def nonlinear_columns(design: Design, lengths: Floats, size: int, seed: int) -> Floats:
+    """Return at most so many columns of all nodes that span functions with some length scales best."""
+    n = design.groups.shape[1]
+    if not design.p:
+        return np.zeros((n, 0))
+    nodes = np.sort(np.random.default_rng(seed).permutation(n)[:_CENTRES])
+    centres = design.Z[nodes] / lengths
+    values, vectors = np.linalg.eigh(squared_exponential(centres, centres))
+    values, vectors = values[::-1][:size], vectors[:, ::-1][:, :size]
+    kept = values > _RANK * values.max(initial=0.0)
+    mixing = vectors[:, kept] / np.sqrt(values[kept])
+    columns = np.empty((n, mixing.shape[1]), dtype=np.float32 if n * mixing.shape[1] > _SINGLE_CELLS else np.float64)
+    for first in range(0, n, _ROWS):
+        rows = slice(first, first + _ROWS)
+        columns[rows] = squared_exponential(design.Z[rows] / lengths, centres) @ mixing
+    return columns
+
+
+def local_columns(graph: Graph, design: Design, size: int, seed: int) -> Floats:
+    """Return the leading columns of the function that drifts, at all nodes, shape (n, size) or less.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> from graphmrf.field.design import design
+    >>> ring = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
+    >>> local_columns(ring, design(ring, np.cos(np.arange(40.0))[:, None]), 10, 0).shape
+    (40, 10)
+    """
+    features = nonlinear_columns(design, np.full(2 * design.p, typical_distance(design.p)), _FACTORS, seed)
+    places = _graph_functions(graph, seed)
+    sizes = np.outer(np.mean(places**2, axis=0), np.mean(features**2, axis=0))
+    place, feature = np.unravel_index(np.argsort(-sizes, axis=None)[:size], sizes.shape)
+    return np.asarray(places[:, place] * features[:, feature])
+
+
+def _graph_functions(graph: Graph, seed: int) -> Floats:
+    """Return columns that span smooth functions over the graph, of about the same size at all nodes."""
+    n = graph.n_nodes
+    landmarks = np.sort(np.random.default_rng(seed).permutation(n)[:_LANDMARKS])
+    ones = np.zeros((n, landmarks.size))
+    ones[landmarks, np.arange(landmarks.size)] = 1.0
+    K = smooth(graph, ones, DRIFT / (1.0 + DRIFT), tolerance=_TOLERANCE)
+    values, vectors = np.linalg.eigh(0.5 * (K[landmarks] + K[landmarks].T))
+    values, vectors = values[::-1][:_FACTORS], vectors[:, ::-1][:, :_FACTORS]
+    kept = values > _TOLERANCE * values[0]
+    functions = K @ (vectors[:, kept] / np.sqrt(values[kept]))
+    norms = np.sqrt(np.einsum("ij,ij->i", functions, functions))
+    usual = float(np.median(norms[norms > 0]))  # components without a landmark have none
+    return np.asarray(functions / np.maximum(norms, _LEAST_NORM * usual)[:, None])

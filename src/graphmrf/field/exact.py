@@ -1,0 +1,325 @@
+r"""The exact solver, by dense algebra on the labelled nodes: marginal likelihood, its maximum, and the posterior.
+
+.. math:: -\log p(z) = \tfrac12 z'K^{-1}z + \tfrac12 \log\det K + \tfrac n2 \log 2\pi, \qquad
+          \frac{\partial}{\partial K} = \tfrac12 (K^{-1} - aa'), \quad a = K^{-1} z
+
+One factorisation serves the value and the whole gradient.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from threadpoolctl import threadpool_limits
+
+from graphmrf.errors import ConvergenceError
+from graphmrf.field.covariance import Covariance, LinearComponent
+from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, restarted_lbfgs
+from graphmrf.field.matern import Correlations
+from graphmrf.field.posterior import share_out
+from graphmrf.linalg.dense import Factor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.hyperparameters import Hyperparameters
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+REFITTED_UP_TO = 400
+"""Labels up to which out-of-fold predictions refit the hyper-parameters, which remember the labels when these are few;
+beyond they are kept. A refit of 400 labels takes seconds, of twice as many eight times as long."""
+
+PART = 300
+"""Labels on which a search begins when there are many more: near its end point at a fraction of the cost."""
+_PARTS = {PART: 60, 1200: 40}
+"""Labels of the parts on which it goes on, and the steps there; doubling them doubles that part of the time."""
+_STEPS = (100, 40, 20)
+"""Most steps on all labels, by the number of parts before: each costs a factorisation of all labels."""
+_UNSHARED = 1500
+"""Labels up to which BLAS gets one thread: more gain little, and lose much where cores are busy."""
+_IMPOSSIBLE = 1e10
+"""Value of a point whose covariance is singular; the line search steps back from anything as large."""
+_LEAST_GAIN = 0.01
+"""Gain in log posterior below which a search ends; models are compared by differences of 1 and more."""
+_CLEAR = 3.0
+"""A gain on a part of the labels, in logarithms of their number, that settles it: the paper's model is dropped."""
+_BLOCK = 1024
+"""Nodes predicted at once: 25 MB of covariance with 3000 labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The negative log posterior of the hyper-parameters given standardised labels `z`.
+
+    With ``paper=True`` they are those of the paper's own model, in which features act through the field only and labels
+    have no noise; its field has unit variance only where no label shows how unequal it is.
+    """
+
+    covariance: Covariance
+    z: Floats
+    paper: bool = False
+
+    def part(self, places: Ints) -> Evidence:
+        """Return the same for some of the labels."""
+        return Evidence(self.covariance.part(places), self.z[places], self.paper)
+
+    @cached_property
+    def space(self) -> Space:
+        """Where the hyper-parameters live."""
+        components, p = self.covariance.components, self.covariance.design.p
+        return Space(components, p, PAPER, self.covariance.unit_variance) if self.paper else Space(components, p)
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the negative log posterior, up to a constant, and its gradient."""
+        space, triangle = self.space, self.covariance.triangle
+        K, vjp = self.covariance.among(space.read(theta))
+        factor = Factor.of(triangle, K)
+        if factor is None:  # the line search steps back
+            return _IMPOSSIBLE, np.zeros(theta.size)
+        a = factor.solve(self.z)
+        G = factor.inverse(triangle)
+        G -= triangle.outer(a)
+        G *= 0.5
+        penalty, slope = space.penalty(theta)
+        value = 0.5 * (float(self.z @ a) + factor.log_determinant) + penalty
+        return value, space.gather(vjp(G)) + slope
+
+    def log_evidence(self, theta: Floats) -> float:
+        """Return the log marginal likelihood, without the prior."""
+        return self.space.penalty(theta)[0] - self(theta)[0] - self._constant
+
+    @property
+    def _constant(self) -> float:
+        return 0.5 * self.z.size * float(np.log(2.0 * np.pi))
+
+    def climb(self, start: Floats, steps: int) -> Optimum:
+        """Return the optimum found from a start in at most so many steps."""
+        _PROGRESS.info("field: searching hyper-parameters on %d labels", self.z.size)
+        with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
+            theta, value, evaluations = restarted_lbfgs(
+                self, start, self.space.bounds, steps=steps, least_gain=_LEAST_GAIN, ftol=1e-7
+            )
+        log_evidence = self.space.penalty(theta)[0] - value - self._constant
+        return Optimum(theta, log_evidence, -value - self._constant, evaluations)
+
+
+def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> tuple[Hyperparameters, Optimum]:
+    """Return the hyper-parameters of maximum posterior density, and where the search ended.
+
+    The whole family competes with the paper's own model (see `family_wins`). With many labels the search begins on a
+    random part of them; what that did not support is tried again on more.
+
+    Parameters
+    ----------
+    covariance : Covariance
+        The covariance of the labelled nodes.
+    z : array of shape (m,)
+        Their outcomes, standardised.
+    seed : int
+        Seed of the part.
+    """
+    whole, paper = Evidence(covariance, z), Evidence(covariance, z, paper=True)
+    parts = [subset(z.size, size, seed) for size in _PARTS if 3 * z.size > 4 * size]
+    steps = _STEPS[len(parts)]
+    if not parts:
+        found, plain = _compete(whole, paper, steps)
+        return _winner(whole, found, paper, plain)
+    first, plain = _compete(whole.part(parts[0]), paper.part(parts[0]), _PARTS[PART])
+    settled = first.log_posterior - plain.log_posterior > _CLEAR * np.log(PART)
+    theta = first.point
+    for part in parts[1:]:
+        theta = whole.part(part).climb(whole.space.revived(theta), _PARTS[part.size]).point
+    found = whole.climb(whole.space.revived(theta), steps)
+    if settled:
+        return whole.space.read(found.point), found
+    return _winner(whole, found, paper, paper.climb(plain.point, steps))
+
+
+def _compete(whole: Evidence, paper: Evidence, steps: int) -> tuple[Optimum, Optimum]:
+    """Return the best point of the family, from its start and from the paper's model, and that of the paper's model."""
+    plain = paper.climb(paper.space.start, steps)
+    grown = whole.space.grown(paper.space.read(plain.point), PAPER)
+    ends = [whole.climb(start, steps) for start in (whole.space.start, grown)]
+    return max(ends, key=lambda end: end.log_posterior), plain
+
+
+def _winner(whole: Evidence, found: Optimum, paper: Evidence, plain: Optimum) -> tuple[Hyperparameters, Optimum]:
+    if family_wins(found.log_posterior, plain.log_posterior, whole.z.size):
+        return whole.space.read(found.point), found
+    return paper.space.read(plain.point), plain
+
+
+def subset(count: int, size: int, seed: int) -> Ints:
+    """Return the places of a random part of the labels, in order; a smaller part is contained in a larger one."""
+    return np.sort(np.random.default_rng(seed).permutation(count)[:size])
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPosterior:
+    """The outcome of all nodes given standardised labels, exactly; see `Posterior`.
+
+    Attributes
+    ----------
+    covariance : Covariance
+        The covariance of the labelled nodes.
+    h : Hyperparameters
+        The hyper-parameters.
+    z : array of shape (m,)
+        The standardised labels.
+    offset : array of shape (n,), optional
+        Effects of smoothed features that are known beforehand: the prior mean of all nodes.
+    beta : array of shape (p,), optional
+        Their coefficients, of the standardised smoothed features.
+    """
+
+    covariance: Covariance
+    h: Hyperparameters
+    z: Floats
+    offset: Floats | None = None
+    beta: Floats | None = None
+
+    refitted_up_to: ClassVar[int] = REFITTED_UP_TO
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Factor of the covariance of the labels."""
+        factor = Factor.of(self.covariance.triangle, self.covariance.among(self.h)[0])
+        if factor is None:
+            raise ConvergenceError("the covariance of the labels is singular; check for columns of extreme values")
+        return factor
+
+    @cached_property
+    def dual(self) -> Floats:
+        """The labels times the inverse of their covariance."""
+        return self.factor.solve(self.z - self._mean(self.covariance.rows))
+
+    def _mean(self, nodes: Ints) -> Floats:
+        return np.zeros(nodes.size) if self.offset is None else self.offset[nodes]
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log density of the standardised labels."""
+        misfit = float(self.dual @ (self.z - self._mean(self.covariance.rows)))
+        return -0.5 * (misfit + self.factor.log_determinant + self.z.size * float(np.log(2.0 * np.pi)))
+
+    def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
+        """Return mean and variance of the outcome of unlabelled nodes, noise included."""
+        parts = [self._moments(block) for block in blocks(nodes)]
+        means, variances = zip(*parts, strict=True) if parts else ((), ())
+        return np.concatenate([np.zeros(0), *means]), np.concatenate([np.zeros(0), *variances])
+
+    def _moments(self, nodes: Ints) -> tuple[Floats, Floats]:
+        across = self._across(nodes)
+        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
+        known = np.einsum("ij,ij->j", whitened, whitened)
+        variance = self.covariance.variances(self.h, nodes) - known
+        return self._mean(nodes) + across @ self.dual, np.maximum(variance, self.h["noise"])
+
+    def _across(self, nodes: Ints) -> Floats:
+        total = np.full((nodes.size, self.covariance.rows.size), self.h["constant"])
+        for block in self.covariance.across(self.h, nodes).values():
+            total += block
+        return total
+
+    def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
+        whole = self.covariance
+        there = Covariance(whole.design, Correlations(whole.eigen, nodes), whole.components)
+        prior = np.full((nodes.size, nodes.size), self.h["constant"]) + sum(there.across(self.h, nodes).values())
+        across = self._across(nodes)
+        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
+        spread = prior - whitened.T @ whitened
+        spread[np.diag_indices_from(spread)] += self.h["noise"]
+        E = rng.standard_normal((count, nodes.size))
+        return np.asarray(self._mean(nodes) + across @ self.dual + E @ cholesky(spread, check_finite=False))
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return self.factor.inverse(self.covariance.triangle)
+
+    @cached_property
+    def left_out(self) -> tuple[Floats, Floats]:
+        r"""Residual and variance of every label given the others: :math:`a_i / P_{ii}` and :math:`1 / P_{ii}`."""
+        precision = self._inverse[self.covariance.triangle.diagonal]
+        return self.dual / precision, 1.0 / precision
+
+    def without(self, own: Bools) -> tuple[Floats, Floats]:
+        r"""Return mean :math:`z_B - P_{BB}^{-1} (P z)_B` and variance of some labels given the others."""
+        triangle, places = self.covariance.triangle, np.flatnonzero(own)
+        low, high = np.minimum.outer(places, places), np.maximum.outer(places, places)
+        spread = np.linalg.inv(self._inverse[triangle.diagonal[high] - (high - low)])
+        return self.z[own] - spread @ self.dual[own], np.diag(spread)
+
+    def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
+        """Return mean and variance of some labels by a field fitted to the others, whose values are `z`."""
+        return self.fitted_without(own, z, seed).moments(self.covariance.rows[own])
+
+    def fitted_without(self, own: Bools, z: Floats, seed: int) -> ExactPosterior:
+        """Return the field with hyper-parameters of the other labels alone."""
+        others = self.covariance.part(~own)
+        return ExactPosterior(others, maximise(others, z, seed=seed)[0], z)
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """The part of the variance of the labels that every component predicts, each label from the others."""
+        residual, rows = self.left_out[0], self.covariance.rows
+        inverse = self.covariance.triangle.square(self._inverse)
+        names = [component.name for component in self.covariance.components if component.name != "noise"]
+        said: dict[str, Floats] = dict.fromkeys(names, np.zeros(rows.size))
+        for name, block in self.covariance.across(self.h, rows).items():
+            said[name] = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
+        if self.offset is not None:
+            said["smoothed"] = self.offset[rows]
+        return share_out(self.z, residual, said, itself=self._itself)
+
+    @property
+    def _itself(self) -> Floats:
+        """What smoothed features say of the labels that comes from the nodes' own."""
+        field, rows = self.covariance, self.covariance.rows
+        if "smoothed" not in self._linear:
+            return np.zeros(rows.size)
+        diagonal = field.eigen.variances(self.h["omega"], self.h["nu"])[rows]
+        return np.asarray(diagonal * (field.design.groups[0][rows] @ self._linear["smoothed"][0]))
+
+    @cached_property
+    def _linear(self) -> dict[str, tuple[Floats, Floats]]:
+        """Mean and standard deviation of the coefficients of the standardised columns of linear components."""
+        field, found = self.covariance, {}
+        for c in field.components if field.design.p else ():
+            if isinstance(c, LinearComponent):
+                F = c.labelled(field, self.h)[0]
+                found[c.name] = self._coefficients(F, self.h[c.name] * c.weight(F.shape[1]))
+        if self.beta is not None:
+            smooth = field.smoothings.among(self.h["omega"], self.h["nu"]).X
+            # as if the labels alone had told them
+            found["smoothed"] = self.beta, np.sqrt(np.diag(np.linalg.inv(smooth.T @ self.factor.solve(smooth))))
+        return found
+
+    def _coefficients(self, F: Floats, variance: float) -> tuple[Floats, Floats]:
+        known = np.einsum("ij,ij->j", F, self.factor.solve(F))
+        return variance * (F.T @ self.dual), np.sqrt(np.maximum(variance - variance**2 * known, 0.0))
+
+    @cached_property
+    def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
+        """Mean and standard deviation of linear coefficients per unit of the feature, by the effect's title."""
+        found: dict[str, tuple[Floats, Floats]] = {}
+        for c in self.covariance.components:
+            scales = c.scales(self.covariance, self.h) if isinstance(c, LinearComponent) else None
+            if isinstance(c, LinearComponent) and scales is not None:
+                mean, std = self._linear.get(c.name, (np.zeros(0), np.zeros(0)))
+                found[c.title] = mean / scales, std / scales
+        return found
+
+
+def blocks(nodes: Ints) -> Iterator[Ints]:
+    """Yield the nodes in blocks whose covariances fit in memory."""
+    for first in range(0, nodes.size, _BLOCK):
+        yield nodes[first : first + _BLOCK]

@@ -1,0 +1,348 @@
+"""The field fitted to labels: both solvers in one function each, and the one value they return."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import t as student
+
+from graphmrf.field.components import COMPONENTS
+from graphmrf.field.covariance import Covariance
+from graphmrf.field.design import LabelledGraph, design, with_distant
+from graphmrf.field.exact import ExactPosterior, maximise
+from graphmrf.field.matern import eigen
+from graphmrf.field.multiple_imputation import AveragedPosterior, impute
+from graphmrf.field.paper_model import JointModel
+from graphmrf.field.sparse import SparseSearch, features_alone, kernel_part
+from graphmrf.field.transform import Scale, choose_transform
+from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.covariance import Component
+    from graphmrf.field.posterior import Posterior
+    from graphmrf.field.transform import Kind
+    from graphmrf.graph import Graph
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+FOLDS = 5
+"""Folds of calibration and of the choice of a level: the usual number."""
+
+CALIBRATED = (10, 200)
+"""Fewest labels that are split into folds for calibration, and most for which hyper-parameters are refitted there."""
+
+_FREEDOMS = (2.5, 200.0)
+"""Degrees of freedom of the scores: heavier tails have hardly a variance, and 200 are normal."""
+_PRIOR_LABELS = 10.0
+"""Scores of 1 added to those of the labels: they hold the widths where labels are a handful, and vanish in hundreds."""
+_LARGEST = 5.0
+"""Scores beyond count as this for the scale: one label in a million times its deviation says nothing of other nodes."""
+
+
+def fit_exact(
+    graph: Graph,
+    X: Floats,
+    y: Floats,
+    *,
+    kinds: tuple[Kind, ...] = ("identity",),
+    components: Sequence[Component] = COMPONENTS,
+    seed: int = 0,
+) -> FittedField:
+    """Return the field fitted by dense algebra on the labelled nodes, averaged over missing features.
+
+    Where the paper's own model wins, the features of all nodes tell its parameters, too.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    X : array of shape (n, p)
+        Features of all nodes, NaN where missing.
+    y : array of shape (n,)
+        Outcomes, NaN where unknown.
+    kinds : tuple of str
+        Transforms of the outcome to choose from.
+    components : sequence of Component
+        The terms of the field.
+    seed : int
+        Seed of everything random.
+    """
+    imputed, rows = impute(graph, X, seed=seed) if np.isnan(X).any() else None, np.flatnonzero(~np.isnan(y))
+    expected = X if imputed is None else imputed.X
+    made = design(graph, expected)
+    covariance = Covariance.of(made, eigen(graph), rows, components)
+    scale = choose_transform(covariance, y[rows], kinds, seed=seed)
+    h, found = maximise(covariance, scale.z, seed=seed)
+    posterior, log_evidence = ExactPosterior(covariance, h, scale.z), found.log_evidence
+    if imputed is None and not h["unit_variance"] and scale.power is None and not scale.is_constant:
+        joint = JointModel(graph, covariance, X[:, made.kept] / made.scales[0], y[rows] / scale.unit)
+        posterior, log_evidence = joint.posterior(h["omega"]) or (posterior, log_evidence)
+    averaged: Posterior = posterior
+    if imputed is not None and len(imputed.draws):
+        averaged = AveragedPosterior(posterior, [design(graph, draw) for draw in imputed.draws])
+    calibration, effects = calibrate(averaged, seed), {c.name: c.effect for c in components}
+    return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, found.evaluations, seed)
+
+
+def fit_sparse(
+    graph: Graph,
+    X: Floats,
+    y: Floats,
+    *,
+    kinds: tuple[Kind, ...] = ("identity",),
+    components: Sequence[Component] = COMPONENTS,
+    seed: int = 0,
+) -> FittedField:
+    """Return the field fitted by block solves over the graph; of what needs dense algebra a part of the labels decides.
+
+    Missing features are at their expectation: an average over draws would solve for all columns once for each of them.
+    The parameters are those of `fit_exact`.
+    """
+    expected, rows = impute(graph, X, seed=seed).X if np.isnan(X).any() else X, np.flatnonzero(~np.isnan(y))
+    plain, part = design(graph, expected), kernel_part(rows.size, seed)
+    alone = features_alone(plain, rows[part], components)
+    scale = Scale(y[rows], choose_transform(alone, y[rows][part], kinds, seed=seed).power)
+    alpha = _level(graph, expected, y, scale, seed)
+    labelled = LabelledGraph(graph, rows, seed)
+    search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components))
+    posterior, found = search.run()
+    calibration, effects = calibrate(posterior, seed), {c.name: c.effect for c in components}
+    found_at = (found.log_evidence, found.evaluations)
+    return FittedField(posterior, scale, calibration, y, plain.kept, effects, *found_at, seed)
+
+
+SOLVERS: dict[str, Callable[..., FittedField]] = {"exact": fit_exact, "sparse": fit_sparse}
+"""The solvers by name."""
+
+
+def _level(graph: Graph, X: Floats, y: Floats, scale: Scale, seed: int) -> float:
+    """Return the level that cross-validation chooses for linear graph convolution with residual propagation."""
+    _PROGRESS.info("level of smoothing by cross-validation")
+    z, rows = y.copy(), np.flatnonzero(~np.isnan(y))
+    z[rows] = scale.z
+    folds = assign_folds(rows.size, FOLDS, seed=seed)
+    return search_convolution_and_residual(graph, whiten(X, centred=True), z, folds).alpha
+
+
+def cross_fit(posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], seed: int) -> tuple[Floats, Floats]:
+    """Return out-of-fold mean and variance of every label, with hyper-parameters refitted without each fold.
+
+    A few labels determine the hyper-parameters so loosely that these remember each of them: what the field says of a
+    label given all others (`Posterior.left_out`) is then too good.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        The field given all its labels.
+    folds : integer array of shape (m,)
+        Fold of every label.
+    z : callable
+        Returns the standardised labels that are not of a fold.
+    seed : int
+        Seed of the searches.
+    """
+    mean, variance = np.empty(folds.size), np.empty(folds.size)
+    for fold in range(int(folds.max()) + 1):
+        own = folds == fold
+        mean[own], variance[own] = posterior.refitted(own, z(own), seed)
+    return mean, variance
+
+
+def calibrate(posterior: Posterior, seed: int) -> IntervalCalibration:
+    """Return the scores of the labels given the others; of few labels, by fields fitted without their fold."""
+    z = posterior.z
+    if CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
+        folds = assign_folds(z.size, FOLDS, seed=seed)
+        mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed)
+        return IntervalCalibration((z - mean) / np.sqrt(variance))
+    residual, variance = posterior.left_out
+    return IntervalCalibration(residual / np.sqrt(variance))
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalCalibration:
+    """Standardised leave-one-out residuals of the labels, and the widths they ask for.
+
+    Attributes
+    ----------
+    scores : array of shape (m,)
+        Residual of each label given all others, over its standard deviation.
+
+    Examples
+    --------
+    >>> calibration = IntervalCalibration(np.random.default_rng(0).standard_normal(500))
+    >>> round(calibration.scale, 1), round(calibration.student(0.95), 1), round(calibration.conformal(0.95), 1)
+    (1.0, 2.0, 2.0)
+    """
+
+    scores: Floats
+
+    @cached_property
+    def scale(self) -> float:
+        """Factor for standard deviations: the root mean square of the scores, with ten scores of 1 added to them.
+
+        Scores beyond 5 count as 5: a single label in a million times its deviation says nothing of other nodes.
+        """
+        scores = np.minimum(np.abs(self.scores), _LARGEST)
+        return math.sqrt((float(scores @ scores) + _PRIOR_LABELS) / (scores.size + _PRIOR_LABELS))
+
+    @cached_property
+    def _tails(self) -> tuple[float, float]:
+        """Degrees of freedom, no more than scores, and scale of the Student distribution that fits the scores best."""
+        least, most = _FREEDOMS
+        bounds = np.log([least, np.clip(self.scores.size, least + 0.5, most)])
+        found = minimize_scalar(lambda f: self._misfit(float(np.exp(f)))[0], bounds=tuple(bounds), method="bounded")
+        freedom = float(np.exp(found.x))
+        return freedom, self._misfit(freedom)[1]
+
+    def _misfit(self, freedom: float) -> tuple[float, float]:
+        """Return the negative log likelihood of the scores at the best scale, and that scale."""
+        squares = np.append(self.scores**2, np.ones(int(_PRIOR_LABELS)))
+        scale2 = 1.0
+        for _ in range(50):  # expectation-maximisation of the scale of a Student distribution
+            scale2 = float(np.mean((freedom + 1.0) * squares / (freedom + squares / scale2)))
+        scale = math.sqrt(scale2)
+        return -float(student.logpdf(np.sqrt(squares), freedom, scale=scale).sum()), scale
+
+    def student(self, level: float) -> float:
+        """Return the half width of an interval, in standard deviations, from the Student distribution of the scores."""
+        freedom, scale = self._tails
+        return scale * float(student.ppf(0.5 + 0.5 * level, freedom))
+
+    def conformal(self, level: float) -> float:
+        r"""Return the half width that covers a further exchangeable score with at least the given probability.
+
+        It is the :math:`\lceil (m + 1) \cdot level \rceil`-th smallest absolute score; infinite when m is too small.
+        """
+        rank = math.ceil((self.scores.size + 1) * level - 1e-9)
+        ordered = np.sort(np.abs(self.scores))
+        return float(ordered[rank - 1]) if 1 <= rank <= ordered.size else float("inf") if rank else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class FittedField:
+    """A field given its labels, in the units of the outcome.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        The standardised field given its labels.
+    scale : Scale
+        From standardised values to the units of the outcome.
+    calibration : IntervalCalibration
+        How far labels lie from what the others say of them: what error bars and intervals are widened by.
+    y : array of shape (n,)
+        Outcomes, NaN where unknown.
+    kept : bool array of shape (p,)
+        The features that vary.
+    effects : dict of str to str
+        Row of the table of shares of every component.
+    standardised_log_evidence : float
+        Log marginal likelihood of the standardised labels.
+    evaluations : int
+        Likelihoods computed.
+    seed : int
+        Seed of refits.
+    """
+
+    posterior: Posterior
+    scale: Scale
+    calibration: IntervalCalibration
+    y: Floats
+    kept: Bools
+    effects: dict[str, str]
+    standardised_log_evidence: float
+    evaluations: int
+    seed: int
+
+    @property
+    def log_evidence(self) -> float:
+        """Log marginal likelihood of the labels, in their units."""
+        return self.standardised_log_evidence + (0.0 if self.scale.is_constant else self.scale.log_jacobian)
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The labelled nodes."""
+        return np.flatnonzero(~np.isnan(self.y))
+
+    @cached_property
+    def _unknown(self) -> Ints:
+        return np.flatnonzero(np.isnan(self.y))
+
+    @cached_property
+    def _standardised(self) -> tuple[Floats, Floats]:
+        mean, variance = self.posterior.moments(self._unknown)
+        return mean, np.sqrt(variance)
+
+    @cached_property
+    def predictions(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of every node; labelled ones keep their label."""
+        mean, std = self._standardised
+        centre, spread = self.scale.moments(mean, self.calibration.scale * std)
+        return self._filled(centre, self.y), self._filled(spread, np.zeros(self.y.size))
+
+    def interval(self, level: float, kind: Literal["field", "conformal"]) -> tuple[Floats, Floats]:
+        """Return the ends of an interval for every node, by the Student distribution or by ranks of the scores."""
+        width = self.calibration.student(level) if kind == "field" else self.calibration.conformal(level)
+        mean, std = self._standardised
+        low, high = (self._filled(self.scale.back(mean + side * width * std), self.y) for side in (-1.0, 1.0))
+        return low, high
+
+    def draw(self, count: int, seed: int) -> Floats:
+        """Return joint draws of all nodes, as far about their mean as the standard deviations of `predictions` say."""
+        draws, mean = self.posterior.draw(self._unknown, count, np.random.default_rng(seed)), self._standardised[0]
+        whole = np.tile(self.y, (count, 1))
+        whole[:, self._unknown] = self.scale.back(mean + self.calibration.scale * (draws - mean))
+        return whole
+
+    def _filled(self, values: Floats, known: Floats) -> Floats:
+        whole = known.copy()
+        whole[self._unknown] = values
+        return whole
+
+    @property
+    def left_out(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of every label given the others."""
+        residual, variance = self.posterior.left_out
+        return self.scale.moments(self.posterior.z - residual, self.calibration.scale * np.sqrt(variance))
+
+    def out_of_fold(self, folds: Ints, *, refitted_up_to: int | None = None) -> Floats:
+        """Return the prediction of every label by a field without its fold, the transform kept.
+
+        Hyper-parameters are refitted for so many labels, by default `Posterior.refitted_up_to`, and kept for more.
+        """
+        labels, predictions = self.y[self.rows], np.empty(folds.size)
+        refits = 2 < folds.size <= (self.posterior.refitted_up_to if refitted_up_to is None else refitted_up_to)
+        for fold in range(int(folds.max()) + 1):
+            own = folds == fold
+            scale = Scale(labels[~own], self.scale.power) if refits else self.scale
+            told = self.posterior.refitted(own, scale.z, self.seed) if refits else self.posterior.without(own)
+            predictions[own] = scale.moments(told[0], np.sqrt(told[1]))[0]
+        return predictions
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the variance of the labels by kind of effect, and noise; they add up to 1."""
+        found = dict.fromkeys(self.effects.values(), 0.0)
+        for name, share in self.posterior.shares.items():
+            found[self.effects[name]] += share
+        return found
+
+    @property
+    def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
+        """Linear coefficients and standard errors (p,) per unit of the feature, by the effect's title."""
+        return {title: (self._placed(a), self._placed(b)) for title, (a, b) in self.posterior.coefficients.items()}
+
+    def _placed(self, values: Floats) -> Floats:
+        whole = np.zeros(self.kept.size)
+        whole[self.kept] = self.scale.unit * values
+        return whole
