@@ -150,5 +150,13 @@ def test_too_few_iterations_raise(name: str) -> None:
 @given(cases.cases())
 def test_the_incidence_is_a_root_of_the_laplacian(case: cases.Case) -> None:
     B = incidence(case.graph)
+    assert B.shape == (case.graph.n_edges, case.graph.n_nodes)
     np.testing.assert_allclose((B.T @ B).toarray(), oracle.laplacian(case.W), atol=1e-12)
-    assert edge_noise(case.graph, 3, np.random.default_rng(0)).shape == (len(case.W), 3)
+
+
+@given(cases.cases(), st.integers(0, 10**6))
+def test_edge_noise_is_the_incidence_times_normals_in_chunks_of_any_size(case: cases.Case, seed: int) -> None:
+    expected = incidence(case.graph).T @ np.random.default_rng(seed).standard_normal((case.graph.n_edges, 2))
+    for at_once in (1, 2**22):
+        noise = edge_noise(case.graph, 2, np.random.default_rng(seed), at_once=at_once)
+        np.testing.assert_allclose(noise, expected, atol=1e-14)

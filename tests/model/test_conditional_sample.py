@@ -1,10 +1,7 @@
 """Draws have the moments of the model, whichever way they are made."""
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -14,8 +11,6 @@ from fields import Field, covariance_gap, parameters, random_field
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.linalg import incidence as incidence_module
-from graphmrf.linalg.operator import edge_noise, incidence
 from graphmrf.model import GaussianMRF
 from graphmrf.model.conditional import sample
 
@@ -53,23 +48,6 @@ def test_covariance_of_perturbed_and_solved_draws(seed: int) -> None:
     draws = stacked(sample(field.mrf.parameters, field.graph, 2_000, seed, dense_nodes=0) - field.mrf.mean)
     covariance = np.linalg.inv(oracle.field_precision(field.W, field.mrf.H, field.mrf.C))
     assert covariance_gap(draws, covariance) < largest_gap(90)
-
-
-@given(seeds)
-def test_incidence_is_the_root_of_the_laplacian(seed: int) -> None:
-    case = random_case(seed)
-    B = incidence(case.graph)
-    assert B.shape[0] == case.graph.n_edges
-    np.testing.assert_allclose((B.T @ B).toarray(), oracle.laplacian(case.W), atol=1e-14)
-
-
-@given(seeds)
-def test_edge_noise_is_the_incidence_times_normals_in_chunks_of_any_size(seed: int) -> None:
-    graph = random_case(seed).graph
-    expected = incidence(graph).T @ np.random.default_rng(seed).standard_normal((graph.n_edges, 2))
-    with patch.object(incidence_module, "_ENTRIES", 1):
-        np.testing.assert_allclose(edge_noise(graph, 2, np.random.default_rng(seed)), expected, atol=1e-14)
-    np.testing.assert_allclose(edge_noise(graph, 2, np.random.default_rng(seed)), expected, atol=1e-14)
 
 
 def test_the_seed_decides_the_draws() -> None:

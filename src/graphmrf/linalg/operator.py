@@ -272,10 +272,11 @@ def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.c
     return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, graph.n_nodes))
 
 
-def edge_noise(graph: Graph, k: int, rng: np.random.Generator) -> Floats:
+def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = _ENTRIES) -> Floats:
     r"""Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
 
-    Edges are taken some at a time, in memory of the order of the result; how many does not change the draws.
+    Edges are taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does
+    not change the draws.
 
     Examples
     --------
@@ -285,7 +286,7 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator) -> Floats:
     (True, array([0., 0.]))
     """
     noise = np.zeros((graph.n_nodes, k))
-    half_edges = 2 * max(graph.n_nodes, _ENTRIES // max(k, 1), 1)
+    half_edges = 2 * max(graph.n_nodes, at_once // max(k, 1), 1)
     cuts = np.searchsorted(graph.indptr, np.arange(half_edges, graph.indices.size, half_edges))
     bounds = np.unique([0, *cuts.tolist(), graph.n_nodes])
     for first, stop in pairwise(bounds.tolist()):
