@@ -23,8 +23,7 @@ from graphmrf import (
 )
 from graphmrf.estimators.graph_classifier import best_cutoff
 from graphmrf.linalg import propagate
-from graphmrf.networks.extra import pick_device
-from graphmrf.networks.training import FULL
+from graphmrf.networks.options import FULL_TRAINING, pick_device
 from graphmrf.selection import own_fold, search_residual
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _fit(estimator: Any, question: Question, split: int) -> tuple[Any, Floats]:
 
 
 def _network(question: Question) -> Any:
-    return answer(question, FULL, relu=True, device=pick_device("auto"))
+    return answer(question, FULL_TRAINING, relu=True, device=pick_device("auto"))
 
 
 def _networks(question: Question, network: Any, split: int) -> Iterator[tuple[Floats, Floats]]:

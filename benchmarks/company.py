@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.networks.choices import EPOCHS, LAYERS, Shape
-from graphmrf.networks.operators import tensor
-from graphmrf.networks.scaling import Scaling
-from graphmrf.networks.train import Problem, inputs_of, outputs, train
+from graphmrf.networks.options import DEPTHS, EPOCHS, Scaling, Shape
+from graphmrf.networks.training import Inputs, Problem, outputs, train
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
-    from graphmrf.networks.models import Networks
-    from graphmrf.networks.training import Training
+    from graphmrf.networks.options import Training
+    from graphmrf.networks.training import Networks
 
 
 @dataclass(frozen=True)
@@ -97,13 +95,13 @@ class _Run:
             for y in ys
         ]
         X = self.scalings[0].features
-        self.inputs = inputs_of(question.graph, X(question.X), training, device)
+        self.inputs = Inputs.of(question.graph, X(question.X), training, device)
         other = question.other
-        self.other = None if other is None else inputs_of(other[0], X(other[1]), training, device)
+        self.other = None if other is None else Inputs.of(other[0], X(other[1]), training, device)
         n_splits, n_models, n = self.masks.shape
         y = np.repeat([scaling.outcome(question.y) for scaling in self.scalings], n_models, axis=0)
         seeds = np.repeat(np.arange(n_splits), n_models).tolist()
-        self.problem = Problem(self.inputs, tensor(y, device), self.masks.reshape(-1, n), training, seeds)
+        self.problem = Problem(self.inputs, y, self.masks.reshape(-1, n), training, seeds)
 
     def snapshot(self, networks: Networks) -> list[tuple[Floats, Floats, Floats]]:
         """Return for every split the predictions (n_labelled, n_folds), (n,) and (n_other,)."""
@@ -121,13 +119,13 @@ class _Run:
 def _choose(question: Question, run: _Run, *, relu: bool, bias: bool) -> Answer:
     n_splits = len(question.labelled)
     best, chosen = np.full(n_splits, np.inf), [(0, 0, *[np.empty(0)] * 3)] * n_splits
-    for n_layers in LAYERS:
-        stages = train(run.problem, Shape(n_layers, 32, relu=relu, bias=bias), EPOCHS)
-        for epochs, networks in zip(EPOCHS, stages, strict=True):
+    shapes = [Shape(n_layers, 32, relu=relu, bias=bias) for n_layers in DEPTHS]
+    for epochs, stacks in zip(EPOCHS, train(run.problem, shapes, EPOCHS), strict=True):
+        for networks in stacks:
             for split, (fits, final, elsewhere) in enumerate(run.snapshot(networks)):
                 folds, y = question.folds[split], question.y[question.labelled[split]]
                 error = float(np.sum((fits[np.arange(folds.size), folds] - y) ** 2))
                 if error < best[split]:
-                    best[split], chosen[split] = error, (n_layers, epochs, fits, final, elsewhere)
+                    best[split], chosen[split] = error, (networks.shape.n_layers, epochs, fits, final, elsewhere)
     n, e, fits, final, elsewhere = (np.stack(part) for part in zip(*chosen, strict=True))
     return Answer(n, e, *(part.astype(np.float32) for part in (fits, final, elsewhere)))

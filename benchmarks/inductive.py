@@ -17,8 +17,7 @@ from benchmarks import questions
 from benchmarks.company import Question, answer
 from graphmrf import LinearGraphConvolution, LinearRegression, SimpleGraphConvolution
 from graphmrf.errors import InvalidInputError
-from graphmrf.networks.extra import pick_device
-from graphmrf.networks.training import PAPER
+from graphmrf.networks.options import PAPER_TRAINING, pick_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,8 +98,8 @@ def _linear(make: Callable[[int, Any], Any], question: Question, truth: Floats) 
 def _network(question: Question, truth: Floats, *, relu: bool) -> list[tuple[float, float, float]]:
     """Return the same of a network; without constants on samples of mean zero only."""
     zero_mean = question.name.startswith("Watts")
-    with_bias = answer(question, PAPER, relu=relu, device=pick_device("auto"))
-    without = answer(question, PAPER, relu=relu, bias=not zero_mean, device=pick_device("auto"))
+    with_bias = answer(question, PAPER_TRAINING, relu=relu, device=pick_device("auto"))
+    without = answer(question, PAPER_TRAINING, relu=relu, bias=not zero_mean, device=pick_device("auto"))
     parts = zip(question.labelled, with_bias.elsewhere, without.elsewhere, with_bias.final, strict=True)
     return [
         (r2_score(truth[~mask], a[~mask]), r2_score(truth[~mask], b[~mask]), r2_score(question.y[~mask], here[~mask]))

@@ -16,8 +16,7 @@ from benchmarks import questions
 from benchmarks.company import Question, answer
 from graphmrf import ResidualPropagation, SimpleGraphConvolution
 from graphmrf.linalg import propagate
-from graphmrf.networks.extra import pick_device
-from graphmrf.networks.training import PAPER as TRAINING
+from graphmrf.networks.options import PAPER_TRAINING, pick_device
 from graphmrf.selection import search_residual
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def _scores(question: Question) -> tuple[Floats, Floats]:
     """Return R2 (n_splits, 6) at the hidden nodes, and the layers (n_splits, 3) of SGC, GCN and the exact SGC."""
     device, columns, layers = pick_device("auto"), [], []
     for relu in (False, True):
-        found = answer(question, TRAINING, relu=relu, device=device)
+        found = answer(question, PAPER_TRAINING, relu=relu, device=device)
         both = [_with_residuals(question, s, *pair) for s, pair in enumerate(zip(found.fits, found.final, strict=True))]
         columns.append(both)
         layers.append(found.n_layers)

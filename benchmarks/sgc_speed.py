@@ -18,9 +18,7 @@ from benchmarks.workload import workload
 from graphmrf import SimpleGraphConvolution
 from graphmrf.errors import MissingExtraError
 from graphmrf.linalg.powers import loop_engine, powers
-from graphmrf.networks.choices import Shape
-from graphmrf.networks.extra import require_torch
-from graphmrf.networks.training import FULL
+from graphmrf.networks.options import FULL_TRAINING, Shape, require_torch
 
 if TYPE_CHECKING:
     from benchmarks.show import Row
@@ -89,12 +87,11 @@ def _step(work: Workload, repeats: int) -> Row:
 
 
 def _our_steps(work: Workload) -> Any:
-    from graphmrf.networks.operators import tensor
-    from graphmrf.networks.train import Problem, inputs_of, train
+    from graphmrf.networks.training import Inputs, Problem, train
 
-    inputs, known = inputs_of(work.graph, work.X, FULL, "cpu"), ~np.isnan(work.y)
-    problem = Problem(inputs, tensor(np.nan_to_num(work.y), "cpu"), known[None], FULL, [0])
-    return lambda: list(train(problem, Shape(2, 32, relu=True, bias=True), [STEPS]))
+    inputs, known = Inputs.of(work.graph, work.X, FULL_TRAINING, "cpu"), ~np.isnan(work.y)
+    problem = Problem(inputs, work.y, known[None], FULL_TRAINING, [0])
+    return lambda: list(train(problem, [Shape(2, 32, relu=True, bias=True)], [STEPS]))
 
 
 def _plain_steps(work: Workload, edges: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Graph convolutional networks: layers against dense algebra and PyTorch Geometric, training against one by one."""
+"""Graph convolutional networks: outputs against dense algebra, folds trained at once against one by one."""
 
 import pickle
 import sys
@@ -18,16 +18,11 @@ from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError, InvalidInputError, MissingExtraError
 from graphmrf.estimators import Training
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.networks.choices import Shape
 from graphmrf.selection import assign_folds
 
 torch = pytest.importorskip("torch")
-models = pytest.importorskip("graphmrf.networks.models")
-operators = pytest.importorskip("graphmrf.networks.operators")
-train = pytest.importorskip("graphmrf.networks.train")
 
 CASE = random_case(11, n=40, p=3, labelled=20)
-STAR = Graph.from_edges(np.zeros(50, dtype=int), np.arange(1, 51))
 
 
 def network(**options: Any) -> GraphConvolutionalNetwork:
@@ -55,62 +50,6 @@ def test_the_forward_pass_is_the_formula(n_layers: int, relu: bool) -> None:
         H = np.maximum(H, 0.0) if relu else H
     expected = model._scaling.prediction((H @ weights[-1] + biases[-1])[:, 0])
     np.testing.assert_allclose(model.predict(), expected, rtol=1e-4, atol=1e-4)
-
-
-def test_a_layer_agrees_with_pytorch_geometric() -> None:
-    nn = pytest.importorskip("torch_geometric.nn")
-    W = CASE.graph.adjacency.tocoo()
-    layer = nn.GCNConv(3, 8)
-    H = torch.tensor(CASE.X, dtype=torch.float32)
-    edges, weights = torch.tensor(np.vstack(W.coords), dtype=torch.long), torch.tensor(W.data, dtype=torch.float32)
-    expected = layer(H, edges, weights)
-    average = operators.convolution(CASE.graph, "cpu")
-    actual = average(H @ layer.lin.weight.T, torch.Generator()) + layer.bias
-    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
-    expected.sum().backward()
-    gradient = layer.lin.weight.grad.clone()
-    layer.zero_grad()
-    (average(H @ layer.lin.weight.T, torch.Generator()) + layer.bias).sum().backward()
-    torch.testing.assert_close(layer.lin.weight.grad, gradient, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("limit", [1, 3, 30])
-def test_sampled_gradients_are_those_of_the_same_draw(limit: int) -> None:
-    average = operators.mean(STAR, limit, "cpu")
-    H = torch.randn(51, 4, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    average(H, torch.Generator().manual_seed(5)).square().sum().backward()
-    gradient = H.grad
-    A = average(torch.eye(51), torch.Generator().manual_seed(5))
-    torch.testing.assert_close(gradient, 2 * A.T @ (A @ H.detach()), rtol=1e-4, atol=1e-5)
-
-
-def test_a_mean_over_few_neighbours_takes_all_of_them() -> None:
-    average = operators.mean(CASE.graph, 39, "cpu")
-    A = (CASE.W + np.eye(40)) / (CASE.W.sum(axis=1, keepdims=True) + 1.0)
-    assert not average.random
-    np.testing.assert_allclose(average(torch.eye(40), torch.Generator()), A, atol=1e-6)
-
-
-def test_neighbours_are_drawn_without_replacement_and_fairly() -> None:
-    average, generator = operators.mean(STAR, 10, "cpu"), torch.Generator().manual_seed(0)
-    draws = np.stack([average(torch.eye(51), generator)[0] for _ in range(2000)])
-    assert average.random
-    np.testing.assert_allclose(draws[:, 0], 1 / 11, atol=1e-6)
-    assert ((np.abs(draws - 1 / 11) < 1e-6) | (draws == 0)).all()
-    assert (np.count_nonzero(draws, axis=1) == 11).all()
-    shares = np.count_nonzero(draws[:, 1:], axis=0) / 2000
-    assert np.abs(shares - 0.2).max() < 0.04
-    together = np.mean((draws[:, 1] > 0) & (draws[:, 2] > 0))
-    assert abs(together - 10 * 9 / (50 * 49)) < 0.02
-
-
-def test_sampled_means_heed_weights() -> None:
-    graph = Graph.from_edges([0, 0, 0], [1, 2, 3], [1.0, 2.0, 3.0])
-    row = operators.mean(graph, 2, "cpu")(torch.eye(4), torch.Generator().manual_seed(2))[0]
-    drawn = np.flatnonzero(row[1:])
-    assert drawn.size == 2
-    weights = np.array([1.0, 2.0, 3.0])[drawn]
-    np.testing.assert_allclose(row[1:][drawn], weights / (1 + weights.sum()), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -278,24 +217,3 @@ def test_no_features_and_endless_ones_are_refused() -> None:
         fitted(X=np.zeros((40, 0)))
     with pytest.raises(ConvergenceError, match="the training went to infinity"):
         fitted(X=CASE.X * 1e30, training="paper")
-
-
-def test_decay_multiplies_every_weight() -> None:
-    """With no error left to learn from, only the decay acts: every step takes the same part of each weight."""
-    inputs = train.inputs_of(CASE.graph, np.zeros((40, 3)), Training(), "cpu")
-    problem = train.Problem(inputs, torch.zeros(40), np.ones((1, 40), dtype=bool), Training(decay=0.1), [0])
-    shape = Shape(1, 4, relu=True, bias=True)
-    first = models.Networks.glorot(shape, 3, [0], "cpu")
-    (last,) = train.train(problem, shape, [5])
-    torch.testing.assert_close(last.weights[0], first.weights[0] * 0.9**5)
-
-
-def test_weights_start_uniform_within_the_bounds_of_glorot() -> None:
-    shape = Shape(2, 64, relu=True, bias=True)
-    networks = models.Networks.glorot(shape, 10, [1, 2, 1], "cpu")
-    for weight, bias, bound in zip(networks.weights, networks.biases, np.sqrt([6 / 74, 6 / 128, 6 / 65]), strict=True):
-        assert 0.9 * bound < weight.abs().max() <= bound
-        assert abs(weight.std() - bound / np.sqrt(3)) < 0.2 * bound
-        torch.testing.assert_close(weight[0], weight[2])
-        assert not torch.equal(weight[0], weight[1])
-        assert not bias.any()

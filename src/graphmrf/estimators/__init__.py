@@ -16,7 +16,7 @@ from graphmrf.estimators.linear_regression import LinearRegression
 from graphmrf.estimators.out_of_fold import NodeRegressor
 from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
-from graphmrf.networks.training import Training
+from graphmrf.networks.options import Training
 
 __all__ = [
     "GraphClassifier",

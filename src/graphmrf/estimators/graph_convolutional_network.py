@@ -19,16 +19,17 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.networks.choices import (
+from graphmrf.networks.options import (
+    DEPTHS,
     EPOCHS,
-    LAYERS,
+    Recipe,
+    Scaling,
     Shape,
+    pick_device,
     read_activation,
     read_choice,
+    read_recipe,
 )
-from graphmrf.networks.extra import pick_device
-from graphmrf.networks.scaling import Scaling
-from graphmrf.networks.training import Recipe, read_recipe
 from graphmrf.selection import AlphaSearch, own_fold
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
-    from graphmrf.networks.learner import Learner
+    from graphmrf.networks.training import Learner
 
 Choice: TypeAlias = int | Literal["cv"]
 
@@ -147,7 +148,7 @@ class GraphConvolutionalNetwork(BaseEstimator):
         ConvergenceError
             If the training goes to infinity.
         """
-        layers, epochs = read_choice("n_layers", self.n_layers, LAYERS), read_choice("epochs", self.epochs, EPOCHS)
+        layers, epochs = read_choice("n_layers", self.n_layers, DEPTHS), read_choice("epochs", self.epochs, EPOCHS)
         read_choice("hidden", self.hidden, ())
         n, training, relu = check_graph(graph).n_nodes, read_recipe(self.training), read_activation(self.activation)
         table, outcome = read_features(X, n, "GraphConvolutionalNetwork"), read_outcome(y, n)
@@ -158,34 +159,40 @@ class GraphConvolutionalNetwork(BaseEstimator):
         self._scaling = Scaling.none(table.X.shape[1])
         if training.standardise:
             self._scaling = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
-        learner = self._learner(graph, table.X)
         shapes = [Shape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
-        self._choose(learner, outcome, shapes, epochs)
-        (networks,) = learner.learn(outcome.y, outcome.known[None], self._shape, [self.epochs_])
-        self._weights, self._fitted = networks.arrays(0), learner.predict(networks)[0]
-        self._check_finite()
+        self._train(self._learner(graph, table.X), outcome, shapes, epochs)
         self._measure(outcome)
         return self
 
-    def _choose(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
-        """Set the shape and the number of steps, by cross-validation if there is more than one pair."""
-        self._shape, self.epochs_, self.cv_results_, self._searched = shapes[0], epochs[0], None, None
+    def _train(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
+        """Set the network and its predictions, by cross-validation if there is more than one pair to choose from."""
+        self._shape, self.epochs_ = shapes[0], epochs[0]
+        self.cv_results_: dict[str, Any] | None = None
+        self._searched: tuple[Ints, Floats] | None = None
         if len(shapes) * len(epochs) > 1:
-            folds = outcome.folds(self.folds, self.seed)
-            fits = [fit for shape in shapes for fit in learner.without_folds(outcome.y, folds, shape, epochs)]
-            search = AlphaSearch.score(
-                range(len(fits)), own_fold(np.stack(fits), folds), outcome.y[outcome.known], folds
-            )
-            pairs = [(shape, stop) for shape in shapes for stop in epochs]
-            self._shape, self.epochs_ = pairs[search.best]
-            self._searched = (folds, fits[search.best])
-            self.cv_results_ = {
-                "n_layers": np.array([shape.n_layers for shape, _ in pairs]),
-                "epochs": np.array([stop for _, stop in pairs]),
-                "mean_r2": search.mean_r2,
-                "fold_r2": search.fold_r2,
-            }
-        self.n_layers_ = self._shape.n_layers
+            self._search(learner, outcome, shapes, epochs)
+        else:
+            ((networks,),) = learner.learn(outcome.y, outcome.known[None], shapes, epochs)
+            self._weights = networks.arrays(0)
+        self.n_layers_, self._fitted = self._shape.n_layers, self._predicted(learner)
+        self._check_finite()
+
+    def _search(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
+        """Set shape, steps and weights by cross-validation; networks of all folds and of all labels learn at once."""
+        folds = outcome.folds(self.folds, self.seed)
+        stages = list(learner.without_folds(outcome.y, folds, shapes, epochs))
+        tried = [stage[place] for place in range(len(shapes)) for stage in stages]
+        pairs = [(shape, stop) for shape in shapes for stop in epochs]
+        fits = np.stack([fit for fit, _ in tried])
+        search = AlphaSearch.score(range(len(pairs)), own_fold(fits, folds), outcome.y[outcome.known], folds)
+        self._shape, self.epochs_ = pairs[search.best]
+        self._searched, self._weights = (folds, fits[search.best]), tried[search.best][1]
+        self.cv_results_ = {
+            "n_layers": np.array([shape.n_layers for shape, _ in pairs]),
+            "epochs": np.array([stop for _, stop in pairs]),
+            "mean_r2": search.mean_r2,
+            "fold_r2": search.fold_r2,
+        }
 
     def _measure(self, outcome: Outcome) -> None:
         """Set the noise scale and the degrees of freedom."""
@@ -259,11 +266,12 @@ class GraphConvolutionalNetwork(BaseEstimator):
         if self._searched is not None and np.array_equal(self._searched[0], folds):
             return self._searched[1]
         X = match_features(X, graph.n_nodes, self._columns, "GraphConvolutionalNetwork")
-        (fits,) = self._learner(graph, X).without_folds(outcome.y, folds, self._shape, [self.epochs_])
+        learner = self._learner(graph, X)
+        (((fits, _),),) = learner.without_folds(outcome.y, folds, [self._shape], [self.epochs_])
         return fits
 
     def _learner(self, graph: Graph, X: Floats) -> Learner:
-        learner: Learner = import_module("graphmrf.networks.learner").Learner(
+        learner: Learner = import_module("graphmrf.networks.training").Learner(
             graph, X, self._scaling, read_recipe(self.training), self.seed, self.device_
         )
         return learner
@@ -281,7 +289,10 @@ class GraphConvolutionalNetwork(BaseEstimator):
                 "GraphConvolutionalNetwork predicts other nodes on their graph, got X alone; pass both"
             )
         X = match_features(X, check_graph(graph).n_nodes, self._columns, "GraphConvolutionalNetwork")
-        learner = self._learner(graph, X)
-        models = import_module("graphmrf.networks.models")
-        prediction: Floats = learner.predict(models.Networks.of(self._shape, self._weights, learner.device))[0]
+        return self._predicted(self._learner(graph, X))
+
+    def _predicted(self, learner: Learner) -> Floats:
+        """Return the predictions of the trained network at the nodes of a learner."""
+        networks = import_module("graphmrf.networks.training").Networks
+        prediction: Floats = learner.predict(networks.of(self._shape, self._weights, learner.device))[0]
         return prediction

@@ -1,1 +1,1 @@
-"""What a graph convolutional network is made of; the modules that compute are loaded late, for they need PyTorch."""
+"""Graph convolutional networks in PyTorch; `options` needs no PyTorch, the modules that compute are loaded late."""

@@ -1,77 +1,342 @@
-"""How a network is trained: all labels at once, or the mini-batches and sampled neighbours of the paper."""
+"""Many small networks of PyTorch trained at once: every weight has a leading axis for the network."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING
 
-from graphmrf.errors import InvalidInputError
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from graphmrf.networks.neighbours import Average
+from graphmrf.selection import training_masks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from torch import Tensor
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.graph import Graph
+    from graphmrf.networks.neighbours import Hop
+    from graphmrf.networks.options import Scaling, Shape, Training
+
+_SMALL = 4_000_000
+"""Numbers in a hidden layer of all networks up to which PyTorch gets one thread, as a second one costs more in waiting
+than it gives. Chosen by eye on two cores; doubled, layers of twice the size stay on one thread."""
+
+_SLACK = 1e-9
+"""Taken off the size of a batch before it is rounded up, as 0.1 * 30 is 3 + 4e-16; doubled, nothing changes."""
 
 
 @dataclass(frozen=True)
-class Training:
-    r"""Options of the gradient descent.
+class Networks:
+    """Weights (n_models, in, out) and biases (n_models, 1, out) of every layer; no biases is an empty list.
+
+    Values between layers have the shape (n_rows, n_models, width): one average over neighbours serves all networks.
+    """
+
+    shape: Shape
+    weights: list[Tensor]
+    biases: list[Tensor]
+
+    @classmethod
+    def glorot(cls, shape: Shape, n_features: int, seeds: Sequence[int], device: str) -> Networks:
+        """Return one network for every seed: uniform weights, biases 0. Equal seeds give equal weights."""
+        drawn = {seed: _uniform(shape.sizes(n_features), seed) for seed in set(seeds)}
+        layers = zip(*(drawn[seed] for seed in seeds), strict=True)
+        weights = [torch.stack(layer).to(device).requires_grad_() for layer in layers]
+        widths = [weight.shape[2] for weight in weights if shape.bias]
+        biases = [torch.zeros(len(seeds), 1, width, device=device).requires_grad_() for width in widths]
+        return cls(shape, weights, biases)
+
+    @classmethod
+    def of(cls, shape: Shape, arrays: Sequence[Floats], device: str) -> Networks:
+        """Return the network with these numbers, as `arrays` gives them."""
+        tensors = [torch.tensor(array, device=device)[None] for array in arrays]
+        n = shape.n_layers + 1
+        return cls(shape, tensors[:n], tensors[n:])
+
+    def arrays(self, model: int) -> list[Floats]:
+        """Return the weights and biases of one network."""
+        return [part[model].detach().cpu().numpy().copy() for part in self.parameters]
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """All weights and biases."""
+        return [*self.weights, *self.biases]
+
+    def __call__(self, reach: Reach) -> Tensor:
+        """Return the outputs (n_rows, n_models, 1) at the rows of a reach."""
+        H, n_layers = reach.features[self.shape.n_layers], self.shape.n_layers
+        for layer in range(n_layers):
+            if layer and reach.hops:
+                H = reach.hops[n_layers - layer - 1](H.flatten(1)).unflatten(1, H.shape[1:])
+            H = self._dense(layer, H)
+            H = torch.relu(H) if self.shape.relu else H
+        return self._dense(n_layers, H)
+
+    def _dense(self, layer: int, H: Tensor) -> Tensor:
+        """Return (n_rows, n_models, out) from (n_rows, n_models, in), or from (n_rows, in) that all networks share."""
+        W = self.weights[layer]
+        bias = self.biases[layer] if self.biases else W.new_zeros(len(W), 1, W.shape[2])
+        if H.ndim == 2:
+            return torch.addmm(bias.flatten(), H, W.transpose(0, 1).flatten(1)).unflatten(1, (len(W), -1))
+        return torch.baddbmm(bias, H.transpose(0, 1), W).transpose(0, 1)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What networks read for their outputs at some rows.
 
     Attributes
     ----------
-    batch : float in (0, 1]
-        Part of the training nodes in one step, drawn without replacement for every step; 1 takes all of them.
-    neighbours : int or None
-        A layer takes the plain mean over the node and at most this many of its neighbours, drawn anew at every
-        evaluation (weighted by the edges where they have weights). None takes all, by
-        :math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`.
-    learning_rate : float > 0
-        Step length of AdamW.
-    decay : float in [0, 1)
-        Every step first multiplies each weight by ``1 - decay``, whatever the learning rate.
-    standardise : bool
-        Bring features and outcome to mean 0 and variance 1 first, and predictions back.
-
-    Examples
-    --------
-    >>> Training(neighbours=10).batch
-    1.0
+    features : dict
+        Averaged features for the first layer, (n_nodes, p), by the number of layers.
+    hops : list of Hop
+        Averages before the last layer, the one before it, ...: the first is at the rows, each other at the sources of
+        the one before. None if features are averaged once for every layer: in a linear network averages may come
+        before all layers, if they leave constants as they are or there are none.
     """
 
-    batch: float = 1.0
-    neighbours: int | None = None
-    learning_rate: float = 1e-2
-    decay: float = 5e-3
-    standardise: bool = True
-
-    def __post_init__(self) -> None:
-        rules = {
-            "batch": (0 < self.batch <= 1, "in (0, 1]"),
-            "neighbours": (self.neighbours is None or self.neighbours >= 1, "None or at least 1"),
-            "learning_rate": (self.learning_rate > 0, "positive"),
-            "decay": (0 <= self.decay < 1, "in [0, 1)"),
-        }
-        for field in fields(self):
-            holds, rule = rules.get(field.name, (True, ""))
-            if not holds:
-                raise InvalidInputError(f"{field.name} must be {rule}, got {getattr(self, field.name)!r}")
+    features: dict[int, Tensor]
+    hops: list[Hop]
 
 
-FULL = Training()
-"""All labels at every step, all neighbours."""
+@dataclass(frozen=True)
+class Inputs:
+    """Features (n, p) of all nodes and the average over neighbours; powers of it, where nothing is drawn, are kept."""
 
-PAPER = Training(batch=0.1, neighbours=30, learning_rate=1e-3, decay=2.5e-4, standardise=False)
-"""The paper's: 10 % of the labels at every step, at most 30 neighbours, data as they are."""
+    X: Tensor
+    average: Average
+    powers: list[Tensor] = field(default_factory=list, repr=False)
 
-Recipe: TypeAlias = Training | Literal["full", "paper"]
+    @classmethod
+    def of(cls, graph: Graph, X: Floats, training: Training, device: str) -> Inputs:
+        """Return features and the average that the training asks for, on a device."""
+        limit = training.neighbours
+        average = Average.convolution(graph) if limit is None else Average.mean(graph, limit)
+        return cls(tensor(X, device), average)
+
+    @property
+    def device(self) -> str:
+        """Where the numbers are."""
+        return str(self.X.device)
+
+    def reach(self, rows: Ints, shapes: Sequence[Shape], *key: int) -> Reach:
+        """Return what networks of these shapes, all with the same activation, read for outputs at some nodes.
+
+        Neighbours are drawn by the key and the number of the hop, counted from the rows: the same for all shapes.
+        """
+        depths, random = sorted({shape.n_layers for shape in shapes}), self.average.random
+        first = not any(shape.relu or (shape.bias and not self.average.keeps_constants) for shape in shapes)
+        if first and not random:
+            return Reach({depth: self._power(depth)[rows] for depth in depths}, [])
+        hops: list[Hop] = []
+        for number in range(1, depths[-1] + random):
+            nodes = hops[-1].sources if hops else rows
+            hops.append(self.average.hop(nodes, *key, number, device=self.device))
+        if random:
+            features = {
+                depth: _averaged(self.X, hops[:depth] if first else hops[depth - 1 : depth]) for depth in depths
+            }
+            return Reach(features, [] if first else hops)
+        reached = [rows, *(hop.sources for hop in hops)]
+        return Reach({depth: self._power(1)[reached[depth - 1]] for depth in depths}, hops)
+
+    def _power(self, times: int) -> Tensor:
+        """Return the features of all nodes, averaged some times."""
+        if not self.powers:
+            self.powers.append(self.X)
+        while len(self.powers) <= times:
+            everywhere = self.average.hop(np.arange(len(self.X)), device=self.device)
+            self.powers.append(everywhere.multiply(self.powers[-1]))  # all nodes are rows, so sources are in order
+        return self.powers[times]
 
 
-def read_recipe(recipe: Recipe) -> Training:
-    """Return the options behind a name.
+def _averaged(X: Tensor, hops: Sequence[Hop]) -> Tensor:
+    """Return features averaged by the last hop, then by those before it."""
+    H = X[hops[-1].sources]
+    for hop in reversed(hops):
+        H = hop.multiply(H)
+    return H
 
-    Examples
-    --------
-    >>> read_recipe("paper").neighbours
-    30
+
+@dataclass(frozen=True)
+class Problem:
+    """What networks learn from.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        Features of all nodes, and the average over neighbours.
+    y : array of shape (n,) or (n_models, n)
+        Outcomes; read at training nodes only.
+    masks : bool array of shape (n_models, n)
+        Training nodes of every network.
+    training : Training
+        How it is done.
+    seeds : sequence of n_models ints
+        Seeds of the initial weights; the first also of the batches and the neighbours drawn, which all networks share.
+        Nothing drawn depends on the masks or the number of networks: one learns the same alone and in company.
     """
-    if isinstance(recipe, Training):
-        return recipe
-    named = {"full": FULL, "paper": PAPER}
-    if recipe not in named:
-        raise InvalidInputError(f"training must be 'full', 'paper' or a Training(...), got {recipe!r}")
-    return named[recipe]
+
+    inputs: Inputs
+    y: Floats
+    masks: Bools
+    training: Training
+    seeds: Sequence[int]
+
+    def steps(self, shapes: Sequence[Shape]) -> Iterator[tuple[Tensor, Tensor, Reach]]:
+        """Yield for every step outcomes and weights in the error, (n_rows, n_models, 1), and what the networks read."""
+        y: Floats = np.atleast_2d(np.nan_to_num(self.y)).T[..., None]
+        for step, (rows, weights) in enumerate(self._batches()):
+            reach = self.inputs.reach(rows, shapes, self.seeds[0], step + 1)
+            parts = tensor(y[rows], self.inputs.device), tensor(weights, self.inputs.device), reach
+            if self._whole and not self.inputs.average.random:
+                yield from repeat(parts)
+            yield parts
+
+    @cached_property
+    def _sizes(self) -> Ints:
+        """Sizes (n_models,) of the batches."""
+        return np.asarray(np.ceil(self.training.batch * self.masks.sum(axis=1) - _SLACK), dtype=np.int64)
+
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether every batch has all training nodes."""
+        return bool((self._sizes == self.masks.sum(axis=1)).all())
+
+    def _batches(self) -> Iterator[tuple[Ints, Floats]]:
+        """Yield nodes of any network's batch, and their weights (n_rows, n_models, 1) in its error, for ever.
+
+        A batch is drawn without replacement: the first training nodes in a random order that all networks share.
+        """
+        rng, nodes = np.random.default_rng(self.seeds[0]), np.flatnonzero(self.masks.any(axis=0))
+        allowed = np.ascontiguousarray(self.masks[:, nodes].T)
+        while True:
+            order = np.argsort(rng.random(size=(self.masks.shape[1],))[nodes])
+            chosen = allowed[order]
+            chosen &= np.cumsum(chosen, axis=0) <= self._sizes
+            used = chosen.any(axis=1)
+            weights: Floats = chosen[used] / self._sizes
+            yield nodes[order[used]], weights[..., None]
+
+
+def train(problem: Problem, shapes: Sequence[Shape], stops: Sequence[int]) -> Iterator[list[Networks]]:
+    """Yield networks of every shape after each number of steps in `stops`; they go on learning afterwards.
+
+    Parameters
+    ----------
+    problem : Problem
+        What they learn from.
+    shapes : sequence of Shape
+        Shapes with the same activation: batches and averages are drawn once for all of them.
+    stops : sequence of ints
+        Numbers of steps, increasing.
+    """
+    n_features, options = problem.inputs.X.shape[1], problem.training
+    stacks = [Networks.glorot(shape, n_features, problem.seeds, problem.inputs.device) for shape in shapes]
+    optimiser = torch.optim.AdamW(
+        [_joined([part for networks in stacks for part in networks.parameters])],
+        lr=options.learning_rate,
+        weight_decay=options.decay / options.learning_rate,  # AdamW takes rate * weight_decay off every weight
+        fused=True,
+    )
+    with _threads(problem, shapes):
+        for step, (y, weights, reach) in zip(range(1, max(stops) + 1), problem.steps(shapes), strict=False):
+            optimiser.zero_grad(set_to_none=False)
+            outcomes = torch.cat([networks(reach) for networks in stacks], dim=2)
+            (weights * (outcomes - y) ** 2).sum().backward()
+            optimiser.step()
+            if step in stops:
+                yield stacks
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """Return one parameter of which all the parts, and their gradients, become views: one step updates them all."""
+    whole = torch.cat([part.detach().flatten() for part in parts])
+    whole.grad = torch.zeros_like(whole)
+    sizes = [part.numel() for part in parts]
+    for part, values, gradient in zip(parts, whole.split(sizes), whole.grad.split(sizes), strict=True):
+        part.data, part.grad = values.view_as(part), gradient.view_as(part)
+    return whole
+
+
+def outputs(networks: Networks, inputs: Inputs, *, seed: int) -> Floats:
+    """Return the outputs (n_models, n) at all nodes; the same seed draws the same neighbours."""
+    with torch.no_grad():
+        reach = inputs.reach(np.arange(len(inputs.X)), [networks.shape], seed)
+        values: Floats = networks(reach)[..., 0].T.cpu().numpy().astype(np.float64)
+    return values
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One graph with features to train networks on, in the units of the user.
+
+    Attributes
+    ----------
+    graph, X : Graph and array of shape (n, p)
+        The nodes.
+    scaling : Scaling
+        From and to the units of the user.
+    training : Training
+        How it is done.
+    seed, device : int, str
+        Seed of everything random, and where to compute.
+    """
+
+    graph: Graph
+    X: Floats
+    scaling: Scaling
+    training: Training
+    seed: int
+    device: str
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """Features and averages on the device."""
+        return Inputs.of(self.graph, self.scaling.features(self.X), self.training, self.device)
+
+    def learn(self, y: Floats, masks: Bools, shapes: Sequence[Shape], stops: Sequence[int]) -> Iterator[list[Networks]]:
+        """Yield networks of every shape, one for each row of `masks` (its training nodes), after each stop."""
+        problem = Problem(self.inputs, self.scaling.outcome(y), masks, self.training, [self.seed] * len(masks))
+        yield from train(problem, shapes, stops)
+
+    def predict(self, networks: Networks) -> Floats:
+        """Return the predictions (n_models, n) at all nodes."""
+        return self.scaling.prediction(outputs(networks, self.inputs, seed=self.seed))
+
+    def without_folds(
+        self, y: Floats, folds: Ints, shapes: Sequence[Shape], stops: Sequence[int]
+    ) -> Iterator[list[tuple[Floats, list[Floats]]]]:
+        """Yield for each stop, shape by shape, out-of-fold predictions and the weights of the network of all labels.
+
+        The predictions (n_labelled, n_folds) are those at the labelled nodes, by the networks that miss a fold.
+        """
+        labelled = np.flatnonzero(~np.isnan(y))
+        masks = np.vstack([training_masks(self.graph.n_nodes, labelled, folds).T, ~np.isnan(y)])
+        for stacks in self.learn(y, masks, shapes, stops):
+            yield [(self.predict(networks)[:-1, labelled].T, networks.arrays(-1)) for networks in stacks]
+
+
+def tensor(values: Floats, device: str) -> Tensor:
+    """Return the values in single precision on the device."""
+    return torch.from_numpy(np.array(values, dtype=np.float32, order="C")).to(device)
+
+
+def _uniform(sizes: Sequence[tuple[int, int]], seed: int) -> list[Tensor]:
+    """Return matrices uniform within Glorot's bounds, drawn on the CPU so that all devices start alike."""
+    generator = torch.Generator().manual_seed(seed)
+    return [(torch.rand(size, generator=generator) * 2.0 - 1.0) * float(np.sqrt(6.0 / sum(size))) for size in sizes]
+
+
+def _threads(problem: Problem, shapes: Sequence[Shape]) -> AbstractContextManager[object]:
+    small = problem.masks.size * shapes[0].hidden <= _SMALL
+    return threadpool_limits(1) if small and problem.inputs.device == "cpu" else nullcontext()
