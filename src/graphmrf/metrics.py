@@ -1,4 +1,4 @@
-"""How good predictions are: R2, F1, coverage of intervals, log score."""
+"""Scores that scikit-learn lacks: coverage of intervals and the Gaussian log score."""
 
 from __future__ import annotations
 
@@ -12,65 +12,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Floats
-
-
-def r2(y: ArrayLike, prediction: ArrayLike) -> float:
-    r"""Coefficient of determination :math:`1 - \sum_i (\hat y_i - y_i)^2 / \sum_i (y_i - \bar y)^2`.
-
-    The mean :math:`\bar y` is that of the evaluated nodes themselves. A constant `y` has no variance to explain: NaN.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        True outcomes, finite.
-    prediction : array of shape (n,)
-        Predicted outcomes, finite.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is nothing to evaluate, lengths differ, or a value is not finite.
-
-    Examples
-    --------
-    >>> r2([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
-    0.5
-    """
-    truth, guess = _columns(y=y, prediction=prediction)
-    if (truth == truth[0]).all():  # its mean may be rounded, and its variance then not 0
-        return float("nan")
-    return 1.0 - float(np.sum((guess - truth) ** 2) / np.sum((truth - truth.mean()) ** 2))
-
-
-def f1(y: ArrayLike, prediction: ArrayLike) -> float:
-    """F1 score of the class 1: the harmonic mean of precision and recall.
-
-    It is 0 when nobody is, and nobody is said to be, in class 1.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        True classes, 0 or 1.
-    prediction : array of shape (n,)
-        Predicted classes, 0 or 1.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is nothing to evaluate, lengths differ, or a value is neither 0 nor 1.
-
-    Examples
-    --------
-    >>> round(f1([1, 1, 0, 0], [1, 0, 1, 1]), 3)
-    0.4
-    """
-    truth, guess = _columns(y=y, prediction=prediction)
-    for name, values in (("y", truth), ("prediction", guess)):
-        stray = values[(values != 0) & (values != 1)]
-        if stray.size:
-            raise InvalidInputError(f"{name} must hold classes 0 and 1, got {stray[0]}; apply a threshold first")
-    named = float(truth.sum() + guess.sum())
-    return 2.0 * float(truth @ guess) / named if named else 0.0
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from graphmrf._typing import Bools, Floats
 from graphmrf.experiments.data import CDC, LABELS, LONDON, SYNTHETIC, US, base_name, load_task, title_of
@@ -22,7 +23,6 @@ from graphmrf.experiments.methods import (
     methods_for,
 )
 from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, Settings, average
-from graphmrf.metrics import r2
 from graphmrf.selection import split
 
 _LEVELS = ("LP", "LGC", "LGC/RP", "SGC/RP", "GCN/RP", "SGC exact/RP")
@@ -53,7 +53,7 @@ def inductive(data_dir: str | None, o: Options) -> Result:
 
 
 def _scored(fitted: Any, prediction: Floats, y: Floats, test: Bools) -> dict[str, float]:
-    score = {"value": float(r2(y[test], prediction[test]))}
+    score = {"value": float(r2_score(y[test], prediction[test]))}
     for name, attribute in (("alpha", "alpha_"), ("layers", "n_layers_")):
         if (chosen := getattr(fitted, attribute, None)) is not None:
             score[name] = float(chosen)

@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from graphmrf._typing import Floats
 from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, ResidualPropagation
 from graphmrf.experiments.data import load_raw
 from graphmrf.experiments.findings import Chart, Figure, Findings, Goal, Heat, Series
 from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, Scalar, Settings
-from graphmrf.metrics import r2
 from graphmrf.model import GaussianMRF
 from graphmrf.selection import split
 
@@ -74,7 +74,7 @@ def recover_omega(data_dir: str | None, o: Options) -> Result:
 
     def scores(make: Callable[[float], Any]) -> list[float]:
         predictions = [make(guess).fit(graph, X, hidden).predict() for guess in OMEGA_GRID]
-        return [float(r2(y[~labelled], prediction[~labelled])) for prediction in predictions]
+        return [float(r2_score(y[~labelled], prediction[~labelled])) for prediction in predictions]
 
     if not o["features"]:
         return {"LP": scores(lambda guess: LabelPropagation(omega=guess))}
