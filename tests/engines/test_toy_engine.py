@@ -1,0 +1,87 @@
+"""A new engine is one class and one row: dense NumPy in under 40 lines, and everything runs on it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphmrf as gm
+from cases import random_case
+from graphmrf.engines import ENGINES
+from graphmrf.engines.probes import random_columns
+from graphmrf.graph import Graph
+
+
+class ToyEngine:
+    """Products by the dense matrix I - N; blocks are arrays (n, k), windows are pairs of values and rows."""
+
+    def __init__(self, indptr: Any, indices: Any, weights: Any, degrees: Any) -> None:
+        self.n, S = degrees.size, np.diag((degrees == 0).astype(float))
+        i, values = np.repeat(np.arange(self.n), np.diff(indptr)), 1.0 if weights is None else weights
+        S[i, indices] = values / np.sqrt(degrees[i] * degrees[indices])
+        self.S, self.load, self.like, self.products = S, np.array, np.zeros_like, 0
+        self.unload = lambda V, k, rows=None: V[:, :k] if rows is None else V[rows, :k]
+        self.zeros = lambda k, dtype=np.float64: np.zeros((self.n, k), dtype)
+        self.random = lambda seed, k, kind="rademacher": random_columns(seed, self.n, k, kind)
+        self.mask = lambda allowed, width: np.ones((1, width)) if allowed is None else allowed
+        self.gram = lambda U, V: U.T.astype(float) @ V.astype(float)
+        self.read = lambda window: window[0]
+        self.restore = lambda window, slot, out: np.copyto(out, window[0][:, slot].T)
+
+    def advance(self, V: Any, scale: Any, previous: Any, back: Any, mask: Any, out: Any) -> Any:
+        out[:] = mask * (self.S @ (V * scale) - previous * back)
+        self.products += 1
+        return (V * scale * out).sum(axis=0, dtype=float)
+
+    def subtract(self, out: Any, coefficient: Any, V: Any) -> Any:
+        out -= (V * coefficient).astype(V.dtype)
+        return (out.astype(float) ** 2).sum(axis=0)
+
+    def mix(self, V: Any, tables: Any, kinds: Any, minus: Any, out: Any) -> None:
+        mixed = V.reshape(self.n, -1, tables.shape[1]) @ tables[kinds]
+        out[:] = mixed.reshape(out.shape) - (0.0 if minus is None else minus)
+
+    def window(self, k: int, slots: int, rows: Any, dtype: Any = np.float64) -> Any:
+        return np.zeros((k, slots, self.n if rows is None else len(rows)), dtype), rows
+
+    def store(self, V: Any, window: Any, slot: int) -> None:
+        window[0][:, slot] = (V if window[1] is None else V[window[1]]).T[: len(window[0])]
+
+    def combine(self, window: Any, coefficients: Any, out: Any, keep: Any = None) -> None:
+        out[0][:] *= 1.0 if keep is None else keep[:, :, None]
+        out[0][:] += coefficients @ window[0][:, : coefficients.shape[2]]
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    ENGINES["toy"] = ToyEngine
+    yield
+    del ENGINES["toy"]
+
+
+def test_a_regression_runs_on_a_new_engine() -> None:
+    case = random_case(4, n=80, p=3, labelled=50)
+    graphs = case.graph, case.graph.on("toy")
+    expected, found = (gm.LinearGraphConvolution().fit(graph, case.X, case.y) for graph in graphs)
+    assert found.alpha_ == expected.alpha_
+    np.testing.assert_allclose(found.predict(), expected.predict(), rtol=1e-8)
+    toy = graphs[1].engine
+    assert isinstance(toy, ToyEngine)
+    assert toy.products > 10
+
+
+def test_a_model_draws_and_conditions_on_a_new_engine() -> None:
+    u, v = np.random.default_rng(0).integers(0, 1200, (2, 3000))  # too large for dense factors
+    graph = Graph.from_edges(u, v, n_nodes=1200)
+    graphs = graph, graph.on("toy")
+    mrf = gm.GaussianMRF(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([3.0, 20.0]))
+    expected, found = (mrf.sample(graph, 3, seed=1) for graph in graphs)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    A = expected[0].copy()
+    A[::2, 1] = A[1::3, 0] = np.nan
+    means = [mrf.condition(graph, A).mean for graph in graphs]
+    np.testing.assert_allclose(means[0], means[1], rtol=0, atol=1e-6)
+    toy = graphs[1].engine
+    assert isinstance(toy, ToyEngine)
+    assert toy.products > 10
