@@ -42,8 +42,8 @@ def load_command(name: str) -> Any:
     'predict'
     """
     module = import_module(f"graphmrf.cli.{COMMANDS[name][0]}")
-    if hasattr(module, "app"):
-        command: Any = get_group(module.app)
+    if hasattr(module, "group"):
+        command: Any = get_group(module.group)
     else:
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         settings = {"allow_extra_args": name in getattr(module, "TAKE_MORE", ())}

@@ -18,7 +18,7 @@ from graphmrf.errors import InvalidInputError
 
 _SHOWN = 20
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
+group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
 
 
 class Preset(StrEnum):
@@ -36,19 +36,19 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As in graphmrf datasets list.", show_default=False)]
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.", show_default=False)]
-DataDir = Annotated[
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="As in graphmrf datasets list.", show_default=False)]
+_Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.", show_default=False)]
+_DataDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Raw files already on disk; nothing is downloaded.", envvar="GRAPHMRF_DATA"),
 ]
-CacheDir = Annotated[
+_CacheDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Where downloads and cleaned copies are kept.", envvar="GRAPHMRF_CACHE"),
 ]
 
 
-@app.command("list")
+@group.command("list")
 def list_names(*, json: options.Json = False, debug: options.Debug = False) -> None:
     """List the data sets that can be loaded by name."""
     with terminal.errors_as_exit_codes(debug=debug):
@@ -62,8 +62,8 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
         terminal.print_rich(table)
 
 
-@app.command()
-def info(name: Name, *, json: options.Json = False, debug: options.Debug = False) -> None:
+@group.command("info")
+def show_info(name: _Name, *, json: options.Json = False, debug: options.Debug = False) -> None:
     """Show source, licence, counts and attributes of a data set."""
     with terminal.errors_as_exit_codes(debug=debug):
         known = datasets.info(name)
@@ -80,12 +80,12 @@ def info(name: Name, *, json: options.Json = False, debug: options.Debug = False
             typer.echo(f"and {len(known.attributes) - _SHOWN} more; --json shows all")
 
 
-@app.command()
+@group.command()
 def fetch(
-    names: Names,
+    names: _Names,
     *,
-    data_dir: DataDir = None,
-    cache_dir: CacheDir = None,
+    data_dir: _DataDir = None,
+    cache_dir: _CacheDir = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -100,15 +100,15 @@ def fetch(
                 typer.echo(f"{name}: {data.graph.n_nodes} nodes, {data.graph.n_edges} edges, ready to load")
 
 
-@app.command()
+@group.command()
 def export(
-    name: Name,
+    name: _Name,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.", show_default=False)],
     *,
     preset: Annotated[Preset, typer.Option(help="Values as measured, or standardised as in the paper.")] = Preset.raw,
     format: Annotated[Format, typer.Option(help="Of the files.")] = Format.csv,  # noqa: A002 - named like the option
-    data_dir: DataDir = None,
-    cache_dir: CacheDir = None,
+    data_dir: _DataDir = None,
+    cache_dir: _CacheDir = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:

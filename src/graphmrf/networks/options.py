@@ -74,10 +74,10 @@ FULL_TRAINING = Training()
 PAPER_TRAINING = Training(batch=0.1, neighbours=30, learning_rate=1e-3, decay=2.5e-4, standardise=False)
 """The paper's code: 10 % of the labels at every step, at most 30 neighbours, data as they are."""
 
-Recipe: TypeAlias = Training | Literal["full", "paper"]
+TrainingRecipe: TypeAlias = Training | Literal["full", "paper"]
 
 
-def read_recipe(recipe: Recipe) -> Training:
+def read_recipe(recipe: TrainingRecipe) -> Training:
     """Return the options behind a name.
 
     Examples
