@@ -13,14 +13,14 @@ from benchmarks.show import Row, timed
 from benchmarks.workload import power_law_graph
 from graphmrf.graph import Graph
 from graphmrf.model.conditional import condition
-from graphmrf.model.foresee import estimate_r2, exact_r2, probed_r2, target_of
+from graphmrf.model.foresee import estimate_r2, exact_r2, probed_r2, target_covariance
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.model import GaussianMRF
-    from graphmrf.model.foresee import Given, Target
+    from graphmrf.model.foresee import KnownData, TargetCovariance
 
-METHODS: dict[str, Given] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
+METHODS: dict[str, KnownData] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -51,7 +51,7 @@ def _labelled(n: int) -> Bools:
 
 def _compare(name: str, graph: Graph, mrf: GaussianMRF, draws: Floats, method: str) -> Row:
     """Every attribute in turn is the target, the others the features, as in the paper; the row has their means."""
-    targets = [target_of(mrf.parameters, graph, t, _labelled(graph.n_nodes)) for t in range(mrf.q)]
+    targets = [target_covariance(mrf.parameters, graph, t, _labelled(graph.n_nodes)) for t in range(mrf.q)]
     exact = np.array([exact_r2(target, METHODS[method]) for target in targets])
     probed = [probed_r2(target, METHODS[method], probes=64, seed=0) for target in targets]
     distance = [(value - e) / error for (value, error), e in zip(probed, exact, strict=True)]
@@ -72,14 +72,14 @@ def _compare(name: str, graph: Graph, mrf: GaussianMRF, draws: Floats, method: s
     }
 
 
-def _score(target: Target, truth: Floats, given: Given) -> float:
+def _score(target: TargetCovariance, truth: Floats, given: KnownData) -> float:
     A, t, U = np.where(target.conditional(given).missing, np.nan, truth), target.position, target.unlabelled
     return float(r2_score(truth[U, t], condition(target.parameters, target.graph, A).mean[U, t]))
 
 
 def _time(graph: Graph, method: str) -> Row:
     mrf = paper_model(1)
-    target = target_of(mrf.parameters, graph, mrf.index(-1), _labelled(graph.n_nodes))
+    target = target_covariance(mrf.parameters, graph, mrf.index(-1), _labelled(graph.n_nodes))
     seconds, (value, error) = timed(lambda: estimate_r2(target, METHODS[method]))
     return {
         "graph": "power law",

@@ -14,7 +14,7 @@ from graphmrf.cli import app
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from graphmrf.model.foresee import Given
+    from graphmrf.model.foresee import KnownData
 
 RUNNER = CliRunner()
 CITY = gm.datasets.example()
@@ -122,7 +122,7 @@ def test_foresee_says_what_the_library_says(model: Path) -> None:
     found = json.loads(result.stdout)
     table, mrf = gm.read(NODES, EDGES, id="district"), gm.GaussianMRF.load(model)
     labelled = ~np.isnan(table.outcome("rent"))
-    cases: tuple[tuple[str, Given], ...] = (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
+    cases: tuple[tuple[str, KnownData], ...] = (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
     for method, given in cases:
         assert found["r2"][method]["r2"] == pytest.approx(mrf.expected_r2(table.graph, "rent", labelled, given))
     suggested = mrf.suggest(table.graph, "rent", labelled, 2)

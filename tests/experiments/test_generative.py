@@ -10,14 +10,14 @@ from graphmrf.selection import split
 from small_paper import N_NODES
 
 if TYPE_CHECKING:
-    from graphmrf.model.foresee import Given
+    from graphmrf.model.foresee import KnownData
 
 
 def test_foreseen_accuracy_is_that_of_the_model() -> None:
     graph, frame = load_attributes(None, "cdc-2008")
     mrf = GaussianMRF.fit(graph, frame, center=False)
     found = foresee_splits(None, {"data": "cdc-2008", "outcome": "pm2.5", "seed": 1, "splits": 2})
-    kinds: dict[str, Given] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
+    kinds: dict[str, KnownData] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
     for name, given in kinds.items():
         expected = [mrf.expected_r2(graph, "pm2.5", split(N_NODES, 0.3, seed=seed), given) for seed in (1, 2)]
         np.testing.assert_allclose(found[name], expected, rtol=1e-8)

@@ -12,7 +12,7 @@ from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
-from graphmrf.model.conditional import sample
+from graphmrf.model.conditional import sample_field
 
 seeds = st.integers(0, 10**6)
 
@@ -45,7 +45,7 @@ def test_covariance_of_20_000_draws_is_the_inverse_of_the_precision(seed: int) -
 @pytest.mark.parametrize("seed", range(4))
 def test_covariance_of_perturbed_and_solved_draws(seed: int) -> None:
     field = thirty_nodes(seed)
-    draws = stacked(sample(field.mrf.parameters, field.graph, 2_000, seed, dense_nodes=0) - field.mrf.mean)
+    draws = stacked(sample_field(field.mrf.parameters, field.graph, 2_000, seed, dense_nodes=0) - field.mrf.mean)
     covariance = np.linalg.inv(oracle.field_precision(field.W, field.mrf.H, field.mrf.C))
     assert covariance_gap(draws, covariance) < largest_gap(90)
 

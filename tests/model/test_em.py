@@ -16,8 +16,8 @@ from graphmrf.model import Diagnostics, GaussianMRF, density_of_states
 from graphmrf.model.attributes import standardise
 from graphmrf.model.e_step import Incomplete, e_step, observed_log_likelihood
 from graphmrf.model.em import fit_incomplete
-from graphmrf.model.fit import fit_parameters, log_density
-from graphmrf.model.maximise import Problem
+from graphmrf.model.fit import fit_maximum_likelihood, log_density
+from graphmrf.model.maximise import FitProblem
 from graphmrf.model.parameters import Parameters
 
 seeds = st.integers(0, 10**6)
@@ -101,7 +101,7 @@ def test_nothing_missing_gives_the_complete_fit(center: Any) -> None:
     graph = ring(50)
     A = attributes(graph, 3, 0.0)
     complete, (B, _, scale) = GaussianMRF.fit(graph, A, center=center), standardise(A, ("a", "b"), centre=True)
-    problem = Problem(density_of_states(graph), ("a", "b"), coupled=False, mean_is_free=center == "fitted")
+    problem = FitProblem(density_of_states(graph), ("a", "b"), coupled=False, mean_is_free=center == "fitted")
     found, _, _ = fit_incomplete(Incomplete(graph, B), problem)
     likelihood, _ = observed_log_likelihood(Incomplete(graph, B), found, problem.states)
     np.testing.assert_allclose(found.scaled(scale).H, complete.H, rtol=1e-9)
@@ -124,8 +124,8 @@ def test_probed_rounds_agree_with_exact_ones() -> None:
     graph = ring(600)
     A = attributes(graph, 4, 0.3)
     exact, complete = GaussianMRF.fit(graph, A), GaussianMRF.fit(graph, attributes(graph, 4, 0.0))
-    problem = Problem(density_of_states(graph), ("a", "b"), coupled=False, mean_is_free=False)
-    probed, d = fit_parameters(graph, A, problem, centre=True, exact_entries=0)
+    problem = FitProblem(density_of_states(graph), ("a", "b"), coupled=False, mean_is_free=False)
+    probed, d = fit_maximum_likelihood(graph, A, problem, centre=True, exact_entries=0)
     errors = report(complete)
     assert errors.h_std is not None
     assert errors.H_std is not None

@@ -14,7 +14,7 @@ from graphmrf.model.conditional import condition
 from graphmrf.model.e_step import Incomplete
 from graphmrf.model.em import fit_incomplete
 from graphmrf.model.fit import fit_for_imputation, log_density
-from graphmrf.model.maximise import Problem
+from graphmrf.model.maximise import FitProblem
 
 seeds = st.integers(0, 10**6)
 
@@ -46,7 +46,7 @@ def objective(graph: Graph, H: Floats, C: Floats, B: Floats, prior: float) -> fl
 def test_no_direction_is_uphill_from_the_settled_fit(seed: int, prior: float) -> None:
     graph, rng = ring(30), np.random.default_rng(seed)
     B = attributes(graph, seed)
-    problem = Problem(density_of_states(graph), ("a", "b", "c"), coupled=True, mean_is_free=False, prior=prior)
+    problem = FitProblem(density_of_states(graph), ("a", "b", "c"), coupled=True, mean_is_free=False, prior=prior)
     point, _, _ = fit_incomplete(Incomplete(graph, B), problem, change=1e-9)
     assert not point.mean.any()
     best = objective(graph, point.H, point.C, B, prior)

@@ -12,14 +12,22 @@ from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
-from graphmrf.model.foresee import Given, Target, estimate_r2, probed_r2, probed_suggestions, suggest, target_of
+from graphmrf.model.foresee import (
+    KnownData,
+    TargetCovariance,
+    estimate_r2,
+    probed_r2,
+    probed_suggestions,
+    suggest,
+    target_covariance,
+)
 
-KINDS: tuple[Given, ...] = ("labels", "features", "both")
+KINDS: tuple[KnownData, ...] = ("labels", "features", "both")
 seeds = st.integers(0, 10**6)
 
 
-def last(graph: Graph, mrf: GaussianMRF, labelled: Bools) -> Target:
-    return target_of(mrf.parameters, graph, mrf.q - 1, labelled)
+def last(graph: Graph, mrf: GaussianMRF, labelled: Bools) -> TargetCovariance:
+    return target_covariance(mrf.parameters, graph, mrf.q - 1, labelled)
 
 
 def dense_covariance(field: Field, U: Bools, given: str) -> Floats:
@@ -61,7 +69,7 @@ def middling(seed: int, n: int = 300) -> tuple[Graph, GaussianMRF, Bools]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_probed_r2_lies_within_its_error_bar(seed: int, kind: Given) -> None:
+def test_probed_r2_lies_within_its_error_bar(seed: int, kind: KnownData) -> None:
     graph, mrf, labelled = middling(seed)
     problem = last(graph, mrf, labelled)
     exact, no_error = estimate_r2(problem, kind)
@@ -74,7 +82,7 @@ def test_probed_r2_lies_within_its_error_bar(seed: int, kind: Given) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_expected_r2_is_the_mean_over_simulated_data(kind: Given) -> None:
+def test_expected_r2_is_the_mean_over_simulated_data(kind: KnownData) -> None:
     n = 400
     node, rng = np.arange(n), np.random.default_rng(0)
     graph = Graph.from_edges(np.tile(node, 3), (node + rng.integers(1, 20, (3, n))).ravel() % n)
@@ -120,7 +128,7 @@ def test_fewer_suggestions_are_the_first_of_more() -> None:
 
 
 @pytest.mark.parametrize("kind", ["both", "labels"])
-def test_probed_suggestions_are_nearly_as_good(kind: Given) -> None:
+def test_probed_suggestions_are_nearly_as_good(kind: KnownData) -> None:
     graph, mrf, labelled = middling(2)
     problem = last(graph, mrf, labelled)
     chosen, best = probed_suggestions(problem, kind, 5, seed=0), suggest(problem, 5, given=kind)

@@ -13,7 +13,7 @@ from graphmrf.cli import options, terminal
 from graphmrf.cli.file_hints import EDGES, GIVEN, MODEL, NODES, explained, looks_like
 from graphmrf.errors import InvalidInputError
 from graphmrf.model import GaussianMRF
-from graphmrf.model.foresee import estimate_r2, target_of
+from graphmrf.model.foresee import estimate_r2, target_covariance
 from graphmrf.text import did_you_mean
 
 TAKE_MORE = ("sample",)
@@ -164,7 +164,7 @@ def foresee(
             mrf = GaussianMRF.load(model)
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
         labelled = _labelled(table, mrf, target, suggest)
-        problem = target_of(mrf.parameters, table.graph, mrf.index(target), labelled)
+        problem = target_covariance(mrf.parameters, table.graph, mrf.index(target), labelled)
         expected = {
             name: estimate_r2(problem, given)
             for name, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))

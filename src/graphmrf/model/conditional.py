@@ -323,7 +323,7 @@ def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str]
     return AttributePosterior(parameters, chosen, graph, aligned(A, graph.n_nodes, chosen))
 
 
-def sample(
+def sample_field(
     parameters: Parameters,
     graph: Graph,
     n_samples: int = 1,
@@ -363,7 +363,7 @@ def sample(
     Examples
     --------
     >>> from graphmrf.graph import Graph
-    >>> sample(Parameters(np.eye(1), 9.0 * np.eye(1), np.array([5.0])), Graph.from_edges([0], [1]), 2).shape
+    >>> sample_field(Parameters(np.eye(1), 9.0 * np.eye(1), np.array([5.0])), Graph.from_edges([0], [1]), 2).shape
     (2, 2, 1)
     """
     parts, rng = parameters.channels, np.random.default_rng(seed)

@@ -101,11 +101,12 @@ class Incomplete:
 
     def rademacher(self) -> Iterator[Floats]:
         """Yield Rademacher probes on the missing entries, in stacks (k, n, q) of at most 160 MB; always the same."""
+        engine, (n, q) = self.graph.engine, self.B.shape
         together = max(1, _BATCH_ENTRIES // self.B.size)
         for first in range(0, self.probes, together):
-            shape = (min(together, self.probes - first), *self.B.shape)
-            drawn = np.random.default_rng(first).integers(0, 2, shape, dtype=np.int8)
-            yield np.where(self.missing, drawn * 2.0 - 1.0, 0.0)
+            k = min(together, self.probes - first)
+            drawn = engine.unload(engine.random(first, k * q), k * q).reshape(n, k, q)
+            yield drawn.transpose(1, 0, 2) * self.missing
 
     def block(self, H: Floats, C: Floats) -> PrecisionBlock:
         """Return the precision of the missing entries given the others."""

@@ -24,7 +24,7 @@ from graphmrf.model.likelihood import Statistics, statistics
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
-    from graphmrf.model.maximise import Problem
+    from graphmrf.model.maximise import FitProblem
     from graphmrf.model.parameters import Parameters
 
 _ROUNDS = 500
@@ -43,7 +43,7 @@ round."""
 
 
 def fit_incomplete(
-    incomplete: Incomplete, problem: Problem, *, change: float = SETTLED, tolerance: float = 1e-9
+    incomplete: Incomplete, problem: FitProblem, *, change: float = SETTLED, tolerance: float = 1e-9
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
@@ -51,7 +51,7 @@ def fit_incomplete(
     ----------
     incomplete : Incomplete
         Standardised attributes.
-    problem : Problem
+    problem : FitProblem
         What is to be fitted.
     change : float
         Change of the statistics per node below which they have settled.

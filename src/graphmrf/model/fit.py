@@ -21,7 +21,7 @@ from graphmrf.model.likelihood import (
     log_likelihood_error,
     statistics,
 )
-from graphmrf.model.maximise import Problem, has_edges, projected_gradient_norm
+from graphmrf.model.maximise import FitProblem, has_edges, projected_gradient_norm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,8 +107,8 @@ class Diagnostics:
         return None if self.C_std is None else np.diag(self.C_std).copy()
 
 
-def fit_parameters(
-    graph: Graph, A: Floats, problem: Problem, *, centre: bool, exact_entries: int = EXACT_COVARIANCES
+def fit_maximum_likelihood(
+    graph: Graph, A: Floats, problem: FitProblem, *, centre: bool, exact_entries: int = EXACT_COVARIANCES
 ) -> tuple[Parameters, Diagnostics]:
     """Return the maximum-likelihood parameters for attributes (n, q), NaN where missing, with diagnostics.
 
@@ -118,7 +118,7 @@ def fit_parameters(
         The graph.
     A : array of shape (n, q)
         The attributes, in any units.
-    problem : Problem
+    problem : FitProblem
         What is to be fitted; a start is in the units of the attributes.
     centre : bool
         Whether the mean is that of the observed entries (and the fit goes on from there if it is free), or 0.
@@ -170,7 +170,7 @@ def fit_for_imputation(
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
     n, q = A.shape
     states = density_of_states(graph, probes=None if n <= _IMPUTATION_SPECTRUM else 16)
-    problem = Problem(states, tuple(map(str, range(q))), coupled=True, mean_is_free=False, prior=prior)
+    problem = FitProblem(states, tuple(map(str, range(q))), coupled=True, mean_is_free=False, prior=prior)
     probes = int(np.clip(_IMPUTATION_PROBES // max(int(np.isnan(A).sum()), 1), 2, 8))
     found, _, _ = fit_incomplete(
         Incomplete(graph, (A - mean) / scale, probes, exact_entries),
@@ -238,8 +238,8 @@ def compare_graphs(graphs: Mapping[str, Graph], A: Any, *, coupled: bool = False
     rows = []
     for name, graph in graphs.items():
         array, names = as_attributes(A, graph.n_nodes)
-        problem = Problem(density_of_states(graph), names, coupled, mean_is_free=False)
-        _, d = fit_parameters(graph, array, problem, centre=True)
+        problem = FitProblem(density_of_states(graph), names, coupled, mean_is_free=False)
+        _, d = fit_maximum_likelihood(graph, array, problem, centre=True)
         rows.append((name, d.log_likelihood, d.log_likelihood_error, d.aic, d.bic))
     table = pd.DataFrame(rows, columns=["graph", "log_likelihood", "error", "aic", "bic"]).set_index("graph")
     table["behind"] = table.log_likelihood - np.max(table.log_likelihood)
@@ -252,7 +252,7 @@ def _standardised(start: Parameters | None, scale: Floats) -> Parameters | None:
     return None if start is None else start.scaled(1.0 / scale)
 
 
-def _fit_complete(graph: Graph, B: Floats, problem: Problem) -> tuple[Parameters, Diagnostics]:
+def _fit_complete(graph: Graph, B: Floats, problem: FitProblem) -> tuple[Parameters, Diagnostics]:
     with_ones = statistics(graph, np.column_stack([B, np.ones(len(B))]))  # says what another mean would change
     attributes = with_ones.centred(np.zeros(len(problem.names)))
     check_independent(attributes, problem.names)
@@ -266,7 +266,7 @@ def _fit_complete(graph: Graph, B: Floats, problem: Problem) -> tuple[Parameters
     return found, replace(_diagnostics(found, data, problem, steps, (likelihood, error)), H_std=H_std, C_std=C_std)
 
 
-def _fit_incomplete(incomplete: Incomplete, problem: Problem) -> tuple[Parameters, Diagnostics]:
+def _fit_incomplete(incomplete: Incomplete, problem: FitProblem) -> tuple[Parameters, Diagnostics]:
     found, steps, expected = fit_incomplete(incomplete, problem)
     likelihood = observed_log_likelihood(incomplete, found, problem.states)
     diagnostics = _diagnostics(found, expected.centred(found.mean), problem, steps, likelihood)
@@ -277,7 +277,7 @@ def _fit_incomplete(incomplete: Incomplete, problem: Problem) -> tuple[Parameter
 
 
 def _diagnostics(
-    found: Parameters, data: Statistics, problem: Problem, steps: int, likelihood: tuple[float, float]
+    found: Parameters, data: Statistics, problem: FitProblem, steps: int, likelihood: tuple[float, float]
 ) -> Diagnostics:
     """Return diagnostics in standardised units, without a mean and standard errors."""
     gradient = projected_gradient_norm(data, problem.states, found, coupled=problem.coupled)
@@ -299,7 +299,7 @@ def _in_units(diagnostics: Diagnostics, scale: Floats, observed: Bools) -> Diagn
     )
 
 
-def _standard_errors(found: Parameters, data: Statistics, problem: Problem) -> tuple[Floats | None, Floats | None]:
+def _standard_errors(found: Parameters, data: Statistics, problem: FitProblem) -> tuple[Floats | None, Floats | None]:
     parts, d = found.channels, derivatives(found.channels, data, problem.states)
     if not has_edges(problem.states):
         return diagonal_standard_errors(parts, d, np.zeros(found.q, dtype=bool))
@@ -308,7 +308,7 @@ def _standard_errors(found: Parameters, data: Statistics, problem: Problem) -> t
     return coupled_standard_errors(parts, d) if parts.strength[0] > _NEGLIGIBLE else (None, None)
 
 
-def _flags(found: Parameters, problem: Problem, gradient: float) -> tuple[str, ...]:
+def _flags(found: Parameters, problem: FitProblem, gradient: float) -> tuple[str, ...]:
     flags, strength = [], found.channels.strength
     if not has_edges(problem.states):
         flags.append("the graph has no edges, so nothing is known about smoothness: it was set to 0")

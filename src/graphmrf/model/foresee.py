@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.model.parameters import Parameters
 
-Given: TypeAlias = Literal["nothing", "labels", "features", "both"]
+KnownData: TypeAlias = Literal["nothing", "labels", "features", "both"]
 
 _EXACT_NODES = 4000
 """Nodes up to which covariances are dense: 128 MB each and some seconds on one core. Doubled, 4 times the memory and 8
@@ -48,7 +48,7 @@ the time of a step, for a best node that the probes ranked below the sixteenth."
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class TargetCovariance:
     """One attribute of a field at the unlabelled nodes, and its covariance there given labels, features or both.
 
     Parameters
@@ -68,7 +68,7 @@ class Target:
     position: int
     unlabelled: Bools
 
-    def conditional(self, given: Given) -> Conditional:
+    def conditional(self, given: KnownData) -> Conditional:
         """Return the precision of all missing entries: the target, and the features where they are not given."""
         missing = np.ones((self.graph.n_nodes, self.parameters.q), dtype=bool)
         if given in ("features", "both"):
@@ -77,14 +77,14 @@ class Target:
             missing[~self.unlabelled, self.position] = False
         return Conditional(self.graph, self.parameters.H, self.parameters.C, missing)
 
-    def times_covariance(self, given: Given, Z: Floats, *, tolerance: float) -> Floats:
+    def times_covariance(self, given: KnownData, Z: Floats, *, tolerance: float) -> Floats:
         r"""Return :math:`\Sigma Z` for `Z` (n, k), 0 outside `U`, with :math:`\Sigma` the covariance on `U`."""
         B = np.zeros((Z.shape[1], self.graph.n_nodes, self.parameters.q))
         B[:, self.unlabelled, self.position] = Z[self.unlabelled].T
         solved = self.conditional(given).solve(B, tolerance=tolerance)[:, :, self.position].T
         return np.asarray(solved * self.unlabelled[:, None])
 
-    def covariance(self, given: Given) -> Floats:
+    def covariance(self, given: KnownData) -> Floats:
         r"""Return the covariance :math:`\Sigma` on `U`, dense: for some thousands of nodes."""
         U, t = self.unlabelled, self.position
         if given in ("features", "both"):
@@ -108,7 +108,7 @@ class Target:
         return K
 
 
-def target_of(parameters: Parameters, graph: Graph, position: int, labelled: Bools | None) -> Target:
+def target_covariance(parameters: Parameters, graph: Graph, position: int, labelled: Bools | None) -> TargetCovariance:
     """Return the attribute at a position as a target, labelled where `labelled` is True; nowhere if it is None."""
     known = np.zeros(graph.n_nodes, dtype=bool) if labelled is None else np.asarray(labelled)
     if known.dtype != np.bool_ or known.shape != (graph.n_nodes,):
@@ -116,18 +116,20 @@ def target_of(parameters: Parameters, graph: Graph, position: int, labelled: Boo
             f"labelled must be True or False for each of the {graph.n_nodes} nodes, got {known.dtype} of shape "
             f"{known.shape}; for a list of nodes use np.isin(np.arange(n), nodes)"
         )
-    return Target(parameters, graph, position, ~known)
+    return TargetCovariance(parameters, graph, position, ~known)
 
 
-def check_given(given: str, *, allowed: tuple[str, ...] = get_args(Given)[1:]) -> Given:
+def check_given(given: str, *, allowed: tuple[str, ...] = get_args(KnownData)[1:]) -> KnownData:
     """Return `given`, one of the allowed words."""
-    for choice in get_args(Given):
+    for choice in get_args(KnownData):
         if given == choice and given in allowed:
             return choice  # type: ignore[no-any-return]  # an element of get_args has no type
     raise InvalidInputError(f"given must be one of {', '.join(allowed)}, got {given!r}")
 
 
-def estimate_r2(target: Target, given: str = "both", *, exact_nodes: int = _EXACT_NODES) -> tuple[float, float]:
+def estimate_r2(
+    target: TargetCovariance, given: str = "both", *, exact_nodes: int = _EXACT_NODES
+) -> tuple[float, float]:
     r"""Return the coefficient of determination to be expected on the unlabelled nodes, and its standard error.
 
     .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
@@ -140,7 +142,7 @@ def estimate_r2(target: Target, given: str = "both", *, exact_nodes: int = _EXAC
 
     Parameters
     ----------
-    target : Target
+    target : TargetCovariance
         The attribute to predict, and the nodes where it would be known.
     given : {"labels", "features", "both"}
         What the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
@@ -153,7 +155,7 @@ def estimate_r2(target: Target, given: str = "both", *, exact_nodes: int = _EXAC
     >>> from graphmrf.graph import Graph
     >>> from graphmrf.model import GaussianMRF
     >>> mrf, node = GaussianMRF([[1.0, -0.9], [-0.9, 1.0]], [20.0, 20.0]), np.arange(60)
-    >>> target = target_of(mrf.parameters, Graph.from_edges(node, (node + 1) % 60), 1, node % 2 == 0)
+    >>> target = target_covariance(mrf.parameters, Graph.from_edges(node, (node + 1) % 60), 1, node % 2 == 0)
     >>> [round(estimate_r2(target, given)[0], 3) for given in ("labels", "features", "both")]
     [0.781, 0.286, 0.782]
     """
@@ -168,19 +170,18 @@ def estimate_r2(target: Target, given: str = "both", *, exact_nodes: int = _EXAC
     return probed_r2(target, known, probes=_PROBES, seed=0)
 
 
-def exact_r2(target: Target, given: Given) -> float:
+def exact_r2(target: TargetCovariance, given: KnownData) -> float:
     """Return the expected R2 by dense factors."""
     prior = target.covariance("nothing")
     spread = np.trace(prior) - prior.sum() / len(prior)
     return float(1.0 - np.trace(target.covariance(given)) / spread)
 
 
-def probed_r2(target: Target, given: Given, *, probes: int, seed: int) -> tuple[float, float]:
+def probed_r2(target: TargetCovariance, given: KnownData, *, probes: int, seed: int) -> tuple[float, float]:
     """Return the expected R2 and its error from Rademacher probes, at most `probes` and fewer where they are enough."""
-    rng, U = np.random.default_rng(seed), target.unlabelled[:, None]
-    values, traces = [], _known_traces(target)
+    U, values, traces = target.unlabelled[:, None], [], _known_traces(target)
     for first in range(0, probes, _BATCH):
-        Z = _rademacher(rng, target, min(_BATCH, probes - first))
+        Z = _rademacher(target, min(_BATCH, probes - first), seed + first)
         solved = target.times_covariance(given, Z, tolerance=_TOLERANCE)
         SZ = multiply(target.graph, Z) * U
         values.append([_dots(Z, solved), _spread(target, Z), _dots(Z, SZ), _dots(SZ, SZ)])
@@ -191,7 +192,7 @@ def probed_r2(target: Target, given: Given, *, probes: int, seed: int) -> tuple[
     return estimate
 
 
-def suggest(target: Target, k: int = 1, *, given: str = "both", exact_nodes: int = _EXACT_NODES) -> Ints:
+def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_nodes: int = _EXACT_NODES) -> Ints:
     r"""Return the `k` unlabelled nodes whose labels would leave the least variance on the rest, best first.
 
     They are chosen one after the other (so fewer are the first of more): the label of node i takes
@@ -201,7 +202,7 @@ def suggest(target: Target, k: int = 1, *, given: str = "both", exact_nodes: int
 
     Parameters
     ----------
-    target : Target
+    target : TargetCovariance
         The attribute to predict, and the nodes where it is known.
     k : int
         Number of nodes.
@@ -219,7 +220,7 @@ def suggest(target: Target, k: int = 1, *, given: str = "both", exact_nodes: int
     >>> from graphmrf.graph import Graph
     >>> from graphmrf.model import GaussianMRF
     >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
-    >>> suggest(target_of(GaussianMRF([[1.0]], [9.0]).parameters, star, 0, None))
+    >>> suggest(target_covariance(GaussianMRF([[1.0]], [9.0]).parameters, star, 0, None))
     array([0])
     """
     known, n_candidates = check_given(given, allowed=("both", "labels")), np.count_nonzero(target.unlabelled)
@@ -230,7 +231,7 @@ def suggest(target: Target, k: int = 1, *, given: str = "both", exact_nodes: int
     return probed_suggestions(target, known, k, seed=0)
 
 
-def exact_suggestions(target: Target, given: Given, k: int) -> Ints:
+def exact_suggestions(target: TargetCovariance, given: KnownData, k: int) -> Ints:
     """Return the suggested nodes by the dense covariance and rank-one updates of it."""
     nodes, Sigma = np.flatnonzero(target.unlabelled), target.covariance(given)
     chosen: list[int] = []
@@ -244,9 +245,9 @@ def exact_suggestions(target: Target, given: Given, k: int) -> Ints:
     return nodes[chosen]
 
 
-def probed_suggestions(target: Target, given: Given, k: int, *, seed: int) -> Ints:
+def probed_suggestions(target: TargetCovariance, given: KnownData, k: int, *, seed: int) -> Ints:
     """Return the suggested nodes by Rademacher probes and, for a short list, exact columns of the covariance."""
-    Z = _rademacher(np.random.default_rng(seed), target, _PROBES)
+    Z = _rademacher(target, _PROBES, seed)
     least = target.conditional(given).block.node_variance[:, target.position]
     images = target.times_covariance(given, Z, tolerance=_TOLERANCE)
     variance = np.maximum(np.einsum("ij,ij->i", Z, images) / _PROBES, least)
@@ -262,7 +263,7 @@ def probed_suggestions(target: Target, given: Given, k: int, *, seed: int) -> In
     return np.array(chosen, dtype=np.intp)
 
 
-def _best(target: Target, given: Given, nodes: Ints, taken: Floats) -> tuple[int, Floats]:
+def _best(target: TargetCovariance, given: KnownData, nodes: Ints, taken: Floats) -> tuple[int, Floats]:
     """Return the node with the largest exact gain, and its column of the covariance over its standard deviation."""
     units = np.zeros((target.graph.n_nodes, nodes.size))
     units[nodes, np.arange(nodes.size)] = 1.0
@@ -272,7 +273,7 @@ def _best(target: Target, given: Given, nodes: Ints, taken: Floats) -> tuple[int
     return int(nodes[best]), columns[:, best]
 
 
-def _spread(target: Target, Z: Floats) -> Floats:
+def _spread(target: TargetCovariance, Z: Floats) -> Floats:
     """Return z' Sigma_0 z for the columns of Z, each less its mean over U: all channels from one Krylov space."""
     parts, U = target.parameters.channels, target.unlabelled[:, None]
     centred = (Z - Z.sum(axis=0) / np.count_nonzero(U)) * U
@@ -281,7 +282,7 @@ def _spread(target: Target, Z: Floats) -> Floats:
     return np.asarray(np.einsum("c,cik,ik->k", share, smoothed, centred, optimize=True))
 
 
-def _known_traces(target: Target) -> Floats:
+def _known_traces(target: TargetCovariance) -> Floats:
     """Return the traces of P and P^2, with P the operator I - N between unlabelled nodes."""
     U, S = target.unlabelled.astype(np.float64), target.graph.S
     loops = float((target.graph.isolated & target.unlabelled).sum())
@@ -303,9 +304,10 @@ def _dots(U: Floats, V: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", U, V))
 
 
-def _rademacher(rng: np.random.Generator, target: Target, k: int) -> Floats:
+def _rademacher(target: TargetCovariance, k: int, seed: int) -> Floats:
     """Return `k` Rademacher probes, shape (n, k), 0 at labelled nodes."""
-    return rng.choice([-1.0, 1.0], size=(target.graph.n_nodes, k)) * target.unlabelled[:, None]
+    engine = target.graph.engine
+    return engine.unload(engine.random(seed, k), k) * target.unlabelled[:, None]
 
 
 def _within(M: Floats, kept: Bools) -> Floats:

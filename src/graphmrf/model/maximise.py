@@ -74,7 +74,7 @@ _MEAN_SETTLED = 1e-10
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """What is to be fitted to standardised attributes.
 
     Attributes
@@ -123,7 +123,7 @@ class Problem:
         return Statistics(data.n, share * (data.M0 + white), share * (data.M1 + roughness * white))
 
     def _at(self, mean: Floats, data: Statistics, start: Parameters | None, *, near: bool) -> tuple[Parameters, int]:
-        H, C, steps = maximise(data.centred(mean), self.states, coupled=self.coupled, start=start, near=near)
+        H, C, steps = maximise_likelihood(data.centred(mean), self.states, coupled=self.coupled, start=start, near=near)
         return Parameters(H, C, mean), steps
 
     def _in_turns(
@@ -141,7 +141,7 @@ class Problem:
         return found, total
 
 
-def maximise(
+def maximise_likelihood(
     data: Statistics, states: Spectrum, *, coupled: bool, start: Parameters | None = None, near: bool = False
 ) -> tuple[Floats, Floats, int]:
     """Return the maximum-likelihood H and C for statistics of standardised attributes, and the steps taken.

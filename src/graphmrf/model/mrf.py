@@ -14,10 +14,10 @@ import numpy as np
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
-from graphmrf.model.conditional import condition, sample
-from graphmrf.model.fit import Diagnostics, fit_parameters, log_density, states_of
-from graphmrf.model.foresee import estimate_r2, suggest, target_of
-from graphmrf.model.maximise import Problem
+from graphmrf.model.conditional import condition, sample_field
+from graphmrf.model.fit import Diagnostics, fit_maximum_likelihood, log_density, states_of
+from graphmrf.model.foresee import estimate_r2, suggest, target_covariance
+from graphmrf.model.maximise import FitProblem
 from graphmrf.model.parameters import Parameters, Precision, edge_part, positive_definite, vector
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.conditional import AttributePosterior
-    from graphmrf.model.foresee import Given
+    from graphmrf.model.foresee import KnownData
     from graphmrf.model.parameters import Channels
 
 FORMAT = "graphmrf.GaussianMRF"
@@ -270,8 +270,8 @@ class GaussianMRF:
             raise InvalidInputError(f"center must be True, False or 'fitted', got {center!r}")
         array, names = as_attributes(A, graph.n_nodes)
         begin = None if start is None else start.parameters
-        problem = Problem(states_of(graph, spectrum), names, coupled, center == "fitted", begin)
-        found, diagnostics = fit_parameters(graph, array, problem, centre=bool(center))
+        problem = FitProblem(states_of(graph, spectrum), names, coupled, center == "fitted", begin)
+        found, diagnostics = fit_maximum_likelihood(graph, array, problem, centre=bool(center))
         edges = {"C": found.C} if coupled else {"h": np.diag(found.C)}
         return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=diagnostics)
 
@@ -284,7 +284,7 @@ class GaussianMRF:
         >>> GaussianMRF([[2.0]], [1.0]).sample(Graph.from_edges([0, 1], [1, 2]), 5, seed=1).shape
         (5, 3, 1)
         """
-        return sample(self.parameters, graph, n_samples, seed)
+        return sample_field(self.parameters, graph, n_samples, seed)
 
     def condition(self, graph: Graph, A: Any) -> AttributePosterior:
         """Return the posterior of the NaN entries of `A` given the others, with `mean`, `std` and `sample()`.
@@ -301,14 +301,14 @@ class GaussianMRF:
         return condition(self.parameters, graph, A, self.names)
 
     def expected_r2(
-        self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, given: Given = "both"
+        self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, given: KnownData = "both"
     ) -> float:
         """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.foresee.estimate_r2`."""
-        return estimate_r2(target_of(self.parameters, graph, self.index(target), labelled), given)[0]
+        return estimate_r2(target_covariance(self.parameters, graph, self.index(target), labelled), given)[0]
 
     def suggest(self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, k: int = 1) -> Ints:
         """Return the `k` nodes whose labels would help most; see `graphmrf.model.foresee.suggest`."""
-        return suggest(target_of(self.parameters, graph, self.index(target), labelled), k)
+        return suggest(target_covariance(self.parameters, graph, self.index(target), labelled), k)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a JSON file; every number is kept exactly."""
