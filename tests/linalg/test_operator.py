@@ -1,7 +1,7 @@
 """Every operator, on every engine, exact and iterative, against the dense algebra of its matrix."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from graphmrf.linalg.limits import Limits
 from graphmrf.linalg.operator import Operator, edge_noise, incidence
 from graphmrf.linalg.precision import NodePrecision
 from graphmrf.linalg.variance import ConditionalPrecision
+from graphmrf.model.conditional import Conditional
 
 ITERATIVE = Limits(dense_precision=0, dense_variance=0)
 
@@ -75,7 +76,14 @@ def block(graph: Graph, limits: Limits, rng: np.random.Generator) -> Setting:
     return Setting(operator, gamma[M][:, M], wrap, lambda x: x[..., missing].T)
 
 
-MAKERS = {"node": node, "dense": dense, "conditional": conditional, "block": block}
+def attributes(graph: Graph, limits: Limits, rng: np.random.Generator) -> Setting:
+    setting, limit = block(graph, limits, rng), limits.dense_variance
+    assert isinstance(setting.operator, PrecisionBlock)
+    H, C, missing = setting.operator.H, setting.operator.C, setting.operator.missing
+    return replace(setting, operator=Conditional(graph, H, C, missing, dense_entries=limit, exact_entries=limit))
+
+
+MAKERS = {"node": node, "dense": dense, "conditional": conditional, "block": block, "attributes": attributes}
 every_operator = pytest.mark.parametrize("name", MAKERS)
 every_engine = pytest.mark.parametrize("engine", sorted(ENGINES))
 every_limit = pytest.mark.parametrize("limits", [Limits(), ITERATIVE], ids=["exact", "iterative"])

@@ -18,6 +18,7 @@ from graphmrf.linalg import smooth
 from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse
+from graphmrf.linalg.limits import LIMITS
 from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.linalg.operator import edge_noise
 from graphmrf.model.attributes import aligned, check_names
@@ -80,7 +81,8 @@ class Conditional:
     @cached_property
     def block(self) -> PrecisionBlock:
         """The block of the precision."""
-        return PrecisionBlock(self.graph, self.H, self.C, self.missing)
+        limits = replace(LIMITS, dense_variance=self.exact_entries)
+        return PrecisionBlock(self.graph, self.H, self.C, self.missing, limits)
 
     @cached_property
     def nodes(self) -> Bools:
@@ -105,7 +107,7 @@ class Conditional:
         r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, for `B` (k, n, q) of which only `M` is read."""
         if self.block.size <= self.dense_entries:
             x = np.zeros(B.shape)
-            x[:, self.missing] = self._dense.solve(B[:, self.missing].T).T
+            x[:, self.missing] = self.block.dense.solve(B[:, self.missing].T).T
             return x
         if self.separates:
             return self._solve_channels(B, tolerance)
@@ -118,7 +120,7 @@ class Conditional:
         """
         draws = np.zeros((k, *self.missing.shape))
         if self.block.size <= self.dense_entries:
-            draws[:, self.missing] = self._dense.draw(k, rng).T
+            draws[:, self.missing] = self.block.dense.draw(k, rng).T
             return draws
         parts = channels(self.H, self.C)
         for batch in _batches(k, self.missing.size):
@@ -126,7 +128,15 @@ class Conditional:
             draws[batch] = self.solve(b, tolerance=tolerance)
         return draws
 
-    def variance(self, probes: int, seed: int) -> tuple[Floats, Floats]:
+    def inverse_diagonal(self, *, probes: int = 64, seed: int = 0) -> Floats:
+        r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`; see `variance`."""
+        return self.variance(probes=probes, seed=seed)[0]
+
+    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+        r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by stochastic Lanczos quadrature."""
+        return self.block.log_determinant(probes=probes, seed=seed)
+
+    def variance(self, *, probes: int, seed: int) -> tuple[Floats, Floats]:
         r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}` and its standard error, both (n, q) and 0 outside `M`.
 
         Exact, with error 0, for up to `exact_entries` entries, or as many nodes where channels separate. Otherwise,
@@ -138,15 +148,11 @@ class Conditional:
         """
         if self.block.size <= self.exact_entries:
             variance = np.zeros(self.missing.shape)
-            variance[self.missing] = self._dense.inverse_diagonal()
+            variance[self.missing] = self.block.dense.inverse_diagonal()
             return variance, np.zeros_like(variance)
         if self.separates and np.count_nonzero(self.nodes) <= self.exact_entries:
             return self._channel_variance(), np.zeros(self.missing.shape)
         return self._drawn_variance(probes, seed)
-
-    @cached_property
-    def _dense(self) -> Dense:
-        return Dense(self.block.matrix.toarray())
 
     @cached_property
     def _channels(self) -> Channels:
@@ -157,7 +163,7 @@ class Conditional:
         (k, n, _), parts = B.shape, self._channels
         F = (B[:, :, self.attributes] * self.nodes[:, None]) @ parts.inverse.T
         columns = np.ascontiguousarray(F.transpose(1, 0, 2)).reshape(n, -1)
-        solved = self._smooth(columns, np.tile(parts.alpha, k), tolerance).reshape(n, k, -1)
+        solved = self._smooth(columns, np.tile(parts.alpha, k), tolerance).reshape(n, k, parts.strength.size)
         x = np.zeros(B.shape)
         x[:, :, self.attributes] = solved.transpose(1, 0, 2) @ parts.inverse
         return x
@@ -179,7 +185,7 @@ class Conditional:
         variances = np.zeros((len(column), parts.strength.size))
         for c, strength in enumerate(parts.strength):
             channel = PrecisionBlock(self.graph, np.eye(1), np.full((1, 1), strength), column)
-            variances[self.nodes, c] = Dense(channel.matrix.toarray()).inverse_diagonal()
+            variances[self.nodes, c] = channel.dense.inverse_diagonal()
         result = np.zeros(self.missing.shape)
         result[:, self.attributes] = variances @ parts.inverse**2
         return result
@@ -290,7 +296,7 @@ class AttributePosterior:
 
     @cached_property
     def _variance(self) -> tuple[Floats, Floats]:
-        return self.conditional.variance(self.probes, seed=0)
+        return self.conditional.variance(probes=self.probes, seed=0)
 
 
 def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str] | None = None) -> AttributePosterior:

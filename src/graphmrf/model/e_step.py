@@ -20,7 +20,6 @@ from scipy import sparse
 
 from graphmrf.linalg import multiply
 from graphmrf.linalg.coupled import PrecisionBlock
-from graphmrf.linalg.dense import Dense
 from graphmrf.model.likelihood import log_determinant, log_likelihood_error, statistics
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def e_step(
     deviation = np.where(incomplete.missing, 0.0, incomplete.B - parameters.mean)
     right = -block.apply(deviation[None])
     if incomplete.is_exact:
-        covariance = Dense(block.matrix.toarray()).inverse
+        covariance = block.dense.inverse
         deviation[incomplete.missing] = covariance @ right[0][incomplete.missing]
         K0, K1 = _exact_sums(incomplete, covariance)
     else:
@@ -145,7 +144,7 @@ def missing_log_determinant(incomplete: Incomplete, parameters: Parameters) -> t
     r"""Return :math:`\log\det\Gamma_{MM}` and its standard error, 0 where it is exact."""
     H, C = parameters.H, parameters.C
     if incomplete.is_exact:
-        return Dense(incomplete.block(H, C).matrix.toarray()).log_determinant(), 0.0
+        return incomplete.block(H, C).dense.log_determinant(), 0.0
     span = np.log1p(2.0 * parameters.channels.strength[-1])
     if span == 0:
         return _log_determinant_on_nodes(incomplete, H), 0.0

@@ -37,13 +37,21 @@ worse conditioned."""
 _EDGES = 1_000_000
 """Edges summed over at a time: 8 MB an attribute. Doubling it doubles that memory and saves nothing."""
 
-SETTLED = 1e-7
+_SMALLEST = 1e-12
+"""Eigenvalue over trace below which a mixture of statistics is none of any attributes. Doubling it takes a plain round
+of EM in place of such a mixture a little sooner."""
+
+_CONDITION = 1e-8
+"""Directions of past changes that the mixture leaves out, over the largest: half the digits of float64, as it solves
+least squares. Doubling it forgets a little more."""
+
+_SETTLED = 1e-7
 """Change of the statistics per node below which a fixed point is reached: twice the gradient. Doubling it saves about a
 round."""
 
 
 def fit_incomplete(
-    incomplete: Incomplete, problem: FitProblem, *, change: float = SETTLED, tolerance: float = 1e-9
+    incomplete: Incomplete, problem: FitProblem, *, change: float = _SETTLED, tolerance: float = 1e-9
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
@@ -125,7 +133,7 @@ def _scaled_up(total: Floats, share: Floats) -> Floats:
 def _nearest_valid(M: Floats) -> Floats:
     """Return M with its off-diagonal, taken from pairs that differ from cell to cell, shrunk until it can be one."""
     diagonal = np.diag(np.diag(M))
-    for shrinkage in np.linspace(0.0, 1.0, 11):
+    for shrinkage in np.linspace(0.0, 1.0, 11):  # a start only: finer steps change the way, not the end
         mixed = (1.0 - shrinkage) * M + shrinkage * diagonal
         if np.linalg.eigvalsh(mixed[:-1, :-1])[0] > 1e-3 * np.diag(M)[:-1].min():
             break
@@ -168,11 +176,11 @@ class _Anderson:
         unit = np.sqrt(np.abs(np.einsum("rjj->rj", self.inputs[-1])))
         weight = 1.0 / (unit[:, :, None] * unit[:, None, :] + 1e-300)
         flat = (steps * weight).reshape(len(steps), -1)
-        share = np.linalg.lstsq(flat.T, (last * weight).ravel(), rcond=1e-8)[0]
+        share = np.linalg.lstsq(flat.T, (last * weight).ravel(), rcond=_CONDITION)[0]
         moves = np.diff(np.array(self.inputs), axis=0) + steps
         return np.asarray(self.inputs[-1] + last - np.tensordot(share, moves, axes=1))
 
 
 def _is_valid(pair: Floats) -> bool:
     """Whether both matrices, less the column of ones, are those of some attributes."""
-    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > 1e-12 * np.trace(M[:-1, :-1])) for M in pair)
+    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > _SMALLEST * np.trace(M[:-1, :-1])) for M in pair)

@@ -38,7 +38,7 @@ that moves a parameter by a thousandth of its standard error."""
 _NEGLIGIBLE = 1e-9
 """Strength of a channel that is 0 but for rounding of q by q algebra. Doubled, a channel twice as weak is called 0."""
 
-PRIOR = 1.0
+_PRIOR = 1.0
 """Nodes of white noise that count beside the data where a model is fitted for imputation: one, so that any data have a
 maximum. Doubled, attributes of few nodes are imputed nearer to their mean."""
 
@@ -137,7 +137,7 @@ def fit_maximum_likelihood(
 
 
 def fit_for_imputation(
-    graph: Graph, A: Floats, *, prior: float = PRIOR, exact_entries: int = EXACT_COVARIANCES
+    graph: Graph, A: Floats, *, prior: float = _PRIOR, exact_entries: int = EXACT_COVARIANCES
 ) -> Parameters:
     """Return the coupled field for attributes with missing entries, to the accuracy that their imputation needs.
 

@@ -91,7 +91,7 @@ class TargetCovariance:
             unknown = U if given == "both" else np.ones_like(U)
             H, C = (np.full((1, 1), M[t, t]) for M in (self.parameters.H, self.parameters.C))
             known_features = PrecisionBlock(self.graph, H, C, unknown[:, None])
-            return _within(Dense(known_features.matrix.toarray()).inverse, U[unknown])
+            return _within(known_features.dense.inverse, U[unknown])
         K = self._marginal()
         if given == "nothing" or U.all():
             return _within(K, U)

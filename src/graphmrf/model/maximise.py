@@ -65,6 +65,21 @@ _ZERO = 1e-12
 """Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings. Doubled, an h twice
 as small is called a boundary solution."""
 
+_RELEASED = 1e-9
+"""Slope per node, downhill, at which an h of 0 is let go again: well above its rounding. Doubled, an h whose gain in
+log-likelihood is below 1e-9 per node stays 0."""
+
+_NULL = 1e-9
+"""Eigenvalue of C, over the largest one, that counts as 0 where the gradient is projected. Doubling it changes only
+what `gradient_norm` reports at the boundary."""
+
+_HALVINGS = 60
+"""Halvings of a step before it is given up: beyond, its length is below rounding. Doubling them finds nothing."""
+
+_ARMIJO = 1e-4
+"""Share of the promised fall that a step must keep, as in most line searches. Doubling it rejects no Newton step near
+the optimum."""
+
 _MEAN_TURNS = 200
 """Turns between mean and (H, C). They converge linearly, in a dozen turns on all data tried; doubled, a slow case takes
 twice as long."""
@@ -182,7 +197,7 @@ def projected_gradient_norm(data: Statistics, states: Spectrum, parameters: Para
         by_C = np.zeros_like(by_C)
     elif coupled:
         values, vectors = np.linalg.eigh(parameters.C)
-        null = vectors[:, values <= 1e-9 * max(values[-1], 0.0)]
+        null = vectors[:, values <= _NULL * max(values[-1], 0.0)]
         held, axes = np.linalg.eigh(null.T @ by_C @ null)
         by_C = by_C - null @ (axes * np.maximum(held, 0.0)) @ axes.T @ null.T
     else:
@@ -322,10 +337,10 @@ def _minimise(start: _Iterate, *, near: bool) -> _Iterate:
 
 def _settle(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
     """Return the optimum without barrier: only free entries of h move, the others are 0 unless their slope is < 0."""
-    for _ in range(4 * free.size + 4):
+    for _ in range(4 * free.size + 4):  # every h is blocked and released a few times at most
         point = _descend(replace(point, h=point.h * free), free, max_steps=max_steps)
         blocked = free & (point.h == 0)
-        released = ~free & (point.slope < -1e-9)
+        released = ~free & (point.slope < -_RELEASED)
         if not (blocked | released).any():
             break
         free = (free & ~blocked) | released
@@ -352,13 +367,13 @@ def _descend(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
 def _search(point: _Iterate, step: _Step) -> _Iterate | None:
     """Return the first point along a step at which the objective falls enough, or None if there is none."""
     length, rounding = min(1.0, step.longest), 1e-14 * (1.0 + abs(point.value))
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         reached = point.moved(step, length)
         try:
             fall = point.value - reached.value
         except np.linalg.LinAlgError:
             fall = -np.inf
-        if fall >= 1e-4 * length * step.decrement - rounding:  # Armijo's rule
+        if fall >= _ARMIJO * length * step.decrement - rounding:
             return reached
         length /= 2
     return None
