@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from graphmrf.graph import Graph
-from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, TargetReport, Truth
+from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, TargetReport, Truth
 
 ALPHAS = np.array([0.0, 0.5, 0.9])
 
@@ -31,7 +31,7 @@ def target(n: int, name: str = "income") -> TargetReport:
         carries="Neighbours carry the prediction.",
         comparison=(MethodRow("lp", 0.62, (0.6, 0.65), 0.5), MethodRow("lr", 0.31, (0.3, np.nan))),
         curves=(AlphaCurve("lp", ALPHAS, np.array([0.1, 0.62, 0.5]), rng.uniform(0, 0.7, (3, 2)), 0.5),),
-        coefficients=Coefficients(("age", "rooms"), np.array([0.3, -1.2]), intercept=2.0),
+        coefficients=FeatureCoefficients(("age", "rooms"), np.array([0.3, -1.2]), intercept=2.0),
         effects=Effects(
             ("age", "rooms"), ("own", "neighbours"), np.array([[0.3, 0.0], [-1.2, 4e-7]]), np.full((2, 2), 0.1)
         ),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, render, write_report
+from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, render, write_report
 from graphmrf.text import DASH, MINUS
 
 Maker = Callable[..., PredictionReport]
@@ -66,7 +66,7 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
         method=EVIL,
         comparison=(MethodRow(EVIL, 0.5, (0.4,), 0.1),),
         curves=(AlphaCurve(EVIL, np.zeros(1), np.zeros(1), np.zeros((1, 2)), 0.0),),
-        coefficients=Coefficients((EVIL,), np.ones(1)),
+        coefficients=FeatureCoefficients((EVIL,), np.ones(1)),
         effects=Effects((EVIL,), (EVIL,), np.ones((1, 1)), np.ones((1, 1)), transform=EVIL),
         shares={EVIL: 1.0},
     )
@@ -80,7 +80,7 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
 
 
 def test_names_are_literal_in_plotly_texts_too(make_report: Maker) -> None:
-    target = replace(make_report().targets[0], coefficients=Coefficients(("<b>x</b>",), np.ones(1)))
+    target = replace(make_report().targets[0], coefficients=FeatureCoefficients(("<b>x</b>",), np.ones(1)))
     figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["coefficients"]
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b&gt;x&lt;/b&gt;"]
 
@@ -158,7 +158,7 @@ def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> No
 
 
 def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Maker) -> None:
-    rows = Coefficients("abcd", np.array([0.00138, -78.21, 0.0, 5.5e-8]))
+    rows = FeatureCoefficients("abcd", np.array([0.00138, -78.21, 0.0, 5.5e-8]))
     words = Reader(render(make_report(targets=(replace(make_report().targets[0], coefficients=rows),)))).words()
     assert f"Feature Coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c 0.00" in words
 

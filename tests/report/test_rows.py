@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Coefficients, Effects, PredictionReport
+from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, PredictionReport
 
 Maker = Callable[..., PredictionReport]
 
@@ -50,7 +50,7 @@ def test_curves_and_coefficients_reject_ragged_rows() -> None:
     with pytest.raises(InvalidInputError, match="one row for each level"):
         AlphaCurve("lp", np.zeros(3), np.zeros(3), np.zeros(3), 0.0)
     with pytest.raises(InvalidInputError, match="one value per name"):
-        Coefficients(("a", "b"), np.zeros(3))
+        FeatureCoefficients(("a", "b"), np.zeros(3))
     with pytest.raises(InvalidInputError, match="a value and an error for each of 2 names and 1 groups"):
         Effects(("a", "b"), ("own",), np.zeros((2, 1)), np.zeros(2))
 

@@ -36,7 +36,7 @@ Named = Annotated[
 OneTarget = Annotated[str, typer.Option("--target", "-t", metavar="COL", help="The attribute to be predicted.")]
 Coupled = Annotated[bool, typer.Option("--coupled", help="Let attributes of neighbours interact across columns, too.")]
 Draws = Annotated[int, typer.Option("--draws", "-n", metavar="N", min=1, help="Number of draws.")]
-Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draws.")]
+DrawSeed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draws.")]
 Given = Annotated[
     Path | None,
     typer.Option(metavar="NODES", help="Table of nodes: its cells are kept, its empty cells drawn given the others."),
@@ -45,8 +45,8 @@ Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K 
 
 
 def fit(
-    nodes: options.Nodes,
-    edges: options.Edges,
+    nodes: options.NodesFile,
+    edges: options.EdgesFile,
     *,
     attribute: Named = None,
     ignore: options.Ignore = None,
@@ -91,11 +91,11 @@ def fit(
 def sample(
     context: typer.Context,
     model: ModelFile,
-    edges: options.Edges,
+    edges: options.EdgesFile,
     *,
     given: Given = None,
     draws: Draws = 1,
-    seed: Seed = 0,
+    seed: DrawSeed = 0,
     id: options.Id = None,  # noqa: A002 - named like the option
     source: options.Source = None,
     dest: options.Dest = None,
@@ -137,8 +137,8 @@ def sample(
 
 def foresee(
     model: ModelFile,
-    nodes: options.Nodes,
-    edges: options.Edges,
+    nodes: options.NodesFile,
+    edges: options.EdgesFile,
     *,
     target: OneTarget,
     suggest: Suggest = 0,

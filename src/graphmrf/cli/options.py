@@ -7,10 +7,10 @@ import typer
 
 _COLUMNS, _OUTPUT, _METHOD = "Columns", "Output", "Method"
 
-Nodes = Annotated[
+NodesFile = Annotated[
     Path, typer.Argument(metavar="NODES", help="Table of nodes: CSV, TSV (also .gz) or Parquet.", show_default=False)
 ]
-Edges = Annotated[
+EdgesFile = Annotated[
     Path, typer.Argument(metavar="EDGES", help="Table of edges: CSV, TSV (also .gz) or Parquet.", show_default=False)
 ]
 
@@ -83,12 +83,12 @@ Conformal = Annotated[
 ]
 Interval = Annotated[float, typer.Option(metavar="P", help="Probability inside lower..upper.", rich_help_panel=_METHOD)]
 Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.", rich_help_panel=_METHOD)]
-Seed = Annotated[
+FoldSeed = Annotated[
     int,
     typer.Option(metavar="S", min=0, help="Seed of the folds and of every random probe.", rich_help_panel=_METHOD),
 ]
 
-Output = Annotated[
+TableOutput = Annotated[
     Path | None,
     typer.Option(
         "--output",

@@ -13,7 +13,7 @@ from graphmrf._typing import Floats
 from graphmrf.cli import options, terminal
 from graphmrf.cli.comparison import AUTO, FIELD, choose
 from graphmrf.cli.file_hints import EDGES, NODES, explained
-from graphmrf.cli.prediction import Contest, Settings
+from graphmrf.cli.prediction import Contest, PredictionSettings
 from graphmrf.cli.results import (
     CLASS_COLUMNS,
     OUTPUT_COLUMNS,
@@ -43,8 +43,8 @@ _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
 
 def predict(
     context: typer.Context,
-    nodes: options.Nodes,
-    edges: options.Edges,
+    nodes: options.NodesFile,
+    edges: options.EdgesFile,
     *,
     target: options.Target = None,
     ignore: options.Ignore = None,
@@ -58,8 +58,8 @@ def predict(
     conformal: options.Conformal = False,
     transform: options.Transform = "identity",
     folds: options.Folds = 5,
-    seed: options.Seed = 0,
-    output: options.Output = None,
+    seed: options.FoldSeed = 0,
+    output: options.TableOutput = None,
     report: options.Report = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -80,7 +80,7 @@ def predict(
     observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        settings = Settings(method, interval, conformal, alpha, folds, seed, transform)
+        settings = PredictionSettings(method, interval, conformal, alpha, folds, seed, transform)
         saved = _check_places(nodes, edges, output=output, report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
             table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
@@ -127,7 +127,7 @@ def _check_places(*inputs: Path, output: Path | None, report: Path | None) -> li
 
 
 def read_targets(
-    table: AttributedGraph, named: Sequence[str], *, ignore: Sequence[str], settings: Settings
+    table: AttributedGraph, named: Sequence[str], *, ignore: Sequence[str], settings: PredictionSettings
 ) -> dict[str, Floats | Labels]:
     """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
@@ -203,7 +203,7 @@ def _share_of_numbers(column: pd.Series) -> float:
     return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
 
 
-def _read_target(table: AttributedGraph, name: str, settings: Settings) -> Floats | Labels:
+def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings) -> Floats | Labels:
     """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):

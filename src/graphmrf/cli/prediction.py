@@ -37,7 +37,7 @@ uncertain by 1 / sqrt(2 * 10), a fifth and more; doubled, a sixth."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class PredictionSettings:
     """Options of a prediction, checked; None for `alpha` means by cross-validation."""
 
     method: str = AUTO
@@ -134,7 +134,7 @@ class Contest:
     graph: Graph
     features: Features
     methods: tuple[Method, ...]
-    settings: Settings
+    settings: PredictionSettings
 
     def predict(self, name: str, y: Floats | Labels, advance: Callable[[], None]) -> Prediction | ClassPrediction:
         """Return the prediction of one target by the best method; `advance` is called after every fit."""
@@ -197,7 +197,7 @@ class Contest:
         return ClassPrediction(name, labels, probability, labels.classes[codes], chosen, fits, told)
 
 
-def _interval(chosen: Fit, value: Floats, std: Floats, settings: Settings) -> tuple[Floats, Floats]:
+def _interval(chosen: Fit, value: Floats, std: Floats, settings: PredictionSettings) -> tuple[Floats, Floats]:
     if isinstance(chosen.estimator, GraphRegressor):
         return _field_interval(chosen.estimator, settings.interval, conformal=settings.conformal)
     width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
@@ -235,7 +235,7 @@ def _roughness(observed: Bools, n_features: int) -> Iterator[str]:
         yield f"only {known} known values{features}: R2 is uncertain, and error bars are likely too narrow"
 
 
-def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Settings) -> Iterator[str]:
+def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: PredictionSettings) -> Iterator[str]:
     """Say how the field was scored, what transform it chose, and whether another method took its place, or would have.
 
     Options that only the field can do ask for it.

@@ -19,7 +19,7 @@ from graphmrf.cli.comparison import Fit
 from graphmrf.cli.prediction import ClassPrediction, Prediction, transform_name
 from graphmrf.datasets import AttributedGraph
 from graphmrf.estimators import GraphRegressor
-from graphmrf.report import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, TargetReport
+from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, TargetReport
 from graphmrf.report.rows import effect_name
 from graphmrf.text import decimals, number
 
@@ -139,11 +139,11 @@ def _coefficients(fit: Fit) -> dict[str, float] | None:
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
 
 
-def _named_coefficients(fit: Fit) -> Coefficients | None:
+def _named_coefficients(fit: Fit) -> FeatureCoefficients | None:
     named = _coefficients(fit)
     if named is None:
         return None
-    return Coefficients(tuple(named), np.array(list(named.values())), getattr(_linear(fit), "intercept_", None))
+    return FeatureCoefficients(tuple(named), np.array(list(named.values())), getattr(_linear(fit), "intercept_", None))
 
 
 def _effects(fit: Fit) -> Effects | None:

@@ -1,12 +1,20 @@
 """One self-contained HTML page from rows and figures; no model runs here."""
 
 from graphmrf.report.page import render, write_report
-from graphmrf.report.rows import AlphaCurve, Coefficients, Effects, MethodRow, PredictionReport, TargetReport, Truth
+from graphmrf.report.rows import (
+    AlphaCurve,
+    Effects,
+    FeatureCoefficients,
+    MethodRow,
+    PredictionReport,
+    TargetReport,
+    Truth,
+)
 
 __all__ = [
     "AlphaCurve",
-    "Coefficients",
     "Effects",
+    "FeatureCoefficients",
     "MethodRow",
     "PredictionReport",
     "TargetReport",

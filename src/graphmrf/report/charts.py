@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from graphmrf._typing import Floats
-from graphmrf.report.rows import AlphaCurve, Coefficients, PredictionReport, TargetReport, method_name
+from graphmrf.report.rows import AlphaCurve, FeatureCoefficients, PredictionReport, TargetReport, method_name
 from graphmrf.report.sampled_drawing import SampledDrawing
 from graphmrf.text import decimals, smoothing_level
 
@@ -316,7 +316,7 @@ def distribution_chart(target: TargetReport) -> Spec:
     return specification(bars, layout)
 
 
-def coefficient_chart(rows: Coefficients) -> Spec | None:
+def coefficient_chart(rows: FeatureCoefficients) -> Spec | None:
     """The largest coefficients as bars to the left and right of zero; None without any."""
     import plotly.graph_objects as go
 
@@ -336,12 +336,12 @@ def coefficient_chart(rows: Coefficients) -> Spec | None:
     return specification([bars], {"xaxis": AXIS, "yaxis": names, "height": 60 + 26 * len(order)})
 
 
-def largest(rows: Coefficients) -> Any:
+def largest(rows: FeatureCoefficients) -> Any:
     """Positions of the coefficients that are listed, largest magnitude first.
 
     Examples
     --------
-    >>> largest(Coefficients(("a", "b"), np.array([1.0, -2.0])))
+    >>> largest(FeatureCoefficients(("a", "b"), np.array([1.0, -2.0])))
     array([1, 0])
     """
     return np.argsort(-np.abs(rows.values), kind="stable")[:LISTED_COEFFICIENTS]

@@ -8,16 +8,8 @@ import numpy as np
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS
+from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
-
-EFFECTS = {
-    "own features": ("own features", "linear effects of a node's own features"),
-    "neighbours' features": ("neighbours' features", "linear effects of the features of the neighbourhood"),
-    "nonlinear effects": ("nonlinear effects of features", "curves and interactions, own and neighbours'"),
-    "local effects": ("local effects of features", "effects that change from one part of the graph to another"),
-    "graph field": ("the graph field", "what neighbours have in common beyond their features"),
-    "noise": ("noise", "what nothing here predicts"),
-}
 
 
 def effect_name(key: str) -> str:
@@ -123,7 +115,7 @@ class AlphaCurve:
 
 
 @dataclass(frozen=True)
-class Coefficients:
+class FeatureCoefficients:
     """Coefficients of a linear method, in the units of its features.
 
     Parameters
@@ -137,7 +129,7 @@ class Coefficients:
 
     Examples
     --------
-    >>> Coefficients(("age",), np.array([0.3]), intercept=1.0).names
+    >>> FeatureCoefficients(("age",), np.array([0.3]), intercept=1.0).names
     ('age',)
     """
 
@@ -270,7 +262,7 @@ class TargetReport:
     carries: str = ""
     comparison: Sequence[MethodRow] = ()
     curves: Sequence[AlphaCurve] = ()
-    coefficients: Coefficients | None = None
+    coefficients: FeatureCoefficients | None = None
     effects: Effects | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     truth: Truth | None = None

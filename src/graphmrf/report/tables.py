@@ -7,12 +7,12 @@ from typing import NotRequired, TypeAlias, TypedDict
 import numpy as np
 from scipy.sparse import csr_array
 
+from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
 from graphmrf.report.charts import LISTED_COEFFICIENTS, largest
 from graphmrf.report.rows import (
-    EFFECTS,
-    Coefficients,
     Effects,
+    FeatureCoefficients,
     MethodRow,
     PredictionReport,
     TargetReport,
@@ -26,17 +26,17 @@ from graphmrf.text import DASH, decimals, number, smoothing_level
 SMALLEST = -1e308
 """Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not."""
 
-NEGLIGIBLE = 0.01
+FAINT = 0.01
 """Part of a feature's largest effect up to which another is as good as none, by eye; doubled, faint columns go, too."""
 
-Cell: TypeAlias = tuple[str, float | str]
+TextCell: TypeAlias = tuple[str, float | str]
 """A text, and what it is sorted by: a number for a cell of numbers."""
 
 
-class Row(TypedDict):
+class TextRow(TypedDict):
     """One line: its cells, and what the first of them is accompanied by."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[TextCell]
     node: NotRequired[int]
     chosen: NotRequired[bool]
     about: NotRequired[str]
@@ -44,16 +44,16 @@ class Row(TypedDict):
     quiet: NotRequired[bool]
 
 
-class Table(TypedDict):
+class TextTable(TypedDict):
     """A table; a head that starts with # is over numbers, and `which` says what part of the rows is listed."""
 
     caption: str
     heads: Sequence[str]
-    body: Sequence[Row]
+    body: Sequence[TextRow]
     which: NotRequired[str]
 
 
-def uncertain_nodes(report: PredictionReport, target: TargetReport) -> Table | None:
+def uncertain_nodes(report: PredictionReport, target: TargetReport) -> TextTable | None:
     """The predicted nodes with the largest standard deviations; None without error bars."""
     nodes = most_uncertain(target)
     if not len(nodes):
@@ -62,7 +62,7 @@ def uncertain_nodes(report: PredictionReport, target: TargetReport) -> Table | N
     heads = ["Node", "#Prediction", "#Std", *interval, "#Neighbours", "#Observed among them"]
     degree, known = _neighbours(report.graph, target)
     places = decimals(target.values)
-    body: list[Row] = []
+    body: list[TextRow] = []
     for node in nodes:
         counts = [(f"{n:,}", float(n)) for n in (int(degree[node]), int(known[node]))]
         name = str(report.node_ids[node])
@@ -70,7 +70,7 @@ def uncertain_nodes(report: PredictionReport, target: TargetReport) -> Table | N
     return {"caption": f"Most uncertain predictions of {target.name}", "heads": heads, "body": body}
 
 
-def method_rows(target: TargetReport) -> Table | None:
+def method_rows(target: TargetReport) -> TextTable | None:
     """Accuracy, spread over folds and smoothing level of every method, best first; None without rows."""
     if not target.comparison:
         return None
@@ -80,22 +80,24 @@ def method_rows(target: TargetReport) -> Table | None:
     return {"caption": caption, "heads": ["Method", "#R²", "#Folds", "#α"], "body": body}
 
 
-def coefficient_rows(rows: Coefficients | None) -> Table | None:
+def coefficient_rows(rows: FeatureCoefficients | None) -> TextTable | None:
     """The largest coefficients by magnitude, each to three digits, because every feature has units of its own."""
     if rows is None or not len(rows.names):
         return None
     pairs = [(str(rows.names[i]), float(rows.values[i])) for i in largest(rows)]
-    body: list[Row] = [{"cells": [(name, name), _numeric(value, decimals([-value, value]))]} for name, value in pairs]
+    body: list[TextRow] = [
+        {"cells": [(name, name), _numeric(value, decimals([-value, value]))]} for name, value in pairs
+    ]
     which = _which(len(rows.names), "largest", "coefficients") or "The coefficients"
     return {"caption": "Coefficients", "heads": ["Feature", "#Coefficient"], "body": body, "which": which}
 
 
-def effect_rows(rows: Effects | None) -> Table | None:
+def effect_rows(rows: Effects | None) -> TextTable | None:
     """Coefficients with their standard errors, the clearest first; groups without any effect are left out."""
     groups = [] if rows is None else _groups_with_effect(rows)
     if rows is None or not groups:
         return None
-    body: list[Row] = []
+    body: list[TextRow] = []
     for i in rows.order[:LISTED_COEFFICIENTS]:
         name = str(rows.names[i])
         body.append({"cells": [(name, name), *map(_estimate, rows.values[i, groups], rows.errors[i, groups])]})
@@ -104,14 +106,14 @@ def effect_rows(rows: Effects | None) -> Table | None:
     return {"caption": "Coefficients and their errors", "heads": heads, "body": body, "which": which}
 
 
-def share_rows(target: TargetReport) -> Table | None:
+def share_rows(target: TargetReport) -> TextTable | None:
     """Share of the variance of every kind of effect, as a number and a bar; None where shares are not known."""
     if not target.shares:
         return None
-    body: list[Row] = []
+    body: list[TextRow] = []
     for name, share in target.shares.items():
         label = effect_name(name)
-        cells: list[Cell] = [(label[0].upper() + label[1:], label), (f"{100 * share:.0f} %", float(share))]
+        cells: list[TextCell] = [(label[0].upper() + label[1:], label), (f"{100 * share:.0f} %", float(share))]
         about, width = EFFECTS.get(name, ("", ""))[1], f"{100 * share:.1f}"
         body.append({"cells": cells, "about": about, "width": width, "quiet": name == "noise"})
     caption = f"Share of the variation of {target.name} by kind of effect"
@@ -124,13 +126,13 @@ def _which(total: int, order: str, noun: str) -> str:
 
 
 def _groups_with_effect(rows: Effects) -> list[int]:
-    """Groups of which at least one feature has more than `NEGLIGIBLE` of its largest effect, errors included."""
+    """Groups of which at least one feature has more than `FAINT` of its largest effect, errors included."""
     size = np.abs(rows.values) + rows.errors
-    counts = size > NEGLIGIBLE * size.max(axis=1, keepdims=True, initial=0.0)
+    counts = size > FAINT * size.max(axis=1, keepdims=True, initial=0.0)
     return [k for k in range(len(rows.groups)) if rows.values[:, k].any() and counts[:, k].any()]
 
 
-def _estimate(value: float, error: float) -> Cell:
+def _estimate(value: float, error: float) -> TextCell:
     """An estimate to two digits of its error, because every feature has units of its own."""
     if not value:
         return DASH, 0.0
@@ -139,7 +141,7 @@ def _estimate(value: float, error: float) -> Cell:
     return f"{number(value, places)} ± {number(error, places)}", _sortable(value)
 
 
-def _moments(target: TargetReport, node: int, places: int | None) -> Iterator[Cell]:
+def _moments(target: TargetReport, node: int, places: int | None) -> Iterator[TextCell]:
     """Prediction, standard deviation and, where there is one, the interval of a node."""
     assert target.std is not None
     yield _numeric(target.prediction[node], places)
@@ -149,10 +151,10 @@ def _moments(target: TargetReport, node: int, places: int | None) -> Iterator[Ce
         yield f"{number(low, places)} to {number(high, places)}", _sortable(high - low)
 
 
-def _method_row(row: MethodRow, *, chosen: bool) -> Row:
+def _method_row(row: MethodRow, *, chosen: bool) -> TextRow:
     folds = [fold for fold in row.fold_r2 if np.isfinite(fold)]
     spread = f"{number(min(folds), 2)} to {number(max(folds), 2)}" if folds else DASH
-    cells: list[Cell] = [
+    cells: list[TextCell] = [
         (method_name(row.method), row.method),
         _numeric(row.r2, 3),
         (spread, max(folds) - min(folds) if folds else -1.0),
@@ -162,7 +164,7 @@ def _method_row(row: MethodRow, *, chosen: bool) -> Row:
     return {"cells": cells, "chosen": chosen, "about": f"uses {uses}" if uses else ""}
 
 
-def _numeric(value: float, places: int | None) -> Cell:
+def _numeric(value: float, places: int | None) -> TextCell:
     return number(value, places), _sortable(value)
 
 
