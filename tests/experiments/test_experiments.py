@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.experiments import EXPERIMENTS, Experiment, Settings, find_experiments
+from graphmrf.experiments import EXPERIMENTS, Experiment, RunSettings, find_experiments
 from graphmrf.experiments.findings import printed
 from graphmrf.experiments.methods import LINEAR_COLUMNS, PAPER_COLUMNS
 
@@ -44,7 +44,7 @@ def test_a_published_number(place: tuple[str, str, str], value: float | None) ->
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
 def test_runs_have_keys_of_their_own_and_say_how_long_they_take(experiment: Experiment) -> None:
-    runs = list(experiment.plan(Settings(quick=True)))
+    runs = list(experiment.plan(RunSettings(quick=True)))
     keys = {run.key for run in runs}
     assert len(keys) == len(set(runs))
     assert all(run.seconds > 0 and re.fullmatch(r"[a-z_]+( \w+=[^ =]+( \w+)?)+", run.key) for run in runs)
@@ -52,13 +52,13 @@ def test_runs_have_keys_of_their_own_and_say_how_long_they_take(experiment: Expe
 
 def test_a_quick_run_is_a_part_of_the_full_one_where_nothing_is_trained() -> None:
     (table,) = find_experiments(["real-accuracy"])
-    quick, full = ({run.key for run in table.plan(Settings(quick=quick))} for quick in (True, False))
+    quick, full = ({run.key for run in table.plan(RunSettings(quick=quick))} for quick in (True, False))
     assert {key for key in quick if any(f"method={name} " in key for name in LINEAR_COLUMNS)} <= full
 
 
 def test_another_seed_has_other_splits() -> None:
     (table,) = find_experiments(["real-accuracy"])
-    first, second = ({run.key for run in table.plan(Settings(seed=seed))} for seed in (0, 1))
+    first, second = ({run.key for run in table.plan(RunSettings(seed=seed))} for seed in (0, 1))
     assert not first & second
 
 
@@ -75,7 +75,7 @@ def test_a_name_like_no_other_is_answered_with_all() -> None:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
 def test_without_results_nothing_is_invented(experiment: Experiment) -> None:
-    settings = Settings(quick=True)
+    settings = RunSettings(quick=True)
     found = experiment.collect({}, settings)
     assert experiment.n_missing({}, settings) == len(set(experiment.plan(settings)))
     assert all(cell.ours is None for table in found.tables for cell in table.cells())
@@ -84,7 +84,7 @@ def test_without_results_nothing_is_invented(experiment: Experiment) -> None:
 
 def test_rows_that_our_best_method_wins_are_counted() -> None:
     (table,) = find_experiments(["synthetic-accuracy"])
-    settings = Settings(quick=True)
+    settings = RunSettings(quick=True)
     wins = {"1": 0.9, "10": 0.2}
     results = {
         run.key: {name: {"value": wins[level] if name == "GraphRegressor" else 0.5}}

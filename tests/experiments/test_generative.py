@@ -5,7 +5,7 @@ import pytest
 
 from graphmrf import GaussianMRF
 from graphmrf.experiments.data import load_attributes, load_raw
-from graphmrf.experiments.generative import LEVEL_FITTED, draw_maps, fit_parameters, foresee_splits
+from graphmrf.experiments.generative import LEVEL_FITTED, draw_maps, foresee_splits, recover_parameters
 from graphmrf.selection import split
 from small_paper import N_NODES
 
@@ -48,7 +48,7 @@ def test_maps_keep_what_was_observed_in_its_own_units() -> None:
 
 
 def test_the_fit_of_a_synthetic_sample_is_at_least_as_likely_as_the_truth(real_data: str) -> None:
-    found = fit_parameters(real_data, {"data": "synthetic-paper-h10"})
+    found = recover_parameters(real_data, {"data": "synthetic-paper-h10"})
     assert found["nll"] == pytest.approx(-4.62173, abs=2e-5)
     assert found["true nll"] == pytest.approx(-4.61738, abs=2e-5)
     assert found["error H"] == pytest.approx(0.020, abs=1e-3)

@@ -1,9 +1,9 @@
 from html.parser import HTMLParser
 from typing import Any
 
-from graphmrf.experiments import Experiment, Settings, timings
+from graphmrf.experiments import Experiment, RunSettings, timings
 from graphmrf.experiments.figures import Drawing
-from graphmrf.experiments.findings import Cell, Figure, Findings, Goal, Row, Table
+from graphmrf.experiments.findings import Figure, Findings, Goal, PaperTable, TableCell, TableRow
 from graphmrf.experiments.pages import Reproduction, as_page
 from graphmrf.report.page import asset, templates
 
@@ -24,15 +24,19 @@ class Outline(HTMLParser):
 
 def page(remarks: tuple[str, ...] = (), **found: Any) -> str:
     experiment = Experiment("t", "A <title>", "Table 1", (), lambda _: (), lambda *_: Findings(), remarks)
-    settings = Settings(quick=True)
+    settings = RunSettings(quick=True)
     made = Reproduction([(experiment, Findings(**found))], settings, timings([experiment], settings, {}), "graphmrf")
     drawings = {figure.name: Drawing(b"", b"<svg/>", 800) for figure in found.get("figures", ())}
     return as_page(made, drawings, shell=templates().get_template("page.html"), style=asset("page.css"))
 
 
 def test_a_cell_shows_ours_the_papers_and_the_difference() -> None:
-    cells = (Cell(0.668, 0.66, 0.01, 10), Cell(0.40, 0.27, 0.02, 10), Cell(None, 0.5, note="needs the gnn extra"))
-    table = Table("t", "R²", ("data",), ("LR", "LGC", "GCN"), (Row(("U.S. & co",), cells),), ranked=True)
+    cells = (
+        TableCell(0.668, 0.66, 0.01, 10),
+        TableCell(0.40, 0.27, 0.02, 10),
+        TableCell(None, 0.5, note="needs the gnn extra"),
+    )
+    table = PaperTable("t", "R²", ("data",), ("LR", "LGC", "GCN"), (TableRow(("U.S. & co",), cells),), ranked=True)
     html = page(tables=(table,))
     assert '0.668<small>0.66 <span class="near">+0.008</span></small>' in html
     assert (

@@ -1,4 +1,4 @@
-from graphmrf.experiments import Experiment, Record, Run, Settings, find_experiments, spoken, timings
+from graphmrf.experiments import Experiment, Record, Run, RunSettings, find_experiments, spoken, timings
 from graphmrf.experiments.timing import timing_table
 
 
@@ -12,7 +12,7 @@ def records(runs: set[Run]) -> dict[str, Record]:
 
 def test_times_are_sums_over_the_runs_that_ended() -> None:
     formula, table, curves = experiments()
-    settings = Settings(quick=True)
+    settings = RunSettings(quick=True)
     runs = set(table.plan(settings))
     found = records({run for run in runs if "method=GCN" in run.key or "method=LP" in run.key})
     first, second, third, total = timings([table, curves, formula], settings, found)
@@ -25,7 +25,7 @@ def test_times_are_sums_over_the_runs_that_ended() -> None:
 
 
 def test_a_table_of_times_has_a_line_for_each() -> None:
-    settings = Settings(quick=True)
+    settings = RunSettings(quick=True)
     lines = timing_table(timings(experiments(), settings, {})).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [
         "| frequency-response",

@@ -22,7 +22,7 @@ from graphmrf.experiments import (
     Experiment,
     Journal,
     Run,
-    Settings,
+    RunSettings,
     available_cores,
     execute,
     find_experiments,
@@ -40,38 +40,38 @@ from graphmrf.files import atomic
 from graphmrf.report.layout import positions
 from graphmrf.report.page import asset, templates
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all without a name.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Two splits and small networks: a few minutes.")]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for results, tables and figures.")]
-DataDir = Annotated[
+_Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all without a name.")]
+_Quick = Annotated[bool, typer.Option("--quick", help="Two splits and small networks: a few minutes.")]
+_Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for results, tables and figures.")]
+_DataDir = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder of the raw data files; downloaded otherwise.")
 ]
-Jobs = Annotated[int | None, typer.Option(metavar="N", help="Processes; one for each core by default.")]
-Seed = Annotated[int, typer.Option(metavar="S", help="Another seed takes other splits and samples.")]
-List = Annotated[bool, typer.Option("--list", help="List the experiments and stop.")]
-Shapes = Annotated[Path | None, typer.Option(metavar="FILE", help="GeoJSON outlines of U.S. counties, for the maps.")]
-NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figures need Matplotlib.")]
+_Jobs = Annotated[int | None, typer.Option(metavar="N", help="Processes; one for each core by default.")]
+_Seed = Annotated[int, typer.Option(metavar="S", help="Another seed takes other splits and samples.")]
+_List = Annotated[bool, typer.Option("--list", help="List the experiments and stop.")]
+_Shapes = Annotated[Path | None, typer.Option(metavar="FILE", help="GeoJSON outlines of U.S. counties, for the maps.")]
+_NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figures need Matplotlib.")]
 
 _PAGE, _DOCUMENT = "index.html", "reproduction.md"
 _EVERY = 30.0  # seconds between lines where there is no terminal: a log of a full run then has some hundred lines
 _UNBOUNDED = 10_000  # characters: wider than any table, to ask how wide one is
 
-LeftOut = tuple[str, str, GraphMRFError]
+_LeftOut = tuple[str, str, GraphMRFError]
 """Experiments that lack a data set, its name, and the trouble it gave."""
 
 
 def reproduce(
     context: typer.Context,
-    names: Names = None,
+    names: _Names = None,
     *,
-    quick: Quick = False,
-    output: Output = Path("reproduction"),
-    data_dir: DataDir = None,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    list: List = False,  # noqa: A002 - named like the option
-    shapes: Shapes = None,
-    no_figures: NoFigures = False,
+    quick: _Quick = False,
+    output: _Output = Path("reproduction"),
+    data_dir: _DataDir = None,
+    jobs: _Jobs = None,
+    seed: _Seed = 0,
+    list: _List = False,  # noqa: A002 - named like the option
+    shapes: _Shapes = None,
+    no_figures: _NoFigures = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -125,10 +125,10 @@ def _written_to(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _settings(*, quick: bool, seed: int) -> Settings:
+def _settings(*, quick: bool, seed: int) -> RunSettings:
     if seed < 0:
         raise InvalidInputError(f"--seed must be 0 or more, got {seed}")
-    return Settings(quick, seed)
+    return RunSettings(quick, seed)
 
 
 def _jobs(jobs: int | None) -> int:
@@ -139,7 +139,7 @@ def _jobs(jobs: int | None) -> int:
 
 def _with_data(
     chosen: tuple[Experiment, ...], data_dir: str | None, *, named: bool
-) -> tuple[tuple[Experiment, ...], tuple[LeftOut, ...]]:
+) -> tuple[tuple[Experiment, ...], tuple[_LeftOut, ...]]:
     """Load every data set once; without its data an experiment that was not named is left out, with a note."""
     trouble: dict[str, GraphMRFError] = {}
     for data in dict.fromkeys(data for experiment in chosen for data in experiment.data):
@@ -155,7 +155,7 @@ def _with_data(
     return kept, tuple(_left_out(chosen, trouble))
 
 
-def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[LeftOut]:
+def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[_LeftOut]:
     """Yield for every data set that is missing the experiments that lack it first."""
     first = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
     for data, error in trouble.items():
@@ -165,7 +165,7 @@ def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError])
 
 
 def _run(
-    chosen: Sequence[Experiment], settings: Settings, data_dir: str | None, kept: Journal, *, jobs: int, quiet: bool
+    chosen: Sequence[Experiment], settings: RunSettings, data_dir: str | None, kept: Journal, *, jobs: int, quiet: bool
 ) -> dict[str, str]:
     runs = [run for experiment in chosen for run in experiment.plan(settings)]
     missing = pending(runs, kept)
@@ -201,7 +201,7 @@ def _report_failures(failures: dict[str, str]) -> None:
 
 def _show_list() -> None:
     rows = [
-        (each.name, each.place, each.title, spoken(sum(run.seconds for run in set(each.plan(Settings())))))
+        (each.name, each.place, each.title, spoken(sum(run.seconds for run in set(each.plan(RunSettings())))))
         for each in EXPERIMENTS
     ]
     _show(("name", "in the paper", "shows", "CPU time"), rows)

@@ -12,10 +12,10 @@ from graphmrf.experiments.accuracy import (
 )
 from graphmrf.experiments.classification import CLASSIFICATION, CLASSIFICATION_TWITCH
 from graphmrf.experiments.data import load_raw
-from graphmrf.experiments.findings import Figure, Findings, Goal, Table
+from graphmrf.experiments.findings import Figure, Findings, Goal, PaperTable
 from graphmrf.experiments.generative import FITTED_PARAMETERS, R2_REAL, R2_SYNTHETIC, SAMPLED_MAPS
 from graphmrf.experiments.journal import Journal, Record, journal
-from graphmrf.experiments.run import Experiment, Result, Run, Settings
+from graphmrf.experiments.run import Experiment, Result, Run, RunSettings
 from graphmrf.experiments.runner import available_cores, execute, pending
 from graphmrf.experiments.small_tables import COEFFICIENTS, DATA_STATISTICS
 from graphmrf.experiments.smoothing import FREQUENCY_RESPONSE, OMEGA_LGC, OMEGA_LGC_RP, OMEGA_LP
@@ -29,11 +29,11 @@ __all__ = [
     "Findings",
     "Goal",
     "Journal",
+    "PaperTable",
     "Record",
     "Result",
     "Run",
-    "Settings",
-    "Table",
+    "RunSettings",
     "Timing",
     "available_cores",
     "execute",

@@ -10,7 +10,17 @@ from sklearn.metrics import r2_score
 
 from graphmrf._typing import Bools, Floats
 from graphmrf.experiments.data import CDC, LABELS, LONDON, SYNTHETIC, US, base_name, load_task, title_of
-from graphmrf.experiments.findings import Cell, Chart, Figure, Findings, Goal, Row, Series, Table, printed
+from graphmrf.experiments.findings import (
+    Chart,
+    Figure,
+    Findings,
+    Goal,
+    PaperTable,
+    Series,
+    TableCell,
+    TableRow,
+    printed,
+)
 from graphmrf.experiments.methods import (
     LINEAR_COLUMNS,
     NETWORK_COLUMNS,
@@ -22,7 +32,7 @@ from graphmrf.experiments.methods import (
     method_run,
     methods_for,
 )
-from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, Settings, average
+from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, average
 from graphmrf.selection import split
 
 _LEVELS = ("LP", "LGC", "LGC/RP", "SGC/RP", "GCN/RP", "SGC exact/RP")
@@ -61,7 +71,7 @@ def _scored(fitted: Any, prediction: Floats, y: Floats, test: Bools) -> dict[str
 
 
 def transductive_runs(
-    tasks: Iterable[tuple[str, str]], method: TableMethod, settings: Settings, *, fraction: float = TRAINING
+    tasks: Iterable[tuple[str, str]], method: TableMethod, settings: RunSettings, *, fraction: float = TRAINING
 ) -> list[Run]:
     """Return a run for every task, a data set and an outcome, and every split."""
     effort = settings.effort
@@ -112,14 +122,14 @@ class AccuracyTable:
         data = tuple(dict.fromkeys(base_name(data) for line in self.lines for data, _ in line.tasks))
         return Experiment(self.name, self.title, place, data, self.plan, self.collect, remarks)
 
-    def plan(self, settings: Settings) -> list[Run]:
+    def plan(self, settings: RunSettings) -> list[Run]:
         """Return a run for every task, method and split."""
         methods = methods_for((*PAPER_COLUMNS, *OUR_COLUMNS))
         return [
             run for line in self.lines for method in methods for run in transductive_runs(line.tasks, method, settings)
         ]
 
-    def collect(self, results: Results, settings: Settings) -> Findings:
+    def collect(self, results: Results, settings: RunSettings) -> Findings:
         """Return the table, the hyper-parameters, and the distance from print."""
         accuracy = self._table(results, settings, "value", (*PAPER_COLUMNS, *OUR_COLUMNS))
         levels = self._table(results, settings, "alpha", _LEVELS)
@@ -128,7 +138,7 @@ class AccuracyTable:
         goals = [*_distances(compared, settings), *self._levels(levels), *_rows_won(accuracy)]
         return Findings((accuracy, levels, layers), (), tuple(goals))
 
-    def _levels(self, table: Table) -> list[Goal]:
+    def _levels(self, table: PaperTable) -> list[Goal]:
         differences = np.abs(replace(table, rows=self._compared(table)).differences(["LGC"]))
         if not differences.size:
             return []
@@ -138,32 +148,32 @@ class AccuracyTable:
         text = "printed" if wanted is None else f"<= {wanted}"
         return [Goal("|difference| of the mean α of LGC from the paper", measured, text, met)]
 
-    def _compared(self, table: Table) -> tuple[Row, ...]:
+    def _compared(self, table: PaperTable) -> tuple[TableRow, ...]:
         return tuple(row for row, line in zip(table.rows, self.lines, strict=True) if line.compared)
 
-    def _table(self, results: Results, settings: Settings, quantity: str, columns: tuple[str, ...]) -> Table:
+    def _table(self, results: Results, settings: RunSettings, quantity: str, columns: tuple[str, ...]) -> PaperTable:
         captions = {
             "value": f"{self.title}: mean R² of random splits, 30 % of the nodes labelled.",
             "alpha": f"{self.title}: smoothing level α chosen by cross-validation, mean over the runs.",
             "layers": f"{self.title}: number of layers K chosen by cross-validation, mean over the runs.",
         }
         rows = tuple(
-            Row(line.labels, tuple(self._cell(results, settings, line, column, quantity) for column in columns))
+            TableRow(line.labels, tuple(self._cell(results, settings, line, column, quantity) for column in columns))
             for line in self.lines
         )
         name = self.name if quantity == "value" else f"{self.name}-{quantity}"
         decimals = 3 if quantity == "value" else 2
-        return Table(name, captions[quantity], self.heads, columns, rows, decimals, ranked=quantity == "value")
+        return PaperTable(name, captions[quantity], self.heads, columns, rows, decimals, ranked=quantity == "value")
 
-    def _cell(self, results: Results, settings: Settings, line: Line, column: str, quantity: str) -> Cell:
+    def _cell(self, results: Results, settings: RunSettings, line: Line, column: str, quantity: str) -> TableCell:
         paper, method = printed(self.name, line.printed_row, column, quantity=quantity), method_of(column)
         if method.unavailable:
-            return Cell(paper=paper, note=method.unavailable)
+            return TableCell(paper=paper, note=method.unavailable)
         runs = transductive_runs(line.tasks, method, settings)
         return replace(average(results, runs, column, quantity=quantity), paper=paper)
 
 
-def _distances(table: Table, settings: Settings) -> list[Goal]:
+def _distances(table: PaperTable, settings: RunSettings) -> list[Goal]:
     goals = []
     for columns, limit in _LIMITS:
         differences = np.abs(table.differences(columns))
@@ -176,7 +186,7 @@ def _distances(table: Table, settings: Settings) -> list[Goal]:
     return goals
 
 
-def _rows_won(table: Table) -> list[Goal]:
+def _rows_won(table: PaperTable) -> list[Goal]:
     """Return in how many rows our best method is the most accurate, of those where it was run."""
     column = OUR_COLUMNS[-1]
     pairs = [(cell.ours, table.best(row)) for row in table.rows for cell in replace(table, rows=(row,)).cells([column])]
@@ -232,7 +242,7 @@ _FRACTION_COLUMNS = ("LP", "LGC", "LGC/RP", "SGC", "GCN", "GraphRegressor")
 _FRACTION_TITLE = "Accuracy against the share of labelled nodes"
 
 
-def _fraction_plan(settings: Settings) -> list[Run]:
+def _fraction_plan(settings: RunSettings) -> list[Run]:
     return [
         run
         for task in _FRACTION_TASKS
@@ -242,34 +252,36 @@ def _fraction_plan(settings: Settings) -> list[Run]:
     ]
 
 
-def _fraction_runs(task: tuple[str, str], method: TableMethod, fraction: float, settings: Settings) -> list[Run]:
+def _fraction_runs(task: tuple[str, str], method: TableMethod, fraction: float, settings: RunSettings) -> list[Run]:
     # About 1 at 30 % of the labels; the field grows with the cube of their number, the others linearly.
     longer = 0.4 + (18 * fraction**3 if method.growth == "field" else 2 * fraction)
     runs = transductive_runs([task], method, settings, fraction=fraction)
     return [replace(run, seconds=run.seconds * longer) for run in runs]
 
 
-def _fraction_collect(results: Results, settings: Settings) -> Findings:
+def _fraction_collect(results: Results, settings: RunSettings) -> Findings:
     rows = tuple(
-        Row((title_of(data), outcome, column), _fraction_cells(results, settings, (data, outcome), column))
+        TableRow((title_of(data), outcome, column), _fraction_cells(results, settings, (data, outcome), column))
         for data, outcome in _FRACTION_TASKS
         for column in _FRACTION_COLUMNS
     )
     shares = tuple(f"{fraction:.0%}" for fraction in _FRACTIONS)
     caption = f"{_FRACTION_TITLE}: mean R² of random splits."
-    table = Table("label-fraction", caption, ("data", "outcome", "method"), shares, rows)
+    table = PaperTable("label-fraction", caption, ("data", "outcome", "method"), shares, rows)
     panels = tuple(_curves(table, title_of(data), outcome) for data, outcome in _FRACTION_TASKS)
     return Findings((table,), (Figure("label-fraction", caption, panels, columns=4),))
 
 
-def _fraction_cells(results: Results, settings: Settings, task: tuple[str, str], column: str) -> tuple[Cell, ...]:
+def _fraction_cells(
+    results: Results, settings: RunSettings, task: tuple[str, str], column: str
+) -> tuple[TableCell, ...]:
     method = method_of(column)
     if method.unavailable:
-        return (Cell(note=method.unavailable),) * len(_FRACTIONS)
+        return (TableCell(note=method.unavailable),) * len(_FRACTIONS)
     return tuple(average(results, _fraction_runs(task, method, share, settings), column) for share in _FRACTIONS)
 
 
-def _curves(table: Table, data: str, outcome: str) -> Chart:
+def _curves(table: PaperTable, data: str, outcome: str) -> Chart:
     series = []
     for row in (row for row in table.rows if row.labels[:2] == (data, outcome)):
         known = [
@@ -303,7 +315,7 @@ class Group:
     test: str
     outcomes: tuple[str, ...]
 
-    def runs(self, method: TableMethod, kind: str, settings: Settings) -> list[Run]:
+    def runs(self, method: TableMethod, kind: str, settings: RunSettings) -> list[Run]:
         """Return a run for every outcome and split, within the test graph or from the other one to it."""
         if kind == "transductive":
             return transductive_runs([(self.test, outcome) for outcome in self.outcomes], method, settings)
@@ -326,7 +338,7 @@ def _inductive(name: str, title: str, place: str, groups: Sequence[Group], remar
     return Experiment(name, title, place, data, partial(_inductive_plan, groups), collect, remarks)
 
 
-def _inductive_plan(groups: Sequence[Group], settings: Settings) -> list[Run]:
+def _inductive_plan(groups: Sequence[Group], settings: RunSettings) -> list[Run]:
     return [
         run
         for group in groups
@@ -337,27 +349,29 @@ def _inductive_plan(groups: Sequence[Group], settings: Settings) -> list[Run]:
 
 
 def _inductive_collect(
-    name: str, title: str, groups: Sequence[Group], results: Results, settings: Settings
+    name: str, title: str, groups: Sequence[Group], results: Results, settings: RunSettings
 ) -> Findings:
     rows = tuple(
-        Row((group.label, kind), tuple(_inductive_cell(results, settings, group, kind, c) for c in _INDUCTIVE_COLUMNS))
+        TableRow(
+            (group.label, kind), tuple(_inductive_cell(results, settings, group, kind, c) for c in _INDUCTIVE_COLUMNS)
+        )
         for group in groups
         for kind in _SETTINGS
     )
     caption = f"{title}: mean R² of random splits."
-    table = Table(name, caption, ("data", "setting"), _INDUCTIVE_COLUMNS, rows, ranked=True)
+    table = PaperTable(name, caption, ("data", "setting"), _INDUCTIVE_COLUMNS, rows, ranked=True)
     panels = tuple(_bars(table, group.label) for group in groups)
     return Findings((table,), (Figure(name, caption, panels, columns=len(panels)),))
 
 
-def _inductive_cell(results: Results, settings: Settings, group: Group, kind: str, column: str) -> Cell:
+def _inductive_cell(results: Results, settings: RunSettings, group: Group, kind: str, column: str) -> TableCell:
     method = method_of(column)
     if method.unavailable:
-        return Cell(note=method.unavailable)
+        return TableCell(note=method.unavailable)
     return average(results, group.runs(method, kind, settings), column)
 
 
-def _bars(table: Table, label: str) -> Chart:
+def _bars(table: PaperTable, label: str) -> Chart:
     rows = {row.labels[1]: row for row in table.rows if row.labels[0] == label}
     known = [k for k, cell in enumerate(rows["inductive"].cells) if cell.ours is not None]
     series = []

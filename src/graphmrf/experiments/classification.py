@@ -14,9 +14,9 @@ from sklearn.metrics import f1_score
 from graphmrf._typing import Bools, Floats
 from graphmrf.estimators.methods import METHODS
 from graphmrf.experiments.data import family, load_attributes, load_raw
-from graphmrf.experiments.findings import Cell, Findings, Row, Table, printed
+from graphmrf.experiments.findings import Findings, PaperTable, TableCell, TableRow, printed
 from graphmrf.experiments.methods import PAPER_COLUMNS, TABLE_METHODS, TableMethod, method_of, methods_for
-from graphmrf.experiments.run import Experiment, Options, Result, Results, Run, Scalar, Settings, average
+from graphmrf.experiments.run import Experiment, Options, Result, Results, Run, RunSettings, Scalar, average
 from graphmrf.graph import Graph
 from graphmrf.linalg import propagate
 from graphmrf.selection import ALPHAS
@@ -204,7 +204,7 @@ class ClassificationRow:
         """Columns that can be filled: without labels on the other graph nothing is propagated."""
         return ("LR", "LGC", "SGC", "GCN") if self.setting == "inductive" else PAPER_COLUMNS
 
-    def runs(self, method: TableMethod, settings: Settings) -> list[Run]:
+    def runs(self, method: TableMethod, settings: RunSettings) -> list[Run]:
         """Return the run of a method on every split."""
         options: dict[str, Scalar] = {"data": self.data, "setting": self.setting, "method": method.name}
         if method.is_network:
@@ -222,29 +222,29 @@ def _classification(
     return Experiment(name, title, place, data, partial(_plan, lines), partial(_collect, name, title, lines), remarks)
 
 
-def _plan(lines: Sequence[ClassificationRow], settings: Settings) -> list[Run]:
+def _plan(lines: Sequence[ClassificationRow], settings: RunSettings) -> list[Run]:
     return [run for line in lines for method in methods_for(line.columns) for run in line.runs(method, settings)]
 
 
 def _collect(
-    name: str, title: str, lines: Sequence[ClassificationRow], results: Results, settings: Settings
+    name: str, title: str, lines: Sequence[ClassificationRow], results: Results, settings: RunSettings
 ) -> Findings:
     columns = (*PAPER_COLUMNS, _ALWAYS)
     rows = tuple(
-        Row((line.label, line.setting), tuple(_cell(results, settings, line, column) for column in columns))
+        TableRow((line.label, line.setting), tuple(_cell(results, settings, line, column) for column in columns))
         for line in lines
     )
     caption = f"{title}: F1 of class 1 on the test nodes."
-    return Findings((Table(name, caption, ("data", "setting"), columns, rows, ranked=True),))
+    return Findings((PaperTable(name, caption, ("data", "setting"), columns, rows, ranked=True),))
 
 
-def _cell(results: Results, settings: Settings, line: ClassificationRow, column: str) -> Cell:
+def _cell(results: Results, settings: RunSettings, line: ClassificationRow, column: str) -> TableCell:
     if column == _ALWAYS:
         return average(results, line.runs(TABLE_METHODS["LR"], settings), _ALWAYS)
     paper, method = printed("classification", line.printed_row, column), method_of(column)
     reason = "not in this setting" if column not in line.columns else method.unavailable
     if reason:
-        return Cell(paper=paper, note=reason)
+        return TableCell(paper=paper, note=reason)
     return replace(average(results, line.runs(method, settings), column), paper=paper)
 
 

@@ -16,7 +16,7 @@ from graphmrf.text import DASH, MINUS, number
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One number: ours, the paper's, and how ours spread over runs.
 
     Parameters
@@ -32,7 +32,7 @@ class Cell:
 
     Examples
     --------
-    >>> round(Cell(0.66, 0.65).difference, 6), Cell(None, 0.65, note="needs the gnn extra").difference
+    >>> round(TableCell(0.66, 0.65).difference, 6), TableCell(None, 0.65, note="needs the gnn extra").difference
     (0.01, None)
     """
 
@@ -49,15 +49,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A line of a table: labels, then one cell for each column."""
 
     labels: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table of the paper.
 
     Parameters
@@ -70,7 +70,7 @@ class Table:
         Names of the label columns.
     columns : tuple of str
         Names of the columns of numbers.
-    rows : tuple of Row
+    rows : tuple of TableRow
         The lines.
     decimals : int
         Decimals of ours.
@@ -82,11 +82,11 @@ class Table:
     caption: str
     heads: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     decimals: int = 3
     ranked: bool = False
 
-    def cells(self, columns: Sequence[str] | None = None) -> Iterator[Cell]:
+    def cells(self, columns: Sequence[str] | None = None) -> Iterator[TableCell]:
         """Yield the cells of some columns, row by row."""
         wanted = [k for k, column in enumerate(self.columns) if columns is None or column in columns]
         for row in self.rows:
@@ -96,7 +96,7 @@ class Table:
         """Return ours less the paper's, wherever both have a number."""
         return np.array([cell.difference for cell in self.cells(columns) if cell.difference is not None])
 
-    def best(self, row: Row) -> float | None:
+    def best(self, row: TableRow) -> float | None:
         """Return the largest of our numbers in a row, None in a table that ranks nothing."""
         ours = [cell.ours for cell in row.cells if cell.ours is not None]
         return max(ours) if ours and self.ranked else None
@@ -189,7 +189,7 @@ class Goal:
 class Findings:
     """All that the runs of an experiment found: tables, figures, and how far from a goal they are."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PaperTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     goals: tuple[Goal, ...] = ()
 
@@ -224,13 +224,13 @@ def printed(table: str, row: str, column: str, *, quantity: str = "value") -> fl
     return value
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: PaperTable) -> str:
     """Return one line for each cell: labels, column, ours, spread, runs, paper, difference, note.
 
     Examples
     --------
-    >>> row = Row(("U.S.", "income"), (Cell(0.5, 0.4, 0.01, 10),))
-    >>> print(as_csv(Table("t", "T", ("data", "outcome"), ("LP",), (row,))))
+    >>> row = TableRow(("U.S.", "income"), (TableCell(0.5, 0.4, 0.01, 10),))
+    >>> print(as_csv(PaperTable("t", "T", ("data", "outcome"), ("LP",), (row,))))
     data,outcome,column,ours,std,runs,paper,difference,note
     U.S.,income,LP,0.5,0.01,10,0.4,0.1,
     <BLANKLINE>
@@ -246,13 +246,13 @@ def as_csv(table: Table) -> str:
     return stream.getvalue()
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: PaperTable) -> str:
     """Return the table with the paper's number in brackets behind ours, the best of a row in bold.
 
     Examples
     --------
-    >>> row = Row(("U.S.",), (Cell(0.5, 0.4), Cell(None, 0.3)))
-    >>> print(as_markdown(Table("t", "T", ("data",), ("LP", "GCN"), (row,), ranked=True)))
+    >>> row = TableRow(("U.S.",), (TableCell(0.5, 0.4), TableCell(None, 0.3)))
+    >>> print(as_markdown(PaperTable("t", "T", ("data",), ("LP", "GCN"), (row,), ranked=True)))
     | data | LP | GCN |
     | --- | ---: | ---: |
     | U.S. | **0.500** (0.40) | – (0.30) |
@@ -269,13 +269,13 @@ def as_markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
-def as_latex(table: Table) -> str:
+def as_latex(table: PaperTable) -> str:
     r"""Return a table for booktabs, the paper's numbers in brackets behind ours.
 
     Examples
     --------
-    >>> row = Row(("U.S.",), (Cell(0.5, 0.4),))
-    >>> print(as_latex(Table("t", "T", ("data",), ("LP",), (row,))).splitlines()[6])
+    >>> row = TableRow(("U.S.",), (TableCell(0.5, 0.4),))
+    >>> print(as_latex(PaperTable("t", "T", ("data",), ("LP",), (row,))).splitlines()[6])
     U.S. & 0.500 {\scriptsize (0.40)} \\
     """
     body = [
@@ -305,14 +305,14 @@ def _bar(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _cell(cell: Cell, decimals: int, best: float | None, bold: tuple[str, str]) -> str:
+def _cell(cell: TableCell, decimals: int, best: float | None, bold: tuple[str, str]) -> str:
     text = number(cell.ours, decimals)
     if best is not None and cell.ours is not None and text == number(best, decimals):
         text = f"{bold[0]}{text}{bold[1]}"
     return text if cell.paper is None else f"{text} ({number(cell.paper, min(decimals, 2))})"
 
 
-def _latex_cell(cell: Cell, table: Table, row: Row) -> str:
+def _latex_cell(cell: TableCell, table: PaperTable, row: TableRow) -> str:
     text = _cell(cell, table.decimals, table.best(row), (r"\textbf{", "}"))
     text = text.replace(MINUS, "$-$").replace(DASH, "---")
     value, bracket, paper = text.partition(" (")

@@ -10,7 +10,18 @@ from scipy.linalg import cholesky, solve_triangular
 from graphmrf._typing import Bools, Floats
 from graphmrf.experiments.accuracy import transductive_runs
 from graphmrf.experiments.data import CDC, LABELS, LONDON, SYNTHETIC, US, family, load_attributes, load_raw, title_of
-from graphmrf.experiments.findings import Cell, Chart, Figure, Findings, Goal, Heat, Map, Row, Series, Table
+from graphmrf.experiments.findings import (
+    Chart,
+    Figure,
+    Findings,
+    Goal,
+    Heat,
+    Map,
+    PaperTable,
+    Series,
+    TableCell,
+    TableRow,
+)
 from graphmrf.experiments.methods import TABLE_METHODS
 from graphmrf.experiments.run import (
     TRAINING,
@@ -19,8 +30,8 @@ from graphmrf.experiments.run import (
     Result,
     Results,
     Run,
+    RunSettings,
     Scalar,
-    Settings,
     average,
     mean_cell,
 )
@@ -35,7 +46,7 @@ def fitted_mrf(data_dir: str | None, data: str) -> GaussianMRF:
     return GaussianMRF.fit(graph, frame, center=False)
 
 
-def fit_parameters(data_dir: str | None, o: Options) -> Result:
+def recover_parameters(data_dir: str | None, o: Options) -> Result:
     """The maximum-likelihood parameters of a synthetic sample beside those it was drawn with."""
     graph, frame = load_attributes(data_dir, o["data"])
     true = load_raw(data_dir, o["data"]).extra["parameters"].to_numpy()
@@ -59,18 +70,18 @@ _PARAMETERS = "Fitted parameters of the model"
 
 
 def _parameter_run(data: str) -> Run:
-    return Run.of(fit_parameters, {"data": data}, seconds=0.5)
+    return Run.of(recover_parameters, {"data": data}, seconds=0.5)
 
 
-def _parameter_collect(results: Results, settings: Settings) -> Findings:  # noqa: ARG001 - every experiment has settings
+def _parameter_collect(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment has settings
     """Return the matrices as a figure, and their relative errors."""
     runs = {str(h0): _parameter_run(data) for h0, data in SYNTHETIC.items()}
     found = {level: results[run.key] for level, run in runs.items() if run.key in results}
     columns = ("error H", "error h", "nll", "true nll")
-    rows = tuple(Row((level,), tuple(Cell(each[name]) for name in columns)) for level, each in found.items())
+    rows = tuple(TableRow((level,), tuple(TableCell(each[name]) for name in columns)) for level, each in found.items())
     caption = f"{_PARAMETERS}: relative error of H and h, and negative log-likelihood per node (fitted and true)."
     heads = ("error of H", "error of h", "NLL/n fitted", "NLL/n true")
-    table = Table("fitted-parameters", caption, ("h₀",), heads, rows, decimals=4)
+    table = PaperTable("fitted-parameters", caption, ("h₀",), heads, rows, decimals=4)
     panels = tuple(_matrix(each, kind, level) for kind in ("true ", "") for level, each in found.items())
     figure = Figure("fitted-parameters", f"{_PARAMETERS}: true above, fitted below.", panels, columns=len(found) or 1)
     return Findings((table,), (figure,) if panels else (), tuple(_errors(found)))
@@ -140,11 +151,11 @@ def _short(values: Floats) -> list[float]:
     return [float(f"{value:.5g}") for value in values]
 
 
-def _map_run(settings: Settings) -> Run:
+def _map_run(settings: RunSettings) -> Run:
     return Run.of(draw_maps, {"data": _MAPPED_DATA, "seed": settings.seeds[0]}, seconds=4.0)
 
 
-def _map_collect(results: Results, settings: Settings) -> Findings:
+def _map_collect(results: Results, settings: RunSettings) -> Findings:
     """Return the maps, and a table of how smooth and how correlated they are."""
     found = results.get(_map_run(settings).key)
     if found is None:
@@ -159,14 +170,14 @@ def _map_collect(results: Results, settings: Settings) -> Findings:
     return Findings((_map_table(found, labels),), (figure,))
 
 
-def _map_table(found: Result, labels: list[str]) -> Table:
+def _map_table(found: Result, labels: list[str]) -> PaperTable:
     columns = (*(f"correlation along edges, {name}" for name in _MAPPED), "correlation of the two")
     rows = tuple(
-        Row((label,), tuple(Cell(value) for value in (*smooth, both)))
+        TableRow((label,), tuple(TableCell(value) for value in (*smooth, both)))
         for label, smooth, both in zip(labels, found["smoothness"], found["correlation"], strict=True)
     )
     caption = "Do the samples resemble the data? Correlation along edges, and between the two attributes."
-    return Table("sampled-maps", caption, ("map",), columns, rows)
+    return PaperTable("sampled-maps", caption, ("map",), columns, rows)
 
 
 SAMPLED_MAPS = Experiment(
@@ -251,25 +262,25 @@ def _foresight(name: str, title: str, place: str, tasks: Outcomes, **rest: Any) 
     return Experiment(name, title, place, tuple(tasks), partial(_foresight_plan, tasks), collect, **rest)
 
 
-def _foresight_plan(tasks: Outcomes, settings: Settings) -> list[Run]:
+def _foresight_plan(tasks: Outcomes, settings: RunSettings) -> list[Run]:
     """Return the foreseen values of every outcome, and the measured ones of every split."""
     pairs = [(data, outcome) for data, outcomes in tasks.items() for outcome in outcomes]
     measured = [run for pair in pairs for name in _FORESEEN for run in _measured(*pair, name, settings)]
     return [*(_foreseen_run(*pair, settings) for pair in pairs), *measured]
 
 
-def _foreseen_run(data: str, outcome: str, settings: Settings) -> Run:
+def _foreseen_run(data: str, outcome: str, settings: RunSettings) -> Run:
     seeds, seconds = settings.seeds, 0.5 if family(data) in ("synthetic", "london") else 8.0
     options: dict[str, Scalar] = {"data": data, "outcome": outcome, "seed": seeds[0], "splits": len(seeds)}
     return Run.of(foresee_splits, options, seconds=seconds)
 
 
-def _measured(data: str, outcome: str, name: str, settings: Settings) -> list[Run]:
+def _measured(data: str, outcome: str, name: str, settings: RunSettings) -> list[Run]:
     return transductive_runs([(data, outcome)], TABLE_METHODS[name], settings)
 
 
 def _foresight_collect(
-    name: str, title: str, tasks: Outcomes, wanted: float | None, results: Results, settings: Settings
+    name: str, title: str, tasks: Outcomes, wanted: float | None, results: Results, settings: RunSettings
 ) -> Findings:
     """Return the points, the same as a table, and the correlations."""
     groups = {
@@ -279,7 +290,7 @@ def _foresight_collect(
     together = [row for rows in groups.values() for row in rows]
     caption = f"{title}: mean over random splits, 30 % of the nodes labelled."
     columns = ("foreseen", f"foreseen{LEVEL_FITTED}", "measured")
-    table = Table(name, caption, ("data", "outcome", "method"), columns, tuple(together))
+    table = PaperTable(name, caption, ("data", "outcome", "method"), columns, tuple(together))
     panels = tuple(_points(label, rows) for label, rows in groups.items())
     goals = [_correlation(label, rows, None) for label, rows in groups.items()]
     goals.append(_correlation(_TOGETHER, together, wanted))
@@ -287,17 +298,17 @@ def _foresight_collect(
     return Findings((table,), (figure,), tuple(goal for goal in goals if goal is not None))
 
 
-def _rows(results: Results, settings: Settings, data: str, outcome: str) -> list[Row]:
+def _rows(results: Results, settings: RunSettings, data: str, outcome: str) -> list[TableRow]:
     foreseen = results.get(_foreseen_run(data, outcome, settings).key, {})
     rows = []
     for name in _FORESEEN:
         cells = [mean_cell(foreseen.get(name + suffix, [])) for suffix in ("", LEVEL_FITTED)]
         measured = average(results, _measured(data, outcome, name, settings), name)
-        rows.append(Row((_label(data), outcome, name), (*cells, measured)))
+        rows.append(TableRow((_label(data), outcome, name), (*cells, measured)))
     return rows
 
 
-def _correlation(label: str, rows: Sequence[Row], wanted: float | None) -> Goal | None:
+def _correlation(label: str, rows: Sequence[TableRow], wanted: float | None) -> Goal | None:
     triples = [[cell.ours for cell in row.cells] for row in rows if all(cell.ours is not None for cell in row.cells)]
     if len(triples) < _FEWEST:
         return None
@@ -314,7 +325,7 @@ def _label(data: str) -> str:
     return f"h₀ = {data.rpartition('-h')[2]}" if family(data) == "synthetic" else title_of(data)
 
 
-def _points(title: str, rows: Sequence[Row]) -> Chart:
+def _points(title: str, rows: Sequence[TableRow]) -> Chart:
     outcomes = list(dict.fromkeys(row.labels[1] for row in rows))
     series = []
     for row in rows:

@@ -10,8 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from graphmrf.experiments.figures import Drawing
-from graphmrf.experiments.findings import Cell, Findings, Goal, Row, Table, as_markdown
-from graphmrf.experiments.run import Experiment, Settings
+from graphmrf.experiments.findings import Findings, Goal, PaperTable, TableCell, TableRow, as_markdown
+from graphmrf.experiments.run import Experiment, RunSettings
 from graphmrf.experiments.timing import Timing, timing_table
 from graphmrf.text import number
 
@@ -75,7 +75,7 @@ class Reproduction:
     ----------
     parts : sequence of pairs
         Experiments and what they found, in the order of the paper.
-    settings : Settings
+    settings : RunSettings
         How much was run.
     times : sequence of Timing
         How long every experiment took, and last all together.
@@ -86,7 +86,7 @@ class Reproduction:
     """
 
     parts: Parts
-    settings: Settings
+    settings: RunSettings
     times: Sequence[Timing]
     command: str
     left_out: Sequence[str] = ()
@@ -185,25 +185,25 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _best(table: Table, row: Row) -> str | None:
+def _best(table: PaperTable, row: TableRow) -> str | None:
     value = table.best(row)
     return None if value is None else number(value, table.decimals)
 
 
-def _difference(cell: Cell, table: Table) -> str:
+def _difference(cell: TableCell, table: PaperTable) -> str:
     """Return ours less the paper's with its sign, nothing where either is missing, or for counts."""
     if cell.difference is None or table.decimals == 0:
         return ""
     return ("+" if cell.difference >= 0 else "") + number(cell.difference, table.decimals)
 
 
-def _closeness(cell: Cell, table: Table) -> str:
+def _closeness(cell: TableCell, table: PaperTable) -> str:
     """Return the mark of a difference; only accuracies are marked."""
     size = abs(cell.difference or 0.0) if table.ranked else 0.0
     return "far" if size > _FAR else "off" if size > _NEAR else "near"
 
 
-def _hint(cell: Cell) -> str:
+def _hint(cell: TableCell) -> str:
     if cell.ours is None:
         return cell.note or "no number"
     return f"{cell.n_runs} runs, standard deviation {number(cell.spread, 3)}" if cell.n_runs else ""

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.experiments.findings import Cell, Findings
+from graphmrf.experiments.findings import Findings, TableCell
 
 Scalar: TypeAlias = str | int | float
 Options: TypeAlias = Mapping[str, Any]
@@ -23,7 +23,7 @@ _SEEDS_APART = 1000  # more than any count of splits or samples, so that two see
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """How much to do.
 
     Parameters
@@ -35,7 +35,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(quick=True).seeds, Settings(seed=1).seeds
+    >>> RunSettings(quick=True).seeds, RunSettings(seed=1).seeds
     (range(1, 3), range(1001, 1011))
     """
 
@@ -115,9 +115,9 @@ class Experiment:
     data : tuple of str
         Data sets it needs.
     plan : callable
-        From `Settings` to the runs.
+        From `RunSettings` to the runs.
     collect : callable
-        From the results there are, and `Settings`, to tables, figures and goals; missing results leave empty cells.
+        From the results there are, and `RunSettings`, to tables, figures and goals; missing results leave empty cells.
     remarks : tuple of str
         What agrees, what differs, and why.
     """
@@ -126,16 +126,16 @@ class Experiment:
     title: str
     place: str
     data: tuple[str, ...]
-    plan: Callable[[Settings], Sequence[Run]]
-    collect: Callable[[Results, Settings], Findings]
+    plan: Callable[[RunSettings], Sequence[Run]]
+    collect: Callable[[Results, RunSettings], Findings]
     remarks: tuple[str, ...] = ()
 
-    def n_missing(self, results: Results, settings: Settings) -> int:
+    def n_missing(self, results: Results, settings: RunSettings) -> int:
         """Return how many runs have no result."""
         return sum(run.key not in results for run in set(self.plan(settings)))
 
 
-def average(results: Results, runs: Iterable[Run], column: str, *, quantity: str = "value") -> Cell:
+def average(results: Results, runs: Iterable[Run], column: str, *, quantity: str = "value") -> TableCell:
     """Return mean and standard deviation over the runs that have a number.
 
     Examples
@@ -147,7 +147,7 @@ def average(results: Results, runs: Iterable[Run], column: str, *, quantity: str
     return mean_cell(results.get(run.key, {}).get(column, {}).get(quantity) for run in runs)
 
 
-def mean_cell(numbers: Iterable[float | None]) -> Cell:
+def mean_cell(numbers: Iterable[float | None]) -> TableCell:
     """Return mean and standard deviation of the numbers that are there.
 
     Examples
@@ -157,6 +157,6 @@ def mean_cell(numbers: Iterable[float | None]) -> Cell:
     """
     values = [float(value) for value in numbers if value is not None]
     if not values:
-        return Cell(note="not run")
+        return TableCell(note="not run")
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Cell(float(np.mean(values)), spread=spread, n_runs=len(values))
+    return TableCell(float(np.mean(values)), spread=spread, n_runs=len(values))

@@ -18,7 +18,7 @@ from graphmrf.errors import GraphMRFError
 from graphmrf.experiments.journal import Journal, Record
 from graphmrf.experiments.run import Result, Run
 
-Outcome: TypeAlias = tuple[Result, float]
+_Outcome: TypeAlias = tuple[Result, float]
 Watch: TypeAlias = Callable[[Run], None]
 
 
@@ -79,7 +79,7 @@ def execute(runs: Iterable[Run], journal: Journal, data_dir: str | None, *, jobs
     return failures
 
 
-def _keep(run: Run, future: Future[Outcome], journal: Journal, failures: dict[str, str], *, elapsed: float) -> None:
+def _keep(run: Run, future: Future[_Outcome], journal: Journal, failures: dict[str, str], *, elapsed: float) -> None:
     try:
         result, seconds = future.result()
     except BrokenProcessPool:
@@ -90,7 +90,7 @@ def _keep(run: Run, future: Future[Outcome], journal: Journal, failures: dict[st
         journal.append(Record(run.key, result, seconds, elapsed))
 
 
-def _finished(waiting: Iterable[Future[Outcome]]) -> Iterator[Future[Outcome]]:
+def _finished(waiting: Iterable[Future[_Outcome]]) -> Iterator[Future[_Outcome]]:
     left = set(waiting)
     while left:
         done, left = wait(left, return_when=FIRST_COMPLETED)
@@ -129,7 +129,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _timed(run: Run, data_dir: str | None) -> Outcome:
+def _timed(run: Run, data_dir: str | None) -> _Outcome:
     start = time.process_time()
     result = run.perform(data_dir)
     return result, time.process_time() - start

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from graphmrf.experiments.data import load_attributes, load_task, title_of
-from graphmrf.experiments.findings import Cell, Findings, Goal, Row, Table, printed
+from graphmrf.experiments.findings import Findings, Goal, PaperTable, TableCell, TableRow, printed
 from graphmrf.experiments.methods import TABLE_METHODS
-from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, Settings, mean_cell
+from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, mean_cell
 from graphmrf.selection import split
 
 _COUNTS = ("vertices", "edges", "attributes")
@@ -24,15 +24,18 @@ def _count_run(data: str) -> Run:
     return Run.of(count_data, {"data": data})
 
 
-def _count_collect(results: Results, settings: Settings) -> Findings:  # noqa: ARG001 - every experiment has settings
-    rows = tuple(Row((title_of(data),), _count_cells(results, data)) for data in _COUNTED)
-    return Findings((Table("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, rows, decimals=0),))
+def _count_collect(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment has settings
+    rows = tuple(TableRow((title_of(data),), _count_cells(results, data)) for data in _COUNTED)
+    return Findings(
+        (PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, rows, decimals=0),)
+    )
 
 
-def _count_cells(results: Results, data: str) -> tuple[Cell, ...]:
+def _count_cells(results: Results, data: str) -> tuple[TableCell, ...]:
     found = results.get(_count_run(data).key, {})
     return tuple(
-        Cell(found.get(count), printed("data-statistics", data, count), n_runs=len(found) and 1) for count in _COUNTS
+        TableCell(found.get(count), printed("data-statistics", data, count), n_runs=len(found) and 1)
+        for count in _COUNTS
     )
 
 
@@ -63,27 +66,29 @@ def lgc_coefficients(data_dir: str | None, o: Options) -> Result:
     return {"alpha": fitted.alpha_, "coefficients": {str(name): float(b) for name, b in fitted.coef_.items()}}
 
 
-def _coefficient_runs(data: str, settings: Settings) -> list[Run]:
+def _coefficient_runs(data: str, settings: RunSettings) -> list[Run]:
     return [Run.of(lgc_coefficients, {"data": data, "outcome": _ELECTION, "seed": seed}) for seed in settings.seeds]
 
 
-def _coefficient_collect(results: Results, settings: Settings) -> Findings:
+def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:
     """Return the mean coefficients, the levels differing between splits, and how far from print they are."""
     rows = tuple(
-        Row((data.partition("-")[2],), tuple(_coefficient_cell(results, settings, data, name) for name in _FEATURES))
+        TableRow(
+            (data.partition("-")[2],), tuple(_coefficient_cell(results, settings, data, name) for name in _FEATURES)
+        )
         for data in _YEARS
     )
     caption = f"{_TITLE}: mean over random splits, 30 % of the counties labelled."
-    table = Table("coefficients", caption, ("year",), _FEATURES, rows, decimals=2)
+    table = PaperTable("coefficients", caption, ("year",), _FEATURES, rows, decimals=2)
     return Findings((table,), (), tuple(_coefficient_distance(table)))
 
 
-def _coefficient_cell(results: Results, settings: Settings, data: str, feature: str) -> Cell:
+def _coefficient_cell(results: Results, settings: RunSettings, data: str, feature: str) -> TableCell:
     found = (results.get(run.key, {}).get("coefficients", {}) for run in _coefficient_runs(data, settings))
     return replace(mean_cell(each.get(feature) for each in found), paper=printed("coefficients", data, feature))
 
 
-def _coefficient_distance(table: Table) -> list[Goal]:
+def _coefficient_distance(table: PaperTable) -> list[Goal]:
     pairs = [(cell.ours, cell.paper) for cell in table.cells() if cell.difference is not None]
     if not pairs:
         return []

@@ -11,7 +11,7 @@ from graphmrf._typing import Floats
 from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, ResidualPropagation
 from graphmrf.experiments.data import load_raw
 from graphmrf.experiments.findings import Chart, Figure, Findings, Goal, Heat, Series
-from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, Scalar, Settings
+from graphmrf.experiments.run import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, Scalar
 from graphmrf.model import GaussianMRF
 from graphmrf.selection import split
 
@@ -24,7 +24,7 @@ _RESPONSES = "Frequency responses of LGC and SGC on a 6-regular graph"
 _DEGREE, _DEEPEST = 6, 20  # as in the paper's figure
 
 
-def _responses(results: Results, settings: Settings) -> Findings:  # noqa: ARG001 - every experiment collects from both
+def _responses(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment collects from both
     r"""Return what smoothing leaves of an eigenvector of N, on a regular graph.
 
     .. math:: g(\lambda) = 1 / (1 + \omega \lambda) \quad \text{(LGC)}, \qquad
@@ -92,18 +92,18 @@ def _recovery(method: str, place: str) -> Experiment:
     return Experiment(name, title, place, (_GRAPH,), partial(_recovery_plan, method), collect, remarks)
 
 
-def _recovery_plan(method: str, settings: Settings) -> list[Run]:
+def _recovery_plan(method: str, settings: RunSettings) -> list[Run]:
     return [run for step in range(len(OMEGA_GRID)) for run in _recovery_runs(method, step, settings)]
 
 
-def _recovery_runs(method: str, step: int, settings: Settings) -> list[Run]:
+def _recovery_runs(method: str, step: int, settings: RunSettings) -> list[Run]:
     features = int(method != "LP")
     options: dict[str, Scalar] = {"data": _GRAPH, "features": features, "step": step}
     seconds = 0.1 if features else 0.05
     return [Run.of(recover_omega, {**options, "seed": seed}, seconds=seconds) for seed in settings.repeats]
 
 
-def _recovery_collect(name: str, method: str, results: Results, settings: Settings) -> Findings:
+def _recovery_collect(name: str, method: str, results: Results, settings: RunSettings) -> Findings:
     """Return the heat map, and how many of its maxima are within one step of the diagonal."""
     columns = [_mean_scores(method, step, results, settings) for step in range(len(OMEGA_GRID))]
     if any(column is None for column in columns):
@@ -118,7 +118,7 @@ def _recovery_collect(name: str, method: str, results: Results, settings: Settin
     return Findings((), (Figure(name, caption, (panel,)),), (_recovered(method, best),))
 
 
-def _mean_scores(method: str, step: int, results: Results, settings: Settings) -> Floats | None:
+def _mean_scores(method: str, step: int, results: Results, settings: RunSettings) -> Floats | None:
     found = [results[run.key][method] for run in _recovery_runs(method, step, settings) if run.key in results]
     return np.mean(found, axis=0) if found else None
 

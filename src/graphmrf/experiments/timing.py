@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graphmrf.experiments.journal import Record
 from graphmrf.experiments.methods import TABLE_METHODS
-from graphmrf.experiments.run import Experiment, Run, Settings
+from graphmrf.experiments.run import Experiment, Run, RunSettings
 from graphmrf.text import DASH
 
 _NETWORKS, _FIELD, _OTHERS = "SGC, GCN", "GraphRegressor", "all others"
@@ -43,7 +43,9 @@ class Timing:
         return f"{self.n_runs} runs took {spoken(self.elapsed)} of wall-clock time, {spoken(self.cpu)} of CPU time"
 
 
-def timings(experiments: Iterable[Experiment], settings: Settings, found: Mapping[str, Record]) -> tuple[Timing, ...]:
+def timings(
+    experiments: Iterable[Experiment], settings: RunSettings, found: Mapping[str, Record]
+) -> tuple[Timing, ...]:
     """Return the time of every experiment, runs that ended only, and last that of all runs, each counted once."""
     plans = {experiment.name: set(experiment.plan(settings)) for experiment in experiments}
     plans["all, runs in common once"] = set().union(*plans.values())
