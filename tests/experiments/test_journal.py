@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.experiments.journal import Journal, Record, journal
+from graphmrf.experiments.journal import Journal, Record, open_journal
 
 RECORDS = [Record(f"accuracy seed={k}", {"LP": {"value": k / 7}}, 0.5) for k in range(3)]
 
 
 def written(path: Path) -> bytes:
-    with journal(path) as kept:
+    with open_journal(path) as kept:
         for record in RECORDS:
             kept.append(record)
     return path.read_bytes()
@@ -19,7 +19,7 @@ def written(path: Path) -> bytes:
 
 def test_results_are_there_again(results: Path) -> None:
     written(results)
-    with journal(results) as kept:
+    with open_journal(results) as kept:
         assert kept.found == {record.key: record for record in RECORDS}
 
 
@@ -27,7 +27,7 @@ def test_results_are_there_again(results: Path) -> None:
 def test_a_torn_last_line_is_dropped_and_can_be_written_again(results: Path, length: int) -> None:
     whole = written(results)
     results.write_bytes(whole[:-length])
-    with journal(results) as kept:
+    with open_journal(results) as kept:
         assert list(kept.found) == [record.key for record in RECORDS[:-1]]
         kept.append(RECORDS[-1])
     assert results.read_bytes() == whole
@@ -36,7 +36,7 @@ def test_a_torn_last_line_is_dropped_and_can_be_written_again(results: Path, len
 def test_a_torn_title_is_written_again(results: Path) -> None:
     title = written(results).splitlines(keepends=True)[0]
     results.write_bytes(title[:10])
-    with journal(results) as kept:
+    with open_journal(results) as kept:
         assert not kept.found
     assert results.read_bytes() == title
 
@@ -44,7 +44,7 @@ def test_a_torn_title_is_written_again(results: Path) -> None:
 def test_a_damaged_line_is_named(results: Path) -> None:
     lines = written(results).splitlines(keepends=True)
     results.write_bytes(b"".join([*lines[:2], b"{oops\n", *lines[2:]]))
-    with pytest.raises(InvalidInputError, match="line 3 is damaged; delete that line"), journal(results):
+    with pytest.raises(InvalidInputError, match="line 3 is damaged; delete that line"), open_journal(results):
         pass
 
 
@@ -53,7 +53,7 @@ def test_another_format_is_refused_and_kept(results: Path) -> None:
     results.write_text(other)
     with (
         pytest.raises(InvalidInputError, match=r"has format 99 \(graphmrf 7.0\), this version has format 1"),
-        journal(results),
+        open_journal(results),
     ):
         pass
     assert results.read_text() == other
@@ -61,12 +61,16 @@ def test_another_format_is_refused_and_kept(results: Path) -> None:
 
 def test_any_other_file_is_refused(results: Path) -> None:
     results.write_text("a,b\n1,2\n")
-    with pytest.raises(InvalidInputError, match="is not a results file"), journal(results):
+    with pytest.raises(InvalidInputError, match="is not a results file"), open_journal(results):
         pass
 
 
 def test_two_commands_do_not_write_to_one_file(results: Path) -> None:
-    with journal(results), pytest.raises(InvalidInputError, match="another command is writing"), journal(results):
+    with (
+        open_journal(results),
+        pytest.raises(InvalidInputError, match="another command is writing"),
+        open_journal(results),
+    ):
         pass
 
 
@@ -93,5 +97,5 @@ def test_a_full_disk_loses_only_the_run_that_was_being_written(results: Path) ->
         full = Journal(Full(stream, 10), {})  # type: ignore[arg-type]  # all that is used of a file
         with pytest.raises(OSError, match="No space left"):
             full.append(Record("accuracy seed=9", {}, 0.5))
-    with journal(results) as kept:
+    with open_journal(results) as kept:
         assert len(kept.found) == 3

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from graphmrf.errors import GraphMRFError
-from graphmrf.experiments import Result, Run, execute, journal, pending
+from graphmrf.experiments import Result, Run, execute, open_journal, pending
 from graphmrf.experiments.accuracy import transductive
 
 RUNS = [
@@ -27,7 +27,7 @@ BROKEN = Run.of(transductive, {"data": "us-2016", "outcome": "nothing", "method"
 
 
 def done(path: Path, runs: list[Run], *, jobs: int = 2) -> dict[str, Result]:
-    with journal(path) as kept:
+    with open_journal(path) as kept:
         assert not execute(runs, kept, None, jobs=jobs, watch=lambda _: None)
         return kept.results
 
@@ -50,7 +50,7 @@ def test_nothing_is_repeated_and_nothing_is_lost(results: Path) -> None:
 
 def test_a_run_that_fails_leaves_the_others_alone_and_is_tried_again(results: Path) -> None:
     ended: list[Run] = []
-    with journal(results) as kept:
+    with open_journal(results) as kept:
         failures = execute([BROKEN, *RUNS[:3]], kept, None, jobs=2, watch=ended.append)
         assert list(failures) == [BROKEN.key]
         assert "nothing" in failures[BROKEN.key]
@@ -64,7 +64,7 @@ def test_a_worker_that_is_killed_is_reported_and_what_is_done_is_kept(results: P
             if "spawn_main" in " ".join(child.cmdline()):
                 child.kill()
 
-    with journal(results) as kept:
+    with open_journal(results) as kept:
         with pytest.raises(GraphMRFError, match="killed, perhaps for want of memory; what was finished is kept"):
             execute(RUNS * 1, kept, None, jobs=1, watch=kill_a_worker)
         assert kept.results

@@ -26,8 +26,8 @@ from graphmrf.experiments import (
     available_cores,
     execute,
     find_experiments,
-    journal,
     load_raw,
+    open_journal,
     pending,
     spoken,
     timings,
@@ -98,7 +98,7 @@ def reproduce(
         outlines = _prepare(output, shapes, drawn=not no_figures)
         wanted, left_out = _with_data(chosen, folder, named=bool(names))
         with _written_to(output):
-            with journal(output / RESULTS_FILE) as kept:
+            with open_journal(output / RESULTS_FILE) as kept:
                 failures = _run(wanted, settings, folder, kept, jobs=workers, quiet=quiet)
                 times = timings(wanted, settings, kept.found)
             parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]

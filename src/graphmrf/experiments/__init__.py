@@ -14,7 +14,7 @@ from graphmrf.experiments.classification import CLASSIFICATION, CLASSIFICATION_T
 from graphmrf.experiments.data import load_raw
 from graphmrf.experiments.findings import Figure, Findings, Goal, PaperTable
 from graphmrf.experiments.generative import FITTED_PARAMETERS, R2_REAL, R2_SYNTHETIC, SAMPLED_MAPS
-from graphmrf.experiments.journal import Journal, Record, journal
+from graphmrf.experiments.journal import Journal, Record, open_journal
 from graphmrf.experiments.run import Experiment, Result, Run, RunSettings
 from graphmrf.experiments.runner import available_cores, execute, pending
 from graphmrf.experiments.small_tables import COEFFICIENTS, DATA_STATISTICS
@@ -38,8 +38,8 @@ __all__ = [
     "available_cores",
     "execute",
     "find_experiments",
-    "journal",
     "load_raw",
+    "open_journal",
     "pending",
     "spoken",
     "timings",

@@ -52,7 +52,7 @@ class Journal:
 
 
 @contextmanager
-def journal(path: Path) -> Iterator[Journal]:
+def open_journal(path: Path) -> Iterator[Journal]:
     """Open a results file, new or from an earlier command, for reading and adding.
 
     Parameters
@@ -69,9 +69,9 @@ def journal(path: Path) -> Iterator[Journal]:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with journal(Path(folder, "results.jsonl")) as first:
+    ...     with open_journal(Path(folder, "results.jsonl")) as first:
     ...         first.append(Record("accuracy seed=1", {"r2": 0.5}, 0.1))
-    ...     with journal(Path(folder, "results.jsonl")) as second:
+    ...     with open_journal(Path(folder, "results.jsonl")) as second:
     ...         second.results
     {'accuracy seed=1': {'r2': 0.5}}
     """
