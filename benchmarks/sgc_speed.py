@@ -17,7 +17,7 @@ from benchmarks.show import best_of
 from benchmarks.workload import workload
 from graphmrf import SimpleGraphConvolution
 from graphmrf.errors import MissingExtraError
-from graphmrf.linalg.powers import loop_engine, powers
+from graphmrf.linalg.smoothing import loop_engine, powers
 from graphmrf.networks.options import FULL_TRAINING, Shape, require_torch
 
 if TYPE_CHECKING:

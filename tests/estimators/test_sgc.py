@@ -12,7 +12,7 @@ from cases import Case, cases, random_case
 from graphmrf import Graph, LinearRegression, ResidualPropagation, SimpleGraphConvolution
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.linalg.powers import loop_engine, powers
+from graphmrf.linalg.smoothing import loop_engine, powers
 from graphmrf.selection import assign_folds
 
 

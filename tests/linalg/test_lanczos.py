@@ -24,10 +24,10 @@ def run(engine: Engine, B: Floats, allowed: Bools | None, steps: int) -> tuple[F
     """The unit vectors (steps, n, k) and the coefficients a and b (steps, k)."""
     k, start = B.shape[1], engine.load(B)
     vectors, a, b = [], [], []
-    for step in islice(lanczos(engine, start, engine.mask(allowed, start.shape[1])), steps):
-        vectors.append(engine.unload(step.vector, k) * step.scale[:k])
-        a.append(step.a[:k])
-        b.append(step.b[:k])
+    for vector, scale, diagonal, beside in islice(lanczos(engine, start, engine.mask(allowed, start.shape[1])), steps):
+        vectors.append(engine.unload(vector, k) * scale[:k])
+        a.append(diagonal[:k])
+        b.append(beside[:k])
     return np.stack(vectors), np.stack(a), np.stack(b)
 
 

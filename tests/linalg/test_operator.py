@@ -15,11 +15,10 @@ from graphmrf._typing import Floats
 from graphmrf.engines import ENGINES
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
-from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import Limits
 from graphmrf.linalg.operator import Operator, edge_noise, incidence
-from graphmrf.linalg.precision import NodePrecision
+from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 from graphmrf.linalg.variance import ConditionalPrecision
 from graphmrf.model.conditional import Conditional
 

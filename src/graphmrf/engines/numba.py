@@ -10,12 +10,12 @@ import numpy as np
 
 from graphmrf.engines import _kernels
 from graphmrf.engines.probes import random_columns
-from graphmrf.engines.scipy import HostWindow
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.engines.scipy import HostWindow
 
 CHUNK_COST = 20_000
 """Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
@@ -130,7 +130,7 @@ class NumbaEngine:
     def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
         """Return a window of zeros."""
         values = np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype)
-        return HostWindow(values, None if rows is None else np.asarray(rows, dtype=np.int64))
+        return values, None if rows is None else np.asarray(rows, dtype=np.int64)
 
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
         """Copy the window's rows and columns of a block into one of its slots."""
@@ -140,20 +140,20 @@ class NumbaEngine:
 
     def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
         """Copy one slot of a window back into a block."""
-        k = len(window.values)
-        np.divide(window.values[:, slot].T, self._roots, out=out[:, :k], casting="same_kind")
+        k = len(window[0])
+        np.divide(window[0][:, slot].T, self._roots, out=out[:, :k], casting="same_kind")
         out[:, k:] = 0.0
 
     def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
         """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
-        weights = coefficients.astype(out.values.dtype, copy=False)
+        weights = coefficients.astype(out[0].dtype, copy=False)
         if keep is not None:
-            np.multiply(out.values, keep[:, :, None], out=out.values, casting="same_kind")
-        _kernels.combine(window.values, weights, out.values, self._row_chunks(out.values.shape[2]))
+            np.multiply(out[0], keep[:, :, None], out=out[0], casting="same_kind")
+        _kernels.combine(window[0], weights, out[0], self._row_chunks(out[0].shape[2]))
 
     def read(self, window: HostWindow) -> Floats:
         """Return the array of the window itself."""
-        return window.values
+        return window[0]
 
     def _weights_in(self, dtype: np.dtype[np.floating]) -> Floats | None:
         if dtype not in self._typed_weights:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
 
 
-class HostWindow(NamedTuple):
-    """A window in main memory: values of shape (k, slots, n_rows), and the rows; no rows stand for all of them."""
-
-    values: Floats
-    rows: Ints | None
+HostWindow: TypeAlias = "tuple[Floats, Ints | None]"
+"""A window in main memory: values of shape (k, slots, n_rows), and the rows, None for all of them."""
 
 
 class ScipyEngine:
@@ -97,7 +94,7 @@ class ScipyEngine:
 
     def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
         """Return a window of zeros."""
-        return HostWindow(np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype), rows)
+        return np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype), rows
 
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
         """Copy the window's rows and columns of a block into one of its slots."""
@@ -106,19 +103,19 @@ class ScipyEngine:
 
     def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
         """Copy one slot of a window back into a block."""
-        out[:, : len(window.values)] = window.values[:, slot].T
-        out[:, len(window.values) :] = 0.0
+        out[:, : len(window[0])] = window[0][:, slot].T
+        out[:, len(window[0]) :] = 0.0
 
     def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
         """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
-        weights = coefficients.astype(out.values.dtype, copy=False)
+        weights = coefficients.astype(out[0].dtype, copy=False)
         if keep is not None:
-            np.multiply(out.values, keep[:, :, None], out=out.values, casting="same_kind")
-        np.add(out.values, weights @ window.values[:, : weights.shape[2]], out=out.values)
+            np.multiply(out[0], keep[:, :, None], out=out[0], casting="same_kind")
+        np.add(out[0], weights @ window[0][:, : weights.shape[2]], out=out[0])
 
     def read(self, window: HostWindow) -> Floats:
         """Return the array of the window itself."""
-        return window.values
+        return window[0]
 
     def _operator(self, dtype: np.dtype[np.floating]) -> sparse.csr_array:
         if dtype not in self._operators:

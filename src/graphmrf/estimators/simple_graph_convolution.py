@@ -21,7 +21,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.linalg.powers import loop_engine, power, powers
+from graphmrf.linalg.smoothing import loop_engine, power, powers
 from graphmrf.selection import AlphaSearch, fit_least_squares, fold_fits, own_fold, whiten
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def search_layers(powers: Floats, y: Floats, folds: Ints, *, intercept: bool) ->
     Parameters
     ----------
     powers : array of shape (n_powers, n_labelled, p)
-        The features of the labelled nodes after 0, 1, ... layers, see `linalg.powers.powers`.
+        The features of the labelled nodes after 0, 1, ... layers, see `linalg.smoothing.powers`.
     y : array of shape (n_labelled,)
         Their outcomes.
     folds : integer array of shape (n_labelled,)

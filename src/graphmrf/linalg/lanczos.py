@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,21 +14,10 @@ if TYPE_CHECKING:
     from graphmrf.engines import Block, Engine
 
 
-@dataclass(frozen=True)
-class LanczosStep:
-    r"""One step of :math:`S v_j = b_{j-1} v_{j-1} + a_j v_j + b_j v_{j+1}`, for every column of a block.
-
-    The unit vector :math:`v_j` is ``vector * scale``; `vector` is overwritten two steps later.
-    """
-
-    vector: Block
-    scale: Floats
-    a: Floats
-    b: Floats
-
-
-def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
+def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[tuple[Block, Floats, Floats, Floats]]:
     r"""Yield the steps of the Lanczos recurrence for :math:`M (I - N) M`, with `M` the 0/1 mask, column by column.
+
+    .. math:: S v_j = b_{j-1} v_{j-1} + a_j v_j + b_j v_{j+1}
 
     Columns do not see each other. A column whose Krylov space is exhausted goes on with zero vectors.
 
@@ -41,6 +29,11 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
         First vectors, zero where the mask is; it is overwritten.
     mask : block
         Result of ``engine.mask``.
+
+    Yields
+    ------
+    vector, scale, a, b
+        The unit vectors :math:`v_j` are ``vector * scale``; the block `vector` is overwritten two steps later.
     """
     current, previous, spare = start, start, engine.like(start)
     b = np.sqrt(squares(engine, start))
@@ -48,7 +41,7 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[LanczosStep]:
     while True:
         a = engine.advance(current, scale, previous, back, mask, spare)
         b = np.sqrt(engine.subtract(spare, a * scale, current))
-        yield LanczosStep(current, scale, a, b)
+        yield current, scale, a, b
         reusable = engine.like(start) if previous is current else previous
         previous, current, spare = current, spare, reusable
         scale, back = inverse(b), b * scale

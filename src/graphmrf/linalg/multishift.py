@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Block, Engine, Window
-    from graphmrf.linalg.lanczos import LanczosStep
 
 REFINEMENTS = 3
 """Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and two
@@ -197,8 +196,8 @@ class _Shifts:
         """Take steps until every shift of every column has met the tolerance or the bound is passed."""
         bound = min(iteration_bound(self.sigma, tolerance), self.limits.max_iterations)
         if (self.residual > tolerance).any():
-            for step in lanczos(self.engine, self.start, self.mask):
-                self._take(step, tolerance)
+            for vector, *coefficients in lanczos(self.engine, self.start, self.mask):
+                self._take(vector, [each[: len(self.norms)] for each in coefficients], tolerance)
                 if not (self.residual > tolerance).any() or self.iterations >= bound:
                     break
         self._enter_x()
@@ -240,15 +239,14 @@ class _Shifts:
         rounding = np.finfo(self.dtype).eps / 8.0 * (self.sigma + 1.0) / (self.sigma - 1.0)
         return float(np.where(self.norms > 0, np.maximum(self.residual, rounding), 0.0).max(initial=0.0))
 
-    def _take(self, step: LanczosStep, tolerance: float) -> None:
-        k = len(self.norms)
-        a, b, scale = step.a[:k], step.b[:k], step.scale[:k]
+    def _take(self, vector: Block, coefficients: list[Floats], tolerance: float) -> None:
+        scale, a, b = coefficients
         if self.filled == self.onto_x.shape[2] - 1:
             self._flush()
         ratio = self.b / self.d
         self.d = self.sigma - a - self.b * ratio
         self.z = ratio * self.z if self.iterations else np.broadcast_to(self.norms, self.d.shape)
-        self.engine.store(step.vector, self.window, self.filled)
+        self.engine.store(vector, self.window, self.filled)
         self.onto_p *= ratio.T[:, :, None]
         self.onto_p[:, :, self.filled] = scale[:, None]
         progress = np.where(self.residual > tolerance, self.z / self.d, 0.0)

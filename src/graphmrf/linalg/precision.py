@@ -1,7 +1,8 @@
-r"""The precision :math:`A = I + \omega N + \mathrm{diag}(d)` of a field that is tied to some nodes.
+r"""Precision matrices on a graph: with a diagonal of every node's own, and for some attributes of some nodes.
 
-With :math:`D = (1 + \omega) I + \mathrm{diag}(d)` it is the system of `graphmrf.linalg.operator` with one attribute and
-a block of its own at every node.
+Both are systems of `graphmrf.linalg.operator`. In :math:`A = I + \omega N + \mathrm{diag}(d)`, the precision of a field
+that is tied to some nodes, there is one attribute and :math:`D = (1 + \omega) I + \mathrm{diag}(d)`. In a block of
+:math:`\Gamma = H \otimes I + C \otimes N` the :math:`D_i` are those of :math:`H + C` for the attributes that are there.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 
 from graphmrf.engines.probes import random_columns
 from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import product
 from graphmrf.linalg.operator import WhitenedSystem, edge_noise
 from graphmrf.linalg.spectrum import LanczosQuadrature, quadrature
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
-__all__ = ["DENSE_LIMIT", "LanczosQuadrature", "NodePrecision", "lanczos_quadrature", "rademacher"]
+__all__ = ["DENSE_LIMIT", "LanczosQuadrature", "NodePrecision", "PrecisionBlock", "lanczos_quadrature", "rademacher"]
 
 DENSE_LIMIT = LIMITS.dense_precision
 """Nodes up to which a dense factor gives everything exactly; see `Limits.dense_precision`."""
@@ -32,6 +35,9 @@ DENSE_LIMIT = LIMITS.dense_precision
 _TOGETHER = 16
 """Columns solved for at once: a multiple of what the kernels take in one go. Doubled, a block of a million nodes takes
 256 MB and the products are no quicker."""
+
+_TABLES = 4096
+"""Patterns of missing attributes factored at once; with 20 attributes 13 MB, doubled 26."""
 
 _DRAW_TOLERANCE = 1e-5
 """Relative residual of draws: far below the scatter of any number of them. Doubled, a solve is a few steps shorter."""
@@ -155,6 +161,200 @@ class NodePrecision:
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 
 
+@dataclass(frozen=True, eq=False)
+class PrecisionBlock:
+    r"""The block :math:`\Gamma_{MM}` of the precision :math:`\Gamma = H \otimes I + C \otimes N`.
+
+    It acts on stacks of attribute matrices of shape (k, n, q).
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph of `N`.
+    H : array of shape (q, q)
+        Symmetric positive definite.
+    C : array of shape (q, q)
+        Symmetric positive semidefinite.
+    missing : bool array of shape (n, q)
+        The entries `M`.
+    limits : Limits
+        Size of a block of right-hand sides, and entries up to which diagonals and determinants are exact.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> missing = np.array([[True, True], [False, True]])
+    >>> block = PrecisionBlock(Graph.from_edges([0], [1]), np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2), missing)
+    >>> block.matrix.toarray()
+    array([[ 3.,  1.,  0.],
+           [ 1.,  3., -1.],
+           [ 0., -1.,  3.]])
+    >>> block.solve(np.ones((1, 2, 2))).round(4)
+    array([[[0.1905, 0.4286],
+            [0.    , 0.4762]]])
+    """
+
+    graph: Graph
+    H: Floats
+    C: Floats
+    missing: Bools
+    limits: Limits = LIMITS
+
+    @property
+    def size(self) -> int:
+        """Number of entries of `M`."""
+        return int(np.count_nonzero(self.missing))
+
+    def apply(self, X: Floats) -> Floats:
+        r"""Return :math:`(\Gamma x)_M` for `X` (k, n, q), which may have entries outside `M`; 0 outside `M`."""
+        k, n, q = X.shape
+        SX = product(self.graph.engine, _columns(X)).reshape(n, k, q).transpose(1, 0, 2)
+        return np.asarray((X @ (self.H + self.C) - SX @ self.C) * self.missing)
+
+    def precondition(self, R: Floats) -> Floats:
+        r"""Return :math:`(L L')^{-1} r` for `R` (k, n, q): every node's entries by themselves; 0 outside `M`."""
+        engine, V = self.graph.engine, self.graph.engine.load(_columns(R))
+        out = engine.like(V)
+        tables = self._whiten @ self._whiten.transpose(0, 2, 1)
+        engine.mix(V, tables, self._kinds, None, out)
+        return _stack(engine.unload(out, R.shape[0] * R.shape[2]), R.shape)
+
+    @cached_property
+    def node_variance(self) -> Floats:
+        r"""Variance of every entry of `M` given all other nodes, shape (n, q): the diagonal of :math:`(L L')^{-1}`."""
+        return np.asarray((self._whiten**2).sum(axis=2)[self._kinds])
+
+    def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
+        r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, by preconditioned conjugate gradients.
+
+        Parameters
+        ----------
+        B : array of shape (k, n, q)
+            Right-hand sides; only their entries on `M` are read.
+        tolerance : float
+            Wanted relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
+
+        Returns
+        -------
+        array of shape (k, n, q)
+
+        Raises
+        ------
+        ConvergenceError
+            If the residual, recomputed from :math:`b - \Gamma_{MM} x`, misses the tolerance.
+        """
+        solution = self._system.solve(_columns(B), tolerance=tolerance, together=self._together)
+        return _stack(solution.or_raise(tolerance), B.shape)
+
+    @property
+    def _together(self) -> int:
+        """How many right-hand sides go in one block."""
+        return max(1, self.limits.block_bytes // (8 * max(self.missing.size, 1)))
+
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
+        r"""Return `k` draws of mean 0 and covariance :math:`\Gamma_{MM}^{-1}`, shape (k, n, q), 0 outside `M`.
+
+        They solve :math:`\Gamma_{MM} x = b_M` with a `b` of covariance :math:`\Gamma`.
+        """
+        (n, q), G = self.missing.shape, self._root_of_C
+        edges = edge_noise(self.graph, k * G.shape[1], rng).reshape(n, k, -1).transpose(1, 0, 2)
+        b = rng.standard_normal((k, n, q)) @ np.linalg.cholesky(self.H).T + edges @ G.T
+        return self.solve(b, tolerance=tolerance)
+
+    def inverse_diagonal(self, *, probes: int = 64, seed: int = 0) -> Floats:
+        r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`.
+
+        Exact if it is small, otherwise from draws `x`,
+
+        .. math:: \mathrm{var}(x_i) = (\Gamma_{ii})^{-1} + \mathrm{var}(E[x_i | x_{-i}])
+
+        node by node, where the first part is known.
+        """
+        if self.size <= self.limits.dense_variance:
+            variance = np.zeros(self.missing.shape)
+            variance[self.missing] = self.dense.inverse_diagonal()
+            return variance
+        rng, explained = np.random.default_rng(seed), np.zeros(self.missing.shape)
+        for first in range(0, probes, self._together):
+            x = self.draw(min(self._together, probes - first), rng)
+            x -= self.precondition(self.apply(x))  # given the other nodes
+            explained += np.einsum("kiq,kiq->iq", x, x) / probes
+        return np.asarray(self.node_variance + explained)
+
+    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+        r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by quadrature from Rademacher probes."""
+        if self.size <= self.limits.dense_variance:
+            return self.dense.log_determinant()
+        (n, q), inside = self.missing.shape, self.missing[:, None, :]
+        Z = (random_columns(seed, n, probes * q).reshape(n, probes, q) * inside).reshape(n, probes * q)
+        logs = self._system.quadrature(Z, tolerance=1e-3)[1]
+        roots = np.log(np.where(self._inside, np.diagonal(self._whiten, axis1=1, axis2=2), 1.0)).sum(axis=1)
+        return float(self.size * logs.mean() - 2.0 * roots[self._kinds].sum())
+
+    @cached_property
+    def dense(self) -> Dense:
+        """The block as a dense matrix, entries of `M` node by node."""
+        return Dense(self.matrix.toarray())
+
+    @property
+    def matrix(self) -> sparse.csc_array:
+        """The block as a sparse matrix, entries of `M` node by node."""
+        nodes = np.flatnonzero(self.missing.any(axis=1))
+        d = sparse.diags_array(inverse(np.sqrt(self.graph.degrees[nodes])))
+        S = d @ self.graph.adjacency[nodes][:, nodes] @ d
+        N = sparse.diags_array((d.diagonal() > 0).astype(np.float64)) - S
+        gamma = sparse.kron(sparse.eye_array(nodes.size), self.H) + sparse.kron(N, self.C)
+        kept = np.flatnonzero(self.missing[nodes])
+        return sparse.csc_array(sparse.csr_array(gamma)[kept][:, kept])
+
+    @cached_property
+    def _patterns(self) -> tuple[Bools, Ints]:
+        """Distinct rows of [missing, isolated], and which of them every node has."""
+        rows = np.column_stack([self.missing, self.graph.isolated])
+        packed = np.ascontiguousarray(np.packbits(rows, axis=1))
+        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
+        return rows[first], kinds
+
+    @property
+    def _kinds(self) -> Ints:
+        return self._patterns[1]
+
+    @cached_property
+    def _whiten(self) -> Floats:
+        """L^-T of every pattern in `_patterns`, zero outside `M`: rows r become r L^-T."""
+        patterns, q = self._patterns[0], len(self.H)
+        tables = np.zeros((len(patterns), q, q))
+        for first in range(0, len(patterns), _TABLES):
+            some = patterns[first : first + _TABLES]
+            inside = some[:, :-1, None] & some[:, None, :-1]
+            blocks = np.where(some[:, -1:, None], self.H, self.H + self.C)  # no edges, no C
+            L = np.linalg.cholesky(np.where(inside, blocks, np.eye(q)))
+            tables[first : first + _TABLES] = np.linalg.inv(L).transpose(0, 2, 1) * inside
+        return tables
+
+    @property
+    def _inside(self) -> Bools:
+        """Attributes that are there in every pattern."""
+        return self._patterns[0][:, :-1]
+
+    @cached_property
+    def _root_of_C(self) -> Floats:
+        """G with C = G G', with as many columns as C has rank, or one of zeros."""
+        values, vectors = eigh(self.C)
+        kept = values > 1e-14 * np.abs(values).max(initial=0.0)
+        return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else np.zeros((len(self.C), 1))
+
+    @cached_property
+    def _system(self) -> WhitenedSystem:
+        connected = ~self._patterns[0][:, -1]
+        E = (self._whiten.transpose(0, 2, 1) @ self._root_of_C) * connected[:, None, None]
+        D = np.tile(self.H + self.C, (len(connected), 1, 1))
+        strength = float(eigh(self.C, self.H, eigvals_only=True)[-1])  # K has no eigenvalue above that of C (H + C)^-1
+        sigma = 1.0 + 1.0 / max(strength, 1e-12)
+        return WhitenedSystem(self.graph.engine, self._kinds, D, self.C, self._whiten, E, sigma, self.limits)
+
+
 def rademacher(n: int, k: int, seed: int) -> Floats:
     """Return `k` Rademacher probes: columns of independent random signs, shape (n, k), the same on every engine."""
     return random_columns(seed, n, k)
@@ -177,3 +377,15 @@ def lanczos_quadrature(graph: Graph, Z: Floats, *, steps: int = 80) -> LanczosQu
         return LanczosQuadrature(values, np.ones(values.shape), values, np.ones(values.shape))
     start = graph.engine.load(Z)
     return quadrature(graph.engine, start, graph.engine.mask(None, start.shape[1]), (Z.shape[1], steps))
+
+
+def _columns(X: Floats) -> Floats:
+    """Return a stack (k, n, q) as columns (n, k q)."""
+    k, n, q = X.shape
+    return np.ascontiguousarray(X.transpose(1, 0, 2)).reshape(n, k * q)
+
+
+def _stack(V: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return columns (n, k q) as a stack (k, n, q)."""
+    k, n, q = shape
+    return np.ascontiguousarray(V.reshape(n, k, q).transpose(1, 0, 2))

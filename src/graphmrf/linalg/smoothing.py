@@ -2,6 +2,8 @@ r"""The two operators of the paper over a graph: smoothing a signal, and propaga
 
 Both are systems in :math:`I + \omega N = (1 + \omega)(I - \alpha S)`, so a grid of smoothing levels is a set of shifts
 :math:`\sigma = 1 / \alpha` of one Krylov space, and folds of a cross-validation are columns with masks of their own.
+Beside them are the powers of the normalised adjacency with self loops,
+:math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`.
 """
 
 from __future__ import annotations
@@ -12,14 +14,19 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from graphmrf.engines import build_engine
 from graphmrf.errors import InvalidInputError
+from graphmrf.graph.checks import index_type
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import ShiftedSystems, Solution, product
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
 _LEAST_ALPHA = 1e-16
@@ -216,6 +223,77 @@ def propagate_grid(
     solved *= (levels > 0)[:, None, :]
     solved += Y if rows is None else Y[rows]
     return solved
+
+
+def loop_engine(graph: Graph) -> Engine:
+    r"""Return what multiplies by :math:`\tilde S`: the engine of the graph in which every node is its own neighbour.
+
+    An isolated node is its only neighbour, so its row of :math:`\tilde S` is that of the identity.
+    """
+    n = graph.n_nodes
+    places, index = graph.indptr[1:], index_type(graph.indices.size + n, n)
+    indptr = np.add(graph.indptr, np.arange(n + 1), dtype=index)
+    indices = np.insert(graph.indices.astype(index, copy=False), places, np.arange(n, dtype=index))
+    weights = None if graph.weights is None else np.insert(graph.weights, places, 1.0)
+    return build_engine(graph.engine_name, indptr, indices, weights, graph.degrees + 1.0)
+
+
+def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> Floats:
+    r"""Return some rows of :math:`X, \tilde S X, \ldots, \tilde S^K X`, each product made once.
+
+    Parameters
+    ----------
+    engine : Engine
+        What multiplies by the operator, see `loop_engine`.
+    X : array of shape (n, k)
+        Signals; float32 is computed in float32.
+    order : int
+        The highest power `K`.
+    rows : integer array, optional
+        Rows to keep; by default all.
+
+    Returns
+    -------
+    array of shape (K + 1, n_rows, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> engine = loop_engine(Graph.from_edges([0], [1], n_nodes=3))
+    >>> powers(engine, np.array([[1.0], [3.0], [5.0]]), 1)[..., 0]
+    array([[1., 3., 5.],
+           [2., 2., 5.]])
+    """
+    window = engine.window(X.shape[1], order + 1, rows, X.dtype)
+    for K, V in enumerate(_power_blocks(engine, X, order)):
+        engine.store(V, window, K)
+    return engine.read(window).transpose(1, 2, 0)
+
+
+def power(engine: Engine, X: Floats, order: int) -> Floats:
+    r"""Return :math:`\tilde S^K X`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> power(loop_engine(Graph.from_edges([0], [1], n_nodes=3)), np.array([[1.0], [3.0], [5.0]]), 2).ravel()
+    array([2., 2., 5.])
+    """
+    *_, V = _power_blocks(engine, X, order)
+    return engine.unload(V, X.shape[1])
+
+
+def _power_blocks(engine: Engine, X: Floats, order: int) -> Iterator[Block]:
+    V = engine.load(X)
+    out, mask = engine.like(V), engine.mask(None, V.shape[1])
+    ones, zeros = np.ones(V.shape[1]), np.zeros(V.shape[1])
+    yield V
+    for _ in range(order):
+        engine.advance(V, ones, V, zeros, mask, out)
+        V, out = out, V
+        yield V
 
 
 def check_alphas(alphas: ArrayLike) -> Floats:

@@ -209,9 +209,9 @@ def quadrature(engine: Engine, start: Block, mask: Block, size: tuple[int, int |
     """
     k, steps = size
     a, b, norms = [], [], squares(engine, start)[:k]
-    for count, step in enumerate(lanczos(engine, start, mask), start=1):
-        a.append(step.a[:k])
-        b.append(step.b[:k])
+    for count, (_, _, diagonal, beside) in enumerate(lanczos(engine, start, mask), start=1):
+        a.append(diagonal[:k])
+        b.append(beside[:k])
         if count == steps or (steps is None and count % _CHECK_EVERY == 0):
             columns = zip(np.array(a).T, np.array(b).T, norms, strict=True)
             rules = [np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True)]

@@ -15,12 +15,12 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import smooth
-from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS
 from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.linalg.operator import edge_noise
+from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.model.attributes import aligned, check_names
 from graphmrf.model.parameters import Channels, Parameters, channels
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from graphmrf.linalg import multiply
-from graphmrf.linalg.coupled import PrecisionBlock
+from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.model.likelihood import log_determinant, log_likelihood_error, statistics
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import multiply, smooth_grid
-from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.model.conditional import Conditional
 
 if TYPE_CHECKING:

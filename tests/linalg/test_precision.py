@@ -12,8 +12,8 @@ from cases import random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
-from graphmrf.linalg.coupled import PrecisionBlock
 from graphmrf.linalg.limits import Limits
+from graphmrf.linalg.precision import PrecisionBlock
 
 
 def parameters(rng: np.random.Generator, q: int) -> tuple[Floats, Floats]:
