@@ -1,10 +1,15 @@
 """A new estimator is its file and one row: a toy does everything that the others do."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from cases import random_case
 from graphmrf import GraphClassifier, ResidualPropagation
+from graphmrf.cli import app
 from graphmrf.estimators.methods import METHODS
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds
@@ -16,6 +21,21 @@ CASE = random_case(3, n=30, p=2, labelled=16)
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, TOY.key, TOY)
+
+
+def test_the_command_line_predicts_with_it(tmp_path: Path) -> None:
+    upper = np.argwhere(np.triu(CASE.W))
+    nodes = pd.DataFrame({"id": np.arange(30), "size": CASE.X[:, 0], "income": CASE.y})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    pd.DataFrame(upper, columns=["source", "target"]).to_csv(tmp_path / "edges.csv", index=False)
+    files = [str(tmp_path / name) for name in ("nodes.csv", "edges.csv", "predictions.csv", "report.html")]
+    options = ["--target", "income", "--method", "toy", "-o", files[2], "--report", files[3]]
+    result = CliRunner().invoke(app, ["predict", *files[:2], *options])
+    assert result.exit_code == 0, result.output
+    assert "by median (toy" in result.output
+    found = pd.read_csv(files[2])["prediction"]
+    np.testing.assert_allclose(found, np.where(CASE.known, CASE.y, np.nanmedian(CASE.y)), rtol=1e-6)
+    assert "Median" in Path(files[3]).read_text(encoding="utf-8")
 
 
 def test_it_is_refitted_without_each_fold() -> None:
