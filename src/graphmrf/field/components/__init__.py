@@ -10,9 +10,9 @@ COMPONENTS: tuple[Component, ...] = (
     SECOND,
     DISTANT,
     Smoothed(),
-    GraphField(),
     Nonlinear(),
     Local(),
+    GraphField(),
     Noise(),
 )
 """The terms of the field."""
