@@ -1,0 +1,122 @@
+"""Every posterior of the field keeps one contract, exact, sparse or averaged over features: against dense algebra."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cases import random_case
+from graphmrf._typing import Floats, Ints
+from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Posterior, Space
+from graphmrf.field.design import LabelledGraph, design, with_distant
+from graphmrf.field.exact import ExactPosterior
+from graphmrf.field.matern import eigen
+from graphmrf.field.multiple_imputation import AveragedPosterior
+from graphmrf.field.sparse import SparsePosterior
+from graphmrf.field.sparse_system import Columns, FieldSystem
+
+CASE = random_case(9, n=40, p=2, labelled=24)
+ROWS, REST = np.flatnonzero(CASE.known), np.flatnonzero(~CASE.known)
+Z = (CASE.y[ROWS] - CASE.y[ROWS].mean()) / CASE.y[ROWS].std()
+OWN = np.arange(ROWS.size) % 4 == 0
+
+
+@cache
+def exact() -> tuple[ExactPosterior, list[Floats]]:
+    """The field, and the covariances of all nodes, noise left out, of which the labels' is a part."""
+    space = Space(COMPONENTS, 2)
+    h, made = space.read(space.start), design(CASE.graph, CASE.X)
+    whole = Covariance.of(made, eigen(CASE.graph), np.arange(40), COMPONENTS)
+    K = h.constant + sum(whole.across(h, np.arange(40)).values())
+    return ExactPosterior(Covariance.of(made, eigen(CASE.graph), ROWS, COMPONENTS), h, Z), [np.asarray(K)]
+
+
+@cache
+def sparse() -> tuple[SparsePosterior, list[Floats]]:
+    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.6)
+    names = ("own", "neighbours", "second", "distant")
+    columns = Columns.of(40, dict(zip(names, made.groups, strict=True)), dict.fromkeys(names, 0.5))
+    projected = FieldSystem(LabelledGraph(CASE.graph, ROWS), 7.0, 4.0, 1e-10).project(columns.F, Z)
+    beta = projected.equations.given(columns.variances(dict.fromkeys(names, 0.3)), 0.15)
+    h = Hyperparameters({"field": 0.6, "omega": 7.0, "nu": 1.0, "noise": 0.15})
+    R = np.linalg.inv(np.eye(40) + 7.0 * CASE.graph.N.toarray())
+    R /= np.sqrt(np.outer(np.diag(R), np.diag(R)))
+    K = (columns.F * beta.variances) @ columns.F.T + 0.6 * R
+    return SparsePosterior(columns, projected, beta, h, made, COMPONENTS), [np.asarray(K)]
+
+
+@cache
+def averaged() -> tuple[AveragedPosterior, list[Floats]]:
+    rng, (base, _) = np.random.default_rng(0), exact()
+    designs = [design(CASE.graph, CASE.X + 0.2 * rng.standard_normal((40, 2))) for _ in range(3)]
+    wholes = [Covariance.of(made, eigen(CASE.graph), np.arange(40), COMPONENTS) for made in designs]
+    blocks = [base.h.constant + sum(whole.across(base.h, np.arange(40)).values()) for whole in wholes]
+    return AveragedPosterior(base, designs), [np.asarray(K) for K in blocks]
+
+
+every = pytest.mark.parametrize("make", [exact, sparse, averaged])
+Make = Callable[[], tuple[Posterior, list[Floats]]]
+
+
+def conditional(K: Floats, noise: float, target: Ints, given: Ints, z: Floats) -> tuple[Floats, Floats]:
+    """Mean and covariance, noise included, of some nodes given the labels of others."""
+    gain = np.linalg.solve(K[np.ix_(given, given)] + noise * np.eye(given.size), K[np.ix_(given, target)]).T
+    return gain @ z, K[np.ix_(target, target)] - gain @ K[np.ix_(given, target)] + noise * np.eye(target.size)
+
+
+def pooled(blocks: list[Floats], noise: float, target: Ints, given: Ints, z: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance by Rubin's rule, which of one covariance are its own."""
+    means, spreads = zip(*(conditional(K, noise, target, given, z) for K in blocks), strict=True)
+    return np.mean(means, axis=0), np.mean([np.diag(S) for S in spreads], axis=0) + np.var(means, axis=0)
+
+
+@every
+def test_moments_are_those_of_dense_algebra(make: Make) -> None:
+    posterior, blocks = make()
+    mean, variance = pooled(blocks, posterior.h.noise, REST, ROWS, Z)
+    np.testing.assert_allclose(posterior.moments(REST)[0], mean, atol=1e-6)
+    np.testing.assert_allclose(posterior.moments(REST)[1], variance, rtol=1e-5)
+    assert posterior.moments(REST[:0])[0].shape == (0,)
+
+
+@every
+def test_draws_have_the_moments(make: Make) -> None:
+    posterior, _ = make()
+    mean, variance = posterior.moments(REST)
+    draws = posterior.draw(REST, 6000, np.random.default_rng(0))
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=5 * np.sqrt(variance.max() / 6000))
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.12)
+
+
+@every
+def test_left_out_is_what_the_field_without_the_label_says(make: Make) -> None:
+    posterior, blocks = make()
+    residual, variance = posterior.left_out
+    for i in range(ROWS.size):
+        others = np.delete(np.arange(ROWS.size), i)
+        mean, spread = pooled(blocks, posterior.h.noise, ROWS[[i]], ROWS[others], Z[others])
+        assert residual[i] == pytest.approx(Z[i] - mean[0], abs=1e-5)
+        assert variance[i] == pytest.approx(spread[0], rel=1e-4)
+
+
+@every
+def test_without_a_fold_it_is_conditioned_on_the_others(make: Make) -> None:
+    posterior, blocks = make()
+    expected, spread = pooled(blocks, posterior.h.noise, ROWS[OWN], ROWS[~OWN], Z[~OWN])
+    mean, variance = posterior.without(OWN)
+    np.testing.assert_allclose(mean, expected, atol=2e-3 if make is sparse else 1e-6)
+    if make is sparse:  # its variances are those given all other labels, those of the fold included
+        assert (variance <= spread * 1.0001).all()
+    else:
+        np.testing.assert_allclose(variance, spread, rtol=1e-5)
+
+
+@every
+def test_shares_add_up_and_coefficients_are_those_of_the_features(make: Make) -> None:
+    posterior, _ = make()
+    assert sum(posterior.shares.values()) == pytest.approx(1.0)
+    assert min(posterior.shares.values()) >= 0.0
+    assert set(posterior.shares) <= {component.name for component in COMPONENTS}
+    assert all(mean.shape == std.shape == (2,) for mean, std in posterior.coefficients.values())
+    assert "own" in posterior.coefficients
