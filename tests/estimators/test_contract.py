@@ -75,6 +75,10 @@ SEARCHING: dict[str, Make] = {
     "neighbours/RP": lambda: ResidualPropagation(KNeighborsRegressor(2), alpha=0.5),
     "neighbours/RP cv": lambda: ResidualPropagation(KNeighborsRegressor(2)),
 }
+if find_spec("torch"):
+    SEARCHING["GCN cv, then RP cv"] = lambda: ResidualPropagation(
+        GraphConvolutionalNetwork(**SMALL_NETWORK | {"n_layers": "cv"})
+    )
 REGRESSORS = AT_A_LEVEL | SEARCHING
 CLASSIFIERS: dict[str, Make] = {
     "classes by LP": lambda: GraphClassifier(LabelPropagation(), folds=3),
