@@ -12,6 +12,7 @@ from scipy.sparse.linalg import svds
 from sklearn.metrics import f1_score
 
 from graphmrf._typing import Bools, Floats
+from graphmrf.datasets.twitch import N_FEATURES
 from graphmrf.estimators.methods import METHODS
 from graphmrf.experiments.data import family, load_attributes, load_raw
 from graphmrf.experiments.findings import Findings, PaperTable, TableCell, TableRow, printed
@@ -27,9 +28,8 @@ Candidate: TypeAlias = tuple[float, Floats, Floats]
 _PARTS = (31, 5, 13)  # shares of training, validation and test: the time steps of the Elliptic data
 _ALWAYS = "always 1"
 _CLASSES = {"elliptic": "illicit", "twitch": "mature"}
-_CUTS = 100  # cut-offs tried between the least and the largest score; by eye: twice as many change F1 by less than .01
+_CUTS = 100  # cut-offs tried between the least and the largest score; by eye, twice as many take twice the time
 _COMPONENTS = 64  # of the binary features of Twitch, as in the paper's regression
-_N_BINARY = 3170  # binary features of Twitch, all countries
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ def _shared_features(data_dir: str | None, old: str, new: str) -> tuple[Floats, 
 
 
 def _binary(ones: pd.DataFrame, n: int) -> Any:
-    shape = (n, _N_BINARY)
+    shape = (n, N_FEATURES)
     return sparse.csr_array((np.ones(len(ones)), (ones["node"], ones["feature"])), shape=shape)
 
 
@@ -209,6 +209,7 @@ class ClassificationRow:
         options: dict[str, Scalar] = {"data": self.data, "setting": self.setting, "method": method.name}
         if method.is_network:
             options["effort"] = settings.effort
+        # Shares of the time of a full network, estimated from full reproductions; they only weigh the progress bar.
         seconds = self.seconds * ((0.3 if settings.quick else 1.0) if method.is_network else 0.4)
         seeds = settings.seeds[: self.max_seeds]
         return [Run.of(classify_nodes, {**options, "seed": seed}, seconds=seconds) for seed in seeds]

@@ -16,8 +16,8 @@ LINEAR_COLUMNS = ("LP", "LR", "LGC", "LGC/RP")
 NETWORK_COLUMNS = ("SGC", "GCN", "SGC/RP", "GCN/RP")
 OUR_COLUMNS = ("SGC exact", "SGC exact/RP", "GraphRegressor")
 
-# CPU time of a run relative to one on the U.S. counties, by the growth of the method; measured in one full
-# reproduction. They only weigh the progress bar and the expected time: doubled ones let it say twice as long.
+# CPU time of a run relative to one on the U.S. counties, by the growth of the method, estimated from full
+# reproductions. They only weigh the progress bar and the expected time: doubled, it says twice as long.
 _SIZES = {
     "synthetic": {"direct": 0.3, "network": 0.2, "field": 0.2},
     "london": {"direct": 0.25, "network": 0.15, "field": 0.09},
@@ -25,7 +25,7 @@ _SIZES = {
     "cdc": {"direct": 0.9, "network": 0.45, "field": 1.05},
     "twitch": {"direct": 1.6, "network": 1.1, "field": 0.5},
 }
-_QUICK = 0.06  # a small network of a quick run takes this part of the time of a full one, measured with _SIZES
+_QUICK = 0.06  # share of the time of a full network that a small one takes, estimated like _SIZES
 _QUICK_NETWORK = {"n_layers": 2, "epochs": 100, "folds": 2, "hidden": 16}  # by eye: each task in seconds, still learns
 # The paper's: the mean over at most 30 neighbours, batches of a tenth. On the CPU, so that all machines agree.
 _PAPER_TRAINING = {"training": "paper", "device": "cpu"}
@@ -103,7 +103,7 @@ TABLE_METHODS = {
         TableMethod("GraphRegressor", "field", seconds=7.5, growth="field"),
     )
 }
-"""The methods of the tables by name; their seconds were measured with `_SIZES`."""
+"""The methods of the tables by name; their seconds are estimates like `_SIZES`."""
 
 
 def method_of(column: str) -> TableMethod:

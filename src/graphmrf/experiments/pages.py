@@ -17,10 +17,7 @@ from graphmrf.text import number
 
 Parts: TypeAlias = Sequence[tuple[Experiment, Findings]]
 
-_NEAR, _FAR = (
-    0.015,
-    0.04,
-)  # R²: about the noise of ten other splits, and what no noise explains; wider marks fewer cells
+_NEAR, _FAR = 0.015, 0.04  # differences of R² that are marked, by eye; doubled, fewer cells stand out
 _MOST_ROWS = 20  # of a table before it scrolls: about one screen
 
 _INTRODUCTION = """\
