@@ -51,7 +51,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Columns:
+class FeatureColumns:
     """The features of a fit: how many, and their names when they came in a DataFrame."""
 
     count: int
@@ -67,7 +67,7 @@ class Table:
     """Features in float64, shape (n, p), and whether they were given in float32."""
 
     X: Floats
-    columns: Columns
+    columns: FeatureColumns
     single: bool
 
 
@@ -129,10 +129,10 @@ def read_features(X: Any, n: int | None, owner: str, *, holes: bool = False) -> 
     if n is not None and len(values) != n:
         raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(values)}")
     _check_cells(values, names, holes=holes)
-    return Table(values, Columns(values.shape[1], names), single)
+    return Table(values, FeatureColumns(values.shape[1], names), single)
 
 
-def match_features(X: Any, n: int | None, fitted: Columns, owner: str) -> Floats:
+def match_features(X: Any, n: int | None, fitted: FeatureColumns, owner: str) -> Floats:
     """Return the features of other nodes, with the columns that were fitted."""
     table = read_features(X, n, owner)
     columns = table.columns

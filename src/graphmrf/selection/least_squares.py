@@ -79,7 +79,7 @@ def triangular(M: Floats) -> Floats:
     return np.asarray(np.linalg.qr(M, mode="r")) if M.size else M[: M.shape[1]]
 
 
-def design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercept: bool) -> Floats:
+def augmented_design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercept: bool) -> Floats:
     """Return the matrix ``[1 Z y]``, or ``[Z y]``, of some rows, columns one after the other in memory."""
     rows, first = np.arange(len(Z)) if rows is None else rows, int(intercept)
     M = np.empty((Z.shape[1] + 1 + first, rows.size))
@@ -87,8 +87,8 @@ def design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercept: bool) -
     return M.T
 
 
-def solve_factor(R: Floats, *, intercept: bool, noise: float = 0.0) -> LeastSquares:
-    """Return the least squares fit from the triangular factor of `design`.
+def fit_from_factor(R: Floats, *, intercept: bool, noise: float = 0.0) -> LeastSquares:
+    """Return the least squares fit from the triangular factor of `augmented_design`.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def fit_least_squares(Z: Floats, y: Floats, *, intercept: bool, noise: float = 0
     >>> fit.coef.round(6), round(fit.intercept, 6)
     (array([2.]), 1.0)
     """
-    return solve_factor(triangular(design(Z, y, intercept=intercept)), intercept=intercept, noise=noise)
+    return fit_from_factor(triangular(augmented_design(Z, y, intercept=intercept)), intercept=intercept, noise=noise)
 
 
 def _with_intercept(root: Floats, top: Floats) -> Floats:

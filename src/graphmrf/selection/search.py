@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from graphmrf.linalg import propagate_grid, smooth_grid
-from graphmrf.selection.least_squares import design, solve_factor, triangular
+from graphmrf.selection.least_squares import augmented_design, fit_from_factor, triangular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -304,9 +304,9 @@ def fold_predictions(
 def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
     """Return (n_labelled, n_folds): predictions at all rows of the fit without each fold."""
     groups = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
-    factors = [triangular(design(Z, y, group, intercept=intercept)) for group in groups]
+    factors = [triangular(augmented_design(Z, y, group, intercept=intercept)) for group in groups]
     others = [triangular(np.vstack(factors[:fold] + factors[fold + 1 :])) for fold in range(len(groups))]
-    fits = [solve_factor(factor, intercept=intercept, noise=noise) for factor in others]
+    fits = [fit_from_factor(factor, intercept=intercept, noise=noise) for factor in others]
     return np.asarray(Z @ np.column_stack([fit.coef for fit in fits]) + [fit.intercept for fit in fits])
 
 
