@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from cases import random_case
 from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space
-from graphmrf.field.design import Design, design
+from graphmrf.field.design import Design, make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
 from graphmrf.field.matern import eigen
@@ -26,7 +26,7 @@ Z = (CASE.y[ROWS] - CASE.y[ROWS].mean()) / CASE.y[ROWS].std()
 
 
 def covariance(p: int = 2) -> Covariance:
-    return covariance_of(design(GRAPH, CASE.X[:, :p]))
+    return covariance_of(make_design(GRAPH, CASE.X[:, :p]))
 
 
 def covariance_of(made: Design, rows: Ints = ROWS) -> Covariance:
@@ -151,7 +151,7 @@ def test_out_of_fold_labels_have_no_part_in_the_hyperparameters() -> None:
 
 def test_out_of_fold_labels_of_uncertain_features_are_told_by_all_draws_of_these() -> None:
     folds, rng = assign_folds(Z.size, 5, seed=3), np.random.default_rng(0)
-    designs = tuple(design(GRAPH, CASE.X[:, :2] + 0.3 * rng.normal(size=(24, 2))) for _ in range(3))
+    designs = tuple(make_design(GRAPH, CASE.X[:, :2] + 0.3 * rng.normal(size=(24, 2))) for _ in range(3))
     told, variance = cross_fit(AveragedPosterior(posterior(2), designs), folds, lambda own: Z[~own], 3)
     own = folds == 0
     h = maximise(covariance_of(covariance(2).design, ROWS[~own]), Z[~own], seed=3)[0]
@@ -201,7 +201,7 @@ def test_the_paper_model_wins_where_the_outcome_is_drawn_from_it() -> None:
     y = np.linalg.solve(M, X @ [1.0, -2.0]) + 0.5 * np.linalg.solve(np.linalg.cholesky(M).T, rng.normal(size=n))
     rows = np.sort(rng.permutation(n)[:150])
     z = (y[rows] - y[rows].mean()) / y[rows].std()
-    h, _ = maximise(Covariance.of(design(graph, X), eigen(graph), rows, COMPONENTS), z)
+    h, _ = maximise(Covariance.of(make_design(graph, X), eigen(graph), rows, COMPONENTS), z)
     assert (h.own, h.nonlinear, h.local, h.nu) == (0.0, 0.0, 0.0, 1.0)
     assert 1.0 < h.omega < 9.0
 
@@ -212,12 +212,12 @@ def test_the_family_wins_where_an_effect_is_not_linear() -> None:
     rows = np.flatnonzero(case.known)
     y = np.cos(3.0 * case.X[rows, 0]) + 0.05 * rng.normal(size=rows.size)
     z = (y - y.mean()) / y.std()
-    h, _ = maximise(Covariance.of(design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS), z)
+    h, _ = maximise(Covariance.of(make_design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS), z)
     assert h.nonlinear > 0.1
 
 
 def test_a_constant_feature_is_left_out() -> None:
-    made = design(GRAPH, np.column_stack([CASE.X, np.full(24, 5.0)]))
+    made = make_design(GRAPH, np.column_stack([CASE.X, np.full(24, 5.0)]))
     assert made.kept.tolist() == [True, True, False]
     assert made.p == 2
 
@@ -226,7 +226,7 @@ def test_many_labels_are_searched_from_a_part_of_them() -> None:
     case = random_case(4, n=520, p=1, labelled=430)
     rows = np.flatnonzero(case.known)
     z = (case.y[rows] - case.y[rows].mean()) / case.y[rows].std()
-    field = Covariance.of(design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS)
+    field = Covariance.of(make_design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS)
     (_, found), plain = maximise(field, z), Evidence(field, z).climb(Space(COMPONENTS, 1).start, 60)
     assert found.log_evidence == pytest.approx(plain.log_evidence, abs=2.0)
     assert found.evaluations < 60

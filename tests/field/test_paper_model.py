@@ -14,7 +14,7 @@ from graphmrf import GaussianMRF, Graph, GraphRegressor
 from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError
 from graphmrf.field import COMPONENTS, Covariance, Space
-from graphmrf.field.design import design
+from graphmrf.field.design import make_design
 from graphmrf.field.matern import eigen
 from graphmrf.field.paper_model import JointModel
 
@@ -36,7 +36,7 @@ def drawn(seed: int = 0) -> Floats:
 def joint_model(A: Floats, seed: int = 0, labels: int = 120) -> JointModel:
     rows = np.sort(np.random.default_rng(seed).permutation(len(A))[:labels])
     X, y = A[:, :-1], A[rows, -1]
-    made = design(graph(), X)
+    made = make_design(graph(), X)
     covariance = Covariance.of(made, eigen(graph()), rows, COMPONENTS)
     return JointModel(graph(), covariance, X[:, made.kept] / made.scales[0], y / y.std())
 

@@ -9,12 +9,12 @@ import pytest
 from cases import random_case
 from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Posterior, Space
-from graphmrf.field.design import LabelledGraph, design, with_distant
+from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.matern import eigen
 from graphmrf.field.multiple_imputation import AveragedPosterior
 from graphmrf.field.sparse import SparsePosterior
-from graphmrf.field.sparse_system import Columns, FieldSystem
+from graphmrf.field.sparse_system import EffectColumns, FieldSystem
 
 CASE = random_case(9, n=40, p=2, labelled=24)
 ROWS, REST = np.flatnonzero(CASE.known), np.flatnonzero(~CASE.known)
@@ -26,7 +26,7 @@ OWN = np.arange(ROWS.size) % 4 == 0
 def exact() -> tuple[ExactPosterior, list[Floats]]:
     """The field, and the covariances of all nodes, noise left out, of which the labels' is a part."""
     space = Space(COMPONENTS, 2)
-    h, made = space.read(space.start), design(CASE.graph, CASE.X)
+    h, made = space.read(space.start), make_design(CASE.graph, CASE.X)
     whole = Covariance.of(made, eigen(CASE.graph), np.arange(40), COMPONENTS)
     K = h.constant + sum(whole.across(h, np.arange(40)).values())
     return ExactPosterior(Covariance.of(made, eigen(CASE.graph), ROWS, COMPONENTS), h, Z), [np.asarray(K)]
@@ -34,9 +34,9 @@ def exact() -> tuple[ExactPosterior, list[Floats]]:
 
 @cache
 def sparse() -> tuple[SparsePosterior, list[Floats]]:
-    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.6)
+    made = with_distant(CASE.graph, make_design(CASE.graph, CASE.X), 0.6)
     names = ("own", "neighbours", "second", "distant")
-    columns = Columns.of(40, dict(zip(names, made.groups, strict=True)), dict.fromkeys(names, 0.5))
+    columns = EffectColumns.of(40, dict(zip(names, made.groups, strict=True)), dict.fromkeys(names, 0.5))
     projected = FieldSystem(LabelledGraph(CASE.graph, ROWS), 7.0, 4.0, 1e-10).project(columns.F, Z)
     beta = projected.equations.given(columns.variances(dict.fromkeys(names, 0.3)), 0.15)
     h = Hyperparameters({"field": 0.6, "omega": 7.0, "nu": 1.0, "noise": 0.15})
@@ -49,7 +49,7 @@ def sparse() -> tuple[SparsePosterior, list[Floats]]:
 @cache
 def averaged() -> tuple[AveragedPosterior, list[Floats]]:
     rng, (base, _) = np.random.default_rng(0), exact()
-    designs = [design(CASE.graph, CASE.X + 0.2 * rng.standard_normal((40, 2))) for _ in range(3)]
+    designs = [make_design(CASE.graph, CASE.X + 0.2 * rng.standard_normal((40, 2))) for _ in range(3)]
     wholes = [Covariance.of(made, eigen(CASE.graph), np.arange(40), COMPONENTS) for made in designs]
     blocks = [base.h.constant + sum(whole.across(base.h, np.arange(40)).values()) for whole in wholes]
     return AveragedPosterior(base, designs), [np.asarray(K) for K in blocks]

@@ -14,10 +14,10 @@ from graphmrf.errors import ConvergenceError
 from graphmrf.field import COMPONENTS, Hyperparameters
 from graphmrf.field.components.kernels import DRIFT, local_columns, nonlinear_columns, squared_exponential
 from graphmrf.field.covariance import unequal_variance_unseen
-from graphmrf.field.design import LabelledGraph, design, with_distant
+from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.paper_model import PaperSearch
 from graphmrf.field.sparse import SparsePosterior
-from graphmrf.field.sparse_system import Columns, FieldSystem, fit_variances
+from graphmrf.field.sparse_system import EffectColumns, FieldSystem, fit_variances
 from graphmrf.graph import Graph
 from graphmrf.linalg import precision
 from graphmrf.linalg.precision import NodePrecision, lanczos_quadrature, rademacher
@@ -34,11 +34,11 @@ def labels(case: Case) -> Floats:
 
 def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePosterior:
     graph, rows = case.graph, np.flatnonzero(case.known)
-    made = with_distant(graph, design(graph, case.X), ALPHA)
+    made = with_distant(graph, make_design(graph, case.X), ALPHA)
     lengths = np.full(2 * made.p, 2.0)
     blocks = dict(zip(GROUPS, (*made.groups, nonlinear_columns(made, lengths, 12, 0)), strict=True))
     weights = dict.fromkeys(GROUPS, 1.0 / max(made.p, 1)) | {"nonlinear": 1.0}
-    columns = Columns.of(graph.n_nodes, blocks, weights)
+    columns = EffectColumns.of(graph.n_nodes, blocks, weights)
     projected = FieldSystem(LabelledGraph(graph, rows), omega, rho, 1e-10).project(columns.F, labels(case))
     beta = projected.equations.given(columns.variances(BY_GROUP), NOISE)
     h = Hyperparameters({"field": rho * NOISE, "omega": omega, "nu": 1.0, "noise": NOISE})
@@ -48,7 +48,7 @@ def posterior(case: Case, *, omega: float = OMEGA, rho: float = RHO) -> SparsePo
 HYPER = Hyperparameters({"field": 1.0, "omega": 3.0, "nu": 1.0, "noise": 1e-3})
 
 
-def dense(case: Case, columns: Columns, *, omega: float = OMEGA, rho: float = RHO) -> Floats:
+def dense(case: Case, columns: EffectColumns, *, omega: float = OMEGA, rho: float = RHO) -> Floats:
     """The covariance of all nodes, noise left out, from the formula."""
     K = np.linalg.inv(np.eye(len(case.W)) + omega * case.graph.N.toarray())
     R = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
@@ -183,7 +183,7 @@ def test_the_paper_model_is_that_of_dense_algebra(unit_variance: bool) -> None:
     graph, rng = Graph(ISOLATED), np.random.default_rng(2)
     X, rows, omega = rng.standard_normal((62, 2)), np.arange(0, 62, 2), 3.0
     z = rng.standard_normal(rows.size)
-    made = with_distant(graph, design(graph, X), ALPHA)
+    made = with_distant(graph, make_design(graph, X), ALPHA)
     labelled = LabelledGraph(graph, rows, unit_variance=unit_variance)
     columns, projected = PaperSearch(labelled, made, z, omega).at(omega, 1e-10)
     variances = columns.variances(BY_GROUP)
@@ -207,7 +207,7 @@ def test_the_paper_model_is_that_of_dense_algebra(unit_variance: bool) -> None:
 
 def test_the_paper_model_tells_its_coefficients_by_distance() -> None:
     graph, rng = CASE.graph, np.random.default_rng(2)
-    made, z = with_distant(graph, design(graph, CASE.X), ALPHA), rng.standard_normal(60)
+    made, z = with_distant(graph, make_design(graph, CASE.X), ALPHA), rng.standard_normal(60)
     search = PaperSearch(LabelledGraph(graph, np.arange(60), unit_variance=False), made, z, 1.5)
     columns, projected = search.at(ALPHA / (1 - ALPHA), 1e-10)
     beta = projected.equations.given(columns.variances(BY_GROUP), 1e-3)
@@ -224,7 +224,7 @@ def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
     X = rng.standard_normal((640, 2))
     K = np.linalg.inv(np.eye(640) + 9.0 * graph.N.toarray())
     y = K @ X @ [2.0, 1.0] + np.linalg.cholesky(K) @ rng.standard_normal(640)
-    made, few, many = with_distant(graph, design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
+    made, few, many = with_distant(graph, make_design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
     z = y / y.std()
     variances = LabelledGraph(graph, few).variance(20.0)
     assert [unequal_variance_unseen(variances, rows) for rows in (few, many)] == [True, False]
@@ -236,7 +236,7 @@ def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
     n = 900
     first = np.arange(n)[np.arange(n) % 3 < 2]
     graph = Graph.from_edges(first, first + 1, n_nodes=n)
-    made = design(graph, np.random.default_rng(0).standard_normal((n, 2)))
+    made = make_design(graph, np.random.default_rng(0).standard_normal((n, 2)))
     L = local_columns(graph, made, 80, 0)
     assert np.isfinite(L).all()
     reached = (L != 0).any(axis=1)
@@ -245,7 +245,7 @@ def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
 
 
 def test_local_columns_give_the_product_of_kernels() -> None:
-    made = design(CASE.graph, CASE.X)
+    made = make_design(CASE.graph, CASE.X)
     L = local_columns(CASE.graph, made, 60 * 60, 0)
     K = np.linalg.inv(np.eye(60) + DRIFT * CASE.graph.N.toarray())
     R = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
@@ -254,14 +254,14 @@ def test_local_columns_give_the_product_of_kernels() -> None:
 
 
 def test_columns_of_the_nonlinear_function_give_its_kernel() -> None:
-    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
+    made = with_distant(CASE.graph, make_design(CASE.graph, CASE.X), 0.5)
     lengths = np.array([1.0, 2.0, 3.0, 4.0])
     Phi = nonlinear_columns(made, lengths, 60, 0)
     np.testing.assert_allclose(Phi @ Phi.T, squared_exponential(made.Z / lengths, made.Z / lengths), atol=1e-5)
 
 
 def test_distant_features_complete_the_convolution() -> None:
-    made = with_distant(CASE.graph, design(CASE.graph, CASE.X), 0.5)
+    made = with_distant(CASE.graph, make_design(CASE.graph, CASE.X), 0.5)
     own = (CASE.X - CASE.X.mean(axis=0)) / CASE.X.std(axis=0)
     N = CASE.graph.N.toarray()
     smoothed = np.linalg.solve(np.eye(60) + N, own)
@@ -275,7 +275,7 @@ def test_distant_features_complete_the_convolution() -> None:
 def test_isolated_nodes_do_not_stand_out_in_the_groups_of_neighbours() -> None:
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(rng.integers(0, 2000, 20_000), rng.integers(0, 2000, 20_000), n_nodes=2003)
-    plain = design(graph, rng.standard_normal((2003, 3)))
+    plain = make_design(graph, rng.standard_normal((2003, 3)))
     made = with_distant(graph, plain, 0.9)
     far, usual = np.abs(plain.groups[2, 2000:]).max(), np.abs(plain.groups[2, :2000]).max()
     assert far > 2 * usual

@@ -7,7 +7,7 @@ from scipy.stats import t as student
 
 from cases import random_case
 from graphmrf.field import COMPONENTS, Covariance, IntervalCalibration, Kind, Scale
-from graphmrf.field.design import design
+from graphmrf.field.design import make_design
 from graphmrf.field.matern import eigen
 from graphmrf.field.transform import Power, choose_transform
 
@@ -63,7 +63,7 @@ def test_equal_labels_have_one_value() -> None:
 def test_skewed_outcomes_are_recognised() -> None:
     case = random_case(6, n=120, p=2, labelled=100)
     rows = np.flatnonzero(case.known)
-    field = Covariance.of(design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS)
+    field = Covariance.of(make_design(case.graph, case.X), eigen(case.graph), rows, COMPONENTS)
     straight = (case.y[rows] - case.y[rows].mean()) / case.y[rows].std()
     kinds: tuple[Kind, ...] = ("identity", "log", "box-cox", "yeo-johnson")
     skewed = choose_transform(field, np.exp(straight), kinds).power

@@ -62,14 +62,14 @@ class Design:
         return np.hstack(list(self.groups[:2]))
 
 
-def design(graph: Graph, X: Floats) -> Design:
+def make_design(graph: Graph, X: Floats) -> Design:
     """Return the standardised features of a graph's nodes.
 
     Examples
     --------
     >>> from graphmrf.graph import Graph
     >>> path = Graph.from_edges([0, 1], [1, 2])
-    >>> made = design(path, np.array([[1.0, 7.0], [2.0, 7.0], [3.0, 7.0]]))
+    >>> made = make_design(path, np.array([[1.0, 7.0], [2.0, 7.0], [3.0, 7.0]]))
     >>> made.kept
     array([ True, False])
     >>> made.groups[0].round(4)

@@ -298,7 +298,7 @@ class ExactPosterior:
                 F = c.labelled(field, self.h)[0]
                 found[c.name] = self._coefficients(F, self.h[c.name] * c.weight(F.shape[1]))
         if self.beta is not None:
-            smooth = field.smoothings.among(self.h["omega"], self.h["nu"]).X
+            smooth, _ = field.smoothings.among(self.h["omega"], self.h["nu"])
             # as if the labels alone had told them
             found["smoothed"] = self.beta, np.sqrt(np.diag(np.linalg.inv(smooth.T @ self.factor.solve(smooth))))
         return found

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from graphmrf.field.components import COMPONENTS
 from graphmrf.field.covariance import Covariance
-from graphmrf.field.design import LabelledGraph, design, with_distant
+from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior, maximise
 from graphmrf.field.matern import eigen
 from graphmrf.field.multiple_imputation import AveragedPosterior, impute
@@ -78,7 +78,7 @@ def fit_exact(
     """
     imputed, rows = impute(graph, X, seed=seed) if np.isnan(X).any() else None, np.flatnonzero(~np.isnan(y))
     expected = X if imputed is None else imputed.X
-    made = design(graph, expected)
+    made = make_design(graph, expected)
     covariance = Covariance.of(made, eigen(graph), rows, components)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
     h, found = maximise(covariance, scale.z, seed=seed)
@@ -88,7 +88,7 @@ def fit_exact(
         posterior, log_evidence = joint.posterior(h["omega"]) or (posterior, log_evidence)
     averaged: Posterior = posterior
     if imputed is not None and len(imputed.draws):
-        averaged = AveragedPosterior(posterior, [design(graph, draw) for draw in imputed.draws])
+        averaged = AveragedPosterior(posterior, [make_design(graph, draw) for draw in imputed.draws])
     calibration, effects = calibrate(averaged, seed), {c.name: c.effect for c in components}
     return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, found.evaluations, seed)
 
@@ -108,7 +108,7 @@ def fit_sparse(
     The parameters are those of `fit_exact`.
     """
     expected, rows = impute(graph, X, seed=seed).X if np.isnan(X).any() else X, np.flatnonzero(~np.isnan(y))
-    plain, part = design(graph, expected), kernel_part(rows.size, seed)
+    plain, part = make_design(graph, expected), kernel_part(rows.size, seed)
     alone = features_alone(plain, rows[part], components)
     scale = Scale(y[rows], choose_transform(alone, y[rows][part], kinds, seed=seed).power)
     alpha = _level(graph, expected, y, scale, seed)

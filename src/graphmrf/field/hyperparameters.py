@@ -228,14 +228,6 @@ def family_wins(family: float, paper: float, labels: int) -> bool:
     return family - paper > math.log(labels)
 
 
-class Lowest(NamedTuple):
-    """Where a function is lowest, its value there, and how often it was computed."""
-
-    point: Floats
-    value: float
-    evaluations: int
-
-
 def restarted_lbfgs(
     function: Callable[[Floats], tuple[float, Floats]],
     start: Floats,
@@ -244,8 +236,10 @@ def restarted_lbfgs(
     steps: int,
     least_gain: float,
     ftol: float,
-) -> Lowest:
-    """Return where a function with gradient is lowest: L-BFGS takes one short step of its line search for the end.
+) -> tuple[Floats, float, int]:
+    """Return where a function is lowest, its value there, and how often it was computed.
+
+    L-BFGS takes one short step of its line search for the end, so it is started again from there while that gains.
 
     Parameters
     ----------
@@ -265,7 +259,7 @@ def restarted_lbfgs(
     Examples
     --------
     >>> bounds = [(0.5, 2.0), (-1.0, 1.0)]
-    >>> restarted_lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2), bounds, steps=10, least_gain=1e-9, ftol=1e-9).point
+    >>> restarted_lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2), bounds, steps=10, least_gain=1e-9, ftol=1e-9)[0]
     array([0.5, 0. ])
     """
     point, value, taken, evaluations = start, np.inf, 0, 0
@@ -276,4 +270,4 @@ def restarted_lbfgs(
         taken, evaluations = taken + max(int(found.nit), 1), evaluations + int(found.nfev)
         if gain < least_gain:
             break
-    return Lowest(point, value, evaluations)
+    return point, value, evaluations

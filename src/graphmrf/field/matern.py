@@ -14,7 +14,7 @@ import logging
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -246,11 +246,11 @@ class Smoothings:
         V = self.eigen.vectors[self.rows]
         return np.stack([V @ (q[:, None] * self._projected) for q in self.eigen.basis.T])
 
-    def among(self, omega: float, nu: float) -> Smoothing:
-        """Return the columns smoothed, at the nodes."""
+    def among(self, omega: float, nu: float) -> tuple[Floats, Floats]:
+        """Return the columns smoothed at the nodes (m, p), and derivatives (2, m, p) by log omega and log nu."""
         weights = np.column_stack([self.eigen.matern(omega, nu), *self.eigen.slopes(omega, nu)])
         X, *slopes = np.tensordot(weights.T @ self.eigen.basis, self.basis, axes=1)
-        return Smoothing(X, np.array(slopes))
+        return X, np.array(slopes)
 
     def everywhere(self, omega: float, nu: float) -> Floats:
         """Return the columns smoothed, at all nodes, shape (n, p); kept for the next block of nodes."""
@@ -258,10 +258,3 @@ class Smoothings:
             self._last.clear()
             self._last[omega, nu] = self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected)
         return self._last[omega, nu]
-
-
-class Smoothing(NamedTuple):
-    r"""Columns (m, p) smoothed, and their derivatives (2, m, p) by :math:`\log \omega` and :math:`\log \nu`."""
-
-    X: Floats
-    slopes: Floats

@@ -26,7 +26,7 @@ from graphmrf.field.design import damped
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.hyperparameters import LEAST_NOISE, PAPER, Hyperparameters, Optimum, Space
 from graphmrf.field.matern import OMEGAS
-from graphmrf.field.sparse_system import Columns, FieldSystem, fit_variances
+from graphmrf.field.sparse_system import EffectColumns, FieldSystem, fit_variances
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Factor
 from graphmrf.linalg.precision import rademacher
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-RHO = 1e3
+PAPER_RHO = 1e3
 """Variance of the field over that of the noise in the sparse form: next to none, and solves still converge quickly."""
 
-NOISE = LEAST_NOISE / RHO
+NOISE = LEAST_NOISE / PAPER_RHO
 """Least noise of the sparse form, which has none of its own: it is a fixed share of the field, whose floor this is."""
 
 _PER_PARAMETER = 10
@@ -125,7 +125,7 @@ class JointModel:
         covariance, m = self.covariance, self.y.size
         factor = Factor.of(covariance.triangle, covariance.correlations.among(omega, 1.0, unit_variance=False).R)
         assert factor is not None  # the search ended there
-        F = np.column_stack([np.ones(m), covariance.smoothings.among(omega, 1.0).X])
+        F = np.column_stack([np.ones(m), covariance.smoothings.among(omega, 1.0)[0]])
         z = self.y - self.y.mean()
         weights = np.linalg.lstsq(F.T @ factor.solve(F), F.T @ factor.solve(z), rcond=None)[0]
         left = z - F @ weights
@@ -155,12 +155,12 @@ class PaperSearch:
     start: float
     _found: dict[float, float] = field(default_factory=dict, repr=False)
 
-    def at(self, omega: float, tolerance: float) -> tuple[Columns, ProjectedColumns]:
+    def at(self, omega: float, tolerance: float) -> tuple[EffectColumns, ProjectedColumns]:
         """Return the smoothed features at one level, and seen through the field."""
         columns = self._smoothed(omega, 0.1 * tolerance)
-        return columns, FieldSystem(self.labelled, omega, RHO, tolerance).project(columns.F, self.z)
+        return columns, FieldSystem(self.labelled, omega, PAPER_RHO, tolerance).project(columns.F, self.z)
 
-    def _smoothed(self, omega: float, tolerance: float) -> Columns:
+    def _smoothed(self, omega: float, tolerance: float) -> EffectColumns:
         """Return the smoothed features; with unit variance nodes of unusual row norm count as in `with_distant`."""
         graph, alpha = self.labelled.graph, omega / (1.0 + omega)
         damping = damped(smooth(graph, rademacher(graph.n_nodes, _NORM_PROBES, 0), alpha, tolerance=1e-3))
@@ -169,7 +169,7 @@ class PaperSearch:
         scales = np.sqrt(np.mean((usual - usual.mean(axis=0)) ** 2, axis=0))
         X = usual if self.labelled.unit_variance else X
         blocks = {"smoothed": (X - X.mean(axis=0)) / scales}
-        columns = Columns.of(graph.n_nodes, blocks, {"smoothed": 1.0 / self.design.p})
+        columns = EffectColumns.of(graph.n_nodes, blocks, {"smoothed": 1.0 / self.design.p})
         return replace(columns, smoothing=(alpha, scales))
 
     def log_evidence(self, omega: float) -> float:

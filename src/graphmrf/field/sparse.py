@@ -29,7 +29,7 @@ from graphmrf.field.hyperparameters import Hyperparameters, Optimum, Parameter, 
 from graphmrf.field.matern import Eigen
 from graphmrf.field.paper_model import NOISE, PaperSearch
 from graphmrf.field.posterior import share_out
-from graphmrf.field.sparse_system import Columns, Equations, FieldSystem, fit_variances
+from graphmrf.field.sparse_system import EffectColumns, Equations, FieldSystem, fit_variances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,7 +134,7 @@ class SparseSearch:
         posterior, log_evidence = self._posterior(*paper.at(float(plain.point[0]), _TIGHT), lengths, NOISE)
         return posterior, plain._replace(log_evidence=log_evidence, evaluations=both)
 
-    def _family(self) -> tuple[Columns, Floats, Floats, int]:
+    def _family(self) -> tuple[EffectColumns, Floats, Floats, int]:
         """Return columns, length scales, and best omega and rho: first a rough field, which tells length scales."""
         start, lengths = self._start(), np.full(2 * self.design.p, typical_distance(self.design.p))
         left, effects, _ = self._left(self._columns(lengths, _ROUGH), start)
@@ -151,16 +151,16 @@ class SparseSearch:
                 break
         return columns, lengths, point, evaluations
 
-    def _columns(self, lengths: Floats, most: int) -> Columns:
+    def _columns(self, lengths: Floats, most: int) -> EffectColumns:
         """Return the columns of all components that have some."""
         present = [component for component in self.components if self.design.p or not component.of_features]
         found = [(c, c.columns(self.labelled, self.design, {"lengths": lengths}, most)) for c in present]
         blocks = {component.name: F for component, F in found if F is not None}
         weights = {component.name: component.weight(F.shape[1]) for component, F in found if F is not None}
-        return Columns.of(self.labelled.graph.n_nodes, blocks, weights)
+        return EffectColumns.of(self.labelled.graph.n_nodes, blocks, weights)
 
     def _posterior(
-        self, columns: Columns, projected: ProjectedColumns, lengths: Floats, least_noise: float | None = None
+        self, columns: EffectColumns, projected: ProjectedColumns, lengths: Floats, least_noise: float | None = None
     ) -> tuple[SparsePosterior, float]:
         """Return what the labels say under a field, and their log evidence."""
         bound = {} if least_noise is None else {"least_noise": least_noise}
@@ -192,7 +192,7 @@ class SparseSearch:
         pairs = zip(point.tolist(), (OMEGA, RHO), strict=True)
         return float(sum(0.5 * ((value - prior.start) / prior.spread) ** 2 for value, prior in pairs))
 
-    def _left(self, columns: Columns, point: Floats) -> tuple[Floats, Floats, dict[str, float]]:
+    def _left(self, columns: EffectColumns, point: Floats) -> tuple[Floats, Floats, dict[str, float]]:
         """Return what draws of the coefficients leave of the labels, expected effects, and their variances."""
         projected = self._system(point, _LOOSE).project(columns.F, self.z)
         by_component, beta = fit_variances(columns, projected.equations)
@@ -250,7 +250,7 @@ class SparsePosterior:
 
     Attributes
     ----------
-    columns : Columns
+    columns : EffectColumns
         Effects of features as columns of all nodes.
     projected : ProjectedColumns
         The columns seen through the graph field.
@@ -264,7 +264,7 @@ class SparsePosterior:
         The terms of the field.
     """
 
-    columns: Columns
+    columns: EffectColumns
     projected: ProjectedColumns
     beta: Coefficients
     h: Hyperparameters

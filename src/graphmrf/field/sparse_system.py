@@ -53,7 +53,7 @@ _NO_GAIN = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class EffectColumns:
     """A constant and the columns of all effects, of all nodes.
 
     Attributes
@@ -84,14 +84,14 @@ class Columns:
             F[:, slices[name]] = block
         return cls(F, slices, weights)
 
-    def first(self, size: int, name: str) -> Columns:
+    def first(self, size: int, name: str) -> EffectColumns:
         """Return the columns with only so many, the first, of a component's; all when it has no more."""
         at = self.slices.get(name, slice(0, 0))
         if at.stop - at.start <= size:
             return self
         blocks = {other: self.F[:, place] for other, place in self.slices.items()}
         blocks[name] = blocks[name][:, :size]
-        return Columns.of(len(self.F), blocks, self.weights)
+        return EffectColumns.of(len(self.F), blocks, self.weights)
 
     def variances(self, by_component: Mapping[str, float]) -> Floats:
         """Return the prior variance of every coefficient from the variance of every component."""
@@ -323,7 +323,7 @@ class Coefficients:
 
 
 def fit_variances(
-    columns: Columns, equations: Equations, *, least_noise: float = LEAST_NOISE
+    columns: EffectColumns, equations: Equations, *, least_noise: float = LEAST_NOISE
 ) -> tuple[dict[str, float], Coefficients]:
     """Return the variances of the components that make the labels most likely, and the coefficients there."""
     there = np.diag(equations.Q) > 0
@@ -342,6 +342,6 @@ def fit_variances(
 
     start = np.log([START] * len(names) + [_START_NOISE])
     bounds = [LOG_VARIANCES] * len(names) + [(math.log(least_noise), 2.0)]
-    found = restarted_lbfgs(negative, start, bounds, steps=_STEPS, least_gain=_NO_GAIN, ftol=1e-10)
-    by_component, noise = read(found.point)
+    point, _, _ = restarted_lbfgs(negative, start, bounds, steps=_STEPS, least_gain=_NO_GAIN, ftol=1e-10)
+    by_component, noise = read(point)
     return by_component, equations.given(columns.variances(by_component), noise)

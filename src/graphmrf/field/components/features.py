@@ -65,7 +65,6 @@ The exact solver has `Smoothed` at the level it searches; there that would be a 
 the search, so the level is chosen beforehand, by cross-validation of linear graph convolution."""
 
 
-@dataclass(frozen=True)
 class Smoothed(LinearComponent):
     r"""Linear effects of features smoothed as the field is, :math:`\tfrac{t_4}{p} TX(TX)'`.
 
@@ -85,13 +84,13 @@ class Smoothed(LinearComponent):
 
     def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
         """Return the smoothed features at the labelled nodes, and their vector-Jacobian product."""
-        found = labels.smoothings.among(h["omega"], h["nu"])
+        X, slopes = labels.smoothings.among(h["omega"], h["nu"])
 
         def vjp(G: Floats) -> dict[str, float | Floats]:
-            omega, nu = np.einsum("ij,kij->k", G, found.slopes).tolist()
+            omega, nu = np.einsum("ij,kij->k", G, slopes).tolist()
             return {"omega": omega, "nu": nu}
 
-        return found.X, vjp
+        return X, vjp
 
     def scales(self, labels: Covariance, h: Values) -> Floats:
         """Return the standard deviations of the features over the mean eigenvalue."""

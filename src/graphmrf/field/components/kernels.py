@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +82,6 @@ def typical_distance(p: int) -> float:
     return math.sqrt(4.0 * p)
 
 
-@dataclass(frozen=True)
 class GraphField(Component):
     r"""The field that is smooth over the graph, :math:`f R_{\omega\nu}`, with `R` from :math:`(I + \omega N)^{-\nu}`.
 
@@ -117,7 +115,6 @@ class GraphField(Component):
         return np.asarray(h["field"] * given)
 
 
-@dataclass(frozen=True)
 class Nonlinear(Component):
     r"""A smooth function of own and neighbours' features, :math:`r\,k(Z, Z')`.
 
@@ -172,7 +169,6 @@ class Nonlinear(Component):
         return nonlinear_columns(design, h["lengths"], size, graph.seed)
 
 
-@dataclass(frozen=True)
 class Local(Component):
     r"""A smooth function of features that drifts over the graph, :math:`r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2}`.
 
@@ -230,7 +226,6 @@ class Local(Component):
         return local_columns(graph.graph, design, size, graph.seed)
 
 
-@dataclass(frozen=True)
 class Noise(Component):
     """Independent noise of every node, :math:`s I`."""
 
@@ -285,9 +280,9 @@ def local_columns(graph: Graph, design: Design, size: int, seed: int) -> Floats:
     Examples
     --------
     >>> from graphmrf.graph import Graph
-    >>> from graphmrf.field.design import design
+    >>> from graphmrf.field.design import make_design
     >>> ring = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
-    >>> local_columns(ring, design(ring, np.cos(np.arange(40.0))[:, None]), 10, 0).shape
+    >>> local_columns(ring, make_design(ring, np.cos(np.arange(40.0))[:, None]), 10, 0).shape
     (40, 10)
     """
     features = nonlinear_columns(design, np.full(2 * design.p, typical_distance(design.p)), _FACTORS, seed)
