@@ -17,6 +17,7 @@ from graphmrf.datasets import Dataset, Info
 from graphmrf.errors import InvalidInputError
 
 _SHOWN = 20
+"""Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
 
