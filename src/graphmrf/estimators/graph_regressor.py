@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 EXACT_LIMITS = (10_000, 3000)
-"""Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored a
-hundred times, some minutes of one core each; twice as many take eight times as long."""
+"""Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored
+some dozen times; twice as many take eight times as long."""
 
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 

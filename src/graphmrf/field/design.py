@@ -21,7 +21,7 @@ _FLAT = 1e-12
 _NORM_PROBES = 16
 """Rademacher probes for row norms: they err by about a sixth, and only nodes at three times the median matter."""
 _MOST_NORM = 3.0
-"""Row norms beyond so many medians count as these; chosen by eye, only isolated nodes and lonely pairs pass it."""
+"""Row norms beyond so many medians count as these; chosen by eye, for isolated nodes and lonely pairs."""
 _KNOT = float(np.log(4.0))
 """Steps of log omega at which variances are drawn and interpolated; chosen by eye, coarser ones save draws."""
 _KNOT_TOLERANCE = 1e-3

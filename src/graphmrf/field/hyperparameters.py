@@ -21,7 +21,7 @@ LOG_VARIANCES = (-16.0, 4.0)
 """Bounds of the logarithm of a variance: 1e-7 of that of the labels is nothing, 55 of them more than all."""
 
 LEAST_NOISE = 1e-5
-"""Least variance of the noise: below it covariances of a thousand labels are singular to working accuracy."""
+"""Least variance of the noise, which keeps covariances of smooth fields positive definite to working accuracy."""
 
 START = 0.2
 """Variance at which a search starts; the labels' is 1, and half a dozen components share it."""

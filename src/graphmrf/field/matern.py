@@ -33,11 +33,11 @@ NUS = (0.25, 5.0)
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 _UNSHARED = 5000
-"""Nodes up to which one BLAS thread finds the eigenvectors: timed on busy machines; twice as many gain little."""
+"""Nodes up to which one BLAS thread finds the eigenvectors: more gain little, and lose much where cores are busy."""
 _ACCURACY = 1e-9
 """Relative singular value below which a function of the basis is dropped: kernels are then exact to 1e-8."""
 _BLOCK = 256
-"""Rows of a triangle computed at once, half of whose products are not needed; by timing, flat around it."""
+"""Rows of a triangle computed at once, so that the products above the diagonal are skipped; chosen by eye."""
 
 
 @dataclass(frozen=True, eq=False)

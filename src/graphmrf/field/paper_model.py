@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 PAPER_RHO = 1e3
-"""Variance of the field over that of the noise in the sparse form: next to none, and solves still converge quickly."""
+"""Variance of the field over that of the noise in the sparse form: next to none, but solves still converge."""
 
 NOISE = LEAST_NOISE / PAPER_RHO
 """Least noise of the sparse form, which has none of its own: it is a fixed share of the field, whose floor this is."""
 
 _PER_PARAMETER = 10
-"""Nodes for each parameter of the joint model, and labels for each of the outcome's own, that it takes: a usual rul."""
+"""Nodes for each parameter of the joint model, and labels for each of the outcome's own; a rule of thumb."""
 _RADII = (1.0, 0.1)
 """First and last trust region of log omega."""
 _MOST_EVALUATIONS = 15

@@ -60,7 +60,7 @@ _DRAWS = 8
 _LOOSE, _TIGHT = 1e-4, 1e-6
 """Relative residuals of the solves of the search, and of the last ones."""
 _START_RHO = 3.0
-"""Where the search of rho starts: most of what features leave is field, on most graphs."""
+"""Where the search of rho starts; chosen by eye."""
 _RADII = ((1.0, 0.2), (0.4, 0.15), (0.2, 0.1))
 """First and last trust regions of log omega and log rho, round by round."""
 _SETTLED = 0.25
@@ -68,7 +68,7 @@ _SETTLED = 0.25
 _MOST_EVALUATIONS = 20
 """Likelihoods of one round at most."""
 _PATIENCE, _LEAST_GAIN = 5, 0.5
-"""Evaluations that must gain so much log evidence for a round to go on; less changes no prediction visibly."""
+"""Evaluations that must gain so much log evidence for a round to go on; chosen by eye."""
 _ROWS = 8192
 """Nodes whose columns are multiplied at once."""
 _DRAWS_AT_ONCE = 16

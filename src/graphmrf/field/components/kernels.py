@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 NONLINEAR = (256, 1000)
-"""Fewest and most columns of the nonlinear function; solves and memory grow with them. Chosen on the paper's tasks."""
+"""Fewest and most columns of the nonlinear function; chosen by eye, solves and memory grow with them."""
 
 LOCAL = (64, 400)
 """Columns above which a function that drifts is worth its time, and the most there are; chosen by eye."""
@@ -43,9 +43,9 @@ DRIFT = 1000.0
 """Omega of the drift in the sparse solver, fixed because it is in the columns: local effects change slowly."""
 
 _CELLS = 10_000_000
-"""Cells of the columns of one function: 80 MB. Doubling them doubles the time of the solves of a large graph."""
+"""Cells of the columns of one function: 80 MB. Doubling them doubles the columns of a large graph, and its solves."""
 _CENTRES = 1500
-"""Random nodes that span functions: their eigenvectors take about a second, of twice as many eight times that."""
+"""Random nodes that span functions: chosen by eye; eigenvectors of twice as many take eight times as long."""
 _RANK = 1e-8
 """Eigenvalue, relative to the largest, below which a column is rounding."""
 _ROWS = 8192
