@@ -1,4 +1,8 @@
-"""Out-of-fold predictions: every labelled node predicted by a fit without the labels of its fold."""
+"""Out-of-fold predictions: every labelled node predicted by a fit without the labels of its fold.
+
+Every estimator has them as a method ``out_of_fold(graph, X, y, folds)``, and says by ``keeps_labels`` whether its
+``predict`` returns the known outcome of a labelled node instead of what the model says of it (False where it has none).
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
-
-
-class Estimator(Protocol):
-    """What every estimator has; `alpha_`, `cv_results_`, `coef_` and `shares_` are shown where it has them, too."""
-
-    keeps_labels: bool
-    """Whether `predict` returns the known outcome of a labelled node, and not what the model says of it."""
-
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
-        """Learn from the labelled nodes."""
-        ...
-
-    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False) -> Any:
-        """Return the prediction of every node, or with its standard deviation."""
-        ...
-
-    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold; see `out_of_fold`."""
-        ...
 
 
 class NodeRegressor(Protocol):
