@@ -30,8 +30,6 @@ class Method:
         Class of the estimator, or of the base whose residuals are propagated.
     name, uses : str
         Full name, and the information it predicts from, in the words of a sentence.
-    column : str
-        The paper's abbreviation of it, the head of its column in tables; empty for a method that is not in the paper.
     residuals : bool
         Whether residuals are propagated on top of the estimator.
     labels : bool
@@ -50,7 +48,6 @@ class Method:
     estimator: Any
     name: str
     uses: str
-    column: str = ""
     residuals: bool = False
     labels: bool = False
     features: bool = True
@@ -100,20 +97,18 @@ METHODS = {
             LabelPropagation,
             "Label propagation",
             "outcomes of neighbours",
-            column="LP",
             labels=True,
             features=False,
             needs_features=False,
             automatic=True,
         ),
-        Method("lr", LinearRegression, "Linear regression", "own features", column="LR", automatic=True),
-        Method("lgc", LinearGraphConvolution, "Linear graph convolution", _AROUND, column="LGC", automatic=True),
+        Method("lr", LinearRegression, "Linear regression", "own features", automatic=True),
+        Method("lgc", LinearGraphConvolution, "Linear graph convolution", _AROUND, automatic=True),
         Method(
             "lgc-rp",
             LinearGraphConvolution,
             "Graph convolution + residual propagation",
             _BOTH,
-            column="LGC/RP",
             residuals=True,
             labels=True,
             automatic=True,
@@ -136,23 +131,21 @@ METHODS = {
             residuals=True,
             labels=True,
         ),
-        Method("sgc", SimpleGraphConvolution, "Simple graph convolution", _AROUND, column="SGC"),
+        Method("sgc", SimpleGraphConvolution, "Simple graph convolution", _AROUND),
         Method(
             "sgc-rp",
             SimpleGraphConvolution,
             "Simple convolution + residual propagation",
             _BOTH,
-            column="SGC/RP",
             residuals=True,
             labels=True,
         ),
-        Method("gcn", GraphConvolutionalNetwork, "Graph convolutional network", _AROUND, column="GCN"),
+        Method("gcn", GraphConvolutionalNetwork, "Graph convolutional network", _AROUND),
         Method(
             "gcn-rp",
             GraphConvolutionalNetwork,
             "Graph network + residual propagation",
             _BOTH,
-            column="GCN/RP",
             residuals=True,
             labels=True,
         ),
