@@ -207,7 +207,8 @@ def walk(call: Callable[[], Any]) -> Walk:
 
 def _is_ours(code: Any) -> bool:
     """Whether a function is of the package's own modules: no template, and nothing that a decorator wrote."""
-    return code.co_filename.startswith(str(SOURCE)) and code.co_filename.endswith(".py")
+    file: str = code.co_filename
+    return file.startswith(str(SOURCE)) and file.endswith(".py")
 
 
 def _regressor(solver: str) -> Callable[[], Any]:

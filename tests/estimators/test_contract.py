@@ -36,7 +36,7 @@ Make = Callable[[], Any]
 
 CASE = random_case(11, n=40, p=3, labelled=20)
 FEW = np.where(np.cumsum(CASE.known) <= 9, CASE.y, np.nan)  # with 10 the field would be calibrated on refits: slow
-SMALL_NETWORK = {"n_layers": 1, "epochs": 20, "hidden": 8, "device": "cpu"}
+SMALL_NETWORK: dict[str, Any] = {"n_layers": 1, "epochs": 20, "hidden": 8, "device": "cpu"}
 
 
 def quick(key: str, **options: Any) -> Make:

@@ -13,7 +13,7 @@ from graphmrf.graph import Graph
 
 
 def effect_name(key: str) -> str:
-    """Name of a kind of effect in a sentence; a key nobody knows is its own name.
+    """Name of a kind of effect in a sentence; an unknown key is its own name.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def effect_name(key: str) -> str:
 
 
 def method_name(key: str) -> str:
-    """Full name of a method; a key nobody knows is its own name.
+    """Full name of a method; an unknown key is its own name.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def method_name(key: str) -> str:
 
 
 def method_uses(key: str) -> str:
-    """What a method predicts from, empty when nobody knows.
+    """What a method predicts from, empty for an unknown key.
 
     Examples
     --------
