@@ -120,3 +120,38 @@ def test_shares_add_up_and_coefficients_are_those_of_the_features(make: Make) ->
     assert set(posterior.shares) <= {component.name for component in COMPONENTS}
     assert all(mean.shape == std.shape == (2,) for mean, std in posterior.coefficients.values())
     assert "own" in posterior.coefficients
+
+
+@every
+def test_times_covariance_is_that_of_dense_algebra(make: Make) -> None:
+    posterior, blocks = make()
+    noisy = [_given(K, posterior.h.noise, REST, ROWS) for K in blocks]
+    means = np.array([conditional(K, posterior.h.noise, REST, ROWS, Z)[0] for K in blocks])
+    expected = np.mean(noisy, axis=0) + np.cov(means, rowvar=False, bias=True)
+    np.testing.assert_allclose(posterior.times_covariance(REST, np.eye(REST.size)), expected, atol=1e-6)
+
+
+def _given(K: Floats, noise: float, target: Ints, given: Ints) -> Floats:
+    """Covariance of some nodes given the labels of others, noise left out."""
+    return conditional(K, noise, target, given, np.zeros(given.size))[1] - noise * np.eye(target.size)
+
+
+@every
+def test_variances_given_other_labels_are_those_of_dense_algebra(make: Make) -> None:
+    posterior, blocks = make()
+    rows, nodes = np.arange(0, 40, 3), np.arange(1, 40, 3)
+    K = exact()[1][0] if make is averaged else blocks[0]
+    expected = np.diag(_given(K, posterior.h.noise, nodes, rows)) + posterior.h.noise
+    np.testing.assert_allclose(posterior.variances_given(rows, nodes), expected, rtol=1e-3)
+
+
+@every
+def test_sums_held_out_are_those_of_dense_algebra(make: Make) -> None:
+    posterior, blocks = make()
+    W = np.random.default_rng(0).random((int(OWN.sum()), 2))
+    found = [conditional(K, posterior.h.noise, ROWS[OWN], ROWS[~OWN], Z[~OWN]) for K in blocks]
+    residuals = np.array([W.T @ (Z[OWN] - mean) for mean, _ in found])
+    variance = np.mean([np.diag(W.T @ S @ W) for _, S in found], axis=0) + residuals.var(axis=0)
+    residual, spread = posterior.held_out(OWN, W)
+    np.testing.assert_allclose(residual, residuals.mean(axis=0), atol=5e-3)
+    np.testing.assert_allclose(spread, variance, rtol=1e-3)

@@ -229,17 +229,38 @@ class ExactPosterior:
             total += block
         return total
 
+    def _prior(self, nodes: Ints, others: Ints) -> Floats:
+        """Return the covariance between any nodes before the labels, noise left out."""
+        whole = self.covariance
+        there = Covariance(whole.design, Correlations(whole.eigen, others), whole.components)
+        blocks = there.across(self.h, nodes).values()
+        return np.full((nodes.size, others.size), self.h["constant"]) + sum(blocks)
+
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
-        whole = self.covariance
-        there = Covariance(whole.design, Correlations(whole.eigen, nodes), whole.components)
-        prior = np.full((nodes.size, nodes.size), self.h["constant"]) + sum(there.across(self.h, nodes).values())
-        across = self._across(nodes)
+        prior, across = self._prior(nodes, nodes), self._across(nodes)
         whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
         spread = prior - whitened.T @ whitened
         spread[np.diag_indices_from(spread)] += self.h["noise"]
         E = rng.standard_normal((count, nodes.size))
         return np.asarray(self._mean(nodes) + across @ self.dual + E @ cholesky(spread, check_finite=False))
+
+    def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
+        """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
+        before = [np.zeros((0, Z.shape[1])), *(self._prior(block, nodes) @ Z for block in blocks(nodes))]
+        across = self._across(nodes)
+        return np.asarray(np.concatenate(before) - across @ self.factor.solve(across.T @ Z))
+
+    def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
+        """Return the variance of nodes, noise included, were the labels those of other nodes `rows`."""
+        among = self._prior(rows, rows)
+        among[np.diag_indices_from(among)] += self.h["noise"]
+        R, found = cholesky(among, check_finite=False), [np.zeros(0)]
+        for block in blocks(nodes):
+            whitened = solve_triangular(R, self._prior(block, rows).T, trans="T", check_finite=False)
+            variance = self.covariance.variances(self.h, block) - np.einsum("ij,ij->j", whitened, whitened)
+            found.append(np.maximum(variance, self.h["noise"]))
+        return np.concatenate(found)
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -253,10 +274,19 @@ class ExactPosterior:
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
         r"""Return mean :math:`z_B - P_{BB}^{-1} (P z)_B` and variance of some labels given the others."""
+        spread = self._spread(own)
+        return self.z[own] - spread @ self.dual[own], np.diag(spread)
+
+    def _spread(self, own: Bools) -> Floats:
+        """Return the joint covariance of some labels given the others, noise included."""
         triangle, places = self.covariance.triangle, np.flatnonzero(own)
         low, high = np.minimum.outer(places, places), np.maximum.outer(places, places)
-        spread = np.linalg.inv(self._inverse[triangle.diagonal[high] - (high - low)])
-        return self.z[own] - spread @ self.dual[own], np.diag(spread)
+        return np.linalg.inv(self._inverse[triangle.diagonal[high] - (high - low)])
+
+    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
+        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
+        image = self._spread(own) @ W
+        return image.T @ self.dual[own], np.einsum("ij,ij->j", W, image)
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by a field fitted to the others, whose values are `z`."""

@@ -170,10 +170,25 @@ class AveragedPosterior:
             result[which] = member.draw(nodes, which.size, rng)
         return result
 
+    def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
+        """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
+        means = np.array([member.moments(nodes)[0] for member in self.members])
+        means -= means.mean(axis=0)
+        within = np.mean([member.times_covariance(nodes, Z) for member in self.members], axis=0)
+        return np.asarray(within + means.T @ (means @ Z) / len(means))
+
+    def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
+        """Return the variance of nodes, noise included, were the labels those of others; at the expected features."""
+        return self.base.variances_given(rows, nodes)
+
     @cached_property
     def left_out(self) -> tuple[Floats, Floats]:
         """Residual and variance of every label given the others."""
         return pooled([member.left_out for member in self.members])
+
+    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
+        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
+        return pooled([member.held_out(own, W) for member in self.members])
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels given the others, at the same hyper-parameters."""

@@ -37,9 +37,21 @@ class Posterior(Protocol):
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
 
+    def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
+        """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
+
+    def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
+        """Return the variance of nodes, noise included, were the labels those of other nodes `rows`.
+
+        Values of labels play no part in it; nor does what they say of imputed features.
+        """
+
     @property
     def left_out(self) -> tuple[Floats, Floats]:
         """Residual and variance of every label given the others."""
+
+    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
+        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels given the others, at the same hyper-parameters."""

@@ -297,11 +297,44 @@ class SparsePosterior:
         mean, variance = np.empty(nodes.size), np.empty(nodes.size)
         for part in _parts(nodes.size):
             rows = nodes[part]
-            F = self.projected.F[rows].astype(np.float64)
-            mean[part] = F @ self.beta.mean + self._field(rows)
-            F -= self._gain[rows, None] * self.projected.carried[rows, 1:]
+            mean[part] = self._mean(rows)
+            F = self._unexplained(rows)
             variance[part] = np.einsum("ij,ij->i", F @ self.beta.covariance, F)
         return mean, variance + self._field_variance[nodes] + self.beta.noise
+
+    def _mean(self, nodes: Ints) -> Floats:
+        return np.asarray(self.projected.F[nodes] @ self.beta.mean + self._field(nodes))
+
+    def _unexplained(self, nodes: Ints) -> Floats:
+        """Return the columns of some nodes less what the field makes of those of the labels."""
+        F = self.projected.F[nodes].astype(np.float64)
+        return np.asarray(F - self._gain[nodes, None] * self.projected.carried[nodes, 1:])
+
+    def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
+        """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
+        system, gain = self._system, self._gain[nodes, None]
+        inner = sum(self._unexplained(nodes[part]).T @ Z[part] for part in _parts(nodes.size))
+        spread = np.zeros((system.labelled.graph.n_nodes, Z.shape[1]))
+        spread[nodes] = gain * Z
+        for first in range(0, Z.shape[1], _DRAWS_AT_ONCE):
+            some = slice(first, first + _DRAWS_AT_ONCE)
+            spread[:, some] = system.solve(spread[:, some])
+        image = self.beta.noise * gain * spread[nodes]
+        for part in _parts(nodes.size):
+            image[part] += self._unexplained(nodes[part]) @ (self.beta.covariance @ inner)
+        return np.asarray(image)
+
+    def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
+        """Return the variance of nodes, noise included, were the labels those of other nodes `rows`."""
+        return self._conditioned(rows, np.zeros(rows.size)).moments(nodes)[1]
+
+    def _conditioned(self, rows: Ints, z: Floats) -> SparsePosterior:
+        """Return the field of the same hyper-parameters given other labels, which also determine the coefficients."""
+        labelled = replace(self._system.labelled, rows=rows)
+        seen = replace(self._system, labelled=labelled, tolerance=_FOLD_TOLERANCE).project(self.projected.F, z)
+        products = seen.products
+        equations = Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), rows.size, 0.0)
+        return replace(self, projected=seen, beta=equations.given(self.beta.variances, self.beta.noise))
 
     @cached_property
     def _spread(self) -> Floats:
@@ -393,13 +426,15 @@ class SparsePosterior:
 
     def _told_by_others(self, own: Bools) -> Floats:
         """Return the mean of some labels given the others, which also determine the coefficients."""
-        there, F = self._system.labelled.rows[own], self.projected.F
-        seen = self._others(own, _FOLD_TOLERANCE).project(F, self.z[~own])
-        products, count = seen.products, int(np.count_nonzero(~own))
-        equations = Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), count, 0.0)
-        weights = equations.given(self.beta.variances, self.beta.noise).mean
-        left = seen.carried[there, 0] - seen.carried[there, 1:] @ weights
-        return np.asarray(F[there] @ weights + self._gain[there] * left)
+        rows = self._system.labelled.rows
+        return self._conditioned(rows[~own], self.z[~own])._mean(rows[own])
+
+    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
+        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
+        rows = self._system.labelled.rows
+        others, there = self._conditioned(rows[~own], self.z[~own]), rows[own]
+        image = others.times_covariance(there, W) + self.beta.noise * W
+        return W.T @ (self.z[own] - others._mean(there)), np.einsum("ij,ij->j", W, image)
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:  # noqa: ARG002 - part of the contract
         """Return what `without` does: hyper-parameters are kept, see `refitted_up_to`."""
