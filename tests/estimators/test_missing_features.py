@@ -23,7 +23,8 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.field import IntervalCalibration
-from graphmrf.field.multiple_imputation import PAIRS, AveragedPosterior, Imputation, impute
+from graphmrf.field.averaged import AveragedPosterior
+from graphmrf.field.multiple_imputation import PAIRS, Imputation, impute
 from graphmrf.model.fit import fit_for_imputation
 
 seeds = st.integers(0, 10**6)

@@ -10,11 +10,11 @@ from scipy.stats import multivariate_normal
 from cases import random_case
 from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space
+from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.design import Design, make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
 from graphmrf.field.matern import eigen
-from graphmrf.field.multiple_imputation import AveragedPosterior
 from graphmrf.graph import Graph
 from graphmrf.selection import assign_folds
 

@@ -9,10 +9,10 @@ import pytest
 from cases import random_case
 from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Posterior, Space
+from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.matern import eigen
-from graphmrf.field.multiple_imputation import AveragedPosterior
 from graphmrf.field.sparse import SparsePosterior
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem
 

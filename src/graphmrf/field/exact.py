@@ -22,7 +22,7 @@ from graphmrf.errors import ConvergenceError
 from graphmrf.field.covariance import Covariance, LinearComponent
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, restarted_lbfgs
 from graphmrf.field.matern import Correlations
-from graphmrf.field.posterior import share_out
+from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.linalg.dense import Factor
 
 if TYPE_CHECKING:
@@ -215,6 +215,10 @@ class ExactPosterior:
         parts = [self._moments(block) for block in blocks(nodes)]
         means, variances = zip(*parts, strict=True) if parts else ((), ())
         return np.concatenate([np.zeros(0), *means]), np.concatenate([np.zeros(0), *variances])
+
+    def mixture(self, nodes: Ints) -> Mixture:
+        """Return the distribution of the outcome of every node, a normal one."""
+        return Mixture.of([self.moments(nodes)])
 
     def _moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         across = self._across(nodes)

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import ndtri
 from scipy.stats import t as student
 
+from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.components import COMPONENTS
 from graphmrf.field.covariance import Covariance
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior, maximise
 from graphmrf.field.matern import eigen
-from graphmrf.field.multiple_imputation import AveragedPosterior, impute
+from graphmrf.field.multiple_imputation import impute
 from graphmrf.field.paper_model import JointModel
+from graphmrf.field.posterior import Mixture
 from graphmrf.field.sparse import SparseSearch, features_alone, kernel_part
 from graphmrf.field.transform import Scale, choose_transform
 from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
@@ -159,13 +162,13 @@ def cross_fit(posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], s
 
 def calibrate(posterior: Posterior, seed: int) -> IntervalCalibration:
     """Return the scores of the labels given the others; of few labels, by fields fitted without their fold."""
-    z = posterior.z
+    z, (residual, variance) = posterior.z, posterior.left_out
     if CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
         folds = assign_folds(z.size, FOLDS, seed=seed)
         mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed)
-        return IntervalCalibration((z - mean) / np.sqrt(variance))
-    residual, variance = posterior.left_out
-    return IntervalCalibration(residual / np.sqrt(variance))
+        residual = z - mean
+    std = np.sqrt(variance)
+    return IntervalCalibration(residual / std, float(std.max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +179,8 @@ class IntervalCalibration:
     ----------
     scores : array of shape (m,)
         Residual of each label given all others, over its standard deviation.
+    seen : float
+        The largest of these standard deviations: what is less certain than any label is not narrowed by them.
 
     Examples
     --------
@@ -185,6 +190,17 @@ class IntervalCalibration:
     """
 
     scores: Floats
+    seen: float = math.inf
+
+    def factor(self, std: Floats, ratio: float) -> Floats:
+        """Return what deviations are multiplied by, where scores ask for a ratio of calibrated to stated widths.
+
+        Beyond the standard deviations that labels have, as of nodes whose features are missing where those of labels
+        are not, widths grow as stated: scores that lie close together say nothing of them.
+        """
+        if ratio >= 1.0:
+            return np.full(std.size, ratio)
+        return np.asarray(ratio + (1.0 - ratio) * np.maximum(1.0 - self.seen / np.maximum(std, self.seen), 0.0))
 
     @cached_property
     def scale(self) -> float:
@@ -279,29 +295,49 @@ class FittedField:
         return np.flatnonzero(np.isnan(self.y))
 
     @cached_property
-    def _standardised(self) -> tuple[Floats, Floats]:
-        mean, variance = self.posterior.moments(self._unknown)
-        return mean, np.sqrt(variance)
+    def _standardised(self) -> Mixture:
+        """The standardised outcome of the unlabelled nodes, before it is calibrated."""
+        return self.posterior.mixture(self._unknown)
 
     @cached_property
     def predictions(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every node; labelled ones keep their label."""
-        mean, std = self._standardised
-        centre, spread = self.scale.moments(mean, self.calibration.scale * std)
+        found = self._standardised
+        mean, variance = found.moments
+        factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale)
+        wider = Mixture(found.weights, mean + factor * (found.means - mean), factor**2 * found.variances)
+        centre, spread = self._in_units(wider)
         return self._filled(centre, self.y), self._filled(spread, np.zeros(self.y.size))
 
+    def _in_units(self, found: Mixture) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation in the units of the outcome."""
+        if self.scale.power is None:
+            mean, variance = found.moments
+            return self.scale.moments(mean, np.sqrt(variance))
+        each = [self.scale.moments(m, np.sqrt(v)) for m, v in zip(found.means, found.variances, strict=True)]
+        mean, variance = Mixture.of([(m, s**2) for m, s in each], found.weights).moments
+        return mean, np.sqrt(variance)
+
     def interval(self, level: float, kind: Literal["field", "conformal"]) -> tuple[Floats, Floats]:
-        """Return the ends of an interval for every node, by the Student distribution or by ranks of the scores."""
-        width = self.calibration.student(level) if kind == "field" else self.calibration.conformal(level)
-        mean, std = self._standardised
-        low, high = (self._filled(self.scale.back(mean + side * width * std), self.y) for side in (-1.0, 1.0))
+        """Return the ends of an interval for every node: quantiles of its distribution, or by ranks of the scores."""
+        found = self._standardised
+        mean, variance = found.moments
+        std = np.sqrt(variance)
+        if kind == "conformal":
+            ends = [mean + side * self.calibration.conformal(level) * std for side in (-1.0, 1.0)]
+        else:
+            factor = self.calibration.factor(std, self.calibration.student(level) / float(ndtri(0.5 + 0.5 * level)))
+            ends = [mean + factor * (found.quantile(0.5 + 0.5 * side * level) - mean) for side in (-1.0, 1.0)]
+        low, high = (self._filled(self.scale.back(end), self.y) for end in ends)
         return low, high
 
     def draw(self, count: int, seed: int) -> Floats:
         """Return joint draws of all nodes, as far about their mean as the standard deviations of `predictions` say."""
-        draws, mean = self.posterior.draw(self._unknown, count, np.random.default_rng(seed)), self._standardised[0]
+        mean, variance = self._standardised.moments
+        draws = self.posterior.draw(self._unknown, count, np.random.default_rng(seed))
+        factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale)
         whole = np.tile(self.y, (count, 1))
-        whole[:, self._unknown] = self.scale.back(mean + self.calibration.scale * (draws - mean))
+        whole[:, self._unknown] = self.scale.back(mean + factor * (draws - mean))
         return whole
 
     def _filled(self, values: Floats, known: Floats) -> Floats:
@@ -313,7 +349,10 @@ class FittedField:
     def left_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every label given the others."""
         residual, variance = self.posterior.left_out
-        return self.scale.moments(self.posterior.z - residual, self.calibration.scale * np.sqrt(variance))
+        std = np.sqrt(variance)
+        return self.scale.moments(
+            self.posterior.z - residual, self.calibration.factor(std, self.calibration.scale) * std
+        )
 
     def out_of_fold(self, folds: Ints, *, refitted_up_to: int | None = None) -> Floats:
         """Return the prediction of every label by a field without its fold, the transform kept.

@@ -2,21 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.hyperparameters import Hyperparameters
 
 
+_BISECTIONS = 40
+"""Halvings of the interval that holds a quantile: 12 digits of its width."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A mixture of normal distributions for every one of some nodes.
+
+    Attributes
+    ----------
+    weights : array of shape (k,)
+        Weight of every member; they add up to 1.
+    means, variances : arrays of shape (k, n)
+        Mean and variance of every member.
+
+    Examples
+    --------
+    >>> mixture = Mixture(np.array([0.5, 0.5]), np.array([[-3.0], [3.0]]), np.ones((2, 1)))
+    >>> mean, variance = mixture.moments
+    >>> float(mean[0]), float(variance[0]), round(float(mixture.quantile(0.75)[0]), 3)
+    (0.0, 10.0, 3.0)
+    """
+
+    weights: Floats
+    means: Floats
+    variances: Floats
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Floats, Floats]], weights: Floats | None = None) -> Mixture:
+        """Return the mixture of means and variances, by default with equal weights."""
+        means, variances = zip(*found, strict=True)
+        equal = np.full(len(means), 1.0 / len(means))
+        return cls(equal if weights is None else weights, np.array(means), np.array(variances))
+
+    @property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean, and variance by Rubin's rule: the mean variance and the variance of the means."""
+        mean = self.weights @ self.means
+        return mean, self.weights @ (self.variances + (self.means - mean) ** 2)
+
+    def quantile(self, level: float) -> Floats:
+        """Return the value below which every node lies with some probability, between those of the members."""
+        stds = np.sqrt(self.variances)
+        each = self.means + float(ndtri(level)) * stds
+        low, high = each.min(axis=0), each.max(axis=0)
+        for _ in range(_BISECTIONS if len(self.weights) > 1 else 0):
+            middle = 0.5 * (low + high)
+            below = self.weights @ ndtr((middle - self.means) / stds) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray(0.5 * (low + high))
+
+
 class Posterior(Protocol):
     """The standardised outcome of all nodes given standardised labels; callers do not ask which solver it is of.
 
-    Exact (`ExactPosterior`), sparse (`SparsePosterior`) and averaged over missing features (`AveragedPosterior`).
+    Exact (`ExactPosterior`), sparse (`SparsePosterior`), and averaged over missing features, hyper-parameters or both
+    (`AveragedPosterior`).
     """
 
     @property
@@ -33,6 +88,9 @@ class Posterior(Protocol):
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of unlabelled nodes, noise included."""
+
+    def mixture(self, nodes: Ints) -> Mixture:
+        """Return the whole distribution of the outcome of every unlabelled node, of which `moments` are the moments."""
 
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""

@@ -28,7 +28,7 @@ from graphmrf.field.exact import maximise, subset
 from graphmrf.field.hyperparameters import Hyperparameters, Optimum, Parameter, family_wins
 from graphmrf.field.matern import Eigen
 from graphmrf.field.paper_model import NOISE, PaperSearch
-from graphmrf.field.posterior import share_out
+from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.field.sparse_system import EffectColumns, Equations, FieldSystem, fit_variances
 
 if TYPE_CHECKING:
@@ -335,6 +335,10 @@ class SparsePosterior:
         products = seen.products
         equations = Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), rows.size, 0.0)
         return replace(self, projected=seen, beta=equations.given(self.beta.variances, self.beta.noise))
+
+    def mixture(self, nodes: Ints) -> Mixture:
+        """Return the distribution of the outcome of every node, a normal one."""
+        return Mixture.of([self.moments(nodes)])
 
     @cached_property
     def _spread(self) -> Floats:
