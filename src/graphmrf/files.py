@@ -1,18 +1,33 @@
-"""The one atomic write: a file is there whole or not at all, whatever happens on the way; and the check before it."""
+"""The one atomic write: a file is there whole or not at all, whatever happens on the way; and the checks before it."""
 
+import hashlib
 import os
+import platform
+import re
+import stat
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from graphmrf.errors import InvalidInputError
 
+_PathLike: TypeAlias = str | os.PathLike[str]
+
+_DRAFT = re.compile(r"\.graphmrf-([0-9a-f]{8})-(\d+)-[0-9a-f]{32}\.tmp")
+_ABANDONED = 86_400.0
+"""Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far. Doubled, a
+container that was killed and never comes back leaves its drafts in a shared folder for another day."""
+
 
 @contextmanager
-def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic(path: _PathLike) -> Iterator[Path]:
     """Give a temporary path in the same folder to write to; it takes the final name in one step when all went well.
+
+    What killed processes left behind in the folder is removed on the way.
 
     Examples
     --------
@@ -24,7 +39,9 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['answer.txt']
     """
     path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    remove_leftovers(path.parent)
+    # The name does not hold that of the file, which may be as long as a name can be.
+    draft = path.with_name(f".graphmrf-{_machine()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
     try:
         yield draft
         draft.replace(path)
@@ -32,16 +49,140 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def check_place(path: str | os.PathLike[str]) -> Path:
+def remove_leftovers(folder: _PathLike) -> None:
+    """Remove the drafts in a folder whose process is gone; those of other machines once they are a day old."""
+    with suppress(OSError):
+        for file in Path(folder).glob(".graphmrf-*.tmp"):
+            with suppress(OSError):  # another run may be tidying up, too
+                if _is_left_behind(file):
+                    file.unlink()
+
+
+def _is_left_behind(file: Path) -> bool:
+    parts = _DRAFT.fullmatch(file.name)
+    if parts is None:
+        return False
+    if time.time() - file.lstat().st_mtime > _ABANDONED:
+        return True
+    return parts[1] == _machine() and not _is_running(int(parts[2]))
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # where signal 0 would end the process it is sent to
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def check_place(path: _PathLike) -> Path:
     """Return the path of any file to write later, after making sure that its folder takes it."""
     path = Path(path)
-    if path.is_dir():
+    found = _kind(path)
+    if stat.S_ISDIR(found):
         raise InvalidInputError(f"{path} is a directory; give a file name inside it")
-    if not path.parent.is_dir():
+    if found and not stat.S_ISREG(found):
+        raise InvalidInputError(f"{path} is {_SPECIAL.get(stat.S_IFMT(found), 'no plain file')}; give a file name")
+    if not os.path.isdir(path.parent):  # noqa: PTH112 - pathlib's raises for names that are too long
         raise InvalidInputError(f"{path}: there is no folder {path.parent}; make it first")
+    if found and not os.access(path, os.W_OK):
+        raise InvalidInputError(f"{path} is write-protected; choose another place")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
     return path
+
+
+_SPECIAL = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def _kind(path: Path) -> int:
+    """Return the mode of what has this name, 0 for nothing; raise for a name that cannot be."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise InvalidInputError(f"{_shortened(path)}: {_reason(error)}; check the path") from error
+
+
+def check_readable(path: _PathLike) -> Path:
+    """Return the path of a file to read, after making sure that it is one: a pipe would block, a device never end.
+
+    Raises
+    ------
+    InvalidInputError
+        Nothing there, a directory, a pipe, a device, a loop of links, a name too long, or no permission.
+    """
+    path = Path(path)
+    found = _kind(path)
+    if not found:
+        raise InvalidInputError(f"{path}: no such file; check the path")
+    if stat.S_ISDIR(found):
+        raise InvalidInputError(f"{path} is a directory; give the file itself")
+    if not stat.S_ISREG(found):
+        what = _SPECIAL.get(stat.S_IFMT(found), "no plain file")
+        raise InvalidInputError(f"{path} is {what}, and is read more than once; save it as a file first")
+    try:
+        with path.open("rb"):
+            return path
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {_reason(error)}; check its permissions") from error
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _shortened(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:100]}...{text[-20:]}"
+
+
+def check_apart(outputs: Sequence[_PathLike | None], inputs: Sequence[_PathLike | None]) -> None:
+    """Raise unless every file to write is another than those to read and than the other outputs; None is none.
+
+    Links, hard links and other spellings of a path are seen through.
+
+    Raises
+    ------
+    InvalidInputError
+        A file is named twice.
+
+    Examples
+    --------
+    >>> check_apart(["answer.csv"], ["question.csv", None])
+    >>> check_apart(["./question.csv"], ["question.csv"])
+    Traceback (most recent call last):
+    graphmrf.errors.InvalidInputError: ./question.csv is an input, too; write results to a file of their own
+    """
+    written = [path for path in outputs if path is not None]
+    for k, path in enumerate(written):
+        if any(_same(path, other) for other in inputs if other is not None):
+            raise InvalidInputError(f"{os.fspath(path)} is an input, too; write results to a file of their own")
+        if any(_same(path, other) for other in written[:k]):
+            raise InvalidInputError(f"{os.fspath(path)} is named twice; write results to a file of their own")
+
+
+def _same(one: _PathLike, other: _PathLike) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(one, other)  # noqa: PTH121 - takes what is no Path
+    except OSError:
+        return False

@@ -1,6 +1,8 @@
 """Bad input: exit code 2, one line that says what, where and what to do, and no output file."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -224,10 +226,51 @@ def test_report_that_is_not_named_a_page(town: Any, refused: Callable[..., str])
     assert "something.html" in refused("--report", str(town.folder / "report.pdf"))
 
 
-def test_output_over_an_input(town: Any, refused: Callable[..., str]) -> None:
-    before = (town.folder / "nodes.csv").read_bytes()
-    assert "named twice" in refused("-o", str(town.folder / "nodes.csv"))
-    assert (town.folder / "nodes.csv").read_bytes() == before
+def spelt(path: Path, how: str) -> Path:
+    """Another name of a file."""
+    if how == "relative":
+        return Path(os.path.relpath(path))
+    if how == "roundabout":
+        return path.parent / ".." / path.parent.name / path.name
+    if how in ("link", "hard link"):
+        other = path.parent.parent / f"{path.parent.name}-{how}-{path.name}"
+        (other.symlink_to if how == "link" else other.hardlink_to)(path)
+        return other
+    return path
+
+
+SPELLINGS = ["as given", "relative", "roundabout", "link", "hard link"]
+
+
+@pytest.mark.parametrize("how", SPELLINGS)
+@pytest.mark.parametrize("name", ["nodes.csv", "edges.csv"])
+def test_output_over_an_input(how: str, name: str, town: Any, refused: Callable[..., str]) -> None:
+    before = (town.folder / name).read_bytes()
+    assert "is an input, too" in refused("-o", str(spelt(town.folder / name, how)))
+    assert (town.folder / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("how", SPELLINGS)
+def test_a_report_over_an_input_and_over_the_output(how: str, town: Any, refused: Callable[..., str]) -> None:
+    page = town.folder / "nodes.csv"
+    link = town.folder.parent / f"{town.folder.name}.html"
+    link.symlink_to(spelt(page, how))
+    assert "is an input, too" in refused("--report", str(link))
+    assert "is named twice" in refused("-o", str(town.folder / "x.csv"), "--report", str(_link(town, "x.csv")))
+
+
+def _link(town: Any, name: str) -> Path:
+    link = Path(f"{town.folder}-{name}.html")
+    link.symlink_to(town.folder / name)
+    return link
+
+
+@pytest.mark.parametrize("name", ["income_prediction", "income_std", "age_observed", "age_probability"])
+def test_an_id_named_like_a_result_of_one_of_two_targets(name: str, town: Any, refused: Callable[..., str]) -> None:
+    age = town.nodes["age"].mask(np.arange(64) % 3 == 0)
+    town.write(town.nodes.assign(age=age).rename(columns={"place": name}))
+    message = refused("--id", name, "--target", "income", "--target", "age")
+    assert f"the id column '{name}' has the name of a result; rename it" in message
 
 
 def test_the_place_of_the_output_is_checked_before_anything_is_read(town: Any, refused: Callable[..., str]) -> None:

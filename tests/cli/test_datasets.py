@@ -128,6 +128,18 @@ def test_export_of_the_preset(run: Run, raw: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(nodes["y"], [-1, 0, 1], atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["nodes.csv", "edges.csv"])
+def test_export_replaces_a_file_only_when_told_to(name: str, run: Run, raw: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("years of work")
+    words = ("export", "tiny", tmp_path / "out", "--data-dir", raw)
+    assert f"{name} would be replaced; choose another folder, or say --force" in refused(run(*words))
+    assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [(name, "years of work")]
+    assert run(*words, "--format", "parquet").exit_code == 0
+    assert run(*words, "--force").exit_code == 0
+    assert (tmp_path / "out" / name).read_text() != "years of work"
+
+
 def test_export_to_a_place_that_refuses(run: Run, raw: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     message = refused(run("export", "tiny", tmp_path / "file" / "out", "--data-dir", raw))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ import graphmrf as gm
 from graphmrf.cli import app
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from graphmrf.model.foresee import KnownData
 
 RUNNER = CliRunner()
@@ -178,3 +177,59 @@ def test_a_damaged_model_or_one_of_another_version_is_refused(model: Path, tmp_p
         assert result.exit_code == 2
         assert "bad.json" in result.stderr
         assert not (tmp_path / "draws.csv").exists()
+
+
+@pytest.fixture
+def own(model: Path, tmp_path: Path) -> dict[str, Path]:
+    """Copies of the files, and links to them, that may be lost."""
+    files = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv", "model": tmp_path / "city.json"}
+    for path, source in zip(files.values(), (NODES, EDGES, str(model)), strict=True):
+        path.write_bytes(Path(source).read_bytes())
+    for name in ("nodes", "edges"):
+        (tmp_path / f"{name}.json").symlink_to(files[name])
+        (tmp_path / f"hard-{name}.json").hardlink_to(files[name])
+    (tmp_path / "city.csv").symlink_to(files["model"])
+    return files
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sample", "{model}", "{edges}", "-o", "{edges}"),
+        ("sample", "{model}", "{edges}", "-o", "{folder}/../{name}/edges.csv"),
+        ("sample", "{model}", "{edges}", "--given", "{nodes}", "-o", "{nodes}"),
+        ("sample", "{model}", "{edges}", "--given", "{nodes}", "-o", "{edges}"),
+        ("sample", "{model}", "{edges}", "-o", "{folder}/city.csv"),
+        ("sample", "{folder}/city.csv", "{edges}", "-o", "{folder}/city.csv"),
+        ("fit", "{nodes}", "{edges}", "-o", "{folder}/nodes.json"),
+        ("fit", "{nodes}", "{edges}", "-o", "{folder}/edges.json"),
+        ("fit", "{nodes}", "{edges}", "-o", "{folder}/hard-nodes.json"),
+        ("fit", "{nodes}", "{edges}", "-o", "{folder}/hard-edges.json"),
+    ],
+)
+def test_no_command_writes_over_its_input(words: tuple[str, ...], own: dict[str, Path]) -> None:
+    folder = own["nodes"].parent
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = run(*(word.format(**own, folder=folder, name=folder.name) for word in words))
+    assert result.exit_code == 2, result.output
+    assert "is an input, too; write results to a file of their own" in result.stderr
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["sample", "income", "rent"])
+def test_an_id_called_like_a_column_of_the_draws_is_refused(name: str, model: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(NODES).rename(columns={name: f"{name} 2"}).rename(columns={"district": name})
+    frame.to_csv(tmp_path / "nodes.csv", index=False)
+    words = ("sample", model, EDGES, "--given", tmp_path / "nodes.csv", "--id", name, "-o", tmp_path / "draws.csv")
+    result = run(*words)
+    assert result.exit_code == 2, result.output
+    assert f"the draws would have two columns '{name}'" in result.stderr
+    assert not (tmp_path / "draws.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["sample", "node"])
+def test_an_attribute_called_like_a_column_of_the_draws_is_refused(name: str, tmp_path: Path) -> None:
+    gm.GaussianMRF(np.eye(2), np.ones(2), names=["a", name]).save(tmp_path / "odd.json")
+    result = run("sample", tmp_path / "odd.json", EDGES, "-o", tmp_path / "draws.csv")
+    assert result.exit_code == 2, result.output
+    assert f"the draws would have two columns '{name}'" in result.stderr

@@ -1,7 +1,8 @@
 """graphmrf datasets: list, describe, fetch and export the paper's data sets."""
 
 import dataclasses
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from graphmrf import datasets
 from graphmrf.cli import options, terminal
 from graphmrf.datasets import Dataset, Info
 from graphmrf.errors import InvalidInputError
+from graphmrf.text import joined
 
 _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
@@ -107,6 +109,7 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.", show_default=False)],
     *,
     preset: Annotated[Preset, typer.Option(help="Values as measured, or standardised as in the paper.")] = Preset.raw,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     format: Annotated[Format, typer.Option(help="Of the files.")] = Format.csv,  # noqa: A002 - named like the option
     data_dir: _DataDir = None,
     cache_dir: _CacheDir = None,
@@ -121,9 +124,14 @@ def export(
         graphmrf predict counties/nodes.csv counties/edges.csv --target income
     """
     with terminal.errors_as_exit_codes(debug=debug):
+        if not force:
+            _check_free(folder / f"{part}.{format}" for part in ("nodes", "edges"))
         data = _load(name, data_dir, cache_dir, quiet=quiet)
+        tables = {folder / f"{part}.{format}": table for part, table in _parts(data, preset)}
+        if not force:
+            _check_free(tables)
         _make(folder)
-        saved = [datasets.write(table, folder / f"{part}.{format}") for part, table in _parts(data, preset)]
+        saved = [datasets.write(table, path) for path, table in tables.items()]
         if not quiet:
             terminal.note(data.notes)
             typer.echo("Saved " + " and ".join(str(path) for path in saved))
@@ -132,6 +140,12 @@ def export(
 def _load(name: str, data_dir: Path | None, cache_dir: Path | None, *, quiet: bool) -> Dataset:
     with terminal.progress(datasets.n_files(name), quiet=quiet, label=f"fetching {name}") as advance:
         return datasets.load(name, data_dir=data_dir, cache_dir=cache_dir, advance=lambda _: advance())
+
+
+def _check_free(places: Iterable[Path]) -> None:
+    taken = [str(path) for path in places if os.path.lexists(path)]
+    if taken:
+        raise InvalidInputError(f"{joined(taken)} would be replaced; choose another folder, or say --force")
 
 
 def _make(folder: Path) -> None:

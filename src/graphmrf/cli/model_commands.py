@@ -12,9 +12,13 @@ from graphmrf._typing import Bools
 from graphmrf.cli import options, terminal
 from graphmrf.cli.file_hints import EDGES, GIVEN, MODEL, NODES, explained, looks_like
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import check_apart, check_place
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2, target_covariance
 from graphmrf.text import did_you_mean
+
+DRAW = "sample"
+"""Column of the draws with their number."""
 
 TAKE_MORE = ("sample",)
 """Commands that are handed arguments they do not take, to say more about them than that."""
@@ -71,6 +75,7 @@ def fit(
         graphmrf fit districts.csv borders.csv --ignore x --ignore y -o city.json
     """
     with terminal.errors_as_exit_codes(debug=debug):
+        check_apart([output], [nodes, edges])
         if output is not None:
             _check_model_place(output)
         with explained("fit", {NODES: nodes, EDGES: edges}):
@@ -115,6 +120,7 @@ def sample(
         graphmrf sample city.json borders.csv --given districts.csv -n 10 -o rents.csv
     """
     with terminal.errors_as_exit_codes(debug=debug):
+        check_apart([output], [model, edges, given])
         if output is not None:
             datasets.check_writable(output)
         if context.args:
@@ -123,6 +129,7 @@ def sample(
         with explained("sample", {MODEL: model, EDGES: edges, GIVEN: given}):
             mrf = GaussianMRF.load(model)
             table = datasets.read(given, edges, id=id, **columns) if given else datasets.read_edges(edges, **columns)
+        _check_names(table, mrf)
         if given is None:
             drawn = mrf.sample(table.graph, draws, seed)
         else:
@@ -200,10 +207,20 @@ def _check_columns(table: datasets.AttributedGraph, named: list[str], ignored: l
             raise InvalidInputError(f"'{name}' is both --attribute and --ignore; drop one of them")
 
 
+def _check_names(table: datasets.AttributedGraph, mrf: GaussianMRF) -> None:
+    """Raise where two columns of the draws would have the same name, of which only one could be kept."""
+    repeated = {table.id} & {DRAW, *mrf.names} or {DRAW} & {*mrf.names}
+    if repeated:
+        raise InvalidInputError(
+            f"the draws would have two columns '{repeated.pop()}': they are {DRAW}, {table.id} (the ids), "
+            f"{', '.join(mrf.names)} (the model); rename the column in its file"
+        )
+
+
 def _check_model_place(path: Path) -> None:
     if path.suffix != ".json":
         raise InvalidInputError(f"a model is kept as JSON, got {path}; name the file something.json")
-    datasets.check_place(path)
+    check_place(path)
 
 
 def _attributes(table: datasets.AttributedGraph, mrf: GaussianMRF) -> pd.DataFrame:
@@ -242,7 +259,7 @@ def _assumed(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str) -> 
 def _long(table: datasets.AttributedGraph, mrf: GaussianMRF, drawn: Any) -> pd.DataFrame:
     n_samples, n, q = drawn.shape
     ids = pd.concat([table.frame[table.id]] * n_samples, ignore_index=True)
-    frame = pd.DataFrame({"sample": np.repeat(np.arange(n_samples), n), table.id: ids})
+    frame = pd.DataFrame({DRAW: np.repeat(np.arange(n_samples), n), table.id: ids})
     return pd.concat([frame, pd.DataFrame(drawn.reshape(-1, q), columns=list(mrf.names))], axis=1)
 
 

@@ -28,6 +28,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
 from graphmrf.field import POSITIVE
+from graphmrf.files import check_apart, check_place
 from graphmrf.report import write_report
 from graphmrf.text import inner_percent
 
@@ -117,13 +118,9 @@ def _check_places(*inputs: Path, output: Path | None, report: Path | None) -> li
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
             raise InvalidInputError(f"a report is a page of HTML, got {report}; name the file something.html")
-        datasets.check_place(report)
-    outputs = [path for path in (output, report) if path is not None]
-    files = [path.resolve() for path in (*inputs, *outputs)]
-    for path in files[len(inputs) :]:
-        if files.count(path) > 1:
-            raise InvalidInputError(f"{path} is named twice; write results to a file of their own")
-    return outputs
+        check_place(report)
+    check_apart((output, report), inputs)
+    return [path for path in (output, report) if path is not None]
 
 
 def read_targets(
@@ -132,7 +129,8 @@ def read_targets(
     """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
     targets = {name: _read_target(table, name, settings) for name in names}
-    if table.id in (*OUTPUT_COLUMNS, *CLASS_COLUMNS):
+    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
+    if table.id in (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
         raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
     return targets
 

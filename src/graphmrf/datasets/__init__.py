@@ -8,7 +8,6 @@ from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
 from graphmrf.datasets.table_files import check_writable, write
-from graphmrf.files import check_place
 
 if TYPE_CHECKING:
     from graphmrf.datasets.catalogue import info, load, n_files, names
@@ -23,7 +22,6 @@ __all__ = [
     "Features",
     "Info",
     "attributes",
-    "check_place",
     "check_writable",
     "example",
     "features",

@@ -1,5 +1,6 @@
 """Tables in files: CSV and TSV (also gzipped) and Parquet, by suffix; cells and ids as values; written atomically."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -19,7 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import atomic, check_place
+from graphmrf.files import atomic, check_place, check_readable
 from graphmrf.text import count, did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -133,11 +134,7 @@ def read_table(path: PathLike) -> TableFile:
     InvalidInputError
         No such file, a directory, an unknown suffix, an empty or damaged file, repeated column names.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise InvalidInputError(f"{path} is a directory; give the file of the table itself")
-    if not path.exists():
-        raise InvalidInputError(f"{path}: no such file; check the path")
+    path = check_readable(path)
     reader = _load_parquet if suffix_of(path) in PARQUET else _load_text
     try:
         table = reader(path)
@@ -370,6 +367,9 @@ def _save(frame: pd.DataFrame, path: Path, suffix: str) -> None:
     if suffix in PARQUET:
         frame.to_parquet(path, index=False)
         return
-    # mtime=0: the same table gives the same bytes.
-    compression = {"method": "gzip", "mtime": 0} if suffix.endswith(".gz") else None
-    frame.to_csv(path, index=False, sep=DELIMITERS[suffix], compression=compression, lineterminator="\n")
+    # No time and no name in the header: the same table gives the same bytes.
+    with path.open("wb") as raw, contextlib.ExitStack() as stack:
+        stream: IO[bytes] = raw
+        if suffix.endswith(".gz"):
+            stream = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)))
+        frame.to_csv(stream, index=False, sep=DELIMITERS[suffix], lineterminator="\n")
