@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import atomic
+from graphmrf.files import atomic, check_readable
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
 from graphmrf.model.conditional import condition, sample_field
 from graphmrf.model.fit import Diagnostics, fit_maximum_likelihood, log_density, states_of
@@ -362,12 +362,10 @@ def _arguments(path: Path) -> dict[str, Any]:
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInputError(
-            f"{path} cannot be read ({error.strerror}); name a file made by graphmrf fit -o or mrf.save"
-        ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        content = json.loads(check_readable(path).read_text(encoding="utf-8"))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}; name a file made by graphmrf fit -o or mrf.save") from None
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets without end
         raise InvalidInputError(f"{path} is a damaged model file ({error}); fit and save the model again") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidInputError(
