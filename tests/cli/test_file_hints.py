@@ -54,7 +54,7 @@ def test_another_mistake_has_no_word_on_the_order(tmp_path: Path) -> None:
     path = tmp_path / "nodes.csv"
     path.write_text("id,rent\na,1\na,\nb,2\n")
     assert "order" not in run("predict", str(path), EDGES).stderr
-    (tmp_path / "tree.csv").write_text("child,parent\nb,a\nc,a\n")
+    (tmp_path / "tree.csv").write_text("child,parent,by\nb,a,x\nc,z,x\n")
     path.write_text("id,rent\na,1\nb,\nc,2\n")
     message = run("predict", str(path), str(tmp_path / "tree.csv")).stderr
     assert "say which with --source and --dest" in message

@@ -102,9 +102,9 @@ def test_a_first_column_without_repeats_is_the_id_and_is_told(table: Callable[..
 
 
 def test_a_single_numeric_column_is_the_weight_and_is_told(table: Callable[..., AttributedGraph]) -> None:
-    made = table(edges="u,v,km,road\n007,008,2.5,A1\n")
+    made = table(edges="u,v,trips,road\n007,008,2.5,A1\n")
     assert made.graph.degrees.tolist() == [2.5, 2.5, 0]
-    assert any("'km'" in note for note in made.notes)
+    assert any("'trips'" in note for note in made.notes)
 
 
 def test_weights_can_be_ignored(table: Callable[..., AttributedGraph]) -> None:
@@ -155,8 +155,6 @@ BAD = {
     "ragged": ("id,a\nx,1\n\ny\n", EDGES, ["nodes.csv, row 4", "expected 2 columns, got 1"]),
     "repeated column": ("id,a,a\nx,1,2\n", EDGES, ["nodes.csv", "more than one column named 'a'"]),
     "no id column": ("rent,side\n1.5,n\n2.5,s\n", EDGES, ["nodes.csv", "'rent', 'side'", "--id"]),
-    "semicolons": ("id;a\nx;1\ny;1\n", EDGES, ["nodes.csv", "separated by ';'", ".csv"]),
-    "decimal commas": ("id;a\nx;1,5\ny;2,5\n", EDGES, ["nodes.csv, row 2", "separated by ';'", "decimal points"]),
     "unknown node": (NODES, "u,v\n007,008\n\n007,Q9\n", ["edges.csv, row 4, column v", "'Q9'", "nodes.csv", "add it"]),
     "unknown nodes": (
         NODES,
@@ -169,8 +167,8 @@ BAD = {
         ["edges.csv, row 2", "'1001'", "'01001'"],
     ),
     "end missing": (NODES, "u,v\n007,\n", ["edges.csv, row 2, column v", "missing"]),
-    "no end columns": (NODES, "a,b\n007,008\n", ["edges.csv", "'a', 'b'", "--source and --dest"]),
-    "no header": (NODES, "007,008\n008,7\n", ["edges.csv", "--source and --dest"]),
+    "no end columns": (NODES, "a,b,c\n007,P1,P2\n", ["edges.csv", "'a', 'b'", "--source and --dest"]),
+    "a distance": (NODES, "u,v,km\n007,008,2\n", ["edges.csv, column km", "--weight-is distance", "--weight none"]),
     "negative weight": (NODES, "u,v,w\n007,008,1\n008,7,-2\n", ["edges.csv, row 3, column w", "-2", ">= 0"]),
     "NaN weight": (NODES, "u,v,w\n007,008,1\n008,7,NaN\n", ["edges.csv, row 3, column w", "a missing value", ">= 0"]),
     "empty weight": (NODES, "u,v,w\n007,008,\n008,7,1\n", ["edges.csv, row 2, column w", ">= 0"]),
@@ -223,7 +221,7 @@ def test_places_that_hold_no_table(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is a directory"):
         read(tmp_path, edges)
     with pytest.raises(InvalidInputError, match=r"suffix.*\.csv, .*\.parquet"):
-        read(save(NODES, tmp_path / "nodes.xlsx"), edges)
+        read(save(NODES, tmp_path / "nodes.doc"), edges)
 
 
 @pytest.mark.parametrize("suffix", [".csv.gz", ".parquet"])
@@ -242,8 +240,7 @@ def test_a_file_under_the_wrong_suffix(suffix: str, tmp_path: Path) -> None:
         read(tmp_path / f"nodes{suffix}", save(EDGES, tmp_path / "edges.csv"))
 
 
-@pytest.mark.parametrize("line", [b"caf\xe9,1\n", b"x,caf\xe9\n"])
-def test_text_in_another_encoding(line: bytes, tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_bytes(b"id,a\n" + line)
+def test_text_in_no_known_encoding(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_bytes(b"id,a\nx,caf\xe9\x81\n")
     with pytest.raises(InvalidInputError, match="UTF-8"):
         read(tmp_path / "nodes.csv", save(EDGES, tmp_path / "edges.csv"))

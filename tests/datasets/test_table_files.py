@@ -52,7 +52,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no folder"):
         check_writable(tmp_path / "missing" / "p.csv")
     with pytest.raises(InvalidInputError, match=r"suffix.*\.parquet"):
-        check_writable(tmp_path / "p.xlsx")
+        check_writable(tmp_path / "p.doc")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
 

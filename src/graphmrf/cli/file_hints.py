@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphmrf.datasets.attributed_graph import ENDS, id_column
-from graphmrf.datasets.table_files import TableFile, read_table
+from graphmrf.datasets.attributed_graph import id_column
+from graphmrf.datasets.edge_files import named_ends, read_edge_file
+from graphmrf.datasets.table_files import STDIN, TableFile
 from graphmrf.errors import InvalidInputError
 
 MODEL, NODES, EDGES, GIVEN = "MODEL", "NODES", "EDGES", "--given"
@@ -55,18 +56,15 @@ def looks_like(path: Path) -> str:
     """
     if path.suffix.lower() == ".json":
         return _ROLES[MODEL]
+    if path == STDIN:
+        return ""
     try:
-        file = read_table(path)
+        file = read_edge_file(path)
     except InvalidInputError:
         return ""
-    if _has_ends(file):
+    if named_ends(file):
         return _ROLES[EDGES]
     return _ROLES[NODES] if _has_ids(file) else ""
-
-
-def _has_ends(file: TableFile) -> bool:
-    names = {name.lower() for name in file.columns}
-    return any(set(pair) <= names for pair in ENDS)
 
 
 def _has_ids(file: TableFile) -> bool:

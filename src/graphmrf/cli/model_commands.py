@@ -59,6 +59,8 @@ def fit(
     source: options.Source = None,
     dest: options.Dest = None,
     weight: options.Weight = None,
+    weight_is: options.WeightIs = None,
+    unknown: options.Unknown = "error",
     output: ModelOutput = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -79,7 +81,8 @@ def fit(
         if output is not None:
             _check_model_place(output)
         with explained("fit", {NODES: nodes, EDGES: edges}):
-            table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+            columns: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
+            table = datasets.read(nodes, edges, id=id, unknown=unknown, **columns)
         _check_columns(table, attribute or [], ignore or [])
         found = datasets.attributes(table, named=attribute or (), ignore=ignore or ())
         mrf = GaussianMRF.fit(table.graph, found.A, coupled=coupled)
@@ -105,6 +108,8 @@ def sample(
     source: options.Source = None,
     dest: options.Dest = None,
     weight: options.Weight = None,
+    weight_is: options.WeightIs = None,
+    unknown: options.Unknown = "error",
     output: SampleOutput = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -125,10 +130,14 @@ def sample(
             datasets.check_writable(output)
         if context.args:
             raise InvalidInputError(_too_many(model, edges, context.args))
-        columns = {"source": source, "dest": dest, "weight": weight}
+        columns: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
         with explained("sample", {MODEL: model, EDGES: edges, GIVEN: given}):
             mrf = GaussianMRF.load(model)
-            table = datasets.read(given, edges, id=id, **columns) if given else datasets.read_edges(edges, **columns)
+            table = (
+                datasets.read(given, edges, id=id, unknown=unknown, **columns)
+                if given
+                else datasets.read_edges(edges, **columns)
+            )
         _check_names(table, mrf)
         if given is None:
             drawn = mrf.sample(table.graph, draws, seed)
@@ -153,6 +162,8 @@ def foresee(
     source: options.Source = None,
     dest: options.Dest = None,
     weight: options.Weight = None,
+    weight_is: options.WeightIs = None,
+    unknown: options.Unknown = "error",
     json: options.Json = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -169,7 +180,8 @@ def foresee(
     with terminal.errors_as_exit_codes(debug=debug):
         with explained("foresee", {MODEL: model, NODES: nodes, EDGES: edges}):
             mrf = GaussianMRF.load(model)
-            table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+            columns: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
+            table = datasets.read(nodes, edges, id=id, unknown=unknown, **columns)
         labelled = _labelled(table, mrf, target, suggest)
         problem = target_covariance(mrf.parameters, table.graph, mrf.index(target), labelled)
         expected = {

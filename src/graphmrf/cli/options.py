@@ -8,10 +8,15 @@ import typer
 _COLUMNS, _OUTPUT, _METHOD = "Columns", "Output", "Method"
 
 NodesFile = Annotated[
-    Path, typer.Argument(metavar="NODES", help="Table of nodes: CSV, TSV (also .gz) or Parquet.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="NODES",
+        help="Table of nodes: .csv, .tsv, .txt (also .gz), .parquet or .xlsx; - reads stdin.",
+        show_default=False,
+    ),
 ]
 EdgesFile = Annotated[
-    Path, typer.Argument(metavar="EDGES", help="Table of edges: CSV, TSV (also .gz) or Parquet.", show_default=False)
+    Path, typer.Argument(metavar="EDGES", help="Table of edges, or .graphml, .mtx, .gal, .gwt.", show_default=False)
 ]
 
 Target = Annotated[
@@ -31,7 +36,7 @@ Ignore = Annotated[
 ]
 Id = Annotated[
     str | None,
-    typer.Option(metavar="COL", help="Id column of NODES; found by name otherwise.", rich_help_panel=_COLUMNS),
+    typer.Option(metavar="COL", help="Id column of NODES; found by name or by the edges.", rich_help_panel=_COLUMNS),
 ]
 Source = Annotated[
     str | None,
@@ -45,6 +50,19 @@ Weight = Annotated[
         help="Column of EDGES with weights, more being a stronger tie; 'none': all alike.",
         rich_help_panel=_COLUMNS,
     ),
+]
+
+WeightIs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="What the weights are: strength, or distance, of which the inverse is taken.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Unknown = Annotated[
+    str,
+    typer.Option(metavar="WHAT", help="Edges to nodes not in NODES: error, or drop them.", rich_help_panel=_COLUMNS),
 ]
 
 MethodName = Annotated[
@@ -94,7 +112,7 @@ TableOutput = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Predictions of all nodes: .csv, .csv.gz, .tsv or .parquet.",
+        help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet or .xlsx.",
         rich_help_panel=_OUTPUT,
     ),
 ]

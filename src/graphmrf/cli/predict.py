@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,8 @@ def predict(
     source: options.Source = None,
     dest: options.Dest = None,
     weight: options.Weight = None,
+    weight_is: options.WeightIs = None,
+    unknown: options.Unknown = "error",
     method: options.MethodName = AUTO,
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
@@ -84,7 +87,8 @@ def predict(
         settings = PredictionSettings(method, interval, conformal, alpha, folds, seed, transform)
         saved = _check_places(nodes, edges, output=output, report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
-            table = datasets.read(nodes, edges, id=id, source=source, dest=dest, weight=weight)
+            asked: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
+            table = datasets.read(nodes, edges, id=id, unknown=unknown, **asked)
 
         targets = read_targets(table, target or (), ignore=ignore or (), settings=settings)
         features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())

@@ -1,4 +1,4 @@
-"""Tables in files: CSV and TSV (also gzipped) and Parquet, by suffix; cells and ids as values; written atomically."""
+"""Tables in files: text of any dialect (also gzipped), Parquet, xlsx; cells and ids as values; written atomically."""
 
 import contextlib
 import csv
@@ -6,30 +6,38 @@ import gzip
 import io
 import os
 import re
+import sys
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import IO, Any, TypeAlias, cast
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from graphmrf._typing import Floats
+from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, undressed
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place, check_readable
 from graphmrf.text import count, did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "", ".csv.gz": ",", ".tsv.gz": "\t", ".txt.gz": ""}
 PARQUET = (".parquet", ".pq")
-SUFFIXES = (*DELIMITERS, *PARQUET)
+EXCEL = ".xlsx"
+SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL)
+WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
+STDIN = Path("-")
+"""The path that stands for standard input: text of any delimiter."""
 
-_MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
 _CODE = r"^[+-]?0[0-9]"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
 _LISTED = 8
@@ -47,12 +55,24 @@ class TableFile:
     columns : dict of pyarrow.ChunkedArray
         Columns in file order, under their names without surrounding blanks.
     notes : tuple of str
-        What was left out, one line each.
+        What was left out or understood, one line each.
+    numbers : dict of pyarrow.ChunkedArray
+        Text columns of numbers as people write them (``9,5``, ``$1,200``, ``12 %``), as plain numbers.
+    index : pyarrow.ChunkedArray, optional
+        A first column without a name.
+    size : int, optional
+        Number of rows of a matrix, whose ends of edges are row numbers from 1.
+    headless : bool
+        Whether the first record is the first line, where others have names.
     """
 
     path: Path
     columns: dict[str, pa.ChunkedArray]
     notes: tuple[str, ...] = ()
+    numbers: dict[str, pa.ChunkedArray] = field(default_factory=dict)
+    index: pa.ChunkedArray | None = None
+    size: int | None = None
+    headless: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -62,11 +82,13 @@ class TableFile:
     @property
     def typed(self) -> bool:
         """Whether the file itself says the types of its columns."""
-        return suffix_of(self.path) in PARQUET
+        return self.path.suffix.lower() in PARQUET
 
     def place(self, record: int) -> str:
         """Return the file and the row of a 0-based record: the line of a text file (the header is line 1)."""
-        return f"{self.path}, row {row_number(self.path, record)}"
+        if self.path != STDIN and not self.path.name.lower().endswith(SUFFIXES):
+            return f"{self.path}, edge {record + 1}"
+        return f"{self.path}, row {row_number(self.path, record - self.headless)}"
 
     def values(self, column: str) -> pd.Series:
         """Return a column as pandas values, with what its cells say.
@@ -75,7 +97,7 @@ class TableFile:
         cell, NA, NaN, null, none in any case) becomes missing. Numbers written with leading zeros are codes and stay
         text, and so do all strings of a file that itself says the types of its columns.
         """
-        return _values(self.columns[column], typed=self.typed)
+        return _values(self.numbers.get(column, self.columns[column]), typed=self.typed)
 
     def ids(self, column: str) -> pd.Series:
         """Return ids as users will see them again: integers when every one of them is written as one, else text."""
@@ -119,6 +141,8 @@ def suffix_of(path: PathLike) -> str:
     >>> suffix_of("counties/nodes.CSV.gz")
     '.csv.gz'
     """
+    if Path(path) == STDIN:
+        return ".txt"
     name = Path(path).name.lower()
     found = [suffix for suffix in SUFFIXES if name.endswith(suffix)]
     if not found:
@@ -127,91 +151,189 @@ def suffix_of(path: PathLike) -> str:
 
 
 def read_table(path: PathLike) -> TableFile:
-    """Return the table in a file, read by its suffix.
+    """Return the table in a file, read by its suffix; ``-`` is text on standard input.
 
     Raises
     ------
     InvalidInputError
-        No such file, a directory, an unknown suffix, an empty or damaged file, repeated column names.
+        No such file, a directory, an unknown suffix, an empty or damaged file, repeated column names, a column of
+        numbers that can be read in two ways, a missing extra.
     """
-    path = check_readable(path)
-    reader = _load_parquet if suffix_of(path) in PARQUET else _load_text
+    path = Path(path) if Path(path) == STDIN else check_readable(path)
+    suffix = suffix_of(path)
+    reader = _read_parquet if suffix in PARQUET else _read_excel if suffix == EXCEL else _read_text
     try:
-        table = reader(path)
+        return reader(path)
     except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise InvalidInputError(_unreadable(path, error)) from error
-    return _without_unnamed(path, table)
 
 
-def _load_parquet(path: Path) -> pa.Table:
-    return pa.parquet.ParquetFile(path).read()
+def _read_parquet(path: Path) -> TableFile:
+    return _without_unnamed(path, pa.parquet.ParquetFile(path).read())
 
 
-def _load_text(path: Path) -> pa.Table:
+def _read_text(path: Path) -> TableFile:
+    content = sys.stdin.buffer.read() if path == STDIN else None
+    written = _dialect(path, content)
+    try:
+        table = _load_text(path, content, written)
+    except pa.ArrowInvalid as error:
+        # The first bad byte may come after the sample.
+        if "UTF8" not in str(error):
+            raise
+        written = Dialect(WINDOWS, written.delimiter, written.skipped)
+        table = _load_text(path, content, written)
+    return _undressed(_without_unnamed(path, table), written, DELIMITERS[suffix_of(path)])
+
+
+def _dialect(path: Path, content: bytes | None = None) -> Dialect:
+    with _open_bytes(path, content) as stream:
+        head = stream.read(SAMPLE)
+    try:
+        return dialect(head, usual=DELIMITERS[suffix_of(path)], whole=len(head) < SAMPLE)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}") from error
+
+
+def _load_text(path: Path, content: bytes | None, written: Dialect) -> pa.Table:
     # Every cell stays a string, so that ids keep their zeros and a bad cell can be quoted.
     # One thread, because only then does a parse error name its row.
-    types = dict.fromkeys(_header(path), pa.string())
-    with _open_bytes(path) as stream:
+    types = dict.fromkeys(_header(path, content, written), pa.string())
+    encoding = "utf8" if written.encoding == "utf-8" else written.encoding
+    with _open_bytes(path, content) as stream:
         return pa.csv.read_csv(
             stream,
-            read_options=pa.csv.ReadOptions(use_threads=False),
-            parse_options=pa.csv.ParseOptions(delimiter=DELIMITERS[suffix_of(path)], newlines_in_values=True),
+            read_options=pa.csv.ReadOptions(use_threads=False, encoding=encoding, skip_rows=written.skipped),
+            parse_options=pa.csv.ParseOptions(delimiter=written.delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
 
 
-def _header(path: Path) -> list[str]:
-    with _open_text(path) as text:
-        names = next((cells for cells in csv.reader(text, delimiter=DELIMITERS[suffix_of(path)]) if cells), None)
+def _header(path: Path, content: bytes | None, written: Dialect) -> list[str]:
+    with _open_text(path, content, written) as text:
+        names = next((cells for cells in csv.reader(text, delimiter=written.delimiter) if cells), None)
     if names is None:
         raise InvalidInputError(f"{path} is empty; its first line must name the columns")
+    number = next((name for name in names if re.fullmatch(r"\s*-?\d*[.,]\d+\s*", name)), None)
+    if number is not None:
+        raise InvalidInputError(f"{path}, row 1: '{number}' is no name; the first line must name the columns")
     return names
 
 
-def _open_bytes(path: Path) -> IO[bytes]:
+def _open_bytes(path: Path, content: bytes | None = None) -> IO[bytes]:
+    if content is not None:
+        return io.BytesIO(content)
     return cast("IO[bytes]", gzip.open(path, "rb")) if suffix_of(path).endswith(".gz") else path.open("rb")
 
 
-def _open_text(path: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="")
+def _open_text(path: Path, content: bytes | None, written: Dialect) -> io.TextIOWrapper:
+    encoding = "utf-8-sig" if written.encoding == "utf-8" else written.encoding
+    text = io.TextIOWrapper(_open_bytes(path, content), encoding=encoding, errors="replace", newline="")
+    for _ in range(written.skipped):
+        text.readline()
+    return text
+
+
+def _undressed(file: TableFile, written: Dialect, usual: str) -> TableFile:
+    """Return the table with numbers as people write them as numbers, and a line on how the file is written."""
+    try:
+        text = {name: column for name, column in file.columns.items() if _is_text(column)}
+        numbers, examples = undressed(text, written.delimiter)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{file.path}, {error}") from error
+    shown = [*examples[:_LISTED], *([f"{len(examples) - _LISTED} more"] if len(examples) > _LISTED else [])]
+    said = [*written.told(usual), *([f"numbers: {', '.join(shown)}"] if shown else [])]
+    notes = (f"{file.path.name}: {'; '.join(said)}",) if said else ()
+    return replace(file, notes=(*notes, *file.notes), numbers=numbers)
+
+
+def _read_excel(path: Path) -> TableFile:
+    sheets = _workbook(path)
+    (sheet, rows), others = next(iter(sheets.items())), list(sheets)[1:]
+    if not rows:
+        raise InvalidInputError(f"{path} is empty; the first row of its sheet '{sheet}' must name the columns")
+    names = ["" if name is None else str(name) for name in rows[0]]
+    cells = list(zip(*(_padded(row, len(names)) for row in rows[1:]), strict=True)) or [()] * len(names)
+    table = pa.table([_excel_column(column) for column in cells], names=names)
+    notes = (f"{path.name}: only its first sheet, '{sheet}', is read",) if others else ()
+    file = _undressed(_without_unnamed(path, table), Dialect(), ",")
+    return replace(file, notes=(*notes, *file.notes))
+
+
+def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of every sheet of a workbook that are not empty, those of the first sheet only with cells."""
+    try:
+        book = _openpyxl(path).load_workbook(path, read_only=True, data_only=True)
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise OSError(f"no workbook: {error}") from error
+    first = book.worksheets[0].iter_rows(values_only=True)
+    rows = [row for row in first if any(cell is not None for cell in row)]
+    return {sheet.title: rows for sheet in book.worksheets}
+
+
+def _openpyxl(path: PathLike) -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise InvalidInputError(
+            f"{path}: {EXCEL} files need openpyxl; install it with pip install 'graphmrf[excel]', or use .csv"
+        ) from error
+    return openpyxl
+
+
+def _padded(row: tuple[Any, ...], width: int) -> tuple[Any, ...]:
+    return (*row, *[None] * (width - len(row)))[:width]
+
+
+def _excel_column(cells: Sequence[Any]) -> pa.Array:
+    """Return cells of one type as such, and cells of several types as the text that a text file would have."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int, float} or len(kinds) == 1:
+        return pa.array([cell if kinds != {int, float} or cell is None else float(cell) for cell in cells])
+    return pa.array([_as_text(cell) for cell in cells], pa.string())
+
+
+def _as_text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell)
 
 
 def _unreadable(path: Path, error: Exception) -> str:
     message = str(error).removeprefix("CSV parse error: ").splitlines()[0]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
-        return f"{path} is not UTF-8 text; save it again in that encoding"
-    if row := re.match(r"Row #(\d+): (Expected \d+ columns, got \d+)", message):
-        remedy = delimiter_hint(_header(path)) or "quote cells that hold the delimiter"
+        return f"{path} is neither UTF-8, UTF-16 nor Windows-1252 text; save it again as UTF-8"
+    if row := re.match(r"Row #(\d+): (Expected (\d+) columns, got \d+)", message):
+        remedy = "quote cells that hold the delimiter" if row[3] != "1" else "the first line must name the columns"
         return f"{path}, row {row_number(path, int(row[1]) - 2)}: {row[2].lower()}; {remedy}"
     return f"{path} cannot be read as {suffix_of(path)} ({message}); it may be cut short or have the wrong suffix"
-
-
-def delimiter_hint(names: Sequence[str]) -> str:
-    """Return what to do about a header whose only name holds another delimiter; else nothing.
-
-    Examples
-    --------
-    >>> delimiter_hint(["id;rent"])
-    "its columns seem to be separated by ';': save it with commas (.csv) or tabs (.tsv), and decimal points"
-    """
-    marks = [mark for mark in ";\t|," if len(names) == 1 and mark in names[0]]
-    if not marks:
-        return ""
-    remedy = "save it with commas (.csv) or tabs (.tsv), and decimal points"
-    return f"its columns seem to be separated by {marks[0]!r}: {remedy}"
 
 
 def _without_unnamed(path: Path, table: pa.Table) -> TableFile:
     names = [name.strip() for name in table.column_names]
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
-        raise InvalidInputError(f"{path} has more than one column named {listing(repeated)}; rename them")
-    unnamed = [name for name in names if not name or name.startswith(("__index_level_", "Unnamed:"))]
-    ignored = f"{path.name}: ignored {count(len(unnamed), 'column')} without a name (a saved row index)"
-    columns = {name: table.column(i) for i, name in enumerate(names) if name not in unnamed}
+        raise InvalidInputError(
+            f"{path} has more than one column named {listing(repeated)}; rename them, "
+            "or put a line with the names of the columns first"
+        )
+    unnamed = [i for i, name in enumerate(names) if not name or name.startswith(("__index_level_", "Unnamed:"))]
+    empty = [i for i in unnamed if _is_empty(table.column(i))]
+    nameless = [i for i in unnamed if i not in empty and i > 0 and not names[i]]
+    columns = {name: table.column(i) for i, name in enumerate(names) if i not in unnamed}
     if not columns:
         raise InvalidInputError(f"{path} has no columns; its first line must name them")
-    return TableFile(path, columns, (ignored,) if unnamed else ())
+    if nameless:
+        raise InvalidInputError(f"{path}: column {nameless[0] + 1} has cells but no name; name it in the first line")
+    index = [i for i in unnamed if i not in empty]
+    ignored = f"{path.name}: ignored {count(len(index), 'column')} without a name (a saved row index)"
+    return TableFile(path, columns, (ignored,) if index else (), index=table.column(index[0]) if index else None)
+
+
+def _is_empty(column: pa.ChunkedArray) -> bool:
+    if _is_text(column):
+        return bool(pc.all(pc.equal(_strings(column), ""), min_count=0).as_py())
+    return bool(column.null_count == len(column))
 
 
 def row_number(path: PathLike, record: int) -> int:
@@ -219,17 +341,31 @@ def row_number(path: PathLike, record: int) -> int:
 
     The text file is read again up to there, because blank lines and quoted line breaks move it.
     """
+    path = Path(path)
     if suffix_of(path) in PARQUET:
         return record + 1
-    with _open_text(Path(path)) as text:
-        reader = csv.reader(text, delimiter=DELIMITERS[suffix_of(path)])
+    if path == STDIN:
+        return record + 2
+    return _excel_row(path, record) if suffix_of(path) == EXCEL else _line(path, record)
+
+
+def _line(path: Path, record: int) -> int:
+    written = _dialect(path)
+    with _open_text(path, None, written) as text:
+        reader = csv.reader(text, delimiter=written.delimiter)
         started, seen = 1, -2
         for cells in reader:
             seen += bool(cells)
             if cells and seen == record:
                 break
             started = reader.line_num + 1
-    return started
+    return started + written.skipped
+
+
+def _excel_row(path: Path, record: int) -> int:
+    sheet = _openpyxl(path).load_workbook(path, read_only=True, data_only=True).worksheets[0]
+    rows = enumerate(sheet.iter_rows(values_only=True), 1)
+    return [number for number, row in rows if any(cell is not None for cell in row)][record + 1]
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
@@ -271,7 +407,7 @@ def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _blanks_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text column, trimmed, with null where a cell reads as missing."""
     text = _strings(column)
-    missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(_MISSING)))
+    missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))
     return pc.if_else(missing, pa.scalar(None, pa.string()), text)
 
 
@@ -316,20 +452,37 @@ def shown_ids(column: pa.ChunkedArray, *, typed: bool) -> pd.Series:
     return _pandas(_canonical(column)) if integers is None else integers
 
 
+def as_numbers(series: pd.Series) -> tuple[Floats, int | None]:
+    """Return a column as float64 with NaN where it is missing, and the first record that is not a number (or None).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_numbers(pd.Series(["1.5", None, "abc"]))
+    (array([1.5, nan, nan]), 2)
+    """
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    stray = np.flatnonzero(np.isinf(numbers) | (np.isnan(numbers) & series.notna().to_numpy()))
+    return numbers, int(stray[0]) if stray.size else None
+
+
 def check_writable(path: PathLike) -> Path:
     """Return the path of a table to write later, after making sure that it can be.
 
     Raises
     ------
     InvalidInputError
-        An unknown suffix, a directory in its place, or a folder that is missing or cannot be written.
+        An unknown suffix, a missing extra, a directory in its place, or a folder that is missing or cannot be written.
     """
-    suffix_of(path)
+    if not Path(path).name.lower().endswith(WRITTEN):
+        raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(WRITTEN)}")
+    if suffix_of(path) == EXCEL:
+        _openpyxl(path)
     return check_place(path)
 
 
 def write(frame: pd.DataFrame, path: PathLike) -> Path:
-    r"""Write a table as CSV, TSV (gzipped or not) or Parquet, by suffix; whole or not at all.
+    r"""Write a table as CSV, TSV (gzipped or not), Parquet or xlsx, by suffix; whole or not at all.
 
     The table goes to a temporary file in the same folder, which then takes the final name in one step.
 
@@ -338,7 +491,7 @@ def write(frame: pd.DataFrame, path: PathLike) -> Path:
     frame : DataFrame
         What to write; its index is left out.
     path : path
-        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet` or `.pq`.
+        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq` or `.xlsx` (extra `excel`).
 
     Returns
     -------
@@ -366,6 +519,10 @@ def write(frame: pd.DataFrame, path: PathLike) -> Path:
 def _save(frame: pd.DataFrame, path: Path, suffix: str) -> None:
     if suffix in PARQUET:
         frame.to_parquet(path, index=False)
+        return
+    if suffix == EXCEL:
+        with path.open("wb") as raw:
+            frame.to_excel(raw, index=False, engine="openpyxl")
         return
     # No time and no name in the header: the same table gives the same bytes.
     with path.open("wb") as raw, contextlib.ExitStack() as stack:

@@ -1,0 +1,294 @@
+"""How people write tables as text: encoding, delimiter, decimal mark, and numbers dressed with signs; from samples."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphmrf.errors import InvalidInputError
+
+SAMPLE = 1 << 16
+"""Bytes of a file that tell its encoding and delimiter: 64 KiB, some thousand rows. Doubled, nothing else is found."""
+MARKS = (",", ";", "\t", "|")
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "'|'", " ": "blanks"}
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+WINDOWS = "cp1252"
+_SPOKEN = {WINDOWS: "Windows-1252 (Latin-1)", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+_PEEK = 300
+"""Cells at the head, the middle and the tail of a column that tell how its numbers are written.
+
+By eye: a number dressed otherwise in between is named as a stray cell. Doubled, the look at them takes twice as long.
+"""
+
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
+"""What reads as a missing cell, in any case."""
+
+_CURRENCIES = (
+    "USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|AUD|CAD|NZD|ZAR|TRY|KRW|RUB|Rs\\.?|kr\\.?|zł|Kč"
+)
+_CURRENCY = rf"[$€£¥₹₽₩₺¢]|US\$|{_CURRENCIES}"
+_DRESSED = (
+    r"^(?P<open>\()?(?P<sign>[-+\x{2212}]?)\s?"
+    rf"(?P<before>{_CURRENCY})?\s?(?P<inner>[-\x{2212}]?)"
+    r"(?P<body>\d[\d.,'\x{2019} \x{00A0}\x{202F}\x{2009}]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
+    rf"[\s\x{{00A0}}\x{{202F}}]?(?P<after>%|{_CURRENCY})?(?P<close>\))?$"
+)
+_PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+_CODE = r"^[-+]?0\d"
+_BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
+_GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
+_UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"
+_DECIMAL = r"^\d*\{0}\d+$|^\d{{1,3}}(\{1}\d{{3}})+\{0}\d+$|^\d{{1,3}}(\{1}\d{{3}}){{2,}}$|^\d+\{0}$"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Parameters
+    ----------
+    encoding : str
+        Name of a Python codec.
+    delimiter : str
+        What separates columns.
+    skipped : int
+        Lines before the one that names the columns: 1 for the ``sep=;`` of spreadsheets.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    skipped: int = 0
+
+    def told(self, usual: str) -> Iterator[str]:
+        """Yield what differs from UTF-8 text with the delimiter of its suffix."""
+        if self.delimiter != usual and usual:
+            yield f"columns are separated by {_NAMES[self.delimiter]}"
+        if not self.encoding.startswith("utf-8"):
+            yield f"text is {_SPOKEN.get(self.encoding, self.encoding.upper())}"
+
+
+def dialect(head: bytes, *, usual: str, whole: bool) -> Dialect:
+    r"""Return how a text file is written, from its first bytes.
+
+    Parameters
+    ----------
+    head : bytes
+        The file, or its beginning.
+    usual : str
+        The delimiter of its suffix; empty where the suffix has none.
+    whole : bool
+        Whether `head` is all of it: a last line without an end is otherwise cut short.
+
+    Raises
+    ------
+    InvalidInputError
+        If two delimiters fit equally well.
+
+    Examples
+    --------
+    >>> dialect("id;Fläche\n1;9,5\n".encode("cp1252"), usual=",", whole=True)
+    Dialect(encoding='cp1252', delimiter=';', skipped=0)
+    """
+    encoding = _encoding(head)
+    text = _decoded(head, encoding)
+    lines = text.splitlines(keepends=True)
+    declared = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
+    if declared:
+        return Dialect(encoding, declared[1], 1)
+    kept = lines if whole or len(lines) == 1 else lines[:-1]
+    return Dialect(encoding, _delimiter("".join(kept), usual))
+
+
+def _encoding(head: bytes) -> str:
+    for mark, name in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return name
+    # Latin letters, digits and delimiters in UTF-16 have a zero in every second byte; a third leaves room for others.
+    if 3 * head[1::2].count(0) > len(head[1::2]) > 0:
+        return "utf-16-le"
+    if 3 * head[::2].count(0) > len(head[::2]) > 0:
+        return "utf-16-be"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return WINDOWS
+    return "utf-8"
+
+
+def _decoded(head: bytes, encoding: str) -> str:
+    return codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
+
+
+def _delimiter(text: str, usual: str) -> str:
+    fitting = {mark: n for mark in MARKS if (n := _n_columns(text, mark)) > 1}
+    most = [mark for mark, n in fitting.items() if n == max(fitting.values())]
+    if len(most) > 1:
+        spoken = " or ".join(_NAMES[mark] for mark in most)
+        raise InvalidInputError(f"{spoken} may separate its columns; quote the cells and names that hold the others")
+    if most:
+        return most[0]
+    first = next(iter(_rows(text, usual or ",")), [""])
+    split = [mark for mark in (usual, *MARKS) if mark and len(next(iter(_rows(text, mark)), [])) > 1]
+    if split:
+        return split[0]
+    return " " if not usual and " " in first[0].strip() else usual or ","
+
+
+def _rows(text: str, delimiter: str) -> list[list[str]]:
+    try:
+        return [cells for cells in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if cells]
+    except csv.Error:
+        return []
+
+
+def _n_columns(text: str, delimiter: str) -> int:
+    """Return in how many columns a delimiter splits every row alike; 0 where it does not."""
+    widths = {len(cells) for cells in _rows(text, delimiter)}
+    return widths.pop() if len(widths) == 1 else 0
+
+
+def undressed(
+    columns: Mapping[str, pa.ChunkedArray], delimiter: str
+) -> tuple[dict[str, pa.ChunkedArray], tuple[str, ...]]:
+    """Return the text columns that are numbers as people write them as plain numbers, and what was read as what.
+
+    Percent and currency signs, thousands separators and decimal commas go; a per cent keeps its size (12 % is 12). A
+    column whose marks can be read in two ways is left as it is.
+
+    Examples
+    --------
+    >>> columns, told = undressed({"rent": pa.chunked_array([["9,5", "1.200,00", ""]])}, ";")
+    >>> columns["rent"].to_pylist(), told
+    (['9.5', '1200.00', ''], ("'rent' (9,5 is read as 9.5)",))
+    """
+    peeks = {name: _peek(column) for name, column in columns.items()}
+    found = {name: mark for name, cells in peeks.items() if (mark := _decimal_mark(_bodies(cells)))}
+    sure = set(found.values()) - {"?"}
+    common = sure.pop() if len(sure) == 1 else ""
+    made, told = {}, []
+    for name, cells in peeks.items():
+        if len(cells) and (common == "," or _is_dressed(cells)):
+            plain = _plain_numbers(columns[name], common or {",": "."}.get(delimiter, ""))
+            if plain is not None:
+                made[name] = plain
+                told.append(_example(name, columns[name], plain))
+        elif delimiter != "," and not common:
+            _check_point(name, cells)
+    return made, tuple(text for text in told if text)
+
+
+def _check_point(name: str, cells: pa.ChunkedArray) -> None:
+    """Raise where all that a column has are numbers such as 1.234, which many spreadsheets write for 1234."""
+    unclear = cells.filter(pc.match_substring_regex(cells, _UNCLEAR.format(".")))
+    if len(unclear) and not _decimal_mark(_bodies(cells)) and _all_numbers(cells):
+        raise InvalidInputError(
+            f"column {name}: '{unclear[0]}' may be {str(unclear[0]).replace('.', '')} or {unclear[0]}; "
+            "write it without separators of thousands, or separate columns by commas where the point is a decimal point"
+        )
+
+
+def _all_numbers(cells: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.match_substring_regex(cells, _PLAIN), min_count=0).as_py())
+
+
+def is_dressed_number(text: pa.ChunkedArray) -> bool:
+    """Return whether most cells of a text column are numbers with signs or separators."""
+    cells = pc.drop_null(text)
+    dressed = pc.and_(pc.match_substring_regex(cells, _DRESSED), pc.invert(pc.match_substring_regex(cells, _PLAIN)))
+    return len(cells) > 0 and 2 * pc.sum(dressed).as_py() > len(cells)
+
+
+def _peek(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return some cells of a column, from its head, its middle and its tail, without the empty ones."""
+    n = len(column)
+    if n > 3 * _PEEK:
+        slices = [column.slice(start, _PEEK) for start in (0, n // 2, n - _PEEK)]
+        column = pa.chunked_array([chunk for part in slices for chunk in part.chunks])
+    return _cells(column)
+
+
+def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    text = pc.utf8_trim_whitespace(column)
+    return text.filter(pc.invert(pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))))
+
+
+def _is_dressed(cells: pa.ChunkedArray) -> bool:
+    return not _all_numbers(cells) and bool(pc.all(pc.match_substring_regex(cells, _DRESSED)).as_py())
+
+
+def _bodies(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the digits of dressed cells with their marks, blanks between groups of three gone; null for other text."""
+    body = pc.struct_field(pc.extract_regex(cells, _DRESSED), "body")
+    body = pc.utf8_trim_whitespace(body)
+    grouped = pc.match_substring_regex(body, _GROUPED)
+    bare = pc.if_else(grouped, pc.replace_substring_regex(body, _BLANKS, ""), body)
+    return pc.if_else(pc.match_substring_regex(bare, r"^[\d.,]+$"), bare, pa.scalar(None, pa.string()))
+
+
+def _any(cells: pa.ChunkedArray, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(cells, pattern), min_count=0).as_py())
+
+
+def _certain(bodies: pa.ChunkedArray, mark: str, other: str) -> bool:
+    clear = bodies.filter(pc.invert(pc.match_substring_regex(bodies, _UNCLEAR.format(mark))))
+    return _any(clear, _DECIMAL.format(mark, other))
+
+
+def _decimal_mark(bodies: pa.ChunkedArray) -> str:
+    """Return the decimal mark that the cells of a column prove; `?` for both; nothing where none of them tells."""
+    bodies = bodies.drop_null()
+    proved = [mark for mark, other in ((",", "."), (".", ",")) if _certain(bodies, mark, other)]
+    return "?" if len(proved) == 2 else "".join(proved)
+
+
+def _plain_numbers(column: pa.ChunkedArray, common: str) -> pa.ChunkedArray | None:
+    """Return a column of dressed numbers as plain ones; None where it holds something else, or cannot be told."""
+    text = pc.utf8_trim_whitespace(column)
+    missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))
+    cells = text.filter(pc.invert(missing))
+    if not pc.all(pc.match_substring_regex(cells, _DRESSED), min_count=0).as_py() or _any(cells, _CODE):
+        return None
+    parts = pc.extract_regex(text, _DRESSED)
+    if not _one_unit(parts.filter(pc.invert(missing))):
+        return None
+    bodies = _bodies(text)
+    mark = _decimal_mark(bodies) or common or ("" if _any(bodies, "[.,]") else ".")
+    if mark not in (",", ".") or bodies.filter(pc.invert(missing)).null_count:
+        return None
+    numbers = _rewritten(parts, bodies, mark)
+    return None if numbers is None else pc.if_else(missing, text, numbers)
+
+
+def _one_unit(parts: pa.ChunkedArray) -> bool:
+    """Return whether all numbers are in one unit: all or none in per cent, and at most one currency."""
+    units = pc.binary_join_element_wise(pc.struct_field(parts, "before"), pc.struct_field(parts, "after"), "")
+    found = set(pc.unique(units).to_pylist())
+    return len(found) == 1 or (len(found - {""}) == 1 and not any("%" in unit for unit in found))
+
+
+def _rewritten(parts: pa.ChunkedArray, bodies: pa.ChunkedArray, mark: str) -> pa.ChunkedArray | None:
+    other = "." if mark == "," else ","
+    grouped = rf"^(\d+|\d{{1,3}}(\{other}\d{{3}})+)?(\{mark}\d*)?$"
+    if not pc.all(pc.match_substring_regex(bodies.drop_null(), grouped), min_count=0).as_py():
+        return None
+    digits = pc.replace_substring(pc.replace_substring(bodies, other, ""), mark, ".")
+    signs = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("sign", "inner", "open")), "")
+    negative = pc.match_substring_regex(signs, r"[-\x{2212}(]")
+    return pc.binary_join_element_wise(pc.if_else(negative, "-", ""), digits, pc.struct_field(parts, "power"), "")
+
+
+def _example(name: str, before: pa.ChunkedArray, after: pa.ChunkedArray) -> str:
+    text = pc.utf8_trim_whitespace(before)
+    changed = pc.index(pc.not_equal(text, after), True).as_py()
+    return "" if changed < 0 else f"'{name}' ({text[changed]} is read as {after[changed]})"

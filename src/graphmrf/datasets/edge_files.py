@@ -1,0 +1,505 @@
+"""Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.io
+
+from graphmrf._typing import Bools, Floats, Ints
+from graphmrf.datasets.table_files import SUFFIXES, PathLike, TableFile, as_numbers, listing, read_table
+from graphmrf.errors import InvalidInputError
+from graphmrf.files import check_readable
+from graphmrf.graph import Graph
+from graphmrf.text import count
+
+ENDS = (
+    ("source", "target"),
+    ("u", "v"),
+    ("from", "to"),
+    ("src", "dst"),
+    ("node1", "node2"),
+    ("source", "dest"),
+    ("source", "destination"),
+    ("src", "dest"),
+    ("from_node", "to_node"),
+    ("node_1", "node_2"),
+    ("id1", "id2"),
+    ("focal", "neighbor"),
+    ("focal", "neighbour"),
+    ("origin", "destination"),
+    ("ego", "alter"),
+    ("i", "j"),
+)
+WEIGHTS = ("weight", "weights", "w")
+UNWEIGHTED = "none"
+STRENGTH, DISTANCE = "strength", "distance"
+DROP, REFUSE = "drop", "error"
+DISTANCES = frozenset(
+    {
+        *("distance", "distances", "dist", "length", "len", "separation", "dissimilarity", "resistance", "impedance"),
+        *("km", "kilometers", "kilometres", "mile", "miles", "metre", "metres", "meter", "meters"),
+        *("time", "duration", "hours", "minutes", "seconds", "travel", "cost", "costs"),
+    }
+)
+"""Words in the name of a column of which less means nearer; such a column is never taken for a strength unasked."""
+_NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
+
+
+@dataclass(frozen=True)
+class EdgeColumns:
+    """What the user says of an edge file; None leaves it to the file.
+
+    Parameters
+    ----------
+    source, dest : str, optional
+        Columns of the two ends.
+    weight : str, optional
+        Column of weights; ``"none"`` counts every edge the same.
+    weight_is : str, optional
+        `strength`, or `distance` of which the inverse is taken.
+    unknown : str
+        What to do about edges to ids that no node has: `error` or `drop`.
+    """
+
+    source: str | None = None
+    dest: str | None = None
+    weight: str | None = None
+    weight_is: str | None = None
+    unknown: str = REFUSE
+
+    def __post_init__(self) -> None:
+        if self.weight_is not in (None, STRENGTH, DISTANCE):
+            raise InvalidInputError(f"--weight-is must be {STRENGTH} or {DISTANCE}, got '{self.weight_is}'")
+        if self.unknown not in (REFUSE, DROP):
+            raise InvalidInputError(f"--unknown must be {REFUSE} or {DROP}, got '{self.unknown}'")
+        if self.weight == UNWEIGHTED and self.weight_is is not None:
+            raise InvalidInputError(f"--weight {UNWEIGHTED} has no use for --weight-is; drop one of them")
+
+
+def read_edge_file(path: PathLike) -> TableFile:
+    """Return the edges in a file as a table with one row per edge: a table as it is, other formats by their suffix.
+
+    `.graphml` (NetworkX reads it), `.mtx` (a square Matrix Market matrix, whose rows are those of the table of nodes),
+    and `.gal` and `.gwt` (spatial weights) have the columns `source`, `target` and what else they have.
+
+    Raises
+    ------
+    InvalidInputError
+        As `read_table`, or a file that is not of the format of its suffix.
+    """
+    path = Path(path)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        return read_table(path)
+    try:
+        return reader(check_readable(path))
+    except InvalidInputError:
+        raise
+    except Exception as error:  # each library has errors of its own for a damaged file
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidInputError(f"{path} cannot be read as {path.suffix} ({message}); it may be damaged") from error
+
+
+def _edge_table(path: Path, columns: dict[str, Any], **more: Any) -> TableFile:
+    return TableFile(path, {name: pa.chunked_array([pa.array(cells)]) for name, cells in columns.items()}, **more)
+
+
+def _read_graphml(path: Path) -> TableFile:
+    try:
+        import networkx
+    except ImportError as error:
+        raise InvalidInputError(
+            f"{path}: .graphml files need NetworkX; install it with pip install 'graphmrf[graphml]', "
+            "or save the edges as .csv"
+        ) from error
+    graph = networkx.read_graphml(path)
+    ends = [(str(u), str(v), data) for u, v, data in graph.edges(data=True)]
+    columns: dict[str, Any] = {"source": [u for u, _, _ in ends], "target": [v for _, v, _ in ends]}
+    for name in dict.fromkeys(key for _, _, data in ends for key in data):
+        columns[str(name)] = [data.get(name) for _, _, data in ends]
+    for label in ("label", "name", "id"):
+        labels = {str(node): value for node, value in graph.nodes(data=label) if value is not None}
+        if len(labels) == len(graph) == len(set(labels.values())) and len(graph):
+            columns |= {f"{end} {label}": [str(labels[each]) for each in columns[end]] for end in ("source", "target")}
+    return _edge_table(path, columns)
+
+
+def _read_matrix(path: Path) -> TableFile:
+    matrix = scipy.io.mmread(path, spmatrix=False)
+    matrix = matrix.tocoo() if hasattr(matrix, "tocoo") else _entries(np.asarray(matrix))
+    rows, size = np.asarray(matrix.row), matrix.shape
+    if size[0] != size[1]:
+        raise InvalidInputError(f"{path} must hold a square matrix with a row for each node, got {size[0]} x {size[1]}")
+    columns = {"source": rows.astype(np.int64) + 1, "target": np.asarray(matrix.col).astype(np.int64) + 1}
+    weighted = not (np.asarray(matrix.data) == 1).all()
+    return _edge_table(path, columns | ({"weight": matrix.data} if weighted else {}), size=size[0])
+
+
+def _entries(dense: Any) -> Any:
+    return scipy.sparse.coo_array(dense)
+
+
+def _words(path: Path) -> Iterator[list[str]]:
+    """Yield the words of every line of a text file."""
+    raw = path.read_bytes()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252")
+    return (line.split() for line in text.splitlines())
+
+
+def _read_gal(path: Path) -> TableFile:
+    lines = _words(path)
+    head = next(lines, [])
+    n_nodes = int(head[1] if len(head) > 1 else head[0]) if head else 0
+    words = [word for line in lines for word in line]
+    source: list[str] = []
+    target: list[str] = []
+    at = seen = 0
+    while at < len(words):
+        n_neighbours = int(words[at + 1])
+        target += words[at + 2 : at + 2 + n_neighbours]
+        source += [words[at]] * n_neighbours
+        at, seen = at + 2 + n_neighbours, seen + 1
+    if seen != n_nodes or len(source) != len(target):
+        raise InvalidInputError(f"{path} says {n_nodes} nodes and lists {seen}; save it again, without blanks in ids")
+    return _edge_table(path, {"source": source, "target": target})
+
+
+def _read_gwt(path: Path) -> TableFile:
+    _, *rows = [words for words in _words(path) if words]
+    wrong = next((i for i, words in enumerate(rows, 2) if len(words) != 3), None)
+    if wrong is not None:
+        raise InvalidInputError(f"{path}, row {wrong}: expected two ids and a number; save it without blanks in ids")
+    source, target, distance = zip(*rows, strict=True) if rows else ((), (), ())
+    return _edge_table(path, {"source": source, "target": target, "distance": [float(each) for each in distance]})
+
+
+_READERS: dict[str, Callable[[Path], TableFile]] = {
+    ".graphml": _read_graphml,
+    ".mtx": _read_matrix,
+    ".gal": _read_gal,
+    ".gwt": _read_gwt,
+}
+EDGE_SUFFIXES = (*SUFFIXES, *_READERS)
+
+
+def end_columns(
+    file: TableFile, asked: EdgeColumns, keys: pa.Array
+) -> tuple[TableFile, tuple[str, str], tuple[str, ...]]:
+    """Return the edge file, its two columns of ends, and a line where they were not obvious.
+
+    They are the options, else well-known names, else the only two columns, or the two that hold ids of nodes. A file
+    whose first line is an edge rather than names gets names.
+    """
+    if asked.source is not None and asked.dest is not None:
+        return file, (file.require(asked.source, option="--source"), file.require(asked.dest, option="--dest")), ()
+    named = named_ends(file)
+    if named is not None:
+        u, v = named
+        source = u if asked.source is None else file.require(asked.source, option="--source")
+        dest = v if asked.dest is None else file.require(asked.dest, option="--dest")
+        return file, (source, dest), ()
+    if asked.source is None and asked.dest is None:
+        if pc.all(pc.is_in(pa.array(list(file.columns)[:2]), value_set=keys)).as_py() and len(file.columns) > 1:
+            return _headed(file), ("source", "target"), (f"{file.path.name}: its first line is taken as an edge",)
+        ends = _ends_by_cells(file, keys)
+        if ends:
+            return file, ends, (f"{file.path.name}: edges run from '{ends[0]}' to '{ends[1]}'",)
+    raise InvalidInputError(
+        f"{file.path}: cannot tell which columns hold the two ends of an edge (source,target | u,v | from,to ...); "
+        f"its first line has {listing(file.columns)}: say which with --source and --dest"
+    )
+
+
+def named_ends(file: TableFile) -> tuple[str, str] | None:
+    """Return the columns of the ends by well-known names, or None."""
+    known = {name.lower(): name for name in reversed(file.columns)}
+    return next(((known[u], known[v]) for u, v in ENDS if u in known and v in known), None)
+
+
+def _ends_by_cells(file: TableFile, keys: pa.Array) -> tuple[str, str] | None:
+    """Return the two columns whose cells are ids of nodes, or the only two columns; None where that is not clear."""
+    others = [name for name in file.columns if name.lower() not in WEIGHTS and not _is_distance(name)]
+    if file.n_rows and len(file.columns) > 2:
+        others = [name for name in others if _holds_ids(file, name, keys)]
+    return (others[0], others[1]) if len(others) == 2 else None
+
+
+def _holds_ids(file: TableFile, name: str, keys: pa.Array) -> bool:
+    cells = pc.unique(file.keys(name)).drop_null()
+    return len(cells) > 0 and bool(pc.all(pc.is_in(cells, value_set=keys)).as_py())
+
+
+def _headed(file: TableFile) -> TableFile:
+    """Return a table without a header with its first line as the first record."""
+    names = ["source", "target", "weight", *(f"column {k}" for k in range(4, len(file.columns) + 1))]
+    columns = {
+        name: pa.chunked_array([pa.array([first]), *cells.chunks], pa.string())
+        for name, (first, cells) in zip(names, file.columns.items(), strict=False)
+    }
+    return replace(file, columns=columns, numbers={}, headless=True)
+
+
+def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[str]:
+    """Return the columns of a node file that hold all ends of the edges and no id twice."""
+    given = None if asked.source is None or asked.dest is None else (asked.source, asked.dest)
+    ends: tuple[str, ...] = given or named_ends(file) or tuple(file.columns)
+    if len(ends) != 2 or not set(ends) <= set(file.columns) or file.size is not None:
+        return []
+    cells = pc.unique(pa.concat_arrays([file.keys(end).combine_chunks() for end in ends])).drop_null()
+    return [name for name in nodes.columns if len(cells) and _covers(nodes.keys(name), cells)]
+
+
+def _covers(keys: pa.ChunkedArray, cells: pa.Array) -> bool:
+    distinct = pc.unique(keys)
+    return len(distinct) == len(keys) and bool(pc.all(pc.is_in(cells, value_set=distinct)).as_py())
+
+
+def edge_graph(
+    file: TableFile, ends: tuple[str, str], asked: EdgeColumns, keys: pa.Array, nodes: TableFile
+) -> tuple[Graph, tuple[str, ...]]:
+    """Return the graph on the nodes of these ids, and what was assumed or changed."""
+    column, assumed = _weight_column(file, ends, asked)
+    u, v, told = _positions(file, ends, asked, keys, nodes)
+    weights, inverted = _weights(file, column, asked)
+    kept = (u >= 0) & (v >= 0)
+    if not kept.all():
+        u, v, weights = u[kept], v[kept], None if weights is None else weights[kept]
+    if weights is not None:
+        once, both = _one_direction(u, v, weights, len(keys))
+        u, v, weights = u[once], v[once], weights[once]
+        told += both
+    graph = Graph.from_edges(u, v, weights, n_nodes=len(keys))
+    notes = (*told, *inverted, *graph.notes)
+    return graph, (*file.notes, *assumed, *(f"{file.path.name}: {note}" for note in notes))
+
+
+def _one_direction(u: Ints, v: Ints, weights: Floats, n: int) -> tuple[Bools, tuple[str, ...]]:
+    """Return which edges to keep so that a pair listed in both directions with the same weight counts once."""
+    backward = u > v
+    keep = np.ones(u.size, dtype=bool)
+    if not backward.any() or backward.all():
+        return keep, ()
+    pairs, place = np.unique(np.minimum(u, v) * n + np.maximum(u, v), return_inverse=True)
+    there = np.bincount(place[~backward], weights[~backward], pairs.size)
+    back = np.bincount(place[backward], weights[backward], pairs.size)
+    same = (there > 0) & np.isclose(there, back, rtol=1e-9, atol=0)
+    keep[backward & same[place]] = False
+    told = f"{count(int(same.sum()), 'edge')} listed in both directions, each taken as one"
+    return keep, (told,) if same.any() else ()
+
+
+def _weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column of edge weights, None when every edge counts the same, and a line where it was assumed."""
+    if asked.weight is not None:
+        return _asked_weight(file, asked)
+    candidates = _weight_candidates(file, ends)
+    if len(candidates) > 1:
+        raise InvalidInputError(
+            f"{file.path} has more than one column that could be the edge weight: {listing(candidates)}; "
+            f"choose with --weight COLUMN, or --weight {UNWEIGHTED} to count every edge the same"
+        )
+    if not candidates and asked.weight_is is not None:
+        raise InvalidInputError(f"{file.path} has no column of numbers for --weight-is; name it with --weight")
+    if not candidates:
+        return None, ()
+    name = candidates[0]
+    if asked.weight_is is None and _is_distance(name):
+        raise InvalidInputError(
+            f"{file.path}, column {name}: reads like a distance, and more would be taken for a stronger tie; say "
+            f"--weight-is {DISTANCE} (1 / {name} is the strength), --weight-is {STRENGTH}, or --weight {UNWEIGHTED}"
+        )
+    meaning = "less" if asked.weight_is == DISTANCE else "more"
+    note = f"{file.path.name}: edge weights come from column '{name}', where {meaning} is taken for a stronger tie"
+    return name, (f"{note} (--weight {UNWEIGHTED} ignores it)",)
+
+
+def _asked_weight(file: TableFile, asked: EdgeColumns) -> tuple[str | None, tuple[str, ...]]:
+    if asked.weight == UNWEIGHTED and UNWEIGHTED not in file.columns:
+        return None, ()
+    name = file.require(str(asked.weight), option="--weight")
+    if asked.weight_is is not None or not _is_distance(name):
+        return name, ()
+    told = f"{file.path.name}: '{name}' is taken for a strength, as asked; --weight-is {DISTANCE} takes its inverse"
+    return name, (told,)
+
+
+def _is_distance(name: str) -> bool:
+    """Return whether a name says that less is nearer.
+
+    Examples
+    --------
+    >>> _is_distance("road_km"), _is_distance("travelTime"), _is_distance("trips")
+    (True, True, False)
+    """
+    return not DISTANCES.isdisjoint(name_words(name))
+
+
+def name_words(name: str) -> list[str]:
+    """Return the words of a column's name, in small letters.
+
+    Examples
+    --------
+    >>> name_words("travelTime_min"), name_words("GEOID10")
+    (['travel', 'time', 'min'], ['geoid'])
+    """
+    return [word.lower() for word in re.findall(r"[A-Z]?[^\W\dA-Z_]+|[A-Z]+(?![a-z])", name)]
+
+
+def _weight_candidates(file: TableFile, ends: tuple[str, str]) -> list[str]:
+    labels = {f"{end} {label}" for end in ("source", "target") for label in ("label", "name", "id")}
+    others = [name for name in file.columns if name not in (*ends, *labels) and name.lower() not in _NOT_WEIGHTS]
+    named = [name for name in others if name.lower() in WEIGHTS]
+    numeric = [name for name in others if name not in named and _is_numeric(file, name)]
+    return named + numeric
+
+
+def _is_numeric(file: TableFile, name: str) -> bool:
+    series = file.values(name)
+    return series.dtype.kind in "iuf" and bool(series.notna().any())
+
+
+def _weights(file: TableFile, name: str | None, asked: EdgeColumns) -> tuple[Floats | None, tuple[str, ...]]:
+    """Return the strength of every edge: the cells, or the inverse of distances, of which a zero is the smallest."""
+    if name is None:
+        return None, ()
+    series = file.values(name)
+    weights = _checked(file, name, series)
+    if asked.weight_is != DISTANCE:
+        return weights, ()
+    zero = weights == 0
+    if zero.all():
+        raise InvalidInputError(f"{file.path}, column {name}: all distances are 0; use --weight {UNWEIGHTED}")
+    nearest = weights[~zero].min()
+    told = f"{count(int(zero.sum()), 'distance')} of 0 taken as {nearest:g}, the smallest other one"
+    return 1 / np.where(zero, nearest, weights), (told,) if zero.any() else ()
+
+
+def _checked(file: TableFile, name: str, series: pd.Series) -> Floats:
+    weights, stray = as_numbers(series)
+    bad = np.flatnonzero(~(weights >= 0))
+    records = [record for record in (stray, *bad[:1]) if record is not None]
+    if records:
+        record = int(min(records))
+        got = "a missing value" if series.isna().iloc[record] else f"'{series.iloc[record]}'"
+        raise InvalidInputError(
+            f"{file.place(record)}, column {name}: an edge weight must be a finite number >= 0, "
+            f"got {got}; correct it or remove the edge"
+        )
+    return weights
+
+
+def _without_point(keys: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(keys, r"^(-?\d+)\.0+$", r"\1")
+
+
+def _without_case(keys: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(pc.utf8_lower(keys), r"\s+", " ")
+
+
+_LOOSER: tuple[Callable[[pa.Array], pa.Array], ...] = (
+    _without_point,
+    _without_case,
+    lambda keys: _without_point(_without_case(keys)),
+)
+"""Spellings under which ids may still be the same: 13001.0 and 13001; capitals and repeated blanks; both."""
+
+
+def _positions(
+    file: TableFile, ends: tuple[str, str], asked: EdgeColumns, keys: pa.Array, nodes: TableFile
+) -> tuple[Ints, Ints, tuple[str, ...]]:
+    """Return the nodes at both ends of every edge, -1 where there is none and edges are dropped; and what was told."""
+    if file.size is not None:
+        return *_by_row(file, ends, keys, nodes), ()
+    cells = [file.keys(end) for end in ends]
+    found = [pc.index_in(each, value_set=keys) for each in cells]
+    told: tuple[str, ...] = ()
+    if found[0].null_count or found[1].null_count:
+        looser, told = _spelt_alike(cells, keys, nodes)
+        found = [pc.index_in(looser(each), value_set=looser(keys)) for each in cells]
+        for end, each, positions in zip(ends, cells, found, strict=True):
+            _check_ends(file, end, pc.is_null(positions if asked.unknown == REFUSE else each), nodes, keys)
+        told += _dropped(file, cells, found, nodes)
+    u, v = (np.asarray(pc.fill_null(each, -1).to_numpy(), dtype=np.int64) for each in found)
+    return u, v, told
+
+
+def _by_row(file: TableFile, ends: tuple[str, str], keys: pa.Array, nodes: TableFile) -> tuple[Ints, Ints]:
+    """Return the ends in a matrix, whose rows are those of the table of nodes."""
+    if file.size != len(keys):
+        raise InvalidInputError(
+            f"{file.path} has {file.size} rows, but {nodes.path} has {len(keys)} nodes; row i belongs to node i"
+        )
+    numbers = [str(k) for k in range(1, len(keys) + 1)]
+    if keys.to_pylist() != numbers and set(keys.to_pylist()) == set(numbers):
+        raise InvalidInputError(
+            f"{nodes.path}: its ids are 1 to {len(keys)} in another order, and {file.path} may mean ids or rows; "
+            "sort the nodes by id"
+        )
+    u, v = (np.asarray(file.columns[end].to_numpy(), dtype=np.int64) - 1 for end in ends)
+    return u, v
+
+
+def _spelt_alike(
+    cells: list[pa.ChunkedArray], keys: pa.Array, nodes: TableFile
+) -> tuple[Callable[[Any], Any], tuple[str, ...]]:
+    """Return the spelling under which more ends are ids of nodes while all ids stay different, and a line about it."""
+    ends = pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null()
+    best, matched, told = (lambda keys: keys), pc.sum(pc.is_in(ends, value_set=keys)).as_py() or 0, ""
+    for looser in _LOOSER:
+        alike, others = looser(ends), looser(keys)
+        found = pc.index_in(alike, value_set=others)
+        n_found = len(found) - found.null_count
+        if n_found > matched and len(pc.unique(others)) == len(keys) and len(pc.unique(alike)) == len(ends):
+            new = pc.index(pc.and_(found.is_valid(), pc.invert(pc.is_in(ends, value_set=keys))), True).as_py()
+            told = f"'{ends[new]}' is taken for '{keys[found[new].as_py()]}' of {nodes.path.name}, and its like"
+            best, matched = looser, n_found
+    return best, (told,) if told else ()
+
+
+def _check_ends(file: TableFile, name: str, lost: pa.ChunkedArray, nodes: TableFile, keys: pa.Array) -> None:
+    """Raise on the first end of an edge that is lost, if there is one."""
+    n_lost = pc.sum(lost).as_py()
+    if n_lost:
+        record = pc.index(lost, True).as_py()
+        more = f" ({n_lost} such cells in the column)" if n_lost > 1 else ""
+        raise InvalidInputError(_stray(file, name, record, file.keys(name)[record].as_py(), nodes, keys) + more)
+
+
+def _dropped(
+    file: TableFile, cells: list[pa.ChunkedArray], found: list[pa.ChunkedArray], nodes: TableFile
+) -> tuple[str, ...]:
+    """Return a line on the edges that are dropped; raise where none is left."""
+    lost = [pc.is_null(each) for each in found]
+    unknown = [each.filter(out).unique().to_pylist() for each, out in zip(cells, lost, strict=True)]
+    strays = list(dict.fromkeys([*unknown[0], *unknown[1]]))
+    n_lost = pc.sum(pc.or_(*lost)).as_py()
+    if n_lost == file.n_rows:
+        raise InvalidInputError(
+            f"{file.path}: no edge joins two nodes of {nodes.path}; check the ids, such as '{strays[0]}'"
+        )
+    if not strays:
+        return ()
+    return (f"dropped {count(n_lost, 'edge')} to {count(len(strays), 'unknown id')}, such as '{strays[0]}'",)
+
+
+def _stray(file: TableFile, name: str, record: int, end: str | None, nodes: TableFile, keys: pa.Array) -> str:
+    place = f"{file.place(record)}, column {name}"
+    if end is None:
+        return f"{place}: the node id is missing; remove the edge or name both its ends"
+    bare = pc.index_in(pa.array([end.lstrip("0")]), value_set=pc.utf8_ltrim(keys, characters="0"))[0].as_py()
+    if bare is not None:
+        return f"{place}: node '{end}' is written '{keys[bare]}' in {nodes.path}; write ids with the same zeros"
+    return (
+        f"{place}: node '{end}' is not in {nodes.path}; add it there, remove the edge, "
+        f"or leave such edges out with --unknown {DROP}"
+    )
