@@ -150,7 +150,8 @@ def test_a_bad_matrix_is_refused(W: Any, message: str) -> None:
     [
         (([0, 1], [1]), None, "u and v must have the same length, got 2 and 1"),
         (([0.5], [1]), None, "u must hold integer node numbers, got dtype float64; number the nodes 0..n-1"),
-        ((["a"], ["b"]), None, "u must hold integer node numbers, got dtype <U1"),
+        ((["a", None], ["b", "a"]), None, "u must name a node for every edge, got none at edge 1; drop the edge"),
+        ((["a"], ["b"]), 3, "n_nodes must be the number of ids, 2, got 3; name all nodes with ids="),
         (([[0]], [[1]]), None, r"u must be one-dimensional, got shape \(1, 1\)"),
         (([0, 3], [1, 1]), 3, r"edges must join nodes 0\.\.2, got node 3; raise n_nodes or renumber"),
         (([0, -1], [1, 1]), None, r"edges must join nodes 0\.\.1, got node -1"),

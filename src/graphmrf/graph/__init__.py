@@ -11,11 +11,14 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
 from graphmrf.engines import Engine, build_engine, check_engine
+from graphmrf.errors import InvalidInputError
 from graphmrf.graph import checks, containers
+from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -37,6 +40,9 @@ class Graph:
     with an empty row for an isolated node in both, so that no edges means no smoothing.
     Self loops are dropped. What was changed on the way in is told in `notes`; all arrays are read-only.
 
+    A graph that knows the `ids` of its nodes matches them with the index of the tables of pandas it is used with, so
+    that the order of their rows does not matter; see `align`.
+
     Parameters
     ----------
     W : sparse matrix, sparse array or dense array of shape (n, n)
@@ -47,6 +53,9 @@ class Graph:
     engine : str, default "auto"
         What computes on the graph, a name of `graphmrf.engines.ENGINES`. "auto" takes "scipy" up to 100,000 edges and
         "numba" (all cores) beyond; see also `on`.
+    ids : sequence of length n, optional
+        A name for every node, in node order, kept as the pandas index `ids`; by default None, or the index of `W` when
+        it is a DataFrame with the same index and columns.
 
     Raises
     ------
@@ -67,14 +76,52 @@ class Graph:
     weights: Floats | None
     notes: tuple[str, ...]
     engine_name: str = "auto"
+    ids: pd.Index | None = None
 
-    def __init__(self, W: Any, *, symmetrize: bool = False, engine: str = "auto") -> None:
+    def __init__(self, W: Any, *, symmetrize: bool = False, engine: str = "auto", ids: Any = None) -> None:
         object.__setattr__(self, "engine_name", check_engine(engine))
-        self._store(*checks.symmetric_matrix(W, symmetrize=symmetrize))
+        if ids is None:
+            ids = containers.matrix_ids(W)
+        self._store(*checks.symmetric_matrix(W, symmetrize=symmetrize), ids)
+
+    @classmethod
+    def wrap(cls, graph: Any) -> Graph:
+        """Return a graph as it is, and one of SciPy, NetworkX or igraph as a `Graph`.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is neither, or no undirected graph.
+
+        Examples
+        --------
+        >>> import networkx
+        >>> Graph.wrap(networkx.path_graph(["a", "b", "c"]))
+        Graph(n_nodes=3, n_edges=2, unweighted, ids a, b, c)
+        """
+        if isinstance(graph, Graph):
+            return graph
+        if sparse.issparse(graph):
+            return cls(graph)
+        if hasattr(graph, "vcount") and hasattr(graph, "get_edgelist"):
+            return cls.from_igraph(graph)
+        if hasattr(graph, "is_directed") and hasattr(graph, "adj"):
+            return cls.from_networkx(graph)
+        raise InvalidInputError(
+            f"graph must be a graphmrf.Graph, a SciPy sparse matrix or a graph of NetworkX or igraph, got "
+            f"{type(graph).__module__}.{type(graph).__name__}; wrap a matrix as Graph(W), edge lists as "
+            "Graph.from_edges(u, v)"
+        )
 
     @classmethod
     def from_edges(
-        cls, u: ArrayLike, v: ArrayLike, weight: ArrayLike | None = None, *, n_nodes: int | None = None
+        cls,
+        u: ArrayLike,
+        v: ArrayLike,
+        weight: ArrayLike | None = None,
+        *,
+        n_nodes: int | None = None,
+        ids: Any = None,
     ) -> Graph:
         """Graph of the undirected edges ``u[i] -- v[i]``.
 
@@ -82,25 +129,94 @@ class Graph:
 
         Parameters
         ----------
-        u, v : integer arrays of shape (m,)
-            End points, from 0 to ``n_nodes - 1``.
+        u, v : arrays of shape (m,)
+            End points: integers from 0 to ``n_nodes - 1``, or, where `ids` are given, ids of nodes. Anything else but
+            numbers, such as text, names nodes, too: without `ids` they are those named, in order of appearance, first
+            all of `u`, then those that only `v` has.
         weight : array of shape (m,), optional
             Finite and >= 0; an edge of weight 0 is no edge.
         n_nodes : int, optional
             Number of nodes; by default one more than the largest end point.
+        ids : sequence, optional
+            Ids of all nodes, in node order.
 
         Examples
         --------
         >>> Graph.from_edges([0, 1, 2], [1, 2, 1]).notes
         ('1 repeated edge was counted once',)
+        >>> Graph.from_edges(["b", "c"], ["c", "a"]).ids.tolist()
+        ['b', 'c', 'a']
         """
+        u, v, index = numbered(u, v, ids)
+        if index is not None and n_nodes not in (None, len(index)):
+            raise InvalidInputError(
+                f"n_nodes must be the number of ids, {len(index)}, got {n_nodes}; name all nodes with ids="
+            )
+        W, notes = checks.edge_matrix(u, v, weight, n_nodes if index is None else len(index))
+        return cls._of(W, notes, index)
+
+    @classmethod
+    def from_knn(cls, points: Any, k: int = 8, *, metric: str = "euclidean", ids: Any = None) -> Graph:
+        """Graph of the `k` nearest neighbours of every point; two are neighbours if either is near the other.
+
+        Points at the same place are neighbours at distance 0; of more than `k` such points each has any `k` of them.
+
+        Parameters
+        ----------
+        points : array of shape (n, d) or (n,), DataFrame, or GeoSeries of points
+            Coordinates; NaN is not allowed. The index of a table is taken for `ids`.
+        k : int, from 1 to n - 1
+            Neighbours that every point has at least.
+        metric : {"euclidean", "haversine"}
+            "haversine" is the distance on a sphere of points in degrees, longitude first.
+        ids : sequence, optional
+            As in `Graph`.
+
+        Examples
+        --------
+        >>> Graph.from_knn([[0.0, 0.0], [0.0, 1.0], [0.0, 3.0]], k=1).degrees
+        array([1., 2., 1.])
+        >>> Graph.from_knn([[179.0, 0.0], [-179.0, 0.0], [170.0, 0.0]], k=1, metric="haversine").degrees
+        array([2., 1., 1.])
+        """
+        u, v, n = containers.nearest_neighbours(points, k, metric)
+        W, _ = checks.edge_matrix(u, v, None, n)
+        return cls._of(W, (), containers.index_of_table(points) if ids is None else ids)
+
+    @classmethod
+    def from_polygons(cls, geometry: Any, *, rook: bool = False, ids: Any = None) -> Graph:
+        """Graph of polygons that touch, nodes in their order.
+
+        Parameters
+        ----------
+        geometry : GeoDataFrame, GeoSeries, or sequence of shapely polygons
+            The index of a table is taken for `ids`.
+        rook : bool, default False
+            Neighbours share a stretch of border; by default one point is enough (queen contiguity). A sliver of
+            overlap, common along borders drawn by hand, does not part neighbours.
+        ids : sequence, optional
+            As in `Graph`.
+
+        Examples
+        --------
+        >>> import shapely
+        >>> squares = [shapely.box(x, y, x + 1, y + 1) for x, y in [(0, 0), (1, 0), (1, 1)]]
+        >>> Graph.from_polygons(squares).degrees, Graph.from_polygons(squares, rook=True).degrees
+        (array([2., 2., 2.]), array([1., 2., 1.]))
+        """
+        u, v, n = containers.polygon_edges(geometry, rook=rook)
+        W, _ = checks.edge_matrix(u, v, None, n)
+        return cls._of(W, (), containers.index_of_table(geometry) if ids is None else ids)
+
+    @classmethod
+    def _of(cls, W: sparse.csr_array, notes: tuple[str, ...], ids: Any) -> Graph:
         graph = object.__new__(cls)
-        graph._store(*checks.edge_matrix(u, v, weight, n_nodes))
+        graph._store(W, notes, ids)
         return graph
 
     @classmethod
     def from_networkx(cls, G: Any, weight: str | None = "weight") -> Graph:
-        """Graph of an undirected NetworkX graph, nodes in the order of ``G.nodes``.
+        """Graph of an undirected NetworkX graph, nodes in the order of ``G.nodes``, which are its `ids`.
 
         Parameters
         ----------
@@ -115,11 +231,12 @@ class Graph:
         >>> Graph.from_networkx(networkx.path_graph(["a", "b", "c"])).degrees
         array([1., 2., 1.])
         """
-        return cls.from_edges(*containers.networkx_edges(G, weight), n_nodes=G.number_of_nodes())
+        W, notes = checks.edge_matrix(*containers.networkx_edges(G, weight), G.number_of_nodes())
+        return cls._of(W, notes, list(G.nodes))
 
     @classmethod
     def from_igraph(cls, G: Any, weight: str | None = "weight") -> Graph:
-        """Graph of an undirected igraph graph, nodes in the order of ``G.vs``.
+        """Graph of an undirected igraph graph, nodes in the order of ``G.vs``; their attribute "name" are its `ids`.
 
         The parameters are those of `from_networkx`.
 
@@ -129,7 +246,8 @@ class Graph:
         >>> Graph.from_igraph(igraph.Graph([(0, 1), (1, 2)])).degrees
         array([1., 2., 1.])
         """
-        return cls.from_edges(*containers.igraph_edges(G, weight), n_nodes=G.vcount())
+        W, notes = checks.edge_matrix(*containers.igraph_edges(G, weight), G.vcount())
+        return cls._of(W, notes, distinct(G.vs["name"], G.vcount()) if "name" in G.vs.attributes() else None)
 
     @classmethod
     def from_pyg(cls, data: Any, weight: str | None = "auto", *, symmetrize: bool = False) -> Graph:
@@ -145,13 +263,15 @@ class Graph:
         symmetrize : bool, default False
             Accept directed edges, as `Graph` does.
 
+        A node attribute `node_id` or `name` with one distinct entry per node gives the `ids`.
+
         Examples
         --------
         >>> from types import SimpleNamespace
         >>> Graph.from_pyg(SimpleNamespace(edge_index=[[0, 1, 1, 2], [1, 0, 2, 1]], num_nodes=4)).degrees
         array([1., 2., 1., 0.])
         """
-        return cls(containers.pyg_matrix(data, weight), symmetrize=symmetrize)
+        return cls(containers.pyg_matrix(data, weight), symmetrize=symmetrize, ids=containers.pyg_ids(data))
 
     @classmethod
     def from_pysal(cls, w: Any, *, symmetrize: bool = False) -> Graph:
@@ -165,14 +285,12 @@ class Graph:
         >>> Graph.from_pysal(SpatialGraph.from_arrays(["a", "a", "b", "c"], ["b", "c", "a", "a"], [1, 1, 1, 1])).degrees
         array([2., 1., 1.])
         """
-        return cls(containers.pysal_matrix(w), symmetrize=symmetrize)
+        ids = w.unique_ids if hasattr(w, "unique_ids") else list(w.id_order)
+        return cls(containers.pysal_matrix(w), symmetrize=symmetrize, ids=ids)
 
     @classmethod
     def from_geopandas(cls, frame: Any) -> Graph:
-        """Graph of the polygons of a GeoDataFrame or GeoSeries, nodes in row order.
-
-        Two polygons are neighbours when they share at least one point (queen contiguity); a sliver of overlap,
-        common along borders drawn by hand, does not part them.
+        """Graph of the polygons of a GeoDataFrame or GeoSeries that share a point: `from_polygons` without options.
 
         Examples
         --------
@@ -180,9 +298,9 @@ class Graph:
         >>> Graph.from_geopandas(geopandas.GeoSeries([shapely.box(x, 0, x + 1, 1) for x in range(3)])).degrees
         array([1., 2., 1.])
         """
-        return cls.from_edges(*containers.polygon_edges(frame), n_nodes=len(frame))
+        return cls.from_polygons(frame)
 
-    def _store(self, W: sparse.csr_array, notes: tuple[str, ...]) -> None:
+    def _store(self, W: sparse.csr_array, notes: tuple[str, ...], ids: Any = None) -> None:
         index = checks.index_type(W.nnz, W.shape[0])
         unweighted = bool((W.data == 1.0).all())
         self.__setstate__(
@@ -191,12 +309,26 @@ class Graph:
                 "indices": np.asarray(W.indices, dtype=index),
                 "weights": None if unweighted else W.data,
                 "notes": notes,
+                "ids": as_ids(ids, W.shape[0]),
             }
         )
 
     def __repr__(self) -> str:
         kind = "weighted" if self.is_weighted else "unweighted"
-        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, {kind})"
+        ids = "" if self.ids is None else f", ids {shown(self.ids)}"
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, {kind}{ids})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has the same nodes, in the same order, edges, weights and ids, on whatever engine."""
+        if not isinstance(other, Graph) or (self.ids is None) != (other.ids is None):
+            return NotImplemented if not isinstance(other, Graph) else False
+        if self.ids is not None and not self.ids.equals(other.ids):
+            return False
+        arrays = ((getattr(self, name), getattr(other, name)) for name in ("indptr", "indices", "weights"))
+        return all(np.array_equal(a, b) for a, b in arrays)
+
+    def __hash__(self) -> int:
+        return hash((self.n_nodes, self.n_edges))
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -277,6 +409,43 @@ class Graph:
         N = sparse.csr_array(ones - self.S)
         _read_only(N.data)
         return N
+
+    def align(self, table: Any, name: str = "table") -> Any:
+        """Return a Series or DataFrame of pandas with its rows in node order.
+
+        Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
+        order. Rows are taken by position, as those of arrays are, only where the index says nothing of nodes: when the
+        graph has no ids, or when the index is the 0, 1, ... that pandas makes up and the ids are others.
+        What could be meant in two ways is refused: such an index where ids are the same numbers in another order, or,
+        without ids, rows 0 to n - 1 out of order.
+
+        Parameters
+        ----------
+        table : Series, DataFrame, or anything else
+            Anything else is returned as it is.
+        name : str
+            What to call it in messages.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> graph = Graph.from_edges(["a"], ["b"])
+        >>> graph.align(pd.Series([2.0, 1.0], index=["b", "a"])).tolist()
+        [1.0, 2.0]
+        """
+        return in_node_order(table, self.ids, self.n_nodes, name)
+
+    def with_ids(self, ids: Any) -> Graph:
+        """Return the same graph with these ids of its nodes, in node order; None for none.
+
+        Examples
+        --------
+        >>> Graph([[0, 1], [1, 0]]).with_ids(["a", "b"])
+        Graph(n_nodes=2, n_edges=1, unweighted, ids a, b)
+        """
+        graph = object.__new__(type(self))
+        graph.__dict__.update(self.__dict__ | {"ids": as_ids(ids, self.n_nodes)})
+        return graph
 
     def on(self, engine: str) -> Graph:
         """Return the same graph on another engine: everything computed from it runs there.

@@ -1,0 +1,198 @@
+"""Names of nodes: kept with the graph, given to named ends of edges, and matched with the index of people's tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from graphmrf.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Ints
+
+_NAMED = 3
+"""Ids named in a message: enough to see what kind they are. Doubled, the line wraps."""
+
+
+def as_ids(ids: Any, n: int) -> pd.Index | None:
+    """Return the ids of `n` nodes as an index without repeats or missing values; None stays None."""
+    if ids is None:
+        return None
+    index = ids if isinstance(ids, pd.Index) else pd.Index(ids, tupleize_cols=False)
+    if len(index) != n:
+        raise InvalidInputError(f"ids must name each of the {n} nodes, got {len(index)}")
+    if index.hasnans:
+        raise InvalidInputError(f"ids must name every node, got a missing one at node {int(np.argmax(index.isna()))}")
+    if not index.is_unique:
+        raise InvalidInputError(f"ids must differ, got {_some(index[index.duplicated()])} more than once")
+    return index
+
+
+def distinct(names: Any, n: int) -> pd.Index | None:
+    """Return the names of `n` nodes if they can be ids: one for each, none missing or repeated."""
+    index = names if isinstance(names, pd.Index) else pd.Index(names, tupleize_cols=False)
+    return index if len(index) == n and index.is_unique and not index.hasnans else None
+
+
+def numbered(u: Any, v: Any, ids: Any) -> tuple[Any, Any, pd.Index | None]:
+    """Return the ends of edges as node numbers, and the ids of the nodes.
+
+    Integer ends are numbers already unless there are `ids` to look them up in. Other ends without `ids` become nodes
+    in order of appearance, those of `u` first.
+    """
+    u, v = _ends(u), _ends(v)
+    if ids is None and all(_positional(end) for end in (u, v)):
+        return u, v, None
+    if ids is None:
+        ids = pd.unique(pd.concat([pd.Series(u, dtype=object), pd.Series(v, dtype=object)], ignore_index=True))
+        ids = pd.Index(ids, tupleize_cols=False).infer_objects()
+        ids = ids[~ids.isna()]
+    index = as_ids(ids, len(ids))
+    assert index is not None
+    return _positions(u, index, "u"), _positions(v, index, "v"), index
+
+
+def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
+    """Return a Series or DataFrame of pandas with its rows in node order; anything else goes by position, unchanged.
+
+    Raises
+    ------
+    InvalidInputError
+        If the index of the table and the ids of the graph do not match, or might be meant in two ways.
+    """
+    if not isinstance(table, pd.DataFrame | pd.Series) or len(table) != n:
+        return _checked_length(table, ids, n, name)
+    index = table.index
+    default = isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(n))
+    if ids is None:
+        return table if default else _refuse_shuffled(table, n, name)
+    if index.equals(ids):
+        return table
+    if default:
+        if _same_numbers(ids, n):
+            raise InvalidInputError(
+                f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has these "
+                f"ids in another order; pass {name}.loc[graph.ids] if they are ids, {name}.set_axis(graph.ids) if rows "
+                "are in node order"
+            )
+        return table
+    _refuse_repeats(index, name)
+    _refuse_mismatch(index, ids, name)
+    return table.reindex(ids)
+
+
+def _checked_length(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
+    """Return what has no index; say of a table of another length which nodes it lacks."""
+    if ids is not None and isinstance(table, pd.DataFrame | pd.Series):
+        if isinstance(table.index, pd.RangeIndex):
+            raise InvalidInputError(f"{name} must have one row for each of the {n} nodes, got {len(table)}")
+        _refuse_repeats(table.index, name)
+        _refuse_mismatch(table.index, ids, name)
+    return table
+
+
+def _refuse_repeats(index: pd.Index, name: str) -> None:
+    if not index.is_unique:
+        repeated = _some(index[index.duplicated()].unique())
+        raise InvalidInputError(f"the index of {name} must name a node once, got {repeated} twice; drop repeats")
+
+
+def _same_numbers(index: pd.Index, n: int) -> bool:
+    """Whether an index holds the numbers 0 to n - 1, in another order."""
+    return index.dtype.kind in "iu" and not index.equals(pd.RangeIndex(n)) and set(index) == set(range(n))
+
+
+def _refuse_shuffled(table: Any, n: int, name: str) -> Any:
+    """Return a table whose index says nothing of a graph without ids; refuse rows 0..n-1 out of order."""
+    if _same_numbers(table.index, n):
+        raise InvalidInputError(
+            f"{name} has rows 0 to {n - 1} in another order, and the graph has no ids to put them right; pass "
+            f"{name}.sort_index() if they number the nodes, {name}.reset_index(drop=True) if rows are in node order "
+            "already, or give the graph its ids"
+        )
+    return table
+
+
+def _refuse_mismatch(index: pd.Index, ids: pd.Index, name: str) -> None:
+    missing, unknown = ids[~ids.isin(index)], index[~index.isin(ids)]
+    if not len(missing) and not len(unknown):
+        return
+    lacks = [f"no row for {_some(missing)}"] if len(missing) else []
+    extra = [f"unknown {_some(unknown)}"] if len(unknown) else []
+    kinds = ""
+    if len(missing) and len(unknown) and set(map(str, missing)) & set(map(str, unknown)):
+        kinds = f" (ids are {_kind(ids)} in the graph, {_kind(index)} in {name}: convert one)"
+    remedy = "" if kinds else f"; {_remedy(len(missing), len(unknown), name)}"
+    raise InvalidInputError(
+        f"the index of {name} must hold the ids of the graph, got {' and '.join(lacks + extra)}{kinds}{remedy}"
+    )
+
+
+def _remedy(missing: int, unknown: int, name: str) -> str:
+    if not missing:
+        return f"pass {name}.loc[graph.ids] to leave other rows out"
+    if not unknown:
+        return f"pass {name}.reindex(graph.ids) to leave these nodes unknown"
+    return f"set the index to the ids, {name}.index = graph.ids if rows are in node order"
+
+
+def _positional(end: Any) -> bool:
+    """Whether ends are node numbers, or not fit to be names: `checks.edge_matrix` then says why."""
+    return end.size == 0 or end.dtype.kind in "iufbc" or end.ndim != 1
+
+
+def _ends(values: Any) -> Any:
+    """Return the ends of edges as an array; those of pandas keep their values, whatever their index."""
+    if isinstance(values, pd.Series | pd.Index):
+        values = values.to_numpy()
+    if isinstance(values, list | tuple) and values and isinstance(values[0], tuple):
+        return _objects(values)
+    array = np.asarray(values)
+    if array.dtype.kind in "US":
+        return _objects(array.tolist())
+    return array.astype(np.int64) if array.ndim == 1 and _integers(array) else array
+
+
+def _objects(values: Any) -> Any:
+    named = np.empty(len(values), dtype=object)
+    named[:] = list(values)
+    return named
+
+
+def _integers(array: Any) -> bool:
+    return array.dtype.kind == "O" and pd.api.types.infer_dtype(array, skipna=False) == "integer"
+
+
+def _positions(end: Any, index: pd.Index, name: str) -> Ints:
+    if end.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    places = index.get_indexer(pd.Index(end, tupleize_cols=False))
+    stray = np.flatnonzero(places < 0)
+    if stray.size:
+        end_id = end[stray[0]]
+        if pd.isna(end_id):
+            raise InvalidInputError(
+                f"{name} must name a node for every edge, got none at edge {stray[0]}; drop the edge"
+            )
+        raise InvalidInputError(
+            f"{name} must name nodes in ids, got {end_id!r} at edge {stray[0]} ({stray.size} such edges); add it to "
+            "ids, or drop the edge"
+        )
+    return np.asarray(places, dtype=np.int64)
+
+
+def shown(ids: pd.Index) -> str:
+    """Return the first ids for the display of a graph."""
+    first = ", ".join(str(value) for value in ids[:_NAMED])
+    return f"{first}, ..." if len(ids) > _NAMED else first
+
+
+def _some(ids: pd.Index) -> str:
+    first = ", ".join(repr(value) for value in ids[:_NAMED].tolist())
+    return f"{first} and {len(ids) - _NAMED} more" if len(ids) > _NAMED else first
+
+
+def _kind(ids: pd.Index) -> str:
+    return "text" if pd.api.types.is_string_dtype(ids) else str(ids.dtype)
