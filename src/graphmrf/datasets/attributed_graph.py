@@ -45,7 +45,7 @@ class AttributedGraph:
     Parameters
     ----------
     graph : Graph
-        Node ``i`` is row ``i`` of `frame`.
+        Node ``i`` is row ``i`` of `frame`; its ids are those of the id column.
     frame : DataFrame of shape (n, 1 + columns)
         The id column first, then the other columns of the node file under their own names; missing is NaN.
     id : str
@@ -61,7 +61,7 @@ class AttributedGraph:
     >>> from graphmrf.graph import Graph
     >>> table = AttributedGraph(Graph.from_edges([0], [1]), pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None]}), "id")
     >>> table
-    AttributedGraph(Graph(n_nodes=2, n_edges=1, unweighted), id='id', columns: 'rent')
+    AttributedGraph(Graph(n_nodes=2, n_edges=1, unweighted, ids a, b), id='id', columns: 'rent')
     >>> table.outcome("rent")
     array([9.5, nan])
     """
@@ -71,6 +71,10 @@ class AttributedGraph:
     id: str
     notes: tuple[str, ...] = ()
     path: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.graph.ids is None and self.id in self.frame.columns:
+            object.__setattr__(self, "graph", self.graph.with_ids(pd.Index(self.frame[self.id], tupleize_cols=False)))
 
     def outcome(self, column: str) -> Floats:
         """Return a numeric column as float64, NaN where it is missing.
@@ -166,7 +170,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     ...     _ = nodes.write_text("id,rent\n007,9.5\n008,\n"), edges.write_text("u,v\n007,008\n")
     ...     table = read(nodes, edges)
     >>> table.graph
-    Graph(n_nodes=2, n_edges=1, unweighted)
+    Graph(n_nodes=2, n_edges=1, unweighted, ids 007, 008)
     >>> table.frame["id"].tolist()
     ['007', '008']
     """

@@ -228,6 +228,6 @@ def example() -> Example:
     >>> from graphmrf.datasets import read
     >>> files = example()
     >>> read(files.nodes, files.edges).graph
-    Graph(n_nodes=1000, n_edges=2922, unweighted)
+    Graph(n_nodes=1000, n_edges=2922, unweighted, ids D0001, D0002, D0003, ...)
     """
     return Example(*(_EXAMPLE / f"{name}.csv" for name in ("nodes", "edges", "hidden")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
@@ -16,6 +16,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_tables
 from graphmrf.selection import assign_strata
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _MAX_ITERATIONS = 1000
 """Steps of the logistic regression, which takes some ten on two parameters; doubled, all stays."""
 
 
-class GraphClassifier(BaseEstimator):
+class GraphClassifier(NodeEstimator):
     r"""Classes of nodes from a regression of their indicator.
 
     Of two classes the later in sorted order has outcome 1 and the other 0, and the prediction of the regressor is its
@@ -91,12 +92,13 @@ class GraphClassifier(BaseEstimator):
         self.folds = folds
         self.seed = seed
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the classes.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, as the regressor takes them.
@@ -133,6 +135,7 @@ class GraphClassifier(BaseEstimator):
             self.cutoff_ = _even_odds(self._probabilities[0])
         self.held_out_score_ = self._measure(codes, self._decide(scores))
 
+    @predicts_tables
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
         """Return the class of every node.
 
@@ -150,6 +153,7 @@ class GraphClassifier(BaseEstimator):
         check_fitted(self, "_probabilities")
         return self.classes_[self._predict(graph, X)]
 
+    @predicts_tables
     def predict_proba(self, graph: Graph | None = None, X: Any = None) -> Floats:
         """Return the probability of every class at every node, shape (n, n_classes), columns as in `classes_`.
 
@@ -162,7 +166,7 @@ class GraphClassifier(BaseEstimator):
             probability[known] = np.eye(self.classes_.size)[self._codes[known]]
         return probability
 
-    def score(self, graph: Graph | None, X: Any, y: Any) -> float:
+    def score(self, graph: Graph | None = None, X: Any = None, y: Any = None) -> float:
         """Return the metric of the predictions.
 
         Parameters
@@ -178,6 +182,8 @@ class GraphClassifier(BaseEstimator):
             If a label is of no class of the fit, or nothing is left to score.
         """
         check_fitted(self, "_probabilities")
+        graph = None if graph is None else check_graph(graph)
+        y = self._nodes.align(y, "y") if graph is None else graph.align(y, "y")
         predicted = self._predict(graph, X)
         truth = check_seen(read_labels(y, predicted.size), self.classes_)
         scored = (truth >= 0) & (self._codes < 0 if graph is None and X is None else True)

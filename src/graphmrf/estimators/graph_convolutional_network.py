@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.error_bars import root_mean
@@ -19,6 +19,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.networks.options import (
     DEPTHS,
     EPOCHS,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 Choice: TypeAlias = int | Literal["cv"]
 
 
-class GraphConvolutionalNetwork(BaseEstimator):
+class GraphConvolutionalNetwork(NodeEstimator):
     r"""A network whose layers average over neighbours (GCN), trained on the squared error of the labels.
 
     .. math:: H_0 = X, \qquad H_k = \sigma(\tilde S H_{k-1} \Theta_k + 1 c_k'), \qquad y = H_K \beta + c
@@ -127,12 +128,13 @@ class GraphConvolutionalNetwork(BaseEstimator):
         self.seed = seed
         self.fit_intercept = fit_intercept
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Choose the hyper-parameters and train.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p)
             Features of all nodes, finite.
@@ -214,6 +216,7 @@ class GraphConvolutionalNetwork(BaseEstimator):
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
     ) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -238,6 +241,7 @@ class GraphConvolutionalNetwork(BaseEstimator):
             return as_given(mean, single=self._single)
         return as_given(mean, single=self._single), as_given(np.full(mean.size, self.scale_), single=self._single)
 
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, layers and steps kept.
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import (
@@ -17,6 +16,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
+from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
 from graphmrf.field import POSITIVE, SOLVERS
 from graphmrf.field.multiple_imputation import LARGEST
 from graphmrf.model.conditional import check_count
@@ -36,7 +36,7 @@ some dozen times; twice as many take eight times as long."""
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 
 
-class GraphRegressor(BaseEstimator):
+class GraphRegressor(NodeEstimator):
     r"""A Gaussian field with linear, nonlinear and graph effects; nothing to tune.
 
     The outcome is a sum of independent Gaussian parts: linear effects of a node's own features, of its neighbours' and
@@ -101,7 +101,8 @@ class GraphRegressor(BaseEstimator):
     explanation_ : str
         One sentence: what carries the prediction.
     left_out_ : DataFrame
-        For every labelled node its position (`node`), `label`, `prediction` from all other labels, and `std`.
+        For every labelled node its position (`node`), `label`, `prediction` from all other labels, and `std`; indexed
+        by id when y was a Series.
     transform_ : Scale
         The transform in use.
     solver_ : str
@@ -138,12 +139,13 @@ class GraphRegressor(BaseEstimator):
         self.solver = solver
         self.exact_limits = exact_limits
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters and condition the field on the labels.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, NaN where missing; None for the graph alone.
@@ -174,6 +176,7 @@ class GraphRegressor(BaseEstimator):
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
     @overload
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: None = None, X: None = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -198,6 +201,7 @@ class GraphRegressor(BaseEstimator):
         mean, std = (as_given(values, single=self._single) for values in self._field.predictions)
         return (mean, std) if return_std else mean
 
+    @answers_tables
     def predict_interval(
         self, level: float = 0.9, *, interval: Literal["field", "conformal"] = "field"
     ) -> tuple[Floats, Floats]:
@@ -221,10 +225,16 @@ class GraphRegressor(BaseEstimator):
         return as_given(low, single=self._single), as_given(high, single=self._single)
 
     def sample(self, n_samples: int = 1, *, seed: int = 0) -> Floats:
-        """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n)."""
-        check_fitted(self, "_field")
-        return as_given(self._field.draw(check_count(n_samples), seed), single=self._single)
+        """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n).
 
+        When y was a Series they are a DataFrame with a column for every node.
+        """
+        check_fitted(self, "_field")
+        draws = as_given(self._field.draw(check_count(n_samples), seed), single=self._single)
+        labelled: Floats = self._nodes.draws(draws)
+        return labelled
+
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
         """Return the prediction (n_labelled,) of each labelled node by a field without its fold.
 
@@ -278,7 +288,9 @@ class GraphRegressor(BaseEstimator):
         """What the field says of every label, given all others."""
         check_fitted(self, "_field")
         (mean, std), rows = self._field.left_out, self._field.rows
-        return pd.DataFrame({"node": rows, "label": self._field.y[rows], "prediction": mean, "std": std})
+        table = pd.DataFrame({"node": rows, "label": self._field.y[rows], "prediction": mean, "std": std})
+        labelled: pd.DataFrame = self._nodes.rows(table, rows)
+        return labelled
 
 
 def _choose_solver(solver: str, n: int, labelled: int, limits: tuple[int, int]) -> str:

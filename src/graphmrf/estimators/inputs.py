@@ -89,13 +89,8 @@ class Labels:
 
 
 def check_graph(graph: object) -> Graph:
-    """Return the graph, or say how to make one."""
-    if not isinstance(graph, Graph):
-        raise InvalidInputError(
-            f"graph must be a graphmrf.Graph, got {type(graph).__module__}.{type(graph).__name__}; wrap a matrix as "
-            "Graph(W), edge lists as Graph.from_edges(u, v), a graph of NetworkX as Graph.from_networkx(G)"
-        )
-    return graph
+    """Return the graph, also one of SciPy, NetworkX or igraph, or say how to make one."""
+    return Graph.wrap(graph)
 
 
 def read_outcome(y: Any, n: int) -> Outcome:

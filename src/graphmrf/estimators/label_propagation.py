@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from graphmrf.estimators.error_bars import ConditionalErrorBars
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
 from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_propagation
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
-class LabelPropagation(BaseEstimator):
+class LabelPropagation(NodeEstimator):
     r"""The mean of the labels plus their propagated deviations from it (LP).
 
     .. math:: y_U = \bar y - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - \bar y)
@@ -71,12 +71,13 @@ class LabelPropagation(BaseEstimator):
         self.folds = folds
         self.seed = seed
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
         """Learn the level and propagate the labels.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : ignored
             Present because every estimator has it; pass None.
@@ -102,6 +103,7 @@ class LabelPropagation(BaseEstimator):
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
     @overload
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: None = None, X: None = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -125,6 +127,7 @@ class LabelPropagation(BaseEstimator):
         mean = as_given(outcome.clamp(self.mean_ + self._error_bars.values), single=outcome.single)
         return (mean, as_given(self._error_bars.std, single=outcome.single)) if return_std else mean
 
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
 

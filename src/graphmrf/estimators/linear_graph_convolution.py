@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.error_bars import MarginalErrorBars, marginal_variance
@@ -20,6 +20,7 @@ from graphmrf.estimators.inputs import (
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
@@ -36,7 +37,7 @@ _TOLERANCE = 1e-8
 magnify it. Doubling saves a few per cent of the iterations."""
 
 
-class LinearGraphConvolution(BaseEstimator):
+class LinearGraphConvolution(NodeEstimator):
     r"""Least squares on features that are smoothed over the graph (LGC).
 
     .. math:: y = (I + \omega N)^{-1} (X - 1 m') b + c
@@ -110,12 +111,13 @@ class LinearGraphConvolution(BaseEstimator):
         self.seed = seed
         self.fit_intercept = fit_intercept
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the level and the coefficients.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p)
             Features of all nodes, finite.
@@ -158,6 +160,7 @@ class LinearGraphConvolution(BaseEstimator):
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
     ) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -197,6 +200,7 @@ class LinearGraphConvolution(BaseEstimator):
         check_fitted(self, "_error_bars")
         return self._error_bars.scale
 
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
 

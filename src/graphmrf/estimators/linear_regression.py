@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from graphmrf.estimators.error_bars import root_mean
 from graphmrf.estimators.inputs import (
@@ -18,6 +18,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import fit_least_squares, fold_fits, whiten
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
-class LinearRegression(BaseEstimator):
+class LinearRegression(NodeEstimator):
     r"""Ordinary least squares on the labelled nodes (LR).
 
     .. math:: y = X b + c
@@ -71,12 +72,13 @@ class LinearRegression(BaseEstimator):
     def __init__(self, *, fit_intercept: Intercept = True) -> None:
         self.fit_intercept = fit_intercept
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the coefficients.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph; only its number of nodes is read.
         X : array or DataFrame of shape (n, p)
             Features, finite.
@@ -108,6 +110,7 @@ class LinearRegression(BaseEstimator):
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
     ) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -136,6 +139,7 @@ class LinearRegression(BaseEstimator):
             return mean
         return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
 
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold.
 

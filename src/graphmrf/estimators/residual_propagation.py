@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
@@ -22,6 +22,7 @@ from graphmrf.estimators.inputs import (
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from graphmrf.selection import AlphaSearch
 
 
-class ResidualPropagation(BaseEstimator):
+class ResidualPropagation(NodeEstimator):
     r"""A base predictor plus its propagated residuals (RP).
 
     .. math:: y_U = f_U - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - f_L)
@@ -104,12 +105,13 @@ class ResidualPropagation(BaseEstimator):
         self.folds = folds
         self.seed = seed
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the base and the level, and propagate the residuals.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p)
             Features of all nodes.
@@ -141,6 +143,7 @@ class ResidualPropagation(BaseEstimator):
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
     @overload
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: None = None, X: None = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -171,6 +174,7 @@ class ResidualPropagation(BaseEstimator):
         check_fitted(self, "_error_bars")
         return self._error_bars.scale
 
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
 

@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import InvalidInputError
@@ -21,6 +21,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg.smoothing import loop_engine, power, powers
 from graphmrf.selection import AlphaSearch, fit_least_squares, fold_fits, own_fold, whiten
 
@@ -39,7 +40,7 @@ _LAYERS = (0, 1, 2, 3)
 """Numbers of layers tried: the paper's 1, 2, 3, and 0, linear regression. Twice as many cost twice the products."""
 
 
-class SimpleGraphConvolution(BaseEstimator):
+class SimpleGraphConvolution(NodeEstimator):
     r"""Least squares on features that are averaged with those of the neighbours, K times (SGC).
 
     .. math:: y = \tilde S^K (X - 1 m') b + c, \qquad \tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}
@@ -97,12 +98,13 @@ class SimpleGraphConvolution(BaseEstimator):
         self.seed = seed
         self.fit_intercept = fit_intercept
 
+    @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the number of layers and the coefficients.
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p)
             Features of all nodes, finite.
@@ -146,6 +148,7 @@ class SimpleGraphConvolution(BaseEstimator):
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
     ) -> tuple[Floats, Floats]: ...
+    @predicts_tables
     def predict(
         self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
@@ -175,6 +178,7 @@ class SimpleGraphConvolution(BaseEstimator):
             return mean
         return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
 
+    @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, layers kept.
 

@@ -284,7 +284,7 @@ class AttributePosterior:
         InvalidInputError
             If `A` gives an entry that is known already another value.
         """
-        more = aligned(A, self.graph.n_nodes, self.names)
+        more = aligned(self.graph.align(A, "A"), self.graph.n_nodes, self.names)
         other = ~np.isnan(more) & ~self.missing & (more != self.A)
         if other.any():
             node, column = np.argwhere(other)[0]
@@ -326,7 +326,7 @@ def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str]
            [0. , 0.5]])
     """
     chosen = check_names(names, parameters.q)
-    return AttributePosterior(parameters, chosen, graph, aligned(A, graph.n_nodes, chosen))
+    return AttributePosterior(parameters, chosen, graph, aligned(graph.align(A, "A"), graph.n_nodes, chosen))
 
 
 def sample_field(

@@ -237,7 +237,7 @@ def compare_graphs(graphs: Mapping[str, Graph], A: Any, *, coupled: bool = False
     """
     rows = []
     for name, graph in graphs.items():
-        array, names = as_attributes(A, graph.n_nodes)
+        array, names = as_attributes(graph.align(A, "A"), graph.n_nodes)
         problem = FitProblem(density_of_states(graph), names, coupled, mean_is_free=False)
         _, d = fit_maximum_likelihood(graph, array, problem, centre=True)
         rows.append((name, d.log_likelihood, d.log_likelihood_error, d.aic, d.bic))

@@ -217,7 +217,7 @@ class GaussianMRF:
         >>> round(GaussianMRF([[1.0]], [3.0]).log_likelihood(path, A), 4)
         -2.6687
         """
-        array = aligned(A, graph.n_nodes, self.names)
+        array = aligned(graph.align(A, "A"), graph.n_nodes, self.names)
         return log_density(graph, array, self.parameters, states_of(graph, spectrum))
 
     @classmethod
@@ -268,7 +268,7 @@ class GaussianMRF:
         """
         if center not in (True, False, "fitted"):
             raise InvalidInputError(f"center must be True, False or 'fitted', got {center!r}")
-        array, names = as_attributes(A, graph.n_nodes)
+        array, names = as_attributes(graph.align(A, "A"), graph.n_nodes)
         begin = None if start is None else start.parameters
         problem = FitProblem(states_of(graph, spectrum), names, coupled, center == "fitted", begin)
         found, diagnostics = fit_maximum_likelihood(graph, array, problem, centre=bool(center))

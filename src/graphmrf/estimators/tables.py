@@ -1,0 +1,248 @@
+"""Tables in, tables out: rows are matched with nodes by their ids, answers carry them; arrays stay arrays.
+
+The decorators stand on the methods of every estimator, whose bodies see arrays and tables in node order only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import check_graph, read_outcome
+from graphmrf.graph.ids import in_node_order
+from graphmrf.text import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from graphmrf._typing import Bools
+    from graphmrf.graph import Graph
+
+_Method = TypeVar("_Method", bound="Callable[..., Any]")
+
+
+@dataclass(frozen=True)
+class FittedNodes:
+    """The nodes of a fit: their ids, which of them were labelled, and how answers about them are labelled.
+
+    Attributes
+    ----------
+    graph_size : pair of int
+        Nodes and edges.
+    ids : Index or None
+        Ids of the graph.
+    known : bool array of shape (n,)
+        Nodes with a label.
+    index : Index or None
+        Index of answers, None when they are arrays.
+    name : hashable
+        Name of the outcome.
+    """
+
+    graph_size: tuple[int, int]
+    ids: pd.Index | None
+    known: Bools
+    index: pd.Index | None
+    name: Any
+
+    def align(self, table: Any, name: str) -> Any:
+        """Return a table in the order of these nodes."""
+        return in_node_order(_as_pandas(table), self.ids, self.graph_size[0], name)
+
+    def draws(self, values: Any) -> Any:
+        """Return draws (k, n), in a table with a column for every node where answers are tables."""
+        return values if self.index is None else pd.DataFrame(values, columns=self.index)
+
+    def rows(self, values: Any, where: Any) -> Any:
+        """Return a table of some of these nodes under their ids where answers are tables."""
+        return values if self.index is None else values.set_index(self.index[where])
+
+
+class NodeEstimator(BaseEstimator):
+    """What all estimators share besides `fit` and `predict`: a score, a summary, the names of features."""
+
+    _nodes: FittedNodes
+
+    def score(self, graph: Graph | None = None, X: Any = None, y: Any = None) -> float:
+        """Return the coefficient of determination R2 of the predictions.
+
+        Parameters
+        ----------
+        graph, X : Graph and features, or None and None
+            Another graph, where the estimator predicts one; None for that of the fit, where nodes that were labelled
+            in the fit are left out.
+        y : array or Series of shape (n,)
+            True outcomes; NaN is left out.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of
+            `out_of_fold`.
+        """
+        predicted = np.asarray(self.predict(graph, X))
+        if y is None:
+            raise InvalidInputError("score needs the true outcomes y, got None; of labels alone score out_of_fold(...)")
+        own = graph is None and X is None
+        y = self._nodes.align(y, "y") if own or graph is None else check_graph(graph).align(_as_pandas(y), "y")
+        truth = read_outcome(y, predicted.size)
+        scored = truth.known & ~self._nodes.known if own else truth.known
+        if not scored.any():
+            raise InvalidInputError("y must be known at some node that was not labelled in the fit, got none")
+        return float(r2_score(truth.y[scored], predicted[scored]))
+
+    def summary(self) -> str:
+        """Return what was fitted, on what, and with which coefficients, as a table of text."""
+        nodes = getattr(self, "_nodes", None)
+        if nodes is None:
+            return f"{type(self).__name__}: not fitted yet"
+        (n, m), labelled = nodes.graph_size, int(np.count_nonzero(nodes.known))
+        facts = {"nodes": f"{n:,}", "edges": f"{m:,}", "labelled": f"{labelled:,}", "features": self.n_features_in_}
+        learned = {name: getattr(self, f"{name}_", None) for name in _LEARNED}
+        facts |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
+        lines = [type(self).__name__, *(f"  {name:<12} {value}" for name, value in facts.items())]
+        return "\n".join([*lines, *_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")])
+
+
+_LEARNED = ("alpha", "omega", "n_layers", "epochs", "intercept", "scale", "log_evidence", "cutoff", "held_out_score")
+"""Learned numbers that a summary names where an estimator has them."""
+
+
+def takes_tables(fit: _Method) -> _Method:
+    """Decorate ``fit(self, graph, X, y)``: any graph, tables with rows in any order; what answers need is kept."""
+
+    @wraps(fit)
+    def wrapped(self: Any, graph: Any, X: Any, y: Any) -> Any:
+        graph, X, y = in_rows(graph, X, y)
+        vars(self).pop("feature_names_in_", None)
+        fitted = fit(self, graph, X, y)
+        _keep_feature_names(self, X)
+        index = _index(graph, X, y) if isinstance(y, pd.Series) else None
+        name = y.name if isinstance(y, pd.Series) else None
+        self._nodes = FittedNodes((graph.n_nodes, graph.n_edges), graph.ids, _known(y), index, name)
+        return fitted
+
+    return cast("_Method", wrapped)
+
+
+def predicts_tables(predict: _Method) -> _Method:
+    """Decorate ``predict(self, graph=None, X=None, **options)``: Series where the outcome of the fit was one."""
+
+    @wraps(predict)
+    def wrapped(self: Any, graph: Any = None, X: Any = None, **options: Any) -> Any:
+        graph, X = None if graph is None else check_graph(graph), _as_pandas(X)
+        X = X if graph is None else graph.align(X, "X")
+        answer = predict(self, graph, X, **options)
+        nodes: FittedNodes = self._nodes
+        if nodes.index is None:
+            return answer
+        index = nodes.index if graph is None and X is None else _index(graph, X, None)
+        return _labelled(answer, index, nodes.name, getattr(self, "classes_", None))
+
+    return cast("_Method", wrapped)
+
+
+def answers_tables(method: _Method) -> _Method:
+    """Decorate a method that answers for every node of the fit: Series where the outcome of the fit was one."""
+
+    @wraps(method)
+    def wrapped(self: Any, *args: Any, **options: Any) -> Any:
+        answer = method(self, *args, **options)
+        nodes: FittedNodes = self._nodes
+        return answer if nodes.index is None else _labelled(answer, nodes.index, nodes.name, None)
+
+    return cast("_Method", wrapped)
+
+
+def takes_folds(out_of_fold: _Method) -> _Method:
+    """Decorate ``out_of_fold(self, graph, X, y, folds)``: tables in, a Series of the labelled nodes out.
+
+    Folds in a Series are matched by id, too; those in an array are in node order.
+    """
+
+    @wraps(out_of_fold)
+    def wrapped(self: Any, graph: Any, X: Any, y: Any, folds: Any) -> Any:
+        graph, X, y = in_rows(graph, X, y)
+        if not isinstance(y, pd.Series):
+            return out_of_fold(self, graph, X, y, np.asarray(folds))
+        labelled = _index(graph, X, y)[_known(y)]
+        if isinstance(folds, pd.Series):
+            folds = in_node_order(folds, labelled, len(labelled), "folds")
+        predictions = out_of_fold(self, graph, X, y, np.asarray(folds))
+        return pd.Series(predictions, index=labelled, name=y.name)
+
+    return cast("_Method", wrapped)
+
+
+def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
+    """Return a graph and the tables of its nodes, rows in node order.
+
+    Raises
+    ------
+    InvalidInputError
+        If a table does not match the ids of the graph; or, on a graph without ids, if both name rows, but not alike.
+    """
+    graph = check_graph(graph)
+    X, y = graph.align(_as_pandas(X), "X"), graph.align(_as_pandas(y), "y")
+    indices = [table.index for table in (X, y) if isinstance(table, pd.DataFrame | pd.Series)]
+    named = [index for index in indices if not isinstance(index, pd.RangeIndex)]
+    if graph.ids is None and len(named) == 2 and not named[0].equals(named[1]):
+        raise InvalidInputError(
+            "X and y must have their rows in the same order, got another index, and the graph has no ids to put them "
+            "right; pass y.loc[X.index], or give the graph its ids"
+        )
+    return graph, X, y
+
+
+def _as_pandas(table: Any) -> Any:
+    """Return tables of Polars and Arrow as those of pandas; anything else as it is."""
+    known = table is None or isinstance(table, np.ndarray | pd.DataFrame | pd.Series | list)
+    return table.to_pandas() if not known and hasattr(table, "to_pandas") else table
+
+
+def _index(graph: Graph | None, X: Any, y: Any) -> pd.Index:
+    """Return what names the rows: the ids of the graph, else the index of a table, else their numbers."""
+    if graph is not None and graph.ids is not None:
+        return graph.ids
+    tables = [table for table in (y, X) if isinstance(table, pd.DataFrame | pd.Series)]
+    named = [table.index for table in tables if not isinstance(table.index, pd.RangeIndex)]
+    if named or tables:
+        return named[0] if named else tables[0].index
+    n = len(X) if graph is None else graph.n_nodes
+    return pd.RangeIndex(n)
+
+
+def _labelled(answer: Any, index: pd.Index, name: Any, columns: Any) -> Any:
+    if isinstance(answer, tuple):
+        return tuple(_labelled(each, index, name, columns) for each in answer)
+    if np.ndim(answer) == 2:
+        return pd.DataFrame(answer, index=index, columns=columns)
+    return pd.Series(answer, index=index, name=name)
+
+
+def _keep_feature_names(estimator: Any, X: Any) -> None:
+    """Set scikit-learn's ``n_features_in_``, and ``feature_names_in_`` where columns are named by text."""
+    estimator.n_features_in_ = int(np.shape(X)[1]) if np.ndim(X) == 2 else 0
+    if isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+        estimator.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+
+def _known(y: Any) -> Bools:
+    if isinstance(y, np.ma.MaskedArray):
+        return np.asarray(~np.ma.getmaskarray(y) & ~pd.isna(np.ma.getdata(y)))
+    return np.asarray(~pd.isna(y if isinstance(y, np.ndarray | pd.Series) else np.asarray(y, dtype=object)))
+
+
+def _listed(estimator: Any, attribute: str, title: str) -> list[str]:
+    values = getattr(estimator, attribute, None)
+    if values is None:
+        return []
+    named = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values)).rename(lambda j: f"x{j}")
+    return ["", f"  {title}", *(f"    {name!s:<30} {number(float(value), 4):>12}" for name, value in named.items())]

@@ -1,0 +1,203 @@
+"""Tables and ids: the order of rows does not matter, mismatches are told, pandas in is pandas out."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cases import random_case
+from graphmrf import (
+    GaussianMRF,
+    Graph,
+    GraphClassifier,
+    GraphRegressor,
+    LabelPropagation,
+    LinearGraphConvolution,
+    LinearRegression,
+    ResidualPropagation,
+    SimpleGraphConvolution,
+)
+from graphmrf.errors import InvalidInputError
+
+CASE = random_case(3, n=14, p=2, labelled=9)
+IDS = [f"n{i:02}" for i in range(14)]
+GRAPH = CASE.graph.with_ids(IDS)
+X = pd.DataFrame(CASE.X, index=IDS, columns=["age", "size"])
+Y = pd.Series(CASE.y, index=IDS, name="rent")
+MODELS: dict[str, Callable[[], Any]] = {
+    "lp": lambda: LabelPropagation(alpha=0.5),
+    "lr": LinearRegression,
+    "lgc": lambda: LinearGraphConvolution(alpha=0.5),
+    "sgc": lambda: SimpleGraphConvolution(n_layers=1),
+    "rp": lambda: ResidualPropagation(LinearGraphConvolution(alpha=0.5), alpha=0.5),
+    "field": GraphRegressor,
+}
+over = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+
+
+@over
+def test_reordered_rows_give_the_same_series(make: Callable[[], Any]) -> None:
+    plain = make().fit(CASE.graph, CASE.X, CASE.y).predict(return_std=True)
+    assert all(isinstance(each, np.ndarray) for each in plain)
+    order = np.random.default_rng(1).permutation(14)
+    model = make().fit(GRAPH, X.iloc[order], Y.iloc[order[::-1]])
+    for given_back, expected in zip(model.predict(return_std=True), plain, strict=True):
+        assert isinstance(given_back, pd.Series)
+        assert given_back.index.tolist() == IDS
+        assert given_back.name == "rent"
+        np.testing.assert_array_equal(given_back, expected)
+
+
+@given(st.permutations(range(14)), st.permutations(range(14)))
+def test_any_permutation_of_rows_gives_the_same_answer(rows: list[int], labels: list[int]) -> None:
+    expected = LinearGraphConvolution(alpha=0.5).fit(CASE.graph, CASE.X, CASE.y).predict()
+    found = LinearGraphConvolution(alpha=0.5).fit(GRAPH, X.iloc[rows], Y.iloc[labels]).predict()
+    np.testing.assert_array_equal(found, expected)
+
+
+@over
+def test_out_of_fold_predictions_are_matched_by_id(make: Callable[[], Any]) -> None:
+    folds = pd.Series(np.arange(9) % 3, index=Y.dropna().index)
+    model = make().fit(GRAPH, X, Y)
+    expected = make().fit(CASE.graph, CASE.X, CASE.y).out_of_fold(CASE.graph, CASE.X, CASE.y, folds.to_numpy())
+    found = model.out_of_fold(GRAPH, X.iloc[::-1], Y.iloc[::-1], folds.iloc[::-1])
+    pd.testing.assert_series_equal(found, pd.Series(expected, index=folds.index, name="rent"))
+
+
+def test_intervals_draws_and_left_out_labels_carry_ids() -> None:
+    model: Any = GraphRegressor().fit(GRAPH, X, Y)
+    assert [end.index.tolist() for end in model.predict_interval(0.9)] == [IDS, IDS]
+    draws: Any = model.sample(3)
+    assert (draws.shape, draws.columns.tolist()) == ((3, 14), IDS)
+    assert model.left_out_.index.tolist() == Y.dropna().index.tolist()
+    assert list(pickle.loads(pickle.dumps(model)).predict().index) == IDS
+
+
+def test_classes_and_probabilities_carry_ids() -> None:
+    colours = pd.Series(np.where(CASE.y > np.nanmean(CASE.y), "red", "blue"), index=IDS, name="colour")
+    colours = colours.where(Y.notna())
+    plain = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(CASE.graph, None, colours.to_numpy())
+    model = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(GRAPH, None, colours.iloc[::-1])
+    assert model.predict().index.tolist() == IDS
+    np.testing.assert_array_equal(model.predict(), plain.predict())
+    probabilities: Any = model.predict_proba()
+    assert probabilities.columns.tolist() == ["blue", "red"]
+    truth = pd.Series("red", index=IDS)
+    assert model.score(y=truth.iloc[::-1]) == plain.score(y=truth.to_numpy())
+
+
+def test_another_graph_is_matched_by_its_own_ids() -> None:
+    model = LinearGraphConvolution(alpha=0.5).fit(GRAPH, X, Y)
+    others = [f"m{i}" for i in range(14)]
+    there = model.predict(CASE.graph.with_ids(others), X.set_axis(others).iloc[::-1])
+    assert isinstance(there, pd.Series)
+    assert there.index.tolist() == others
+    np.testing.assert_allclose(there, model.predict(), atol=1e-6)
+
+
+def test_the_model_conditions_on_reordered_tables() -> None:
+    table = X.assign(rent=Y)
+    mrf = GaussianMRF.fit(GRAPH, table.iloc[::-1])
+    np.testing.assert_allclose(mrf.H, GaussianMRF.fit(CASE.graph, table.to_numpy()).H)
+    np.testing.assert_allclose(mrf.condition(GRAPH, table.iloc[::-1]).mean, mrf.condition(GRAPH, table).mean)
+
+
+NUMBERS = CASE.graph.with_ids(np.roll(np.arange(14), 1))
+BAD: dict[str, tuple[Callable[[], Any], str]] = {
+    "missing": (lambda: (GRAPH, X.drop("n03"), Y), r"index of X must hold the ids.*no row for 'n03'; pass X.reindex"),
+    "unknown": (
+        lambda: (GRAPH, X, pd.concat([Y, pd.Series([1.0], index=["zz"])])),
+        r"unknown 'zz'; pass y.loc\[graph.ids\]",
+    ),
+    "others": (lambda: (GRAPH, X.set_axis([f"k{i}" for i in range(14)]), Y), "no row for 'n00', 'n01', 'n02' and 11"),
+    "twice": (lambda: (GRAPH, X.set_axis(["n00", *IDS[:-1]]), Y), "must name a node once, got 'n00' twice"),
+    "text and numbers": (
+        lambda: (CASE.graph.with_ids([str(i) for i in range(5, 19)]), X.set_axis(list(range(5, 19))), CASE.y),
+        "ids are text in the graph, int64 in X: convert one",
+    ),
+    "numbers or places": (lambda: (NUMBERS, X.reset_index(drop=True), CASE.y), r"may be ids or only the order of rows"),
+    "shuffled without ids": (
+        lambda: (CASE.graph, X.reset_index(drop=True).iloc[::-1], CASE.y),
+        r"rows 0 to 13 in another order, and the graph has no ids.*sort_index",
+    ),
+    "X and y differ": (lambda: (CASE.graph, X, Y.iloc[::-1]), r"same order.*pass y.loc\[X.index\]"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_mismatch_is_told_with_the_first_ids(name: str) -> None:
+    make, message = BAD[name]
+    with pytest.raises(InvalidInputError, match=message):
+        LinearRegression().fit(*make())
+
+
+def test_the_index_that_pandas_makes_up_goes_by_position() -> None:
+    model: Any = LinearRegression().fit(GRAPH, X.reset_index(drop=True), Y.reset_index(drop=True))
+    same: Any = LinearRegression().fit(GRAPH, X, Y)
+    pd.testing.assert_series_equal(model.predict(), same.predict())
+
+
+def test_a_graph_without_ids_gives_back_the_index_of_the_outcome() -> None:
+    assert LinearRegression().fit(CASE.graph, X, Y).predict().index.tolist() == IDS  # type: ignore[attr-defined]
+
+
+def test_graphs_of_other_libraries_are_fitted() -> None:
+    networkx, igraph = pytest.importorskip("networkx"), pytest.importorskip("igraph")
+    W = CASE.graph.adjacency
+    G = networkx.relabel_nodes(networkx.from_scipy_sparse_array(W), dict(enumerate(IDS)))
+    weighted = igraph.Graph.Weighted_Adjacency(W.toarray().tolist(), mode="undirected")
+    expected = LabelPropagation(alpha=0.5).fit(CASE.graph, None, CASE.y).predict()
+    graphs: list[Any] = [W, sparse.coo_matrix(W), G, weighted]
+    for graph in graphs:
+        np.testing.assert_allclose(LabelPropagation(alpha=0.5).fit(graph, None, CASE.y).predict(), expected)
+    shuffled: Any = LabelPropagation(alpha=0.5).fit(G, None, Y.iloc[::-1]).predict()
+    np.testing.assert_allclose(shuffled[IDS], expected)
+    with pytest.raises(InvalidInputError, match="must be undirected"):
+        LabelPropagation().fit(networkx.DiGraph([(0, 1)]), None, [1.0, 2.0])
+
+
+def test_tables_of_polars_and_arrow_are_read() -> None:
+    class Frame:
+        def to_pandas(self) -> pd.DataFrame:
+            return X.reset_index(drop=True)
+
+    found = LinearRegression().fit(GRAPH, Frame(), CASE.y)
+    assert found.feature_names_in_.tolist() == ["age", "size"]
+    np.testing.assert_array_equal(found.predict(), LinearRegression().fit(GRAPH, CASE.X, CASE.y).predict())
+
+
+@over
+def test_scores_names_and_summary(make: Callable[[], Any]) -> None:
+    model = make().fit(GRAPH, X, Y)
+    truth = pd.Series(np.arange(14.0), index=IDS)
+    predicted, hidden = model.predict(), Y.isna()
+    expected = 1 - ((truth - predicted)[hidden] ** 2).sum() / ((truth[hidden] - truth[hidden].mean()) ** 2).sum()
+    assert model.score(y=truth.iloc[::-1]) == pytest.approx(expected)
+    assert model.n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == ["age", "size"]
+    summary = model.summary()
+    assert summary.startswith(type(model).__name__)
+    assert "labelled     9" in summary
+    assert "<div" in model._repr_html_()
+    with pytest.raises(InvalidInputError, match="not labelled in the fit"):
+        model.score(y=Y)
+    with pytest.raises(InvalidInputError, match="needs the true outcomes"):
+        model.score()
+
+
+def test_an_unfitted_model_says_so() -> None:
+    assert LinearRegression().summary() == "LinearRegression: not fitted yet"
+
+
+def test_equal_graphs_have_equal_ids() -> None:
+    assert CASE.graph.with_ids(IDS) == GRAPH == GRAPH.on("numba")
+    assert hash(GRAPH) == hash(GRAPH.on("numba"))
+    assert CASE.graph.with_ids(IDS[::-1]) != GRAPH != CASE.graph
+    assert pickle.loads(pickle.dumps(GRAPH)) == GRAPH
+    assert Graph.from_edges(["a"], ["b"]) != "a graph"
