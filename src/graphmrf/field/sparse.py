@@ -55,8 +55,9 @@ _KERNEL_LABELS = 2000
 """Labels that decide what needs dense algebra; twice as many take eight times as long."""
 _FOLDS = 5
 """Folds that part the field of others from the labels it is told by."""
-_DRAWS = 8
-"""Draws of the coefficients for the expectation: as many columns in every solve of the search."""
+_PAIRS = 4
+"""Antithetic pairs of draws of the coefficients for the expectation, twice as many columns in every solve of the search;
+opposite draws, so that the search does not depend on the sign of the outcome."""
 _LOOSE, _TIGHT = 1e-4, 1e-6
 """Relative residuals of the solves of the search, and of the last ones."""
 _START_RHO = 3.0
@@ -196,8 +197,9 @@ class SparseSearch:
         """Return what draws of the coefficients leave of the labels, expected effects, and their variances."""
         projected = self._system(point, _LOOSE).project(columns.F, self.z)
         by_component, beta = fit_variances(columns, projected.equations)
-        draws, F = beta.draw(_DRAWS, np.random.default_rng(self.labelled.seed)), columns.F[self.labelled.rows]
-        return self.z[:, None] - F @ draws, F @ beta.mean, by_component
+        draws, F = beta.draw(_PAIRS, np.random.default_rng(self.labelled.seed)), columns.F[self.labelled.rows]
+        both = np.hstack([draws, 2.0 * beta.mean[:, None] - draws])
+        return self.z[:, None] - F @ both, F @ beta.mean, by_component
 
     def _improved(self, start: Floats, left: Floats, radii: tuple[float, float]) -> tuple[Floats, int]:
         """Return the best omega and rho for what is left of the labels."""
