@@ -8,16 +8,15 @@ import numpy as np
 from numba import njit, prange
 
 from graphmrf.engines._simd import finish, gather
+from graphmrf.engines.compiled import Kernel
 
 _add_16, _finish_16 = gather(16), finish(16)
 _add_8, _finish_8 = gather(8), finish(8)
 _add_4, _finish_4 = gather(4), finish(4)
 _add_1, _finish_1 = gather(1), finish(1)
 
-_compiled: Any = njit(cache=True, parallel=True, error_model="numpy", fastmath={"contract", "nsz", "arcp"})
 
-
-@njit(cache=True, inline="always")
+@njit(inline="always")  # part of the kernel that calls it, and cached with it
 def _row(edges: Any, arrays: Any, numbers: Any, i: Any, mask_row: Any, t: Any) -> None:
     """Compute one row of `advance`, by the widest groups of columns that fit."""
     indices, start, stop, weights = edges
@@ -42,7 +41,7 @@ def _row(edges: Any, arrays: Any, numbers: Any, i: Any, mask_row: Any, t: Any) -
         c += 1
 
 
-@_compiled
+@Kernel
 def advance(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
     indptr: Any,
     indices: Any,
@@ -71,7 +70,7 @@ def advance(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
     return dots
 
 
-@_compiled
+@Kernel
 def subtract(out: Any, coefficient: Any, V: Any, degrees: Any, chunks: Any) -> Any:
     """Compute ``out -= V coefficient``; return the sums of squares of the result, chunk by chunk."""
     width = V.shape[1]
@@ -85,7 +84,7 @@ def subtract(out: Any, coefficient: Any, V: Any, degrees: Any, chunks: Any) -> A
     return squares
 
 
-@_compiled
+@Kernel
 def store(V: Any, rows: Any, roots: Any, window: Any, slot: Any, chunks: Any) -> None:
     """Set ``window[c, slot, r] = V[rows[r], c] * roots[rows[r]]``; an empty `rows` stands for all of them."""
     for t in prange(len(chunks) - 1):
@@ -95,7 +94,7 @@ def store(V: Any, rows: Any, roots: Any, window: Any, slot: Any, chunks: Any) ->
                 window[c, slot, r] = V[i, c] * roots[i, 0]
 
 
-@_compiled
+@Kernel
 def scale(V: Any, factors: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> None:
     """Set ``out = V factors[kinds] - minus``, one factor a row; an empty `minus` subtracts nothing."""
     for t in prange(len(chunks) - 1):
@@ -109,7 +108,7 @@ def scale(V: Any, factors: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -
                     out[i, c] = V[i, c] * factor
 
 
-@_compiled
+@Kernel
 def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> None:
     """Set ``out = V tables[kinds] - minus`` group by group; an empty `minus` subtracts nothing, padding becomes 0."""
     q, r = tables.shape[1], tables.shape[2]
@@ -124,7 +123,7 @@ def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> N
                     out[i, group * r + c] += V[i, pair] * tables[kinds[i], a, c]
 
 
-@_compiled
+@Kernel
 def combine(window: Any, coefficients: Any, out: Any, chunks: Any) -> None:
     """Add ``coefficients[c] @ window[c]`` to ``out[c]``, by chunks of rows that stay in the cache."""
     k, n_shifts, n_slots = coefficients.shape

@@ -9,7 +9,7 @@ weighted sums of rows (`torch.nn.functional.embedding_bag`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +17,15 @@ import torch
 from numba import njit
 from torch.nn.functional import embedding_bag
 
+from graphmrf.engines.compiled import Kernel
+
 if TYPE_CHECKING:
     from torch import Tensor
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
-_compiled: Any = njit(cache=True, error_model="numpy", fastmath={"contract", "nsz", "arcp"})
+_serial = partial(Kernel, parallel=False)
 _ODD = np.uint64(0xBF58476D1CE4E5B9)  # the first multiplier of SplitMix64
 
 
@@ -154,7 +156,7 @@ def _hash(key: tuple[int, ...]) -> Any:
     return np.uint64(word)
 
 
-@_compiled
+@_serial
 def _draw(matrix: Any, rows: Any, key: Any, out: Any) -> Any:
     """Fill the matrix of averages at some rows; return the number of sources."""
     all_pointers, all_columns, all_weights = matrix
@@ -186,7 +188,7 @@ def _draw(matrix: Any, rows: Any, key: Any, out: Any) -> Any:
     return count
 
 
-@_compiled
+@njit(error_model="numpy")  # part of `_draw`, and cached with it
 def _shuffle(out: Any, start: Any, stop: Any, count: Any, state: Any) -> None:
     """Begin `out` with `count` different numbers from start to stop - 1 (SplitMix64, high halves of the words)."""
     for t in range(stop - start):
@@ -200,7 +202,7 @@ def _shuffle(out: Any, start: Any, stop: Any, count: Any, state: Any) -> None:
         out[t], out[t + jump] = out[t + jump], out[t]
 
 
-@_compiled
+@_serial
 def _transposed(pointers: Any, columns: Any, weights: Any, n_columns: Any) -> Any:
     """Return the compressed rows of the transpose."""
     ends = np.zeros(n_columns + 1, dtype=np.int64)

@@ -1,0 +1,98 @@
+"""Functions compiled by numba that run in any thread and any process, and where nothing can be cached."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from numba import njit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOGGER = logging.getLogger("graphmrf.engines")
+_LOCK = threading.RLock()
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+
+
+class Kernel:
+    """A function compiled for all cores, or for one in a process that was forked from one that could use all.
+
+    numba's OpenMP layer ends a forked child that asks for its threads, and its own layer (workqueue) ends a process in
+    which two threads ask at once. So kernels take turns, a fork waits for the end of the one that runs, and its child
+    computes on one core. Where compiled code cannot be kept, or what was kept is damaged, it is compiled anew.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile; a loop over ``numba.prange`` is divided among the cores.
+    parallel : bool
+        Whether to use them at all.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, parallel: bool = True) -> None:
+        self._function, self._parallel = function, parallel
+        self._dispatchers: dict[bool, Any] = {}
+        self._uncached: set[bool] = set()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return what the function returns."""
+        with _LOCK:
+            parallel = self._parallel and not _CHILD.is_set()
+            try:
+                return self._dispatcher(parallel)(*arguments)
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever a damaged cache or a full disk raises, before the code has run
+                if parallel in self._uncached:
+                    raise
+                self._uncached.add(parallel)
+                del self._dispatchers[parallel]
+                _LOGGER.warning("compiled code of %s cannot be kept (%r)", self._function.__name__, error)
+                return self._dispatcher(parallel)(*arguments)
+
+    def _dispatcher(self, parallel: bool) -> Any:  # noqa: FBT001 - a key
+        if parallel not in self._dispatchers:
+            function = self._function if parallel else _renamed(self._function)
+            cache = parallel not in self._uncached
+            self._dispatchers[parallel] = _compiled(function, cache=cache, parallel=parallel)
+        return self._dispatchers[parallel]
+
+
+def _compiled(function: Callable[..., Any], *, cache: bool, parallel: bool) -> Any:
+    try:
+        return njit(cache=cache, parallel=parallel, **_OPTIONS)(function)
+    except RuntimeError as error:
+        if not cache or "cannot cache" not in str(error):
+            raise
+    if not _TOLD.is_set():
+        _TOLD.set()
+        _LOGGER.warning(
+            "no folder for compiled code can be written, so every process compiles it anew, for some seconds; "
+            "name one with the environment variable NUMBA_CACHE_DIR"
+        )
+    return njit(parallel=parallel, **_OPTIONS)(function)
+
+
+def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a copy of a function under a name of its own: numba's cache tells functions apart by name, not option."""
+    assert isinstance(function, FunctionType)
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    copy.__qualname__ = f"{function.__qualname__}_serial"
+    copy.__module__ = function.__module__
+    return copy
+
+
+_CHILD, _TOLD = threading.Event(), threading.Event()
+
+
+def _in_child() -> None:
+    _CHILD.set()
+    _LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_in_child)
