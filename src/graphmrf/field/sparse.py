@@ -56,7 +56,7 @@ _KERNEL_LABELS = 2000
 _FOLDS = 5
 """Folds that part the field of others from the labels it is told by."""
 _PAIRS = 4
-"""Antithetic pairs of draws of the coefficients for the expectation, twice as many columns in every solve of the search;
+"""Antithetic pairs of draws of the coefficients for the expectation, two columns each in every solve of the search;
 opposite draws, so that the search does not depend on the sign of the outcome."""
 _LOOSE, _TIGHT = 1e-4, 1e-6
 """Relative residuals of the solves of the search, and of the last ones."""
