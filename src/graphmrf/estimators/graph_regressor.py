@@ -18,13 +18,14 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
 from graphmrf.field import POSITIVE, SOLVERS
+from graphmrf.field.foresight import Foresight, RegionSums
 from graphmrf.field.multiple_imputation import LARGEST
 from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from graphmrf._typing import Floats, Ints
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Table
     from graphmrf.field import Kind
     from graphmrf.graph import Graph
@@ -33,6 +34,7 @@ EXACT_LIMITS = (10_000, 3000)
 """Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored
 some dozen times; twice as many take eight times as long."""
 
+_SUMS = ("prediction", "std", "lower", "upper")
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 
 
@@ -166,6 +168,7 @@ class GraphRegressor(NodeEstimator):
         kinds = _kinds(self.transform, outcome.y[outcome.known])
         _check_missing(table)
         self._field = SOLVERS[self.solver_](graph, table.X, outcome.y, kinds=kinds, seed=self.seed)
+        self._foresight, self._regions = Foresight(self._field), RegionSums(self._field, graph)
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
         self.hyperparameters_, self.transform_ = self._field.posterior.h, self._field.scale
@@ -234,6 +237,98 @@ class GraphRegressor(NodeEstimator):
         labelled: Floats = self._nodes.draws(draws)
         return labelled
 
+    @overload
+    def expected_r2(self, labelled: Any = None, *, return_std: Literal[False] = False) -> float: ...
+    @overload
+    def expected_r2(self, labelled: Any = None, *, return_std: Literal[True]) -> tuple[float, float]: ...
+    def expected_r2(self, labelled: Any = None, *, return_std: bool = False) -> float | tuple[float, float]:
+        r"""Return the R2 to be expected on the unlabelled nodes, with the labels there are or with others.
+
+        .. math:: 1 - c\,\mathrm{tr}\,\Sigma_{UU} / \mathrm E \textstyle\sum_U (y_i - \bar y)^2
+
+        with the posterior covariance, noise included, which does not depend on the values of labels, and `c` the mean
+        square of the out-of-fold residuals of the labels over the variance foreseen for them.
+
+        Parameters
+        ----------
+        labelled : bool array of shape (n,), optional
+            True at the nodes that would have a label; by default those that have one.
+        return_std : bool, default False
+            Also return the standard error: that of `c`, and the chance of which nodes are hard to predict.
+        """
+        check_fitted(self, "_field")
+        mask = (
+            None
+            if labelled is None
+            else _read_mask(self._nodes.align(labelled, "labelled"), self._field.y.size, "labelled")
+        )
+        found = self._foresight.expected_r2(mask)
+        return found if return_std else found[0]
+
+    def suggest(self, k: int = 1, *, among: Any = None) -> pd.DataFrame:
+        """Return the `k` unlabelled nodes whose labels would help most, best first.
+
+        They are chosen one after the other by what their labels take from the variance of all unlabelled nodes. Where
+        no label helps other nodes the table is empty, and ``attrs["reason"]`` says so.
+
+        Parameters
+        ----------
+        k : int
+            Number of nodes.
+        among : bool array of shape (n,), optional
+            True at the nodes that can be asked; by default all.
+
+        Returns
+        -------
+        DataFrame
+            Position of the `node`, `std` of its prediction, and the `expected_r2` with this label and those above it.
+        """
+        check_fitted(self, "_field")
+        n = self._field.y.size
+        mask = None if among is None else _read_mask(self._nodes.align(among, "among"), n, "among")
+        candidates = int(np.sum(np.isnan(self._field.y) & (True if mask is None else mask)))
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= candidates:
+            raise InvalidInputError(f"k must be a whole number from 0 to the {candidates} nodes to ask, got {k!r}")
+        nodes, r2, reason = self._foresight.suggest(int(k), mask)
+        found = pd.DataFrame({"node": nodes, "std": self._field.predictions[1][nodes], "expected_r2": r2})
+        labelled: pd.DataFrame = self._nodes.rows(found, nodes)
+        labelled.attrs["reason"] = reason
+        return labelled
+
+    def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
+        """Return the sum of the outcome over every group of nodes, with error bars from the joint posterior.
+
+        Observed nodes count with their label. Intervals are calibrated on neighbourhoods of labels that are held out,
+        up to 400 labels with hyper-parameters fitted to the others.
+
+        Parameters
+        ----------
+        groups : array or Series of shape (n,)
+            Group of every node; None or NaN: in none.
+        level : float in (0, 1)
+            Probability that an interval holds the sum.
+
+        Returns
+        -------
+        DataFrame
+            By group: `prediction`, `std`, `lower`, `upper`, `n_nodes`, `n_observed`.
+        """
+        check_fitted(self, "_field")
+        if not 0 < level < 1:
+            raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
+        names, members = _read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
+        found = pd.DataFrame(self._regions.sums(members, level).T, columns=_SUMS, index=names)
+        observed = ~np.isnan(self._field.y)
+        return found.assign(
+            n_nodes=np.array([nodes.size for nodes in members], dtype=np.int64),
+            n_observed=np.array([observed[nodes].sum() for nodes in members], dtype=np.int64),
+        )
+
+    def predict_mean(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
+        """Return the mean of the outcome over every group of nodes; see `predict_total`."""
+        found = self.predict_total(groups, level=level)
+        return found.assign(**{name: found[name] / found["n_nodes"] for name in _SUMS})
+
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
         """Return the prediction (n_labelled,) of each labelled node by a field without its fold.
@@ -291,6 +386,31 @@ class GraphRegressor(NodeEstimator):
         table = pd.DataFrame({"node": rows, "label": self._field.y[rows], "prediction": mean, "std": std})
         labelled: pd.DataFrame = self._nodes.rows(table, rows)
         return labelled
+
+
+def _read_mask(mask: Any, n: int, name: str) -> Bools:
+    """Return a mask of the nodes, checked."""
+    found = np.asarray(mask)
+    if found.dtype != np.bool_ or found.shape != (n,):
+        raise InvalidInputError(
+            f"{name} must be True or False for each of the {n} nodes, got {found.dtype} of shape {found.shape}; "
+            "for a list of nodes use np.isin(np.arange(n), nodes)"
+        )
+    return found
+
+
+def _read_groups(groups: Any, n: int) -> tuple[pd.Index, list[Ints]]:
+    """Return the names of the groups in the order they appear, and the nodes of each."""
+    if np.ndim(groups) != 1 or len(groups) != n:
+        raise InvalidInputError(
+            f"groups must name the group of each of the {n} nodes, got shape {np.shape(groups)}; "
+            "use None for nodes in no group"
+        )
+    codes, names = pd.factorize(pd.Series(groups, dtype=getattr(groups, "dtype", object)))
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes + 1, minlength=len(names) + 1)
+    members: list[Ints] = list(np.split(order, np.cumsum(counts)[:-1])[1:])
+    return pd.Index(names, name=getattr(groups, "name", None) or "group"), members
 
 
 def _choose_solver(solver: str, n: int, labelled: int, limits: tuple[int, int]) -> str:

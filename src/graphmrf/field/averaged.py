@@ -106,17 +106,25 @@ class AveragedPosterior:
         return np.asarray(within + means.T @ (self.weights[:, None] * (means @ Z)))
 
     def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
-        """Return the variance of nodes, noise included, were the labels those of others; at the expected features."""
-        return self.base.variances_given(rows, nodes)
+        """Return the variance of nodes, noise included, were the labels those of others.
+
+        What the average adds counts as much as it does with the labels there are.
+        """
+        here = np.setdiff1d(np.arange(len(self.base.covariance.design.Z)), self.base.covariance.rows)
+        more = self.moments(here)[1].sum() / self.base.moments(here)[1].sum() if here.size else 1.0
+        return more * self.base.variances_given(rows, nodes)
 
     @cached_property
     def left_out(self) -> tuple[Floats, Floats]:
         """Residual and variance of every label given the others."""
         return self._mixture([member.left_out for member in self.members]).moments
 
-    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
-        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
-        return self._mixture([member.held_out(own, W) for member in self.members]).moments
+    def held_out(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return residuals and joint covariance, noise included, of some labels given the others."""
+        residuals, spreads = (np.array(found) for found in zip(*(m.held_out(own) for m in self.members), strict=True))
+        mean = self.weights @ residuals
+        between = (self.weights * (residuals - mean).T) @ (residuals - mean)
+        return mean, np.tensordot(self.weights, spreads, axes=1) + between
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels given the others, at the same hyper-parameters."""
@@ -124,8 +132,11 @@ class AveragedPosterior:
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by a field fitted to the others, at the expected features."""
-        others = AveragedPosterior(self.base.fitted_without(own, z, seed), self.designs)
-        return others.moments(self.base.covariance.rows[own])
+        return self.fitted_without(own, z, seed).moments(self.base.covariance.rows[own])
+
+    def fitted_without(self, own: Bools, z: Floats, seed: int) -> AveragedPosterior:
+        """Return the field with hyper-parameters of the other labels alone, at the expected features."""
+        return AveragedPosterior(self.base.fitted_without(own, z, seed), self.designs)
 
     @property
     def shares(self) -> dict[str, float]:

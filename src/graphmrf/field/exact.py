@@ -287,10 +287,10 @@ class ExactPosterior:
         low, high = np.minimum.outer(places, places), np.maximum.outer(places, places)
         return np.linalg.inv(self._inverse[triangle.diagonal[high] - (high - low)])
 
-    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
-        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
-        image = self._spread(own) @ W
-        return image.T @ self.dual[own], np.einsum("ij,ij->j", W, image)
+    def held_out(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return residuals and joint covariance, noise included, of some labels given the others."""
+        spread = self._spread(own)
+        return spread @ self.dual[own], spread
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by a field fitted to the others, whose values are `z`."""

@@ -108,8 +108,11 @@ class Posterior(Protocol):
     def left_out(self) -> tuple[Floats, Floats]:
         """Residual and variance of every label given the others."""
 
-    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
-        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
+    def held_out(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return residuals and joint covariance, noise included, of some labels given the others."""
+
+    def fitted_without(self, own: Bools, z: Floats, seed: int) -> Posterior:
+        """Return the field fitted to the other labels, whose values are `z`."""
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels given the others, at the same hyper-parameters."""

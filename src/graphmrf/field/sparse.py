@@ -432,15 +432,17 @@ class SparsePosterior:
 
     def _told_by_others(self, own: Bools) -> Floats:
         """Return the mean of some labels given the others, which also determine the coefficients."""
-        rows = self._system.labelled.rows
-        return self._conditioned(rows[~own], self.z[~own])._mean(rows[own])
+        return self.fitted_without(own, self.z[~own], 0)._mean(self._system.labelled.rows[own])
 
-    def held_out(self, own: Bools, W: Floats) -> tuple[Floats, Floats]:
-        """Return residual and variance of weighted sums `W` (own.sum(), g) of some labels given the others."""
-        rows = self._system.labelled.rows
-        others, there = self._conditioned(rows[~own], self.z[~own]), rows[own]
-        image = others.times_covariance(there, W) + self.beta.noise * W
-        return W.T @ (self.z[own] - others._mean(there)), np.einsum("ij,ij->j", W, image)
+    def held_out(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return residuals and joint covariance, noise included, of some labels given the others."""
+        there = self._system.labelled.rows[own]
+        others, unit = self.fitted_without(own, self.z[~own], 0), np.eye(there.size)
+        return self.z[own] - others._mean(there), others.times_covariance(there, unit) + self.beta.noise * unit
+
+    def fitted_without(self, own: Bools, z: Floats, seed: int) -> SparsePosterior:  # noqa: ARG002 - part of the contract
+        """Return the field given the other labels; hyper-parameters are kept, see `refitted_up_to`."""
+        return self._conditioned(self._system.labelled.rows[~own], z)
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:  # noqa: ARG002 - part of the contract
         """Return what `without` does: hyper-parameters are kept, see `refitted_up_to`."""

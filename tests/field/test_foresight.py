@@ -1,0 +1,216 @@
+"""Accuracy, further labels and sums over regions as the field foresees them: against dense algebra and themselves."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases import random_case
+from graphmrf import Graph, GraphRegressor
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.field import foresight
+from graphmrf.field.foresight import RegionSums, neighbourhoods
+
+CASE = random_case(9, n=40, p=2, labelled=24)
+KNOWN, REST = CASE.known, np.flatnonzero(~CASE.known)
+
+
+@cache
+def fitted(solver: str = "exact", transform: str = "identity") -> GraphRegressor:
+    y = np.exp(CASE.y - np.nanmean(CASE.y)) if transform != "identity" else CASE.y
+    return GraphRegressor(solver=solver, transform=transform).fit(CASE.graph, CASE.X, y)
+
+
+def joint(model: GraphRegressor) -> Floats:
+    """Calibrated joint covariance of the unlabelled nodes in units of the outcome, from very many draws."""
+    draws = model.sample(40_000, seed=1)[:, REST]
+    return np.asarray(np.cov(draws, rowvar=False))
+
+
+every = pytest.mark.parametrize("solver", ["exact", "sparse"])
+
+
+@every
+def test_sums_have_the_joint_covariance_of_draws(solver: str) -> None:
+    model = fitted(solver)
+    groups = np.where(np.arange(40) % 3 == 0, "a", "b")
+    found, covariance = model.predict_total(groups), joint(model)
+    for name, row in found.iterrows():
+        own = (groups[REST] == name).astype(float)
+        widened = model._regions.scale(int(own.sum())) / model._field.calibration.scale
+        assert row["std"] == pytest.approx(widened * np.sqrt(own @ covariance @ own), rel=0.03)
+        assert row["prediction"] == pytest.approx(model.predict()[groups == name].sum())
+        assert row["lower"] < row["prediction"] < row["upper"]
+
+
+@every
+def test_a_group_of_one_node_is_its_prediction(solver: str) -> None:
+    model = fitted(solver)
+    found, (mean, std), (low, high) = model.predict_mean(np.arange(40)), *_predicted(model)
+    for name, values in (("prediction", mean), ("std", std), ("lower", low), ("upper", high)):
+        np.testing.assert_allclose(found[name], values, atol=1e-12)
+    assert (found["n_nodes"] == 1).all()
+    assert (found["n_observed"] == KNOWN).all()
+
+
+def _predicted(model: GraphRegressor) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    return model.predict(return_std=True), model.predict_interval(0.9)
+
+
+def test_a_group_of_observed_nodes_is_known() -> None:
+    found = fitted().predict_total(["known" if known else None for known in KNOWN]).loc["known"]
+    assert found["std"] == 0
+    assert found["lower"] == found["upper"] == found["prediction"] == pytest.approx(CASE.y[KNOWN].sum())
+    assert found["n_nodes"] == found["n_observed"] == 24
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=40, max_size=40))
+def test_totals_add_up_and_means_are_totals_over_nodes(groups: list[str | None]) -> None:
+    model = fitted()
+    total, mean = model.predict_total(groups), model.predict_mean(groups)
+    inside = np.array([name is not None for name in groups])
+    assert total["prediction"].sum() == pytest.approx(model.predict()[inside].sum())
+    assert set(total.index) == {name for name in groups if name is not None}
+    assert total["n_nodes"].sum() == inside.sum()
+    np.testing.assert_allclose(mean["std"] * mean["n_nodes"], total["std"])
+    widths = total["upper"] - total["lower"]
+    assert ((widths > 0) == (total["n_observed"] < total["n_nodes"])).all()
+
+
+def test_groups_keep_their_name_and_may_be_empty() -> None:
+    named = pd.Series(pd.Categorical(["b", "a"] * 20, categories=["a", "b", "c"]), name="borough")
+    found = fitted().predict_total(named)
+    assert found.index.name == "borough"
+    assert list(found.index) == ["b", "a"]
+    assert fitted().predict_total([None] * 40).empty
+
+
+def test_a_transformed_outcome_is_summed_in_its_units() -> None:
+    model = fitted(transform="log")
+    found = model.predict_total(["all"] * 40).loc["all"]
+    assert found["prediction"] == pytest.approx(model.predict().sum())
+    assert found["std"] > 0
+
+
+@pytest.mark.parametrize("groups", [["a"] * 39, "a", [["a"] * 40]])
+def test_groups_of_another_length_are_refused(groups: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"each of the 40 nodes, got shape .*; use None"):
+        fitted().predict_total(groups)
+
+
+def test_levels_are_probabilities() -> None:
+    with pytest.raises(InvalidInputError, match="level must be between 0 and 1"):
+        fitted().predict_mean(["a"] * 40, level=1.0)
+
+
+def test_scales_of_regions_follow_how_wrong_joint_deviations_are() -> None:
+    model = fitted()
+    assert model._regions.scale(1) == model._field.calibration.scale
+    sizes, scales = RegionSums(model._field, CASE.graph).scales
+    assert sizes.tolist() == [1.0, 2.0, 4.0]
+    assert (scales > 0).all()
+
+
+@every
+def test_r2_with_the_present_labels_is_what_is_expected_now(solver: str) -> None:
+    model = fitted(solver)
+    (now, error), (same, _) = (model.expected_r2(mask, return_std=True) for mask in (None, KNOWN))
+    assert now == pytest.approx(same, abs=1e-9)
+    assert now < 1
+    assert error > 0
+    fewer = KNOWN & (np.cumsum(KNOWN) <= 6)
+    assert model.expected_r2(fewer) < now
+
+
+def test_expected_r2_is_that_of_data_drawn_from_the_field() -> None:
+    ring = Graph.from_edges(np.arange(400), (np.arange(400) + 1) % 400)
+    rng, found, measured = np.random.default_rng(0), [], []
+    for _ in range(4):
+        smooth = np.linalg.solve(np.eye(400) + 30.0 * ring.N.toarray(), rng.standard_normal(400))
+        y = smooth / smooth.std() + 0.3 * rng.standard_normal(400)
+        known = rng.random(400) < 0.6
+        model = GraphRegressor().fit(ring, None, np.where(known, y, np.nan))
+        found.append(model.expected_r2())
+        left = y[~known] - model.predict()[~known]
+        measured.append(1 - left.var() / y[~known].var())
+    assert np.mean(found) == pytest.approx(np.mean(measured), abs=0.05)
+
+
+def test_masks_are_checked() -> None:
+    with pytest.raises(InvalidInputError, match="labelled must be True or False for each of the 40 nodes"):
+        fitted().expected_r2([1, 2])
+    with pytest.raises(InvalidInputError, match="at least 2 unlabelled"):
+        fitted().expected_r2(np.ones(40, dtype=bool))
+    with pytest.raises(InvalidInputError, match="at least one node"):
+        fitted().expected_r2(np.zeros(40, dtype=bool))
+    with pytest.raises(InvalidInputError, match="k must be a whole number from 0 to the 16 nodes to ask"):
+        fitted().suggest(17)
+
+
+@cache
+def star() -> GraphRegressor:
+    """Two stars, smooth within each: their centres tell most."""
+    centres, leaves = np.repeat([0, 1], 30), np.arange(2, 62)
+    graph = Graph.from_edges([*centres, 0, *range(62, 100)], [*leaves, 1, *range(63, 101)])
+    rng = np.random.default_rng(0)
+    y = np.linalg.solve(np.eye(101) + 50.0 * graph.N.toarray(), rng.standard_normal(101))
+    y[[0, 1, *range(2, 62, 2), *range(62, 101, 3)]] = np.nan
+    return GraphRegressor().fit(graph, None, y)
+
+
+def test_suggested_nodes_take_the_most_variance() -> None:
+    """One by one, each is the best of all given those before, by dense algebra."""
+    model = star()
+    unknown = model._foresight.unknown
+    found = model.suggest(3)
+    noise, rows = model._field.posterior.h["noise"], model._field.rows
+    for step, node in enumerate(found["node"]):
+        before = found["node"].to_numpy()[:step]
+        left = [
+            model._field.posterior.variances_given(np.sort([*rows, *before, i]), unknown).sum()
+            - model._field.posterior.variances_given(np.sort([*rows, *before, i]), np.array([i]))[0]
+            for i in unknown
+            if i not in before
+        ]
+        candidates = [i for i in unknown if i not in before]
+        best = candidates[int(np.argmin(left))]
+        chosen = left[candidates.index(node)]
+        assert node == best or chosen == pytest.approx(min(left), rel=1e-3 + noise)
+    assert (np.diff(found["expected_r2"]) > -1e-6).all()
+    assert found.attrs["reason"] == ""
+
+
+def test_probes_suggest_what_the_matrix_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = star().suggest(3)
+    monkeypatch.setattr(foresight, "_DENSE_NODES", 10)
+    probed = star().suggest(3)
+    assert probed["expected_r2"].iloc[-1] == pytest.approx(dense["expected_r2"].iloc[-1], abs=0.01)
+
+
+def test_only_nodes_that_can_be_asked_are_suggested() -> None:
+    among = np.isin(np.arange(101), [0, 62, 65, 68])
+    assert set(star().suggest(3, among=among)["node"]) <= {0, 62, 65, 68}
+
+
+def test_where_no_label_helps_others_none_is_named() -> None:
+    pairs = Graph.from_edges(np.arange(0, 200, 2), np.arange(1, 200, 2))
+    y = np.random.default_rng(3).standard_normal(200)
+    y[:20] = np.nan
+    found = GraphRegressor().fit(pairs, None, y).suggest(5)
+    assert found.empty
+    assert "no label helps other nodes" in found.attrs["reason"]
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(1, 9))
+def test_neighbourhoods_have_every_node_once(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = list(neighbourhoods(CASE.graph, REST, size, rng))
+    assert sorted(np.concatenate(parts).tolist()) == list(range(REST.size))
+    assert max(part.size for part in parts) <= size
