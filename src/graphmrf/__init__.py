@@ -1,6 +1,7 @@
 """Numbers on the nodes of a graph: fill the missing ones, with error bars, from one generative model."""
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,14 +11,18 @@ if TYPE_CHECKING:
         GraphClassifier,
         GraphConvolutionalNetwork,
         GraphRegressor,
+        GraphSmoother,
         LabelPropagation,
         LinearGraphConvolution,
         LinearRegression,
+        NodeAdapter,
         ResidualPropagation,
         SimpleGraphConvolution,
     )
     from graphmrf.graph import Graph
     from graphmrf.model import GaussianMRF
+
+    __version__: str
 
 __all__ = [
     "AttributedGraph",
@@ -26,11 +31,14 @@ __all__ = [
     "GraphClassifier",
     "GraphConvolutionalNetwork",
     "GraphRegressor",
+    "GraphSmoother",
     "LabelPropagation",
     "LinearGraphConvolution",
     "LinearRegression",
+    "NodeAdapter",
     "ResidualPropagation",
     "SimpleGraphConvolution",
+    "__version__",
     "datasets",
     "read",
 ]
@@ -42,9 +50,11 @@ _HOMES = {
     "GraphClassifier": "estimators",
     "GraphConvolutionalNetwork": "estimators",
     "GraphRegressor": "estimators",
+    "GraphSmoother": "estimators",
     "LabelPropagation": "estimators",
     "LinearGraphConvolution": "estimators",
     "LinearRegression": "estimators",
+    "NodeAdapter": "estimators",
     "ResidualPropagation": "estimators",
     "SimpleGraphConvolution": "estimators",
     "read": "datasets",
@@ -53,6 +63,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that a command or an engine loads only what it needs."""
+    if name == "__version__":
+        return version("graphmrf")
     if name not in __all__:
         raise AttributeError(f"module 'graphmrf' has no attribute {name!r}")
     value = import_module(f"graphmrf.{_HOMES.get(name, name)}")

@@ -3,6 +3,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 
@@ -206,3 +207,87 @@ def test_geometries_other_than_polygons_are_refused() -> None:
         Graph.from_geopandas(shapes)
     with pytest.raises(InvalidInputError, match="got nothing at row 0"):
         Graph.from_geopandas(geopandas.GeoSeries([None, shapely.box(0, 0, 1, 1)]))
+
+
+def test_ids_come_along_from_every_library() -> None:
+    networkx, igraph, pysal = (pytest.importorskip(name) for name in ("networkx", "igraph", "libpysal.graph"))
+    weights = pytest.importorskip("libpysal.weights")
+    named = igraph.Graph([(0, 1), (1, 2)])
+    named.vs["name"] = ["c", "a", "b"]
+    graphs = {
+        "networkx": Graph.from_networkx(networkx.path_graph(["c", "a", "b"])),
+        "igraph": Graph.from_igraph(named),
+        "W": Graph.from_pysal(weights.W({"c": ["a"], "a": ["c", "b"], "b": ["a"]}, id_order=["c", "a", "b"])),
+        "pysal": Graph.from_pysal(pysal.Graph.from_arrays(list("caab"), list("acba"), [1, 1, 1, 1])),
+        "pyg": Graph.from_pyg(SimpleNamespace(edge_index=[[0, 1, 1, 2], [1, 0, 2, 1]], num_nodes=3, name=list("cab"))),
+        "edges": Graph.from_edges(["c", "a"], ["a", "b"]),
+        "matrix": Graph(pd.DataFrame([[0, 1, 0], [1, 0, 1], [0, 1, 0]], index=list("cab"), columns=list("cab"))),
+    }
+    for name, graph in graphs.items():
+        assert graph.ids is not None, name
+        assert graph == Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], ids=["c", "a", "b"]), name
+
+
+def test_ends_are_looked_up_in_ids() -> None:
+    graph = Graph.from_edges([30, 10], [10, 20], ids=[10, 20, 30, 40])
+    assert graph.degrees.tolist() == [2, 1, 1, 0]
+    assert Graph.from_edges([(0, 1), (1, 1)], [(1, 1), (2, 0)]).ids.tolist() == [(0, 1), (1, 1), (2, 0)]  # type: ignore[union-attr]
+    assert Graph.from_edges(pd.Series([0, 1], dtype=object), pd.Series([1, 2])).ids is None
+    with pytest.raises(InvalidInputError, match="u must name nodes in ids, got 30 at edge 0"):
+        Graph.from_edges([30, 10], [10, 20], ids=[10, 20])
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [(["a"], "each of the 2 nodes, got 1"), (["a", None], "missing one at node 1"), (["a", "a"], "'a' more than once")],
+)
+def test_bad_ids_are_refused(ids: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Graph([[0, 1], [1, 0]], ids=ids)
+
+
+def test_nearest_neighbours_match_brute_force_and_go_both_ways() -> None:
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    near = np.argsort(np.linalg.norm(points[:, None] - points[None], axis=2), axis=1)[:, 1:4]
+    expected = np.zeros((30, 30))
+    expected[np.repeat(np.arange(30), 3), near.ravel()] = 1
+    graph = Graph.from_knn(pd.DataFrame(points, index=[f"p{i}" for i in range(30)]), 3)
+    np.testing.assert_array_equal(dense(graph), np.maximum(expected, expected.T))
+    assert graph.ids is not None
+    assert graph.ids[2] == "p2"
+    assert Graph.from_knn(np.zeros((6, 2)), 2).degrees.min() >= 2
+    assert Graph.from_knn([0.0, 1.0, 5.0], 1).degrees.tolist() == [1, 2, 1]
+
+
+def test_haversine_neighbours_are_those_of_great_circles() -> None:
+    rng = np.random.default_rng(1)
+    points = np.column_stack([rng.uniform(-180, 180, 40), rng.uniform(-90, 90, 40)])
+    lon, lat = np.radians(points).T
+    half = np.sin((lat[:, None] - lat) / 2) ** 2
+    half += np.cos(lat)[:, None] * np.cos(lat) * np.sin((lon[:, None] - lon) / 2) ** 2
+    near = np.argsort(half, axis=1)[:, 1:5]
+    assert all(dense(Graph.from_knn(points, 4, metric="haversine"))[i, near[i]].all() for i in range(40))
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "message"),
+    [
+        ([[0.0, 1.0], [np.nan, 1.0]], {"k": 1}, "points must be finite, got .* at row 1"),
+        ([[0.0, 1.0], [1.0, 1.0]], {"k": 2}, "k must be from 1 to the 2 points less one, got 2"),
+        ([[0.0, 95.0], [1.0, 1.0]], {"k": 1, "metric": "haversine"}, "latitude .up to 90.*swap the columns"),
+        ([[0.0], [1.0]], {"k": 1, "metric": "cosine"}, "metric must be 'euclidean' or 'haversine', got 'cosine'"),
+        ([["a"], ["b"]], {"k": 1}, "points must be numbers"),
+    ],
+)
+def test_bad_points_are_refused(points: Any, options: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Graph.from_knn(points, **options)
+
+
+def test_rook_neighbours_share_a_border_and_polygons_keep_their_index() -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    squares = [shapely.box(x, y, x + 1, y + 1) for x, y in [(0, 0), (1, 0), (1, 1)]]
+    frame = geopandas.GeoDataFrame({"rent": [1.0, 2.0, 3.0]}, geometry=squares, index=list("xyz"))
+    assert Graph.from_polygons(frame, rook=True) == Graph.from_edges(["x", "y"], ["y", "z"])
+    assert Graph.from_polygons(frame).n_edges == 3
+    assert Graph.from_knn(frame.set_geometry(frame.centroid), 1).ids is not None

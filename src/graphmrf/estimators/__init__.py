@@ -15,6 +15,7 @@ from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
 from graphmrf.estimators.out_of_fold import NodeRegressor
 from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.estimators.scikit import GraphSmoother, NodeAdapter
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.networks.options import Training
 
@@ -22,9 +23,11 @@ __all__ = [
     "GraphClassifier",
     "GraphConvolutionalNetwork",
     "GraphRegressor",
+    "GraphSmoother",
     "LabelPropagation",
     "LinearGraphConvolution",
     "LinearRegression",
+    "NodeAdapter",
     "NodeRegressor",
     "ResidualPropagation",
     "SimpleGraphConvolution",

@@ -171,7 +171,7 @@ def _positions(end: Any, index: pd.Index, name: str) -> Ints:
     places = index.get_indexer(pd.Index(end, tupleize_cols=False))
     stray = np.flatnonzero(places < 0)
     if stray.size:
-        end_id = end[stray[0]]
+        end_id = end.tolist()[stray[0]]
         if pd.isna(end_id):
             raise InvalidInputError(
                 f"{name} must name a node for every edge, got none at edge {stray[0]}; drop the edge"
