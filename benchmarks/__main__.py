@@ -9,7 +9,7 @@ from benchmarks.show import show
 
 NAMES = (
     *("search", "smoothing", "scaling", "factor", "published", "accuracy", "start"),
-    *("fit", "recovery", "spectrum", "sample", "foresee", "coupled", "missing"),
+    *("fit", "recovery", "spectrum", "sample", "foresee", "foresee_field", "coupled", "missing"),
     *("networks", "inductive", "classification", "sgc_speed", "scalable", "solvers"),
 )
 

@@ -142,6 +142,19 @@ def test_expected_r2_is_that_of_data_drawn_from_the_field() -> None:
     assert np.mean(found) == pytest.approx(np.mean(measured), abs=0.05)
 
 
+@every
+def test_a_learning_curve_starts_at_what_is_expected_now_and_rises(solver: str) -> None:
+    model = fitted(solver)
+    curve = model.expected_learning_curve([24, 30, 36], draws=2)
+    now, error = model.expected_r2(return_std=True)
+    assert curve["expected_r2"].iloc[0] == pytest.approx(now)
+    assert curve["upper"].iloc[0] - curve["lower"].iloc[0] == pytest.approx(2 * 1.645 * error)
+    assert curve["expected_r2"].iloc[-1] > now - 0.05
+    assert model.expected_learning_curve()["n_labels"].tolist() == [24, 30, 36]
+    with pytest.raises(InvalidInputError, match="n_labels must be from the 24 labels there are to 38"):
+        model.expected_learning_curve([39])
+
+
 def test_masks_are_checked() -> None:
     with pytest.raises(InvalidInputError, match="labelled must be True or False for each of the 40 nodes"):
         fitted().expected_r2([1, 2])

@@ -34,6 +34,10 @@ EXACT_LIMITS = (10_000, 3000)
 """Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored
 some dozen times; twice as many take eight times as long."""
 
+_CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
+"""Numbers of labels of a learning curve, over those there are; each costs a factorisation of as many labels."""
+_BAND = 1.645
+"""Standard errors of a band of 90 %."""
 _SUMS = ("prediction", "std", "lower", "upper")
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 
@@ -264,6 +268,31 @@ class GraphRegressor(NodeEstimator):
         )
         found = self._foresight.expected_r2(mask)
         return found if return_std else found[0]
+
+    def expected_learning_curve(self, n_labels: Any = None, *, draws: int = 3) -> pd.DataFrame:
+        """Return the R2 to be expected with more labels, at nodes drawn at random.
+
+        Parameters
+        ----------
+        n_labels : sequence of int, optional
+            Numbers of labels, those there are included; by default up to twenty times as many as there are.
+        draws : int
+            Random orders of the further labels to average over.
+
+        Returns
+        -------
+        DataFrame
+            `n_labels`, `expected_r2`, and a band of 90 %, `lower` and `upper`.
+        """
+        check_fitted(self, "_field")
+        m, n = self._field.rows.size, self._field.y.size
+        times = [round(m * factor) for factor in _CURVE]
+        sizes = [size for size in times if size <= n - 2] if n_labels is None else [int(size) for size in n_labels]
+        if not all(m <= size <= n - 2 for size in sizes):
+            raise InvalidInputError(f"n_labels must be from the {m} labels there are to {n - 2}, got {sizes}")
+        r2, error = self._foresight.learning_curve(sizes, check_count(draws))
+        band = _BAND * error
+        return pd.DataFrame({"n_labels": sizes, "expected_r2": r2, "lower": r2 - band, "upper": r2 + band})
 
     def suggest(self, k: int = 1, *, among: Any = None) -> pd.DataFrame:
         """Return the `k` unlabelled nodes whose labels would help most, best first.

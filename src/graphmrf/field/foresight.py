@@ -122,18 +122,54 @@ class Foresight:
 
     def _r2(self, U: Ints, variance: Floats, labels: int) -> tuple[float, float]:
         """Return expected R2 and its error from the variances that so many labels would leave."""
-        scale, errors = self.field.scale, self._errors
-        if scale.is_constant:
+        errors = self._errors
+        if self.field.scale.is_constant:
             return 0.0, 0.0
-        c = self._shrunk(labels)
-        mean, before = (values[U] for values in self._moments)
-        left = float(np.sum(scale.moments(mean, np.sqrt(c * variance))[1] ** 2))
-        centre, spread = scale.moments(mean, np.sqrt(before))
-        whole, squares = self._spread if self.unknown.size else (0.0, 0.0)
-        total = float(np.sum((centre - centre.mean()) ** 2) + (1.0 - whole) * np.sum(spread**2))
+        share = self._left(U, variance, labels) / self._variation(U)
         tails = max(float(np.var(errors)) / self.error_scale**2, 2.0)
+        squares = self._spread[1] if self.unknown.size else 0.0
         error2 = tails / errors.size + tails * squares * self.unknown.size / U.size
-        return 1.0 - left / total, left / total * math.sqrt(error2)
+        return 1.0 - share, share * math.sqrt(error2)
+
+    def _left(self, U: Ints, variance: Floats, labels: int) -> float:
+        """Return the mean squared error to be expected at some nodes, in units of the outcome."""
+        spread = self.field.scale.moments(self._moments[0][U], np.sqrt(self._shrunk(labels) * variance))[1]
+        return float(np.mean(spread**2))
+
+    def _variation(self, U: Ints) -> float:
+        """Return the expected variance of the outcome among some nodes, given the labels there are."""
+        mean, variance = (values[U] for values in self._moments)
+        centre, spread = self.field.scale.moments(mean, np.sqrt(variance))
+        whole = self._spread[0] if self.unknown.size else 0.0
+        return float(np.mean((centre - centre.mean()) ** 2) + (1.0 - whole) * np.mean(spread**2))
+
+    def learning_curve(self, sizes: Sequence[int], draws: int) -> Floats:
+        """Return expected R2 and its standard error, shape (2, len(sizes)), with further labels at random nodes.
+
+        The outcome varies as it does among the nodes without a label now, whichever of them are left.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Numbers of labels, those there are included.
+        draws : int
+            Random orders of the further labels, of which every size takes the first.
+        """
+        rng, m = np.random.default_rng(self.field.seed), self.field.rows.size
+        orders = [rng.permutation(self.unknown) for _ in range(draws)]
+        now, error = self.expected_r2()
+        total, found = self._variation(self.unknown), np.empty((2, len(sizes)))
+        for k, size in enumerate(sizes):
+            shares = [self._share(order[: size - m], order[size - m :], total) for order in orders]
+            mean, relative = float(np.mean(shares)), error / max(1.0 - now, 1e-12)
+            found[:, k] = 1.0 - mean, math.hypot(mean * relative, float(np.std(shares)))
+        return found
+
+    def _share(self, added: Ints, rest: Ints, total: float) -> float:
+        """Return the part of the variance that labels at further nodes leave at the others."""
+        rows = np.sort(np.concatenate([self.field.rows, added]))
+        variance = self.field.posterior.variances_given(rows, rest) if added.size else self._moments[1][rest]
+        return self._left(rest, variance, rows.size) / total
 
     def _shrunk(self, labels: int) -> float:
         """Return the error scale of so many labels: what hyper-parameters err by falls with their number."""
@@ -163,9 +199,9 @@ class Foresight:
         left, scores, chosen = self._moments[1][self.unknown].copy(), [], np.zeros(self.unknown.size, dtype=bool)
         for i, column in columns:
             left, chosen[i] = np.maximum(left - column**2, noise), True
-            rest = ~chosen
-            labels = self.field.rows.size + int(chosen.sum())
-            scores.append(self._r2(self.unknown[rest], left[rest], labels)[0] if rest.sum() > 1 else np.nan)
+            rest, labels = np.flatnonzero(~chosen), self.field.rows.size + int(chosen.sum())
+            error = self._left(self.unknown[rest], left[rest], labels) if rest.size else 0.0
+            scores.append(1.0 - error / self._variation(self.unknown))
         return self.unknown[[i for i, _ in columns]], np.array(scores), ""
 
     def _dense(self, k: int, allowed: Bools) -> Iterator[tuple[int, Floats]]:

@@ -1,0 +1,191 @@
+"""What the field foresees on the paper's 14 real tasks: R2 against measured, labels suggested, means over regions.
+
+Parts: "r2", expected against measured R2 at 10, 30 and 60 % of labels; "suggest", R2 on one half of the nodes after
+20 labels more than 40 from the other half, suggested, at random, and of largest degree; "regions", how often 90 %
+intervals of means over 10, 40 and 160 neighbouring nodes (60 random centres each) hold the mean, at 30 % of labels. By
+itself it takes more options: ``python -m benchmarks.foresee_field [--parts r2 suggest regions]
+[--tasks U.S.:income London ...] [--splits 10] [--jobs 2] [--keep FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from sklearn.metrics import r2_score
+
+from benchmarks.paper_data import Task, root, tasks
+from benchmarks.pool import perform
+from benchmarks.show import show, timed
+from graphmrf import GraphRegressor
+from graphmrf.field.foresight import breadth_first
+from graphmrf.selection import split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.show import Row
+    from graphmrf._typing import Bools, Ints
+
+PARTS: dict[str, tuple[float, ...]] = {"r2": (0.1, 0.3, 0.6), "suggest": (0.0,), "regions": (0.3,)}
+SIZES = (10, 40, 160)
+CENTRES = 60
+LABELS, MORE = 40, 20
+
+
+class Work(NamedTuple):
+    """One split of one task, for one part."""
+
+    part: str
+    task: str
+    fraction: float
+    seed: int
+
+
+def run(*, quick: bool) -> list[Row]:
+    """Run all parts on this machine's cores."""
+    return measure(tuple(PARTS), ["London"] if quick else [], range(1 if quick else 10), jobs=os.cpu_count() or 1)
+
+
+def measure(
+    parts: Sequence[str], wanted: Sequence[str], seeds: range, *, jobs: int, keep: Path | None = None
+) -> list[Row]:
+    """Return one row for each part, fraction and task, and their means; finished splits are added to `keep`."""
+    if root() is None:
+        return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
+    names = [name for name in _all() if name.startswith(tuple(wanted) or ("",))]
+    work = [Work(p, name, f, seed) for seed in seeds for p in parts for f in PARTS[p] for name in names]
+    found = _kept(keep)
+    for done, row in perform(_one, [each for each in work if each not in found], jobs):
+        found[done] = row
+        if keep is not None:
+            with keep.open("a") as file:
+                file.write(json.dumps([done, row]) + "\n")
+    return [row for p in parts for f in PARTS[p] for row in _rows(p, f, names, found)]
+
+
+def _kept(keep: Path | None) -> dict[Work, Row]:
+    if keep is None or not keep.exists():
+        return {}
+    return {Work(*work): row for work, row in map(json.loads, keep.read_text().splitlines())}
+
+
+def _rows(part: str, fraction: float, names: Sequence[str], found: dict[Work, Row]) -> Iterator[Row]:
+    """Yield the mean over splits of every task, then of all tasks with the best and worst of them."""
+    label = {"part": part if not fraction else f"{part} {fraction:.0%}"}
+    rows = []
+    for name in names:
+        splits = [row for work, row in found.items() if work[:3] == (part, name, fraction)]
+        if splits:
+            rows.append({key: float(np.mean([row[key] for row in splits])) for key in splits[0]})
+            yield label | {"task": name} | rows[-1]
+    if len(rows) < 2:
+        return
+    yield label | {"task": "mean"} | {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    yield label | {"task": "least"} | {key: float(np.min([row[key] for row in rows])) for key in rows[0]}
+    if part == "suggest":
+        for other in ("random", "degree"):
+            better = sum(row["suggested"] > row[other] for row in rows)
+            yield label | {"task": f"better than {other}: {better} of {len(rows)}"}
+
+
+@cache
+def _all() -> dict[str, Task]:
+    return {f"{task.data}:{task.outcome}": task for task in tasks()}
+
+
+def _one(work: Work) -> Row:
+    task = _all()[work.task]
+    if work.part == "suggest":
+        return _suggest(task, work.seed)
+    labelled = split(len(task.y), work.fraction, seed=work.seed)
+    model = _fitted(task, labelled)
+    return _r2(task, model, labelled) if work.part == "r2" else _regions(task, model, work.seed)
+
+
+def _fitted(task: Task, labelled: Bools) -> GraphRegressor:
+    return GraphRegressor().fit(task.graph, task.X, np.where(labelled, task.y, np.nan))
+
+
+def _r2(task: Task, model: GraphRegressor, labelled: Bools) -> Row:
+    measured = float(r2_score(task.y[~labelled], model.predict()[~labelled]))
+    seconds, (foreseen, error) = timed(lambda: model.expected_r2(return_std=True))
+    distance = abs(foreseen - measured)
+    inside = float(distance < 1.645 * error)
+    return {
+        "foreseen": foreseen,
+        "measured": measured,
+        "difference": distance,
+        "within 90 %": inside,
+        "standard error": error,
+        "s": seconds,
+    }
+
+
+def _suggest(task: Task, seed: int) -> Row:
+    n, rng = len(task.y), np.random.default_rng(seed)
+    order = rng.permutation(n)
+    pool, test = np.isin(np.arange(n), order[: n // 2]), np.isin(np.arange(n), order[n // 2 :])
+    labelled = np.isin(np.arange(n), order[:LABELS])
+    model, candidates = _fitted(task, labelled), pool & ~labelled
+    seconds, chosen = timed(lambda: model.suggest(MORE, among=candidates))
+    others = np.flatnonzero(candidates)
+    picks: dict[str, Ints] = {
+        "suggested": chosen["node"].to_numpy(),
+        "random": rng.permutation(others)[:MORE],
+        "degree": others[np.argsort(-task.graph.degrees[others], kind="stable")[:MORE]],
+    }
+    row: Row = {"before": _score(task, model, test)}
+    for name, nodes in picks.items():
+        row[name] = _score(task, _fitted(task, labelled | np.isin(np.arange(n), nodes)), test)
+    return row | {"named": float(len(chosen)), "suggest s": seconds}
+
+
+def _score(task: Task, model: GraphRegressor, test: Bools) -> float:
+    return float(r2_score(task.y[test], model.predict()[test]))
+
+
+def _regions(task: Task, model: GraphRegressor, seed: int) -> Row:
+    rng, row = np.random.default_rng(seed), {}
+    members = {
+        size: [np.array(list(islice(breadth_first(task.graph, int(c)), size))) for c in _centres(task, rng)]
+        for size in SIZES
+    }
+    seconds, found = timed(lambda: model._regions.sums([nodes for each in members.values() for nodes in each], 0.9))
+    truth = np.array([task.y[nodes].sum() for each in members.values() for nodes in each])
+    for k, size in enumerate(SIZES):
+        total, std, low, high = found[:, CENTRES * k : CENTRES * (k + 1)]
+        true = truth[CENTRES * k : CENTRES * (k + 1)]
+        error, sure = true - total, std > 0
+        row[f"{size} nodes"] = float(np.mean((low <= true) & (true <= high)))
+        row[f"{size} rms score"] = float(np.sqrt(np.mean((error[sure] / std[sure]) ** 2)))
+    return row | {"s": seconds}
+
+
+def _centres(task: Task, rng: np.random.Generator) -> Ints:
+    """Return random nodes of the largest component, in which every size fits."""
+    inside = task.graph.components == np.bincount(task.graph.components).argmax()
+    return rng.choice(np.flatnonzero(inside), CENTRES, replace=False)
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.foresee_field", description=__doc__)
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--tasks", nargs="*", default=[], help="how names begin: U.S.:income, London")
+    parser.add_argument("--splits", type=int, default=10, help="number of splits")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--keep", type=Path, help="file of finished splits, which are not repeated")
+    given = parser.parse_args()
+    rows = measure(given.parts, given.tasks, range(given.splits), jobs=given.jobs, keep=given.keep)
+    show("foresee_field", __doc__, rows)
+
+
+if __name__ == "__main__":
+    main()
