@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     hidden = pd.read_csv(files.hidden).merge(pd.read_csv(predictions), on="district")
     accuracy = r2_score(hidden["rent"], hidden["prediction"])
     inside = coverage(hidden["rent"], hidden["lower"], hidden["upper"])
-    print(f"\nTruth, from the {len(hidden)} rents that were hidden: R2 {accuracy:.3f}; ", end="")
+    print(f"\nTruth, from the {len(hidden)} rents that were hidden: R² {accuracy:.3f}; ", end="")
     print(f"{100 * inside:.1f} % of them lie inside their 90 % interval")
     print(f"Open {report} in a browser; the table is {predictions}")
 

@@ -15,6 +15,10 @@ SIMILAR = 0.7
 SIMILAR_IN_A_LIST = 0.5
 """The same for names of a fixed list of ours, where a wrong guess costs nothing; at 1 nothing is ever suggested."""
 
+WIDE = 0.1
+"""Two standard errors of an R² from which a range is told, by eye: the first decimal is then in doubt. Doubled, ranges
+are told of a few dozen labels only."""
+
 
 def did_you_mean(name: str, known: Iterable[str], *, similar: float = SIMILAR) -> str:
     """Return a question with the known names that are nearest to one that is not among them, and a blank; else nothing.
@@ -107,6 +111,42 @@ def number(value: float | None, places: int | None = 3) -> str:
         return DASH
     text = f"{value:.2e}" if places is None else f"{value:,.{places}f}"
     return text.replace("-", MINUS)
+
+
+def above_zero(r2: float, error: float) -> bool:
+    """Return whether an accuracy R² is above that of the mean, 0, by more than its standard error.
+
+    Examples
+    --------
+    >>> above_zero(0.3, 0.1), above_zero(0.1, 0.2), above_zero(0.3, float("nan"))
+    (True, False, True)
+    """
+    return r2 > (error if math.isfinite(error) else 0.0)
+
+
+def r2_in_words(r2: float, error: float, places: int = 3) -> str:
+    """Return an accuracy R², or where it is uncertain the range of two standard errors around it.
+
+    Examples
+    --------
+    >>> r2_in_words(0.6512, 0.02), r2_in_words(0.45, 0.125), r2_in_words(0.45, float("nan"))
+    ('R² 0.651', 'R² between 0.20 and 0.70', 'R² 0.450')
+    """
+    if not math.isfinite(error) or 2.0 * error <= WIDE:
+        return f"R² {number(r2, places)}"
+    return f"R² between {number(r2 - 2.0 * error, 2)} and {number(min(r2 + 2.0 * error, 1.0), 2)}"
+
+
+def nothing_predicts(name: str, r2: float, error: float) -> str:
+    """Return the sentence on an outcome that cannot be predicted.
+
+    Examples
+    --------
+    >>> nothing_predicts("income", -0.05, 0.1)
+    'Nothing here predicts income better than its mean: R² −0.05 ± 0.10 at held-out values.'
+    """
+    within = f" ± {number(error, 2)}" if math.isfinite(error) else ""
+    return f"Nothing here predicts {name} better than its mean: R² {number(r2, 2)}{within} at held-out values."
 
 
 def smoothing_level(alpha: float | None) -> str:

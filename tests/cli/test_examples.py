@@ -23,7 +23,7 @@ def test_the_demo_tells_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[
     made = pd.read_csv(tmp_path / "demo" / "predictions.csv")
     assert made.shape == (1000, 6)
     said = capsys.readouterr().out
-    r2 = float(said.split("hidden: R2 ")[1].split(";")[0])
+    r2 = float(said.split("hidden: R² ")[1].split(";")[0])
     coverage = float(said.split("; ")[-2].split(" %")[0])
     assert r2 > 0.6
     assert 86 < coverage < 94

@@ -11,6 +11,7 @@ import pytest
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, render, write_report
+from graphmrf.report.page import accuracy
 from graphmrf.text import DASH, MINUS
 
 Maker = Callable[..., PredictionReport]
@@ -216,7 +217,10 @@ def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_r
 
 def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
     target = replace(make_report().targets[0], comparison=(MethodRow("lp", -0.2, (-0.3, -0.1), 0.5),))
-    assert f"Expect no accuracy (R² {MINUS}0.20)" in Reader(render(make_report(targets=(target,)))).words()
+    assert (
+        f"better than its mean: R² {MINUS}0.20 at held-out values"
+        in Reader(render(make_report(targets=(target,)))).words()
+    )
 
 
 def test_the_table_counts_observed_neighbours(make_report: Maker) -> None:
@@ -294,3 +298,18 @@ def test_embedded_json_cannot_end_its_script(make_report: Maker) -> None:
     text = content.partition('id="data">')[2].partition("</script>")[0]
     assert not set("<>&") & set(text)
     assert json.loads(text)["nodes"]["id"] == ["</script><!--&"] * 40
+
+
+@pytest.mark.parametrize(
+    ("r2", "error", "words"),
+    [
+        (0.6, 0.02, "Expect an R² of about 0.60:"),
+        (0.45, 0.125, "Expect an R² between 0.20 and 0.70:"),
+        (0.1, 0.2, "Nothing here predicts income better than its mean: R² 0.10 ± 0.20"),
+    ],
+)
+def test_the_headline_has_a_range_where_accuracy_is_uncertain(
+    r2: float, error: float, words: str, make_report: Maker
+) -> None:
+    target = replace(make_report().targets[0], method="lp", comparison=(MethodRow("lp", r2, error=error),))
+    assert accuracy(target).startswith(words)

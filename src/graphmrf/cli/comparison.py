@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graphmrf._typing import Floats
+from graphmrf._typing import Floats, Ints
 from graphmrf.datasets import Features
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.inputs import read_outcome
@@ -22,10 +22,16 @@ AUTO = "auto"
 FIELD = "field"
 
 CLEAR = 0.02
-"""A difference of R2 below this is no difference, by eye: folds of small data vary by more; doubled, most pairs tie."""
+"""A difference of R² below this is no difference, by eye: folds of small data vary by more; doubled, most pairs tie."""
 MARGIN = 0.01
-"""The field is used unless another method is better by more than this, by eye: half of `CLEAR`, for it also tells
-shares and has intervals of its own; doubled, it would be used where it is clearly worse."""
+"""The least gain in R² (for classes: accuracy) for which the field is left, by eye: half of `CLEAR`, for the field also
+tells shares and has intervals of its own; doubled, it would be kept where it is clearly worse."""
+SURE = 2.0
+"""Standard errors that a gain must be away from 0: by chance one rival in 40 has that, one of four at most in 10 cases.
+Doubled, `auto` is always the field; halved, it is wrong as often as right (``python -m benchmarks auto``)."""
+ENOUGH = 30
+"""Labels below which the field is never left: the standard error is itself uncertain by 1 / sqrt(2 * 30), an eighth, of
+normal errors and far more of others. Doubled, nothing changes on real data, see the same benchmark."""
 TOLD = 0.005
 """Shares below this are not spoken of: they round to 0 %."""
 
@@ -59,11 +65,17 @@ class Fit:
     estimator : estimator
         Fitted.
     score : float
-        Accuracy at held-out labels: R2, or for classes the share of right ones.
+        Accuracy at held-out labels: R², or for classes the share of right ones.
+    losses : array of shape (n_labelled,)
+        Loss at each held-out label, whose mean is 1 - R²: squared errors in units of the variance; for classes 1 where
+        the class is wrong, else 0. A smoothing level is chosen without the label's fold, so that having tried many is
+        no advantage: 1 minus the mean is then a little below `score`.
+    error : float
+        Standard error of the score.
     alpha : float or None
         Smoothing level in use; None for a method without one, or with one for each class.
     scores : dict of arrays
-        R2 at every level tried, as in ``cv_results_``; empty for classes.
+        R² at every level tried, as in ``cv_results_``; empty for classes.
     note : str
         What there is to say about the fit.
     """
@@ -71,13 +83,15 @@ class Fit:
     method: Method
     estimator: Any
     score: float
+    losses: Floats
+    error: float
     alpha: float | None
     scores: dict[str, Floats]
     note: str = ""
 
     @property
     def fold_r2(self) -> tuple[float, ...]:
-        """R2 of every fold at that level."""
+        """R² of every fold at that level."""
         return tuple(float(score) for score in self.scores["fold_r2"][_row(self.scores, self.alpha)])
 
     @property
@@ -111,7 +125,8 @@ def fit_numbers(method: Method, graph: Graph, made: Features, y: Floats, **optio
     if not scores or "alpha" not in scores:
         scores = _cross_validated(estimator, graph, X, y, **options)
     alpha = getattr(estimator, "alpha_", None)
-    return Fit(method, estimator, float(scores["mean_r2"][_row(scores, alpha)]), alpha, scores, note)
+    losses, error = _held_out(scores["out_of_fold"], y, options["folds"], options["seed"])
+    return Fit(method, estimator, float(scores["mean_r2"][_row(scores, alpha)]), losses, error, alpha, scores, note)
 
 
 def fit_estimator(
@@ -143,41 +158,102 @@ def _cross_validated(
     return AlphaSearch.score((level,), predictions[None], outcome.y[outcome.known], split).table()
 
 
+def _held_out(predictions: Floats, y: Floats, n_folds: int, seed: int) -> tuple[Floats, float]:
+    """Return the losses at held-out labels from predictions (n_levels, n_labelled), and the standard error of R²."""
+    outcome = read_outcome(y, y.size)
+    known, folds = outcome.y[outcome.known], outcome.folds(n_folds, seed)
+    squares = (known - known.mean()) ** 2
+    losses = nested_choice((predictions - known) ** 2 / squares.mean(), folds)
+    return losses, standard_error(losses - losses.mean() * squares / squares.mean(), int(folds.max()) + 1)
+
+
+def nested_choice(losses: Floats, folds: Ints) -> Floats:
+    """Return the loss (n_labelled,) of each label, of losses (n_levels, n_labelled) at the level best in other folds.
+
+    Examples
+    --------
+    >>> nested_choice(np.array([[0.0, 0.0, 3.0, 3.0], [2.0, 2.0, 1.0, 1.0]]), np.array([0, 0, 1, 1]))
+    array([2., 2., 3., 3.])
+    """
+    sums = np.stack([losses[:, folds == fold].sum(axis=1) for fold in range(int(folds.max()) + 1)], axis=1)
+    level = np.argmin(sums.sum(axis=1, keepdims=True) - sums, axis=0)
+    return np.asarray(losses[level[folds], np.arange(folds.size)])
+
+
+def standard_error(differences: Floats, n_folds: int) -> float:
+    r"""Return the standard error of the mean of cross-validated differences (n,), which share training data.
+
+    It is the corrected resampled one of Nadeau and Bengio (2003): with a variance :math:`s^2` of the differences
+
+    .. math:: \frac{s^2 K}{n} \left(\frac{1}{K} + \frac{1}{K - 1}\right).
+
+    Examples
+    --------
+    >>> round(standard_error(np.array([1.0, -1.0, 1.0, -1.0]), n_folds=2), 6)
+    1.0
+    """
+    if differences.size < 2:
+        return float("nan")
+    return float(differences.std(ddof=1) * np.sqrt((1 + n_folds / (n_folds - 1)) / differences.size))
+
+
 def _row(scores: dict[str, Floats], alpha: float | None) -> int:
     """Return the position of the level in use among those tried."""
     return int(np.argmin(np.abs(scores["alpha"] - (alpha or 0.0))))
 
 
-def best(fits: Sequence[Fit], *, asked: bool = False) -> Fit:
-    """Return the field, unless it was not asked for and another is clearly more accurate.
+def best(fits: Sequence[Fit], *, folds: int, asked: bool = False) -> Fit:
+    """Return the field, unless it was not asked for and another is surely more accurate.
 
-    Of other equals it is the first, which is the simplest.
+    That is one whose `gain` over the field is above `MARGIN` and `SURE` standard errors, from `ENOUGH` labels; of
+    several the one with the most standard errors. Without a field it is the most accurate, of equals the first, which
+    is the simplest.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+        All on the same folds.
+    folds : int
+        Number of folds.
+    asked : bool
+        Whether the field is asked for.
     """
     leader = max(fits, key=_ranked)
-    field = next((fit for fit in fits if fit.method.key == FIELD), leader)
-    return leader if not asked and _ranked(leader) > _ranked(field) + MARGIN else field
+    field = next((fit for fit in fits if fit.method.key == FIELD), None)
+    if field is None or not np.isfinite(field.losses).all():
+        return leader
+    if asked or field.losses.size < ENOUGH:
+        return field
+    return max(fits, key=lambda fit: 0.0 if fit is field else _surely(*gain(fit, field, folds=folds)))
 
 
-def passed_over(fits: Sequence[Fit], chosen: Fit, *, score: str = "R2") -> str:
+def gain(fit: Fit, field: Fit, *, folds: int) -> tuple[float, float]:
+    """Return by how much R² of a fit is above that of the field at the same held-out labels, and its standard error."""
+    difference = field.losses - fit.losses
+    return float(difference.mean()), standard_error(difference, min(folds, difference.size))
+
+
+def _surely(difference: float, error: float) -> float:
+    """Return a gain in standard errors if it is a sure one, else -1."""
+    return difference / max(error, 1e-300) if difference > max(MARGIN, SURE * error) else -1.0
+
+
+def passed_over(fits: Sequence[Fit], chosen: Fit, *, folds: int, score: str = "R²") -> str:
     """Return one line on a field that was fitted and not chosen; empty otherwise."""
     field = next((fit for fit in fits if fit.method.key == FIELD), chosen)
-    if field is chosen:
-        return ""
-    return (
-        f"{FIELD} reaches {score} {field.score:.3f} where values are held out, more than {MARGIN:g} below "
-        f"{chosen.method.key} ({chosen.score:.3f}), so {chosen.method.key} is used"
-    )
+    return "" if field is chosen else f"{_ahead(chosen, field, folds, score)}, so {chosen.method.key} is used"
 
 
-def preferred(fits: Sequence[Fit], chosen: Fit, *, asked: str) -> str:
-    """Return one line on a field that was chosen because an option asks for it, where another is clearly better."""
-    other = best(fits)
-    if other is chosen:
-        return ""
-    return (
-        f"{other.method.key} reaches R2 {other.score:.3f} where values are held out, more than {MARGIN:g} "
-        f"above {chosen.method.key} ({chosen.score:.3f}), which is used because {asked} asks for it"
-    )
+def preferred(fits: Sequence[Fit], chosen: Fit, *, folds: int, asked: str) -> str:
+    """Return one line on a field that was chosen because an option asks for it, where another is surely better."""
+    other = best(fits, folds=folds)
+    return "" if other is chosen else f"{_ahead(other, chosen, folds, 'R²')}, which is used because {asked} asks for it"
+
+
+def _ahead(fit: Fit, field: Fit, folds: int, score: str) -> str:
+    difference, error = gain(fit, field, folds=folds)
+    by = f"by {difference:.3f} ± {error:.3f} (standard error)"
+    return f"at held-out values {fit.method.key} has a higher {score} than {FIELD}, {by}"
 
 
 def _ranked(fit: Fit) -> float:
@@ -189,7 +265,7 @@ def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
     if len(fits) == 1 and chosen.shares:
         return _shared(chosen.shares, "")
     if not any(fit.method.needs_features for fit in fits):
-        return f"Without features only outcomes of neighbours can carry the prediction: R2 {chosen.score:z.2f}."
+        return f"Without features only outcomes of neighbours can carry the prediction: R² {chosen.score:z.2f}."
     if len({(fit.method.labels, fit.method.features) for fit in fits}) < 3:  # one was left out
         return _shared(chosen.shares, "") if chosen.shares else ""
     outcomes = _accuracy(fits, labels=True, features=False)
@@ -206,7 +282,7 @@ def _accuracy(fits: Sequence[Fit], *, labels: bool, features: bool) -> float:
 
 
 def _alone(outcomes: float, features: float, *, linear: str = "") -> str:
-    return f"outcomes of neighbours alone reach R2 {outcomes:z.2f}, {linear}features alone {features:z.2f}"
+    return f"outcomes of neighbours alone reach R² {outcomes:z.2f}, {linear}features alone {features:z.2f}"
 
 
 def _shared(shares: dict[str, float], scores: str) -> str:

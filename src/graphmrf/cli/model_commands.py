@@ -170,7 +170,7 @@ def foresee(
 ) -> None:
     """Say how accurate predictions of a column will be, before making them.
 
-    Nodes with a value in the column of NODES count as labelled. Expected R2 on
+    Nodes with a value in the column of NODES count as labelled. Expected R² on
     the others, under MODEL, of label propagation, graph convolution and both.
 
     [bold]Example[/bold]:
@@ -346,6 +346,6 @@ def _show_expected(target: str, labelled: Bools, expected: dict[str, tuple[float
     uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
     rows = [[name, uses[name], f"{r2:.3f}", f"{error:.3f}"] for name, (r2, error) in expected.items()]
     typer.echo(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
-    terminal.print_table(["method", "uses", "expected R2", "± (probes)"], rows)
+    terminal.print_table(["method", "uses", "expected R²", "± (probes)"], rows)
     if ids:
         typer.echo("Labels that would help most, in this order: " + ", ".join(ids))

@@ -72,7 +72,7 @@ MethodName = Annotated[
         help="field: a Gaussian field of linear, nonlinear and graph effects, tuned by likelihood; lp: outcomes of "
         "neighbours; lr: own features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged or through a "
         "network; lr-rp, lgc-rp, sgc-rp, gcn-rp: outcomes of neighbours too; auto: field, unless lp, lr, lgc or lgc-rp "
-        "has a cross-validated R2 (for text: accuracy) higher by more than .01.",
+        "is surely better at held-out values, by more than two standard errors of R² (for text: of accuracy).",
         rich_help_panel=_METHOD,
     ),
 ]

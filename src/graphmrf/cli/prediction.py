@@ -20,6 +20,7 @@ from graphmrf.cli.comparison import (
     fit_numbers,
     passed_over,
     preferred,
+    standard_error,
 )
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
@@ -147,7 +148,7 @@ class Contest:
             return fit_numbers(method, self.graph, self.features, y, **settings.options)
 
         fits, left_out = fit_all(self.methods, fit, advance)
-        chosen = best(fits, asked=bool(settings.for_numbers))
+        chosen = best(fits, folds=settings.folds, asked=bool(settings.for_numbers))
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
         value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
@@ -183,14 +184,20 @@ class Contest:
             _, note = fit_estimator(model, method, self.graph, self.features, y)
             levels = {getattr(regressor, "alpha_", None) for regressor in model.regressors_}
             alpha = levels.pop() if len(levels) == 1 else None
-            return Fit(method, model, model.held_out_score_, alpha, scores={}, note=note)
+            wrong = (model.held_out_ != labels.codes[labels.known]).astype(np.float64)
+            error = standard_error(wrong, settings.folds)
+            return Fit(method, model, model.held_out_score_, wrong, error, alpha, scores={}, note=note)
 
         fits, left_out = fit_all(self.methods, fit, advance)
-        chosen = best(fits)
+        chosen = best(fits, folds=settings.folds)
         probability = chosen.estimator.predict_proba()
         probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
         codes = np.where(labels.known, labels.codes, chosen.estimator.predict().astype(np.int64))
-        said = (*left_out, *(fit.note for fit in fits), passed_over(fits, chosen, score="accuracy"))
+        said = (
+            *left_out,
+            *(fit.note for fit in fits),
+            passed_over(fits, chosen, folds=settings.folds, score="accuracy"),
+        )
         ignored = (f"{option} is for numbers, not for classes" for option in self.settings.for_numbers)
         notes = (_class_note(labels), *(line for line in said if line), *ignored)
         told = tuple(f"{name}: {note}" for note in notes)
@@ -232,7 +239,7 @@ def _roughness(observed: Bools, n_features: int) -> Iterator[str]:
     known = int(observed.sum())
     if 0 < known - 1 - n_features < FEW:
         features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features else ""
-        yield f"only {known} known values{features}: R2 is uncertain, and error bars are likely too narrow"
+        yield f"only {known} known values{features}: R² is uncertain, and error bars are likely too narrow"
 
 
 def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: PredictionSettings) -> Iterator[str]:
@@ -247,7 +254,11 @@ def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Predict
     if model.transform == "auto":
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
     asked = settings.for_numbers
-    said = preferred(fits, chosen, asked=" and ".join(asked)) if asked else passed_over(fits, chosen)
+    folds = settings.folds
+    if asked:
+        said = preferred(fits, chosen, folds=folds, asked=" and ".join(asked))
+    else:
+        said = passed_over(fits, chosen, folds=folds)
     if said:
         yield said
     if settings.conformal and not np.isfinite(_field_interval(model, settings.interval, conformal=True)).all():
@@ -269,7 +280,7 @@ def scoring_notes(solver: str, known: int) -> Iterator[str]:
     elif known <= REFITTED_UP_TO:
         return
     kept = "coefficients and hyper-parameters" if known > COEFFICIENTS_KEPT else "hyper-parameters"
-    yield f"the R2 of {FIELD} is that of values held out of a field whose {kept} all {known} known values chose"
+    yield f"the R² of {FIELD} is that of values held out of a field whose {kept} all {known} known values chose"
 
 
 def transform_name(model: GraphRegressor) -> str:

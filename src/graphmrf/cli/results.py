@@ -21,7 +21,7 @@ from graphmrf.datasets import AttributedGraph
 from graphmrf.estimators import GraphRegressor
 from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, TargetReport
 from graphmrf.report.rows import effect_name
-from graphmrf.text import decimals, number
+from graphmrf.text import above_zero, decimals, nothing_predicts, number, r2_in_words
 
 Predictions: TypeAlias = Sequence[Prediction | ClassPrediction]
 
@@ -101,12 +101,16 @@ def _section(prediction: Prediction) -> TargetReport:
         upper=columns.get("upper"),
         level=prediction.interval,
         carries=prediction.carries,
-        comparison=tuple(MethodRow(fit.method.key, fit.score, fit.fold_r2, fit.alpha) for fit in prediction.fits),
+        comparison=tuple(_method_row(fit) for fit in prediction.fits),
         curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
         coefficients=_named_coefficients(chosen),
         effects=_effects(chosen),
         shares=chosen.shares,
     )
+
+
+def _method_row(fit: Fit) -> MethodRow:
+    return MethodRow(fit.method.key, fit.score, fit.fold_r2, fit.alpha, fit.error)
 
 
 def _summed_up(found: ClassPrediction) -> str:
@@ -200,6 +204,7 @@ def _number_summary(prediction: Prediction) -> dict[str, Any]:
         "alpha": chosen.alpha,
         "solver": getattr(chosen.estimator, "solver_", None),
         "r2": _finite(chosen.score),
+        "r2_error": _finite(chosen.error),
         "interval": prediction.interval,
         "mean_std": _finite(float(prediction.std[~prediction.observed].mean())),
         "carries": prediction.carries,
@@ -207,6 +212,7 @@ def _number_summary(prediction: Prediction) -> dict[str, Any]:
             {
                 "method": fit.method.key,
                 "r2": _finite(fit.score),
+                "r2_error": _finite(fit.error),
                 "fold_r2": [_finite(score) for score in fit.fold_r2],
                 "alpha": fit.alpha,
             }
@@ -263,11 +269,13 @@ def show_results(table: AttributedGraph, predictions: Predictions, *, saved: Seq
 
 
 def _show_numbers(prediction: Prediction) -> None:
-    typer.echo(
-        f"{_counted(prediction, 'predicted', 'known values')}, cross-validated R2 {number(prediction.chosen.score)}"
-    )
+    chosen = prediction.chosen
+    accuracy = r2_in_words(chosen.score, chosen.error)
+    typer.echo(f"{_counted(prediction, 'predicted', 'known values')}, cross-validated {accuracy}")
+    if not above_zero(chosen.score, chosen.error):
+        typer.echo(nothing_predicts(prediction.name, chosen.score, chosen.error))
     if len(prediction.fits) > 1:
-        _print_methods(prediction, ("R2", "worst fold", "alpha"))
+        _print_methods(prediction, ("R²", "±", "alpha"))
     if prediction.chosen.shares:
         _print_shares(prediction.chosen.shares)
     if prediction.carries:
@@ -292,7 +300,7 @@ def _counted(prediction: Prediction | ClassPrediction, verb: str, known: str) ->
 
 
 def _print_methods(prediction: Prediction | ClassPrediction, numbers: Sequence[str]) -> None:
-    """Print a row for every method: what it uses, its accuracy and, for numbers, its worst fold and smoothing level."""
+    """Print a row for every method: what it uses, its accuracy and, of numbers, standard error and smoothing level."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("method")
     table.add_column("uses")
@@ -300,13 +308,9 @@ def _print_methods(prediction: Prediction | ClassPrediction, numbers: Sequence[s
         table.add_column(name, justify="right")
     for fit in prediction.fits:
         star = " *" if fit is prediction.chosen else ""
-        more = [_worst_fold(fit), "" if fit.alpha is None else f"{fit.alpha:g}"] if fit.scores else []
+        more = [number(fit.error), "" if fit.alpha is None else f"{fit.alpha:g}"] if fit.scores else []
         table.add_row(fit.method.key + star, fit.method.uses, number(fit.score), *more)
     terminal.print_rich(table)
-
-
-def _worst_fold(fit: Fit) -> str:
-    return number(min((score for score in fit.fold_r2 if not np.isnan(score)), default=np.nan))
 
 
 def _print_shares(shares: dict[str, float]) -> None:

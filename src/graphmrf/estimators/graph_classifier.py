@@ -68,6 +68,8 @@ class GraphClassifier(NodeEstimator):
         more than two classes.
     held_out_score_ : float
         The metric on held-out labels, which also chose the sigmoids and the cut-off, so a little too good.
+    held_out_ : array of shape (n_labelled,)
+        The class of each labelled node, in node order, by regressors that did not see its fold.
     regressors_ : list
         The fitted regressor of each class, or of the later of two.
 
@@ -133,7 +135,8 @@ class GraphClassifier(NodeEstimator):
             self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric)
         elif binary:
             self.cutoff_ = _even_odds(self._probabilities[0])
-        self.held_out_score_ = self._measure(codes, self._decide(scores))
+        decided = self._decide(scores)
+        self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided)
 
     @predicts_tables
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:

@@ -13,9 +13,9 @@ from markupsafe import Markup
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place
 from graphmrf.report import charts, tables
-from graphmrf.report.rows import PredictionReport, TargetReport, method_name
+from graphmrf.report.rows import MethodRow, PredictionReport, TargetReport, method_name
 from graphmrf.report.sampled_drawing import SampledDrawing, sample_drawing
-from graphmrf.text import DASH, count, number, smoothing_level
+from graphmrf.text import DASH, above_zero, count, nothing_predicts, number, r2_in_words, smoothing_level
 
 OWN_FEATURES = ("lr", "lr-rp")
 """Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
@@ -166,8 +166,13 @@ def _facts(target: TargetReport) -> dict[str, str]:
         "Observed": count(int(np.sum(target.observed)), "node"),
         "Method": method_name(target.method),
         "Smoothing level α": smoothing_level(target.alpha),
-        "R² in cross-validation": number(row.r2, 3) if row else DASH,
+        "R² in cross-validation": _measured(row) if row else DASH,
     }
+
+
+def _measured(row: MethodRow) -> str:
+    """Return an accuracy with its standard error."""
+    return number(row.r2, 3) + (f" ± {number(row.error, 3)}" if math.isfinite(row.error) else "")
 
 
 def headline(target: TargetReport) -> str:
@@ -197,12 +202,13 @@ def accuracy(target: TargetReport) -> str:
     row = target.chosen
     if row is None or not math.isfinite(row.r2):
         return ""
-    if row.r2 <= 0:
-        return f"Expect no accuracy (R² {number(row.r2, 2)}): the average of the observed values would do as well."
-    return (
-        f"Expect an R² of about {number(row.r2, 2)}: "
-        f"it explains {100 * row.r2:.0f} % of the variation at nodes it has not seen."
-    )
+    if not above_zero(row.r2, row.error):
+        return nothing_predicts(target.name, row.r2, row.error)
+    explains = f"it explains {100 * row.r2:.0f} % of the variation at nodes it has not seen"
+    expected = r2_in_words(row.r2, row.error, 2)
+    if "between" in expected:
+        return f"Expect an {expected}: {explains}, but known values are too few, or too uneven, to be sure."
+    return f"Expect an R² of about {number(row.r2, 2)}: {explains}."
 
 
 def check(target: TargetReport) -> str:

@@ -65,6 +65,8 @@ class MethodRow:
         Accuracy in every fold.
     alpha : float or None
         Smoothing level; None for a method without one.
+    error : float
+        Standard error of the accuracy; NaN when nobody knows.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class MethodRow:
     r2: float
     fold_r2: Sequence[float] = ()
     alpha: float | None = None
+    error: float = float("nan")
 
 
 @dataclass(frozen=True)
