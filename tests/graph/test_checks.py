@@ -200,3 +200,31 @@ def test_the_number_of_nodes_is_that_of_the_largest_end_point_or_more() -> None:
     assert Graph.from_edges([0, 1], [1, 4], n_nodes=7).n_nodes == 7
     assert Graph.from_edges([], []).n_nodes == 0
     assert Graph.from_edges([], [], [], n_nodes=2).isolated.tolist() == [True, True]
+
+
+@pytest.mark.parametrize("unit", [1e308, 1e300, 1e200, 1e-200, 1e-300, 1e-307])
+@pytest.mark.parametrize("engine", ["scipy", "numba"])
+def test_weights_of_any_unit_give_the_same_operator(unit: float, engine: str) -> None:
+    W = np.array([[0, 1, 0.5, 0], [1, 0, 1, 0], [0.5, 1, 0, 0.25], [0, 0, 0.25, 0]])
+    expected = Graph(W)
+    u, v = np.nonzero(np.triu(W))
+    for graph in (Graph(W * unit, engine=engine), Graph.from_edges(u, v, W[u, v] * unit).on(engine)):
+        np.testing.assert_allclose(graph.S.toarray(), expected.S.toarray(), rtol=1e-14)
+        block = graph.engine.load(np.eye(4))
+        out = graph.engine.like(block)
+        graph.engine.advance(block, np.ones(4), block, np.zeros(4), graph.engine.mask(None, 4), out)
+        np.testing.assert_allclose(graph.engine.unload(out, 4), expected.S.toarray(), rtol=1e-14)
+        assert "weights are in units of 2^" in " ".join(graph.notes)
+
+
+def test_repeated_edges_of_the_largest_weights_add_up() -> None:
+    graph = Graph.from_edges([0, 0, 1], [1, 1, 2], [1.5e308, 1.5e308, 1.5e308])
+    np.testing.assert_allclose(graph.S.toarray(), Graph.from_edges([0, 1], [1, 2], [2.0, 1.0]).S.toarray())
+
+
+@pytest.mark.parametrize(("small", "large"), [(5e-324, 1.0), (1e-310, 1e-300), (1e-300, 1e300)])
+def test_weights_that_cannot_be_represented_together_are_refused(small: float, large: float) -> None:
+    with pytest.raises(InvalidInputError, match="weights must be"):
+        Graph.from_edges([0, 1], [1, 2], [small, large])
+    with pytest.raises(InvalidInputError, match="weights must be"):
+        Graph([[0, small, 0], [small, 0, large], [0, large, 0]])

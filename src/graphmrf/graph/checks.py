@@ -21,11 +21,18 @@ Tidy: TypeAlias = "tuple[sparse.csr_array, tuple[str, ...]]"
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _ROUNDING = 1e-12
+_MODERATE = 1e-30, 1e30
+"""Weights that are kept as they are: their roots times values of any size stay finite, in float32 too. Wider, float32
+overflows; narrower, people find their weights in another unit without need."""
+_WIDEST = 1900
+"""Binary digits between the smallest and the largest weight: in the middle of the 2,046 there are, sums of 2^70 of them
+stay finite. Doubled, some would overflow."""
 
 
 def symmetric_matrix(W: Any, *, symmetrize: bool) -> Tidy:
     """Return a square matrix as checked weights; `symmetrize` accepts directions and averages over them."""
     W = _as_csr(W)
+    W.data, scaled = _scaled(W.data)
     difference = W - W.T
     unmatched = int((abs(difference.data) > _ROUNDING * W.data.max(initial=0.0)).sum())
     if unmatched and not symmetrize:
@@ -41,7 +48,7 @@ def symmetric_matrix(W: Any, *, symmetrize: bool) -> Tidy:
         W = sparse.csr_array(W - sparse.diags_array(loops))
     W.eliminate_zeros()
     W.sort_indices()
-    return W, (*notes, *_loops(int(np.count_nonzero(loops))))
+    return W, (*notes, *_loops(int(np.count_nonzero(loops))), *scaled)
 
 
 def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: int | None) -> Tidy:
@@ -50,7 +57,7 @@ def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: i
     if u.shape != v.shape:
         raise InvalidInputError(f"u and v must have the same length, got {u.size} and {v.size}")
     n = _count_nodes(u, v, n_nodes)
-    w = np.ones(u.size) if weight is None else _edge_weights(weight, u, v)
+    w, scaled = (np.ones(u.size), ()) if weight is None else _scaled(_edge_weights(weight, u, v))
     proper = u != v
     ends = np.minimum(u, v)[proper], np.maximum(u, v)[proper]
     upper = sparse.csr_array(sparse.coo_array((w[proper], ends), shape=(n, n)))
@@ -61,7 +68,7 @@ def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: i
     W = sparse.csr_array(upper + upper.T)
     W.sort_indices()
     fate = "counted once" if weight is None else "added to the first"
-    return W, (*_repeats(repeated, fate), *_loops(u.size - ends[0].size), *_absent(absent))
+    return W, (*_repeats(repeated, fate), *_loops(u.size - ends[0].size), *_absent(absent), *scaled)
 
 
 def index_type(n_entries: int, n_nodes: int) -> type[np.int32 | np.int64]:
@@ -102,6 +109,27 @@ def _check_weights(data: Floats, place: Callable[[int], str]) -> None:
         raise InvalidInputError(
             f"weights must be finite and >= 0, got {data[k]} at {place(k)}; remove the edge or correct its weight"
         )
+
+
+def _scaled(data: Floats) -> tuple[Floats, tuple[str, ...]]:
+    """Return weights whose sums and roots can be represented, in another unit if need be: S does not depend on it."""
+    positive = data[data > 0]
+    if not positive.size or _MODERATE[0] <= positive.min() <= positive.max() <= _MODERATE[1]:
+        return data, ()
+    if positive.min() < np.finfo(np.float64).tiny:
+        raise InvalidInputError(
+            f"weights must be 0 or at least {np.finfo(np.float64).tiny:.2g}, got {positive.min():g}, of which digits "
+            "are lost; give them in another unit"
+        )
+    smallest, largest = (int(np.frexp(weight)[1]) for weight in (positive.min(), positive.max()))
+    if largest - smallest > _WIDEST:
+        raise InvalidInputError(
+            f"weights must be within a factor of 1e{int(_WIDEST * np.log10(2))} of each other, got {positive.min():g} "
+            f"and {positive.max():g}; drop the edges that weigh nothing beside others"
+        )
+    power = (smallest + largest) // 2
+    unit = f"weights are in units of 2^{power}, which changes no result"
+    return np.ldexp(data, -power), (unit,)
 
 
 def _end_points(values: ArrayLike, name: str) -> Ints:
