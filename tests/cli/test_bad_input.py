@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
+from typer.testing import CliRunner
+
+from graphmrf.cli import app
 
 
 def test_missing_file(town: Any, refused: Callable[..., str]) -> None:
@@ -302,3 +307,141 @@ def test_a_transform_that_needs_positive_values(transform: str, town: Any, refus
     message = refused("--target", "income", "--transform", transform)
     assert f"nodes.csv, column income: --transform {transform} needs positive values, got " in message
     assert "use --transform yeo-johnson" in message
+
+
+EXTREME = [
+    ("income", "9007199254740993", "whole number beyond 2^53"),
+    ("income", "-123456789012345678", "whole number beyond 2^53"),
+    ("income", "12345678901234567890123", "whole number beyond 2^53"),
+    ("income", "1e400", "not a finite number"),
+    ("income", "1e200", "must be of a size that can be squared"),
+    ("income", "1e308", "must be of a size that can be squared"),
+    ("age", "-1e100", "must be of a size that can be squared"),
+    ("age", "1e400", "not a finite number"),
+]
+
+
+@pytest.mark.parametrize(("column", "cell", "message"), EXTREME)
+def test_numbers_that_cannot_be_computed_with(
+    column: str, cell: str, message: str, town: Any, refused: Callable[..., str]
+) -> None:
+    cells = town.nodes[column].astype(object)
+    cells[1] = cell
+    town.write(town.nodes.assign(**{column: cells}))
+    assert message in refused("--target", "income", "--method", "lgc-rp")
+
+
+@pytest.mark.parametrize("column", ["income", "age"])
+@pytest.mark.parametrize("unit", [1e-300, 1e-100, 1e100, 1e290])
+def test_columns_in_units_that_cannot_be_computed_with(
+    column: str, unit: float, town: Any, refused: Callable[..., str]
+) -> None:
+    town.write(town.nodes.assign(**{column: town.nodes[column] * unit}))
+    assert "must be of a size that can be squared" in refused("--target", "income", "--method", "lgc-rp")
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_columns_in_units_of_any_other_size(unit: float, town: Any) -> None:
+    found = []
+    for factor in (1.0, unit):
+        town.write(town.nodes.assign(income=town.nodes["income"] * factor, age=town.nodes["age"] / factor))
+        result = town.run("--target", "income", "--method", "lgc-rp", "-o", str(town.folder / "out.csv"))
+        assert result.exit_code == 0, result.output
+        found.append(pd.read_csv(town.folder / "out.csv")["prediction"].to_numpy() / factor)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e308, 1e-307])
+def test_weights_in_units_of_any_size(unit: float, town: Any) -> None:
+    found, weights = [], 1 + np.arange(len(town.edges)) % 3 / 4
+    for factor in (0.5, unit * 0.5):
+        town.write(edges=town.edges.assign(weight=weights * factor))
+        result = town.run("--target", "income", "--method", "lp", "-o", str(town.folder / "out.csv"))
+        assert result.exit_code == 0, result.output
+        found.append(pd.read_csv(town.folder / "out.csv")["prediction"].to_numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize(("small", "large"), [(5e-324, 1.0), (1e-310, 1e-309), (1e-300, 1e300)])
+def test_weights_that_cannot_be_computed_with(
+    small: float, large: float, town: Any, refused: Callable[..., str]
+) -> None:
+    town.write(edges=town.edges.assign(weight=np.where(np.arange(len(town.edges)) % 2, small, large)))
+    assert "weights must be" in refused()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--source", "source", "--dest", "source"), "--source and --dest are the same column, 'source'"),
+        (("--dest", "source"), "--source and --dest are the same column, 'source'"),
+        (("--weight", "target"), "--weight and an end of the edges are the same column, 'target'"),
+    ],
+)
+def test_one_column_for_two_things(options: tuple[str, ...], message: str, refused: Callable[..., str]) -> None:
+    assert message in refused(*options)
+
+
+@pytest.mark.parametrize("offset", [2.0**50, 4.0e15, 1e9])
+def test_the_report_of_nearly_constant_outcomes(offset: float, town: Any) -> None:
+    known = np.where(town.nodes["income"].isna(), np.nan, offset + np.arange(64) % 2)
+    town.write(town.nodes.assign(income=known))
+    outputs = ("-o", str(town.folder / "out.csv"), "--report", str(town.folder / "out.html"))
+    result = town.run("--target", "income", "--method", "lp", *outputs)
+    assert result.exit_code == 0, result.output
+    assert town.made == ["out.csv", "out.html"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "loop", "long name"])
+@pytest.mark.parametrize("name", ["nodes.csv", "edges.csv"])
+def test_inputs_that_are_no_files(kind: str, name: str, town: Any) -> None:
+    path = town.folder / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "loop":
+        path.symlink_to(path)
+    else:
+        path = path.with_name("x" * 300 + ".csv")
+    paths = [str(path) if name == other else str(town.folder / other) for other in ("nodes.csv", "edges.csv")]
+    result = CliRunner().invoke(app, ["predict", *paths])
+    assert result.exit_code == 2, result.output
+    said = {"pipe": "a named pipe", "device": "a device", "loop": "symbolic links", "long name": "name too long"}
+    assert said[kind] in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+ODD_TYPES = {
+    "list": pa.array([[i] for i in range(64)]),
+    "struct": pa.array([{"a": i} for i in range(64)]),
+    "map": pa.array([[("a", i)] for i in range(64)], pa.map_(pa.string(), pa.int64())),
+    "binary": pa.array([b"\xff\xfe" + bytes([i]) for i in range(64)]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TYPES)
+def test_ids_of_odd_types(kind: str, town: Any) -> None:
+    table = pa.Table.from_pandas(town.nodes, preserve_index=False).set_column(0, "place", ODD_TYPES[kind])
+    pa.parquet.write_table(table, town.folder / "odd.parquet")
+    words = ["predict", str(town.folder / "odd.parquet"), str(town.folder / "edges.csv"), "--id", "place"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2, result.output
+    assert "column place: ids of type" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv.gz", "xlsx"])
+@pytest.mark.parametrize("seed", range(15))
+def test_damaged_files(suffix: str, seed: int, town: Any) -> None:
+    path = town.folder / f"damaged.{suffix}"
+    (town.nodes.to_excel if suffix == "xlsx" else town.nodes.to_parquet if suffix == "parquet" else town.nodes.to_csv)(
+        path, index=False
+    )
+    content, rng = bytearray(path.read_bytes()), np.random.default_rng(seed)
+    for place in rng.integers(0, len(content), 40):
+        content[place] = rng.integers(0, 256)
+    path.write_bytes(bytes(content[: rng.integers(1, len(content))] if seed % 3 == 0 else content))
+    result = CliRunner().invoke(app, ["predict", str(path), str(town.folder / "edges.csv"), "--method", "lp"])
+    assert result.exit_code in (0, 2), result.output
+    assert "a bug of ours" not in result.output

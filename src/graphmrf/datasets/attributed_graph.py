@@ -1,6 +1,7 @@
 """A graph with a table of its nodes, read from a node file and an edge file: ids matched, columns found by name."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,8 @@ class AttributedGraph:
         What was assumed or changed on the way in, one line each.
     path : path, optional
         The node file, for messages.
+    rounded : mapping of str to int
+        Columns with a whole number that float64 rounds, and the first record with one.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class AttributedGraph:
     id: str
     notes: tuple[str, ...] = ()
     path: Path | None = None
+    rounded: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.graph.ids is None and self.id in self.frame.columns:
@@ -90,6 +94,11 @@ class AttributedGraph:
             raise InvalidInputError(
                 f"{self._place(stray)}, column {column}: '{self.frame[column].iloc[stray]}' is not a finite number; "
                 "correct the cell, or leave it empty to have it predicted"
+            )
+        if column in self.rounded:
+            raise InvalidInputError(
+                f"{self._place(self.rounded[column])}, column {column}: a whole number beyond 2^53 has more digits "
+                "than can be computed with; subtract a common offset, or give it in a larger unit"
             )
         return numbers
 
@@ -194,7 +203,9 @@ def _attributed(
     edge_file, ends, told = end_columns(edge_file, asked, keys)
     graph, notes = edge_graph(edge_file, ends, asked, keys, node_file)
     notes = (*node_file.notes, *assumed, *told, *notes)
-    return AttributedGraph(graph, _frame(node_file, name), name, notes, node_file.path)
+    found = {other: node_file.rounded(other) for other in node_file.columns if other != name}
+    rounded = {other: record for other, record in found.items() if record is not None}
+    return AttributedGraph(graph, _frame(node_file, name), name, notes, node_file.path, rounded)
 
 
 def _ids_by_cells(

@@ -269,6 +269,9 @@ def edge_graph(
 ) -> tuple[Graph, tuple[str, ...]]:
     """Return the graph on the nodes of these ids, and what was assumed or changed."""
     column, assumed = _weight_column(file, ends, asked)
+    if ends[0] == ends[1] or column in ends:
+        alike = "--source and --dest" if ends[0] == ends[1] else "--weight and an end of the edges"
+        raise InvalidInputError(f"{file.path}: {alike} are the same column, '{column or ends[0]}'; name another")
     u, v, told = _positions(file, ends, asked, keys, nodes)
     weights, inverted = _weights(file, column, asked)
     kept = (u >= 0) & (v >= 0)

@@ -8,7 +8,6 @@ import os
 import re
 import sys
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +39,9 @@ STDIN = Path("-")
 
 _CODE = r"^[+-]?0[0-9]"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
+_LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole numbers; from 309 on it has none
+_MESSAGE = 300
+"""Characters of a reader's own message that are shown, by eye: some quote the whole cell they stumble over."""
 _LISTED = 8
 """Names shown in a message. By eye: eight fit two lines of a terminal; doubled, the remedy after them is lost."""
 
@@ -97,11 +99,35 @@ class TableFile:
         cell, NA, NaN, null, none in any case) becomes missing. Numbers written with leading zeros are codes and stay
         text, and so do all strings of a file that itself says the types of its columns.
         """
-        return _values(self.numbers.get(column, self.columns[column]), typed=self.typed)
+        try:
+            return _values(self.numbers.get(column, self.columns[column]), typed=self.typed)
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise InvalidInputError(self._strange(column, "cells", error)) from error
+
+    def rounded(self, column: str) -> int | None:
+        """Return the first record of a column with a whole number that float64 rounds; None where none does.
+
+        Examples
+        --------
+        >>> TableFile(Path("a.csv"), {"y": pa.chunked_array([["9007199254740992", "9007199254740993"]])}).rounded("y")
+        1
+        """
+        cells = self.columns[column]
+        if pa.types.is_integer(cells.type):
+            cells = cells.cast(pa.string())
+        elif not _is_text(cells):
+            return None
+        long = pc.fill_null(pc.match_substring_regex(cells.cast(pa.string()), _LONG), fill_value=False)
+        records = np.flatnonzero(long.to_numpy())
+        found = (int(record) for record in records if _is_rounded(str(cells[int(record)])))
+        return next(found, None)
 
     def ids(self, column: str) -> pd.Series:
         """Return ids as users will see them again: integers when every one of them is written as one, else text."""
-        return shown_ids(self.columns[column], typed=self.typed)
+        try:
+            return shown_ids(self.columns[column], typed=self.typed)
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise InvalidInputError(self._strange(column, "ids", error)) from error
 
     def keys(self, column: str) -> pa.ChunkedArray:
         """Return ids in the form in which they are compared; null where an id is missing.
@@ -109,7 +135,15 @@ class TableFile:
         Text is taken as it stands, without surrounding blanks (``"00123"`` is not ``"123"``); an integer, and a float
         that is a whole number, becomes its decimal text, so that ``7`` in one file is ``"7"`` in another.
         """
-        return _canonical(self.columns[column])
+        try:
+            return _canonical(self.columns[column])
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise InvalidInputError(self._strange(column, "ids", error)) from error
+
+    def _strange(self, column: str, what: str, error: Exception) -> str:
+        message = str(error).splitlines()[0][:_MESSAGE]
+        kind = self.columns[column].type
+        return f"{self.path}, column {column}: {what} of type {kind} cannot be read ({message}); write them as text"
 
     def require(self, column: str, *, option: str) -> str:
         """Return the name of a column that must be there; `option` is what the user would change."""
@@ -119,6 +153,11 @@ class TableFile:
                 f"it has {listing(self.columns)}: choose one with {option}"
             )
         return column
+
+
+def _is_rounded(cell: str) -> bool:
+    whole = int(cell)
+    return abs(whole) < 2**1023 and int(float(whole)) != whole  # others are not finite, which is told elsewhere
 
 
 def listing(names: Iterable[str]) -> str:
@@ -164,7 +203,9 @@ def read_table(path: PathLike) -> TableFile:
     reader = _read_parquet if suffix in PARQUET else _read_excel if suffix == EXCEL else _read_text
     try:
         return reader(path)
-    except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
+    except InvalidInputError:
+        raise
+    except Exception as error:  # a damaged file makes its reader raise anything, even that memory is short
         raise InvalidInputError(_unreadable(path, error)) from error
 
 
@@ -300,7 +341,7 @@ def _as_text(cell: Any) -> str:
 
 
 def _unreadable(path: Path, error: Exception) -> str:
-    message = str(error).removeprefix("CSV parse error: ").splitlines()[0]
+    message = (str(error) or type(error).__name__).removeprefix("CSV parse error: ").splitlines()[0][:_MESSAGE]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"{path} is neither UTF-8, UTF-16 nor Windows-1252 text; save it again as UTF-8"
     if row := re.match(r"Row #(\d+): (Expected (\d+) columns, got \d+)", message):

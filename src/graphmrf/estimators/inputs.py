@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
+from graphmrf.model.attributes import check_magnitude
 from graphmrf.selection import assign_folds
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def read_outcome(y: Any, n: int) -> Outcome:
         raise InvalidInputError(
             f"y must be finite, got {values[infinite[0]]} at node {infinite[0]}; correct it, or put NaN to predict it"
         )
+    check_magnitude(values[:, None], "y")
     known = ~np.isnan(values)
     if not known.any():
         raise InvalidInputError(f"y must have at least one known value, got NaN at all {n} nodes; label some nodes")
@@ -124,6 +126,7 @@ def read_features(X: Any, n: int | None, owner: str, *, holes: bool = False) -> 
     if n is not None and len(values) != n:
         raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(values)}")
     _check_cells(values, names, holes=holes)
+    check_magnitude(values, "X", None if names is None else list(names))
     return Table(values, FeatureColumns(values.shape[1], names), single)
 
 

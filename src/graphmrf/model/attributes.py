@@ -28,6 +28,44 @@ _FLAT = 1e-14
 Doubling it refuses only attributes whose roughness is nothing but rounding."""
 
 
+LARGEST = 2.0**250
+"""Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as the
+products of two variances, can be represented. Doubled exponents overflow in silence."""
+
+
+def check_magnitude(A: Floats, name: str, columns: Sequence[Any] | None = None) -> None:
+    """Raise unless the squares of all values, and of the spread of every column that varies, can be computed with.
+
+    Parameters
+    ----------
+    A : array of shape (n, q)
+        Finite numbers; NaN is missing.
+    name : str
+        What they are, for the message.
+    columns : sequence, optional
+        Names of the columns; their numbers otherwise.
+
+    Raises
+    ------
+    InvalidInputError
+        A value beyond `LARGEST`, or a column that varies by less than its inverse.
+    """
+    if not A.size:
+        return
+    low, high = np.nanmin(A, axis=0, initial=np.inf), np.nanmax(A, axis=0, initial=-np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread, size = high - low, np.maximum(np.abs(low), np.abs(high))
+    known = np.isfinite(size)
+    bad = np.flatnonzero(known & ((size > LARGEST) | ((spread > 0) & (spread < 1 / LARGEST))))
+    if bad.size:
+        which = bad[0] if columns is None else repr(columns[bad[0]])
+        place = "" if A.shape[1] == 1 and columns is None else f" in column {which}"
+        raise InvalidInputError(
+            f"{name} must be of a size that can be squared, got {low[bad[0]]:g} to {high[bad[0]]:g}{place}; "
+            f"give them in another unit, within {LARGEST:.0e}, and varying by {1 / LARGEST:.0e} or more"
+        )
+
+
 def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> tuple[Floats, tuple[str, ...]]:
     """Return attributes as a float64 array of shape (n, q) and their names.
 
@@ -53,7 +91,9 @@ def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> t
             f"attributes must have one row per node, got {array.shape[0]} rows for {n_nodes} nodes; "
             "give a row of NaN to nodes without values"
         )
-    return array, check_names(names, array.shape[1])
+    chosen = check_names(names, array.shape[1])
+    check_magnitude(array, "attributes", chosen)
+    return array, chosen
 
 
 def aligned(A: Any, n_nodes: int, names: tuple[str, ...]) -> Floats:

@@ -280,11 +280,27 @@ def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) 
     ]
 
 
+def _bin_edges(values: Floats) -> Floats:
+    """Return the edges of common bins, also for values between which float64 has no room for them.
+
+    Examples
+    --------
+    >>> _bin_edges(np.array([2.0**60, 2.0**60 + 256]))[[0, -1]] - 2.0**60
+    array([-32768.,  33024.])
+    """
+    low, high = float(values.min()), float(values.max())
+    room = BINS * np.spacing(max(abs(low), abs(high)))
+    if high - low < 2 * room:
+        room = max(4 * room, 0.5 * (low == high))
+        low, high = low - room, high + room
+    return np.linspace(low, high, BINS + 1)
+
+
 def distribution_chart(target: TargetReport) -> Spec:
     """Shares of observed and of predicted values over common bins."""
     import plotly.graph_objects as go
 
-    edges = np.histogram_bin_edges(target.values, bins=BINS)
+    edges = _bin_edges(target.values)
     centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
     groups = (
         ("observed", target.y[target.observed], "var(--quiet)"),
