@@ -106,6 +106,25 @@ FoldSeed = Annotated[
     typer.Option(metavar="S", min=0, help="Seed of the folds and of every random probe.", rich_help_panel=_METHOD),
 ]
 
+Group = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column of NODES that names groups: also their means and totals with intervals, for field; with -o in a "
+        "file of their own.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Suggest = Annotated[
+    int,
+    typer.Option(
+        metavar="K",
+        min=0,
+        help="Also name the K nodes whose labels would help most, for field.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+
 TableOutput = Annotated[
     Path | None,
     typer.Option(

@@ -14,6 +14,7 @@ from graphmrf._typing import Floats
 from graphmrf.cli import options, terminal
 from graphmrf.cli.comparison import AUTO, FIELD, choose
 from graphmrf.cli.file_hints import EDGES, NODES, explained
+from graphmrf.cli.foresight import BeyondNodes, group_file, read_groups
 from graphmrf.cli.prediction import Contest, PredictionSettings
 from graphmrf.cli.results import (
     CLASS_COLUMNS,
@@ -56,6 +57,7 @@ def predict(
     weight: options.Weight = None,
     weight_is: options.WeightIs = None,
     unknown: options.Unknown = "error",
+    group: options.Group = None,
     method: options.MethodName = AUTO,
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
@@ -63,6 +65,7 @@ def predict(
     transform: options.Transform = "identity",
     folds: options.Folds = 5,
     seed: options.FoldSeed = 0,
+    suggest: options.Suggest = 0,
     output: options.TableOutput = None,
     report: options.Report = None,
     json: options.Json = False,
@@ -84,13 +87,13 @@ def predict(
     observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        settings = PredictionSettings(method, interval, conformal, alpha, folds, seed, transform)
-        saved = _check_places(nodes, edges, output=output, report=report)
+        settings = PredictionSettings(method, interval, conformal, alpha, folds, seed, transform, group, suggest)
+        saved = _check_places(nodes, edges, output=output, groups=_group_place(output, group), report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
             asked: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
             table = datasets.read(nodes, edges, id=id, unknown=unknown, **asked)
 
-        targets = read_targets(table, target or (), ignore=ignore or (), settings=settings)
+        groups, targets = read_groups(table, group), read_targets(table, target or (), ignore or (), settings)
         features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())
         methods = choose(settings.method, n_features=features.X.shape[1])
         if not quiet:
@@ -100,35 +103,42 @@ def predict(
         with terminal.progress(len(methods) * len(targets), quiet=quiet) as advance:
             predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
 
-        notes = [*table.notes, *_column_notes(targets, features.notes, methods, named=bool(target))]
-        notes += [note for prediction in predictions for note in prediction.notes]
+        about_columns = _column_notes(targets, features.notes, methods, named=bool(target))
+        notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
+        beyond = BeyondNodes.of(table, groups, predictions, settings)
         if output is not None:
-            datasets.write(result_table(table, predictions), output)
+            beyond.write(result_table(table, predictions), output)
         if report is not None:
-            command = terminal.command_line(context)
-            write_report(report, result_page(table, predictions, notes=notes, command=command))
+            page = result_page(table, predictions, notes=notes, command=terminal.command_line(context))
+            write_report(report, beyond.on_page(page))
         if not quiet:
             terminal.note(notes)
         if json:
-            terminal.print_json(result_summary(table, predictions, notes=notes))
+            terminal.print_json(beyond.in_summary(result_summary(table, predictions, notes=notes)))
         elif not quiet:
             show_results(table, predictions, saved=saved)
+            beyond.show()
 
 
-def _check_places(*inputs: Path, output: Path | None, report: Path | None) -> list[Path]:
+def _group_place(output: Path | None, group: str | None) -> Path | None:
+    return None if output is None or group is None else group_file(output, group)
+
+
+def _check_places(*inputs: Path, output: Path | None, groups: Path | None, report: Path | None) -> list[Path]:
     """Return the files to write, after making sure that each can be written without harming another."""
-    if output is not None:
-        datasets.check_writable(output)
+    for written in (output, groups):
+        if written is not None:
+            datasets.check_writable(written)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
             raise InvalidInputError(f"a report is a page of HTML, got {report}; name the file something.html")
         check_place(report)
-    check_apart((output, report), inputs)
-    return [path for path in (output, report) if path is not None]
+    check_apart((output, groups, report), inputs)
+    return [path for path in (output, groups, report) if path is not None]
 
 
 def read_targets(
-    table: AttributedGraph, named: Sequence[str], *, ignore: Sequence[str], settings: PredictionSettings
+    table: AttributedGraph, named: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
 ) -> dict[str, Floats | Labels]:
     """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)

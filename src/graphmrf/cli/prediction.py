@@ -48,6 +48,8 @@ class PredictionSettings:
     folds: int = 5
     seed: int = 0
     transform: str = "identity"
+    group: str | None = None
+    suggest: int = 0
 
     def __post_init__(self) -> None:
         if self.alpha is not None and not 0 <= self.alpha < 1:
@@ -74,6 +76,7 @@ class PredictionSettings:
     def for_numbers(self) -> tuple[str, ...]:
         """The options given that are for the field, and for targets of numbers."""
         given = {"--transform": self.transform != "identity", "--conformal": self.conformal}
+        given |= {"--group": self.group is not None, "--suggest": self.suggest > 0}
         return tuple(name for name, on in given.items() if on)
 
     @property

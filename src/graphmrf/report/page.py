@@ -156,6 +156,7 @@ def _section(report: PredictionReport, target: TargetReport) -> dict[str, Any]:
         "own_features": target.method in OWN_FEATURES,
         "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
         "effects": tables.effect_rows(target.effects),
+        "further": [(each.title, each.about, tables.further_rows(each)) for each in target.further],
     }
 
 

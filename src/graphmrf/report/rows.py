@@ -191,6 +191,34 @@ class Effects:
 
 
 @dataclass(frozen=True)
+class FurtherTable:
+    """A table of texts with a title and a sentence, as of groups of nodes, of nodes to ask, or of a learning curve.
+
+    Parameters
+    ----------
+    title, about : str
+        Title, and what the table says.
+    heads : sequence of str
+        Heads of the columns; one that starts with # is over numbers, the last is empty over bars.
+    body : sequence of sequences of str
+        The cells of every row.
+    widths : sequence of float
+        Bars of the rows, between 0 and 1; empty for none.
+
+    Examples
+    --------
+    >>> FurtherTable("By borough", "Means.", ("borough", "#Mean"), [("Camden", "1.5")]).title
+    'By borough'
+    """
+
+    title: str
+    about: str
+    heads: Sequence[str]
+    body: Sequence[Sequence[str]]
+    widths: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
 class Truth:
     """How the prediction fared against outcomes that were kept hidden from it.
 
@@ -238,7 +266,7 @@ class TargetReport:
         One sentence saying what carries the prediction.
     shares : mapping of str to float
         Share of the variance by kind of effect, noise included.
-    comparison, curves, coefficients, effects, truth
+    comparison, curves, coefficients, effects, truth, further
         Further rows; a section without rows is left out.
 
     Raises
@@ -269,6 +297,7 @@ class TargetReport:
     effects: Effects | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     truth: Truth | None = None
+    further: Sequence[FurtherTable] = ()
 
     def __post_init__(self) -> None:
         _check_lengths(self)

@@ -13,6 +13,7 @@ from graphmrf.report.charts import LISTED_COEFFICIENTS, largest
 from graphmrf.report.rows import (
     Effects,
     FeatureCoefficients,
+    FurtherTable,
     MethodRow,
     PredictionReport,
     TargetReport,
@@ -21,7 +22,7 @@ from graphmrf.report.rows import (
     method_uses,
 )
 from graphmrf.report.sampled_drawing import most_uncertain
-from graphmrf.text import DASH, decimals, number, smoothing_level
+from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
 SMALLEST = -1e308
 """Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not."""
@@ -118,6 +119,28 @@ def share_rows(target: TargetReport) -> TextTable | None:
         body.append({"cells": cells, "about": about, "width": width, "quiet": name == "noise"})
     caption = f"Share of the variation of {target.name} by kind of effect"
     return {"caption": caption, "heads": ["Effect", "#Share", ""], "body": body}
+
+
+def further_rows(table: FurtherTable) -> TextTable | None:
+    """A table of texts, sorted by the numbers they begin with; None without rows."""
+    if not table.body:
+        return None
+    body: list[TextRow] = []
+    for k, texts in enumerate(table.body):
+        pairs = zip(table.heads, texts, strict=False)  # no text is under the head of bars
+        row: TextRow = {"cells": [(text, _leading(text) if head.startswith("#") else text) for head, text in pairs]}
+        if table.widths:
+            row["width"] = f"{100 * table.widths[k]:.1f}"
+        body.append(row)
+    return {"caption": table.title, "heads": table.heads, "body": body}
+
+
+def _leading(text: str) -> float:
+    """The number a text begins with, as it is shown to people."""
+    try:
+        return float(text.split(" ")[0].replace(",", "").replace(MINUS, "-"))
+    except ValueError:
+        return SMALLEST
 
 
 def _which(total: int, order: str, noun: str) -> str:

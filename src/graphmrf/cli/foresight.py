@@ -1,0 +1,291 @@
+"""What the field says beyond single nodes: sums by group, nodes to ask next, and accuracy with more labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from graphmrf.cli import terminal
+from graphmrf.cli.prediction import ClassPrediction, Prediction, PredictionSettings
+from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets import write as write_table
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import GraphRegressor
+from graphmrf.report import FurtherTable, PredictionReport
+from graphmrf.text import decimals, number
+
+_SHOWN_GROUPS = 12
+"""Groups shown in the terminal, by eye: half a screen; all of them are in the file and the page."""
+_BAR = 24
+"""Characters of an R2 of 1, by eye: the table stays within 80 columns."""
+_SUMS = ("prediction", "std", "lower", "upper")
+
+
+@dataclass(frozen=True, eq=False)
+class BeyondNodes:
+    """What was asked for beyond the predictions of nodes: groups and suggestions of every target of numbers."""
+
+    groups: dict[str, pd.DataFrame]
+    suggested: dict[str, tuple[pd.DataFrame, str]]
+    settings: PredictionSettings
+
+    @classmethod
+    def of(
+        cls,
+        table: AttributedGraph,
+        groups: pd.Series | None,
+        predictions: Sequence[Prediction | ClassPrediction],
+        settings: PredictionSettings,
+    ) -> Self:
+        """Return what the fields of the targets say."""
+        models = {
+            each.name: each.chosen.estimator
+            for each in predictions
+            if isinstance(each, Prediction) and isinstance(each.chosen.estimator, GraphRegressor)
+        }
+        by, level = {}, settings.interval
+        if groups is not None:
+            by = {name: group_table(model, groups, level) for name, model in models.items()}
+        k = settings.suggest
+        suggested = {name: suggestion_table(table, model, k) for name, model in models.items()} if k else {}
+        return cls(by, suggested, settings)
+
+    def write(self, nodes: pd.DataFrame, output: Path) -> None:
+        """Write the predictions of nodes, and the groups beside them."""
+        write_table(nodes, output)
+        if self.groups and self.settings.group is not None:
+            write_table(all_groups(self.groups), group_file(output, self.settings.group))
+
+    def on_page(self, page: PredictionReport) -> PredictionReport:
+        """Return the page with the tables."""
+        return replace(page, targets=tuple(replace(each, further=self._tables(each.name)) for each in page.targets))
+
+    def _tables(self, name: str) -> tuple[FurtherTable, ...]:
+        groups = [group_report(self.groups[name], name, self.settings.interval)] if name in self.groups else []
+        suggested = [suggestion_report(*self.suggested[name])] if name in self.suggested else []
+        return (*groups, *suggested)
+
+    def in_summary(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Return the summary with the tables, for JSON; unchanged where nothing was asked for."""
+        if self.groups:
+            summary = summary | {"groups": {name: rows_for_json(each) for name, each in self.groups.items()}}
+        if self.suggested:
+            said = {
+                name: {"nodes": rows_for_json(frame), "reason": "" if len(frame) else why}
+                for name, (frame, why) in self.suggested.items()
+            }
+            summary = summary | {"suggest": said}
+        return summary
+
+    def show(self) -> None:
+        """Print the tables."""
+        for name, frame in self.groups.items():
+            show_groups(name, frame, self.settings.interval)
+        for name, (frame, said) in self.suggested.items():
+            show_suggestions(name, frame, said)
+
+
+def read_groups(table: AttributedGraph, column: str | None) -> pd.Series | None:
+    """Return the group of every node, an empty cell being in none; None where no column is named."""
+    if column is None:
+        return None
+    table.require(column, option="--group")
+    groups = table.frame[column].reset_index(drop=True)
+    if groups.isna().all():
+        raise InvalidInputError(f"{table.path}, column {column}: every cell is empty, so there is no group; fill some")
+    return groups
+
+
+def group_file(output: Path, column: str) -> Path:
+    """Return the file of the groups, beside that of the nodes.
+
+    Examples
+    --------
+    >>> group_file(Path("rents.csv.gz"), "borough").name
+    'rents-by-borough.csv.gz'
+    """
+    stem, dot, rest = output.name.partition(".")
+    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in column)
+    return output.with_name(f"{stem}-by-{safe}{dot}{rest}")
+
+
+def group_table(model: GraphRegressor, groups: pd.Series, level: float) -> pd.DataFrame:
+    """Return one row per group: nodes, those observed, the mean with its error bars, and the total with its own."""
+    total = model.predict_total(groups.to_numpy(), level=level)
+    counts, found = total["n_nodes"].to_numpy(), {name: total[name].to_numpy() for name in ("n_nodes", "n_observed")}
+    found |= {name: total[name].to_numpy() / counts for name in _SUMS}
+    found |= {"total" if name == "prediction" else f"total_{name}": total[name].to_numpy() for name in _SUMS}
+    return pd.DataFrame(found | {}, index=pd.Index(total.index, name=groups.name)).reset_index()
+
+
+def all_groups(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the groups of every target in one table, columns named after it where there are several."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    first = next(iter(found.values()))
+    kept = list(first.columns[:3])
+    parts = [each.drop(columns=kept).add_prefix(f"{name}_") for name, each in found.items()]
+    counts = first[kept[:2]]
+    observed = [each["n_observed"].rename(f"{name}_n_observed") for name, each in found.items()]
+    return pd.concat([counts, *observed, *parts], axis=1)
+
+
+def group_report(frame: pd.DataFrame, target: str, level: float) -> FurtherTable:
+    """Return the groups as a table of the page."""
+    about = (
+        f"Mean and total of {target}, known values included, with {100 * level:g} % intervals from the joint "
+        "distribution of all nodes, calibrated on neighbourhoods of known values that were held out."
+    )
+    places, sums = decimals(frame["prediction"].to_numpy()), decimals(frame["total"].to_numpy())
+    body = [
+        (
+            str(row.iloc[0]),
+            f"{row['n_nodes']:,}",
+            f"{row['n_observed']:,}",
+            number(row["prediction"], places),
+            f"{number(row['lower'], places)} to {number(row['upper'], places)}",
+            number(row["total"], sums),
+            f"{number(row['total_lower'], sums)} to {number(row['total_upper'], sums)}",
+        )
+        for _, row in frame.iterrows()
+    ]
+    heads = (str(frame.columns[0]), "#Nodes", "#Observed", "#Mean", "#Interval", "#Total", "#Interval of total")
+    return FurtherTable(f"By {frame.columns[0]}", about, heads, body)
+
+
+def suggestion_table(table: AttributedGraph, model: GraphRegressor, k: int) -> tuple[pd.DataFrame, str]:
+    """Return the nodes to ask next by id, and a line for people: what they bring, or why there are none."""
+    candidates = int((~model._nodes.known).sum())
+    if k > candidates:
+        raise InvalidInputError(f"--suggest must be at most {candidates}, the number of nodes without a label, got {k}")
+    found = model.suggest(k).reset_index(drop=True)
+    ids = table.frame[table.id].iloc[found["node"]].reset_index(drop=True)
+    frame = pd.DataFrame({table.id: ids, "std": found["std"], "expected_r2": found["expected_r2"]})
+    if frame.empty:
+        return frame, str(found.attrs["reason"])
+    now, then = model.expected_r2(), float(frame["expected_r2"].iloc[-1])
+    return (
+        frame,
+        f"labels that would help most, in this order: expected R2 {number(now, 3)} now, {number(then, 3)} then",
+    )
+
+
+def suggestion_report(frame: pd.DataFrame, said: str) -> FurtherTable:
+    """Return the nodes to ask next as a table of the page."""
+    places = decimals(frame["std"].to_numpy()) if len(frame) else None
+    body = [
+        (str(row.iloc[0]), number(row["std"], places), number(row["expected_r2"], 3)) for _, row in frame.iterrows()
+    ]
+    return FurtherTable(
+        "Ask these next",
+        f"{said[0].upper()}{said[1:]}.",
+        (str(frame.columns[0]), "#Standard deviation now", "#Expected R² then"),
+        body,
+    )
+
+
+def show_suggestions(target: str, frame: pd.DataFrame, said: str) -> None:
+    """Print the nodes to ask next."""
+    typer.echo(f"{target}: {said}")
+    if len(frame):
+        rows = [[str(row.iloc[0]), number(row["expected_r2"], 3)] for _, row in frame.iterrows()]
+        terminal.print_table([str(frame.columns[0]), "expected R2 then"], rows)
+
+
+def show_groups(target: str, frame: pd.DataFrame, level: float) -> None:
+    """Print the first groups, with the interval of their mean."""
+    typer.echo(f"{target} by {frame.columns[0]}, mean and total with {100 * level:g} % intervals:")
+    report = group_report(frame.head(_SHOWN_GROUPS), target, level)
+    terminal.print_table([head.removeprefix("#").lower() for head in report.heads], report.body)
+    if len(frame) > _SHOWN_GROUPS:
+        typer.echo(f"The first {_SHOWN_GROUPS} of {len(frame)} groups; save all with -o predictions.csv")
+
+
+def reach(curve: pd.DataFrame, wanted: float) -> str:
+    """Say how many labels an R2 takes, with a range from the band of the curve.
+
+    Examples
+    --------
+    >>> curve = pd.DataFrame({"n_labels": [100, 200, 400], "expected_r2": [0.6, 0.7, 0.8]})
+    >>> reach(curve.assign(lower=curve["expected_r2"] - 0.05, upper=curve["expected_r2"] + 0.05), 0.75)
+    'R2 0.75 takes about 283 labels (200 to 400)'
+    >>> reach(curve.assign(lower=0.0, upper=0.8), 0.9)
+    'R2 0.9 is not reached with 400 labels: expect 0.80'
+    """
+    few, middle, many = (_crossing(curve, name, wanted) for name in ("upper", "expected_r2", "lower"))
+    if middle is None:
+        last = curve.iloc[-1]
+        return f"R2 {wanted:g} is not reached with {int(last['n_labels'])} labels: expect {last['expected_r2']:.2f}"
+    if middle <= curve["n_labels"].iloc[0]:
+        return f"R2 {wanted:g} is to be expected with the {int(curve['n_labels'].iloc[0])} labels there are"
+    most = "more than " + str(int(curve["n_labels"].iloc[-1])) if many is None else str(many)
+    return f"R2 {wanted:g} takes about {middle} labels ({few} to {most})"
+
+
+def _crossing(curve: pd.DataFrame, name: str, wanted: float) -> int | None:
+    """Return the labels at which a column of the curve reaches a value, by interpolation of their logarithm."""
+    r2, labels = np.maximum.accumulate(curve[name].to_numpy()), np.log(curve["n_labels"].to_numpy())
+    if r2[-1] < wanted:
+        return None
+    k = int(np.argmax(r2 >= wanted))
+    if not k:
+        return int(curve["n_labels"].iloc[0])
+    share = (wanted - r2[k - 1]) / (r2[k] - r2[k - 1])
+    return round(float(np.exp(labels[k - 1] + share * (labels[k] - labels[k - 1]))))
+
+
+def show_curve(target: str, curve: pd.DataFrame, n_nodes: int) -> None:
+    """Print what to expect with more labels, with bars."""
+    first = curve.iloc[0]
+    typer.echo(
+        f"{target}: {int(first['n_labels'])} of {n_nodes} nodes are labelled; expect R2 {first['expected_r2']:.3f} on "
+        f"the others ({first['lower']:.2f} to {first['upper']:.2f})"
+    )
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("labels", "expected R2", "90 % band"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    block = "█" if Console().encoding.startswith("utf") else "#"
+    for _, row in curve.iterrows():
+        bar = block * round(_BAR * float(np.clip(row["expected_r2"], 0.0, 1.0)))
+        band = f"{row['lower']:.2f} to {row['upper']:.2f}"
+        table.add_row(f"{int(row['n_labels'])}", f"{row['expected_r2']:.3f}", band, bar)
+    terminal.print_rich(table)
+
+
+def curve_report(curve: pd.DataFrame, said: Sequence[str]) -> FurtherTable:
+    """Return the learning curve as a table of the page."""
+    about = "R² to be expected on the nodes without a label, with more labels at nodes drawn at random. " + " ".join(
+        said
+    )
+    body = [
+        (
+            f"{int(row['n_labels']):,}",
+            number(row["expected_r2"], 3),
+            f"{number(row['lower'], 2)} to {number(row['upper'], 2)}",
+        )
+        for _, row in curve.iterrows()
+    ]
+    widths = tuple(float(np.clip(value, 0.0, 1.0)) for value in curve["expected_r2"])
+    return FurtherTable("How many labels", about, ("Labels", "#Expected R²", "#90 % band", ""), body, widths)
+
+
+def rows_for_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table, ready for JSON."""
+    plain = frame.astype(dict.fromkeys(frame.columns, object))
+    return [{str(name): _plain(value) for name, value in row.items()} for row in plain.to_dict(orient="records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    return str(value)
