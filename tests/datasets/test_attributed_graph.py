@@ -244,3 +244,35 @@ def test_text_in_no_known_encoding(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_bytes(b"id,a\nx,caf\xe9\x81\n")
     with pytest.raises(InvalidInputError, match="UTF-8"):
         read(tmp_path / "nodes.csv", save(EDGES, tmp_path / "edges.csv"))
+
+
+def test_tables_in_memory_are_read_like_files() -> None:
+    nodes = pd.DataFrame({"rent": [9.5, np.nan, 11.0]}, index=pd.Index(["007", "008", "7"], name="district"))
+    edges = pd.DataFrame({"source": ["007", "008"], "target": ["008", "7"]})
+    made = read(nodes, edges)
+    assert made.frame.columns.tolist() == ["district", "rent"]
+    assert made.graph.ids is not None
+    assert (made.id, made.graph.ids.tolist(), made.graph.degrees.tolist()) == (
+        "district",
+        ["007", "008", "7"],
+        [1, 2, 1],
+    )
+    np.testing.assert_array_equal(made.outcome("rent"), [9.5, np.nan, 11])
+    assert read(pa.Table.from_pandas(nodes.reset_index()), edges).graph == made.graph
+    with pytest.raises(InvalidInputError, match=r"row 1, column source: node '007' is written '7'"):
+        read(nodes.drop("007"), edges)
+    with pytest.raises(InvalidInputError, match="a path or a DataFrame, got dict"):
+        read({"id": [1]}, edges)
+
+
+def test_tables_of_geopandas_are_read_without_their_shapes() -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    areas = geopandas.GeoDataFrame({"id": ["a", "b"], "rent": [1.0, 2.0]}, geometry=[shapely.box(0, 0, 1, 1)] * 2)
+    assert read(areas, pd.DataFrame({"u": ["a"], "v": ["b"]})).frame.columns.tolist() == ["id", "rent"]
+
+
+def test_the_ids_of_files_are_those_of_the_graph(table: Callable[..., AttributedGraph]) -> None:
+    made = table()
+    assert made.graph.ids is not None
+    assert made.graph.ids.tolist() == made.frame["id"].tolist()
+    assert repr(made.graph) == "Graph(n_nodes=3, n_edges=2, unweighted, ids 007, 008, 7)"

@@ -18,6 +18,33 @@ NodesFile = Annotated[
 EdgesFile = Annotated[
     Path, typer.Argument(metavar="EDGES", help="Table of edges, or .graphml, .mtx, .gal, .gwt.", show_default=False)
 ]
+MaybeEdgesFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[EDGES]",
+        help="Table of edges, or .graphml, .mtx, .gal, .gwt; none with --knn or --shapes.",
+        show_default=False,
+    ),
+]
+Knn = Annotated[
+    str | None,
+    typer.Option(
+        "--knn",
+        metavar="COL,COL",
+        help="In place of EDGES: join every node to its nearest by these columns, such as lon,lat.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Nearest = Annotated[int, typer.Option("-k", metavar="K", help="How many nearest.", rich_help_panel=_COLUMNS)]
+Shapes = Annotated[
+    Path | None,
+    typer.Option(
+        "--shapes",
+        metavar="FILE",
+        help="In place of EDGES: GeoJSON, GeoPackage or shapefile of the nodes; areas that touch are joined.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
 
 Target = Annotated[
     list[str] | None,

@@ -47,8 +47,11 @@ _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
 def predict(
     context: typer.Context,
     nodes: options.NodesFile,
-    edges: options.EdgesFile,
+    edges: options.MaybeEdgesFile = None,
     *,
+    knn: options.Knn = None,
+    k: options.Nearest = datasets.NEIGHBOURS,
+    shapes: options.Shapes = None,
     target: options.Target = None,
     ignore: options.Ignore = None,
     id: options.Id = None,  # noqa: A002 - named like the option
@@ -88,10 +91,10 @@ def predict(
     """
     with terminal.errors_as_exit_codes(debug=debug):
         settings = PredictionSettings(method, interval, conformal, alpha, folds, seed, transform, group, suggest)
-        saved = _check_places(nodes, edges, output=output, groups=_group_place(output, group), report=report)
+        saved = _check_places(nodes, edges, shapes, output=output, groups=_group_place(output, group), report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
             asked: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
-            table = datasets.read(nodes, edges, id=id, unknown=unknown, **asked)
+            table = _read_graph(nodes, edges, knn=knn, k=k, shapes=shapes, id=id, unknown=unknown, **asked)
 
         groups, targets = read_groups(table, group), read_targets(table, target or (), ignore or (), settings)
         features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())
@@ -120,11 +123,35 @@ def predict(
             beyond.show()
 
 
+def _read_graph(
+    nodes: Path,
+    edges: Path | None,
+    *,
+    knn: str | None,
+    k: int,
+    shapes: Path | None,
+    id: str | None,  # noqa: A002 - named like the option
+    **asked: Any,
+) -> AttributedGraph:
+    """Return the graph of a table of nodes by its edges, or by the coordinates or the shapes of the nodes."""
+    given = sum(each is not None for each in (edges, knn, shapes))
+    if given != 1:
+        raise InvalidInputError(
+            f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
+            f"write for example: graphmrf predict {nodes} edges.csv"
+        )
+    if edges is not None:
+        return datasets.read(nodes, edges, id=id, **asked)
+    if shapes is not None:
+        return datasets.read_shapes(nodes, shapes, id=id)
+    return datasets.read_points(nodes, str(knn), k, id=id)
+
+
 def _group_place(output: Path | None, group: str | None) -> Path | None:
     return None if output is None or group is None else group_file(output, group)
 
 
-def _check_places(*inputs: Path, output: Path | None, groups: Path | None, report: Path | None) -> list[Path]:
+def _check_places(*inputs: Path | None, output: Path | None, groups: Path | None, report: Path | None) -> list[Path]:
     """Return the files to write, after making sure that each can be written without harming another."""
     for written in (output, groups):
         if written is not None:

@@ -7,6 +7,7 @@ from graphmrf.datasets import synthetic
 from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
+from graphmrf.datasets.places import NEIGHBOURS, read_points, read_shapes
 from graphmrf.datasets.table_files import check_writable, write
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from graphmrf.datasets.paper_scaling import paper
 
 __all__ = [
+    "NEIGHBOURS",
     "Attribute",
     "AttributedGraph",
     "Attributes",
@@ -32,6 +34,8 @@ __all__ = [
     "paper",
     "read",
     "read_edges",
+    "read_points",
+    "read_shapes",
     "synthetic",
     "write",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,8 +124,8 @@ class AttributedGraph:
 
 
 def read(  # noqa: PLR0913 - one parameter for each option
-    nodes: PathLike,
-    edges: PathLike,
+    nodes: PathLike | Any,
+    edges: PathLike | Any,
     *,
     id: str | None = None,  # noqa: A002 - the public name of the option
     source: str | None = None,
@@ -143,7 +144,9 @@ def read(  # noqa: PLR0913 - one parameter for each option
 
     Parameters
     ----------
-    nodes, edges : path
+    nodes, edges : path or DataFrame
+        Tables of pandas, GeoPandas, Polars or Arrow are read like files that say the types of their columns; an index
+        that names rows is a first column.
         The suffix says the format: `.csv`, `.tsv` or `.txt` (also with `.gz`; commas, semicolons, tabs or `|`;
         decimal commas; UTF-8, UTF-16 or Windows-1252), `.parquet`, `.pq`, `.xlsx`; ``-`` is standard input. Edges may
         also be in `.graphml`, `.mtx`, `.gal` and `.gwt`.
@@ -199,13 +202,18 @@ def read(  # noqa: PLR0913 - one parameter for each option
 def _attributed(
     node_file: TableFile, name: str, edge_file: TableFile, asked: EdgeColumns, assumed: tuple[str, ...]
 ) -> AttributedGraph:
-    keys = _unique_ids(node_file, name)
+    keys = unique_ids(node_file, name)
     edge_file, ends, told = end_columns(edge_file, asked, keys)
     graph, notes = edge_graph(edge_file, ends, asked, keys, node_file)
     notes = (*node_file.notes, *assumed, *told, *notes)
-    found = {other: node_file.rounded(other) for other in node_file.columns if other != name}
+    return with_nodes(graph, node_file, name, notes)
+
+
+def with_nodes(graph: Graph, file: TableFile, name: str, notes: tuple[str, ...]) -> AttributedGraph:
+    """Return a graph with the table of its nodes, whose ids are in the column of this name."""
+    found = {other: file.rounded(other) for other in file.columns if other != name}
     rounded = {other: record for other, record in found.items() if record is not None}
-    return AttributedGraph(graph, _frame(node_file, name), name, notes, node_file.path, rounded)
+    return AttributedGraph(graph, _frame(file, name), name, notes, file.path, rounded)
 
 
 def _ids_by_cells(
@@ -283,7 +291,8 @@ def _frame(file: TableFile, id_name: str) -> pd.DataFrame:
     return pd.DataFrame({id_name: file.ids(id_name), **others})
 
 
-def _unique_ids(file: TableFile, name: str) -> pa.Array:
+def unique_ids(file: TableFile, name: str) -> pa.Array:
+    """Return the ids of a table of nodes in the form in which they are compared, or say which is missing or twice."""
     if file.n_rows == 0:
         raise InvalidInputError(f"{file.path} has no rows; it needs one for each node")
     keys = file.keys(name).combine_chunks()

@@ -1,5 +1,6 @@
 """Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -83,7 +84,7 @@ class EdgeColumns:
             raise InvalidInputError(f"--weight {UNWEIGHTED} has no use for --weight-is; drop one of them")
 
 
-def read_edge_file(path: PathLike) -> TableFile:
+def read_edge_file(path: PathLike | Any) -> TableFile:
     """Return the edges in a file as a table with one row per edge: a table as it is, other formats by their suffix.
 
     `.graphml` (NetworkX reads it), `.mtx` (a square Matrix Market matrix, whose rows are those of the table of nodes),
@@ -94,6 +95,8 @@ def read_edge_file(path: PathLike) -> TableFile:
     InvalidInputError
         As `read_table`, or a file that is not of the format of its suffix.
     """
+    if not isinstance(path, str | os.PathLike):
+        return read_table(path)
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:

@@ -31,6 +31,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "", ".csv.gz": ",", ".tsv.gz": "\t", ".txt.gz": ""}
 PARQUET = (".parquet", ".pq")
+FRAME = Path("DataFrame.pq")
+"""Stands for the file of a table that is in memory already; its columns have types, as those of Parquet have."""
 EXCEL = ".xlsx"
 SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL)
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
@@ -189,8 +191,8 @@ def suffix_of(path: PathLike) -> str:
     return found[0]
 
 
-def read_table(path: PathLike) -> TableFile:
-    """Return the table in a file, read by its suffix; ``-`` is text on standard input.
+def read_table(path: PathLike | Any) -> TableFile:
+    """Return the table in a file, read by its suffix (``-`` is text on standard input), or in a DataFrame.
 
     Raises
     ------
@@ -198,6 +200,8 @@ def read_table(path: PathLike) -> TableFile:
         No such file, a directory, an unknown suffix, an empty or damaged file, repeated column names, a column of
         numbers that can be read in two ways, a missing extra.
     """
+    if not isinstance(path, str | os.PathLike):
+        return _from_frame(path)
     path = Path(path) if Path(path) == STDIN else check_readable(path)
     suffix = suffix_of(path)
     reader = _read_parquet if suffix in PARQUET else _read_excel if suffix == EXCEL else _read_text
@@ -207,6 +211,23 @@ def read_table(path: PathLike) -> TableFile:
         raise
     except Exception as error:  # a damaged file makes its reader raise anything, even that memory is short
         raise InvalidInputError(_unreadable(path, error)) from error
+
+
+def _from_frame(table: Any) -> TableFile:
+    """Return a DataFrame of pandas, GeoPandas (less its shapes), Polars or Arrow; an index of names comes first."""
+    if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    if not isinstance(table, pd.DataFrame):
+        kind = type(table).__name__
+        raise InvalidInputError(f"a table must be a path or a DataFrame, got {kind}; pass pandas.DataFrame(...)")
+    frame = pd.DataFrame(table.loc[:, [dtype.name != "geometry" for dtype in table.dtypes]])
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index(names=str(frame.index.name or "id"))
+    try:
+        arrow = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidInputError(f"a DataFrame must hold columns of one type: {error}; convert the column") from error
+    return _without_unnamed(FRAME, arrow)
 
 
 def _read_parquet(path: Path) -> TableFile:

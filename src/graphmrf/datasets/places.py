@@ -1,0 +1,147 @@
+"""Graphs of tables without a table of edges: places near each other, areas that touch."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphmrf._typing import Floats
+from graphmrf.datasets.attributed_graph import AttributedGraph, id_column, unique_ids, with_nodes
+from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_table
+from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.files import check_readable
+from graphmrf.graph import Graph
+
+NEIGHBOURS = 8
+"""Nearest neighbours of a place by default: those of a cell in a grid. Doubled, fields are smoother, fits slower."""
+
+
+def read_points(
+    nodes: PathLike | Any,
+    columns: str,
+    k: int = NEIGHBOURS,
+    *,
+    id: str | None = None,  # noqa: A002 - the public name of the option
+) -> AttributedGraph:
+    """Return the graph of a table of places: each is joined to its `k` nearest, see `Graph.from_knn`.
+
+    Parameters
+    ----------
+    nodes : path or DataFrame
+        As in `read`.
+    columns : str
+        Names of the columns with coordinates, parted by commas, such as ``"x,y"``. A longitude and a latitude in
+        degrees, told by their names (lon, lng or long, and lat), are measured on the globe, in whatever order.
+    k : int, default 8
+        Neighbours of a place.
+    id : str, optional
+        Id column, as in `read`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"id": ["a", "b", "c"], "x": [0.0, 1.0, 5.0], "y": [0.0, 0.0, 0.0]})
+    >>> read_points(frame, "x,y", 1).graph
+    Graph(n_nodes=3, n_edges=2, unweighted, ids a, b, c)
+    """
+    file = read_table(nodes)
+    name, assumed = id_column(file, id)
+    keys, names = unique_ids(file, name), [part.strip() for part in columns.split(",") if part.strip()]
+    if not names:
+        raise InvalidInputError("--knn needs the columns with coordinates, got none; write for example --knn lon,lat")
+    globe = [_globe(part) for part in names]
+    if sorted(globe) == ["lat", "lon"]:
+        names = [names[globe.index("lon")], names[globe.index("lat")]]
+    points = np.column_stack([_coordinate(file, file.require(part, option="--knn")) for part in names])
+    metric = "haversine" if len(names) == 2 and "" not in globe else "euclidean"
+    if not 1 <= k < len(keys):
+        raise InvalidInputError(f"-k must be from 1 to {len(keys) - 1}, one less than the nodes, got {k}")
+    graph = Graph.from_knn(points, k, metric=metric)
+    measured = "on the globe" if metric == "haversine" else "in a straight line"
+    note = f"{file.path.name}: every node is joined to its {k} nearest by {listing(names)}, measured {measured}"
+    return with_nodes(graph, file, name, (*file.notes, *assumed, note))
+
+
+def read_shapes(
+    nodes: PathLike | Any,
+    shapes: PathLike,
+    *,
+    id: str | None = None,  # noqa: A002 - the public name of the option
+) -> AttributedGraph:
+    """Return the graph of a table of areas whose shapes are in another file: those that touch are joined.
+
+    Parameters
+    ----------
+    nodes : path or DataFrame
+        As in `read`.
+    shapes : path
+        GeoJSON, GeoPackage, shapefile or whatever GeoPandas reads: one polygon for every node; the column of ids is
+        that of the same name, or the only one with the ids of all nodes. Other polygons are left out.
+    id : str, optional
+        Id column of the table, as in `read`.
+
+    Raises
+    ------
+    MissingExtraError
+        If GeoPandas is not installed.
+    """
+    file = read_table(nodes)
+    name, assumed = id_column(file, id)
+    keys, areas = unique_ids(file, name), _read_areas(check_readable(shapes))
+    column, rows = _matched(areas, keys, name, Path(shapes))
+    graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))
+    note = f"{Path(shapes).name}: {graph.n_edges:,} pairs of areas touch, matched by '{column}'"
+    return with_nodes(graph, file, name, (*file.notes, *assumed, note))
+
+
+def _read_areas(path: Path) -> Any:
+    try:
+        geopandas = import_module("geopandas")
+    except ImportError as error:
+        raise MissingExtraError("--shapes needs GeoPandas; install it with: pip install 'graphmrf[geo]'") from error
+    try:
+        return geopandas.read_file(path)
+    except Exception as error:  # the readers of GeoPandas have errors of their own
+        raise InvalidInputError(f"{path} cannot be read as shapes ({str(error).splitlines()[0]})") from error
+
+
+def _matched(areas: Any, keys: pa.Array, name: str, path: Path) -> tuple[str, Any]:
+    """Return the column of ids of the areas, and the row of every node."""
+    columns = [column for column in areas.columns if column != areas.geometry.name]
+    found: dict[str, Any] = {}
+    for column in sorted(columns, key=lambda each: each != name):
+        cells = pa.chunked_array([pa.array(areas[column], from_pandas=True)])
+        places = pc.index_in(keys, value_set=TableFile(path, {column: cells}).keys(column).combine_chunks())
+        if places.null_count == 0:
+            return str(column), places.to_numpy()
+        found[str(column)] = places
+    if not found:
+        raise InvalidInputError(f"{path} has no columns besides its shapes; it needs the ids of the nodes")
+    best = min(found, key=lambda column: found[column].null_count)
+    missing = keys.filter(found[best].is_null())
+    raise InvalidInputError(
+        f"{path}: no column has the ids of all nodes; '{best}' lacks {listing(missing[:4].to_pylist())} "
+        f"({len(missing)} of {len(keys)}); add their shapes, or drop these nodes"
+    )
+
+
+def _globe(name: str) -> str:
+    """Return whether a column is a longitude or a latitude, by its name; nothing for neither."""
+    start = name.lower()
+    return "lon" if start.startswith(("lon", "lng")) else "lat" if start.startswith("lat") else ""
+
+
+def _coordinate(file: TableFile, name: str) -> Floats:
+    series = file.values(name)
+    numbers, stray = as_numbers(series)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if stray is not None or bad.size:
+        record = int(bad[0]) if stray is None else stray
+        raise InvalidInputError(
+            f"{file.place(record)}, column {name}: a coordinate must be a number, got "
+            f"{'nothing' if series.isna().iloc[record] else repr(series.iloc[record])}; correct it or drop the row"
+        )
+    return numbers

@@ -1,0 +1,59 @@
+"""predict without a table of edges: near places, touching areas."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from graphmrf.cli import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["predict", *(str(argument) for argument in arguments)])
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    x, y = (part.ravel() for part in np.meshgrid(np.arange(6.0), np.arange(6.0)))
+    rent = np.where(np.arange(36) % 3 == 0, np.nan, np.sin(x / 2) + y)
+    frame = pd.DataFrame({"id": [f"p{i}" for i in range(36)], "lon": x, "lat": y, "rent": rent})
+    frame.to_csv(tmp_path / "places.csv", index=False)
+    return tmp_path / "places.csv"
+
+
+def test_near_places_are_joined(places: Path) -> None:
+    out = places.with_name("out.csv")
+    result = run(places, "--knn", "lon,lat", "-k", 4, "-t", "rent", "--method", "lp", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "joined to its 4 nearest by 'lon', 'lat', measured on the globe" in " ".join(result.output.split())
+    assert pd.read_csv(out)["prediction"].notna().all()
+
+
+def test_touching_areas_are_joined(places: Path) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    frame, shapes, out = pd.read_csv(places), places.with_name("areas.geojson"), places.with_name("out.csv")
+    squares = shapely.box(frame["lon"], frame["lat"], frame["lon"] + 1, frame["lat"] + 1)
+    areas = geopandas.GeoDataFrame({"id": frame["id"]}, geometry=squares, crs=4326).iloc[::-1]
+    areas.to_file(shapes, driver="GeoJSON")
+    result = run(places, "--shapes", shapes, "-t", "rent", "--method", "lp", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "110 pairs of areas touch" in " ".join(result.output.split())
+    assert pd.read_csv(out)["prediction"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "one of EDGES, --knn and --shapes, got none of them"),
+        (["--knn", "lon,lat", "--shapes", "areas.geojson"], "got more than one"),
+        (["--knn", "east,north"], "no column 'east'"),
+        (["--knn", "lon,lat", "-k", "0"], "-k must be from 1 to 35"),
+        (["--shapes", "areas.geojson"], "areas.geojson"),
+    ],
+)
+def test_bad_places_exit_with_2(places: Path, options: list[str], message: str) -> None:
+    result = run(places, "-t", "rent", *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

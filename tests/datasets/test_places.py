@@ -1,0 +1,54 @@
+"""Graphs of tables without edges: near places, touching areas, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphmrf import Graph
+from graphmrf.datasets import read_points, read_shapes
+from graphmrf.errors import InvalidInputError
+
+PLACES = pd.DataFrame({"id": list("abcd"), "Lat": [0.0, 0.0, 0.0, 10.0], "longitude": [179.0, -179.0, 170.0, 0.0]})
+
+
+def test_longitude_and_latitude_are_measured_on_the_globe_in_either_order() -> None:
+    made = read_points(PLACES, "Lat,longitude", 1)
+    expected = Graph.from_knn(PLACES[["longitude", "Lat"]].to_numpy(), 1, metric="haversine")
+    assert made.graph == expected.with_ids(list("abcd"))
+    assert made.graph == read_points(PLACES, "longitude, Lat", 1).graph
+    assert "on the globe" in made.notes[-1]
+    assert "straight" in read_points(PLACES.rename(columns={"Lat": "y"}), "longitude,y", 1).notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("frame", "columns", "k", "message"),
+    [
+        (PLACES, "lon,lat", 1, "no column 'lon'; .*--knn"),
+        (PLACES, " , ", 1, "--knn needs the columns"),
+        (PLACES, "longitude", 4, "-k must be from 1 to 3"),
+        (PLACES.assign(Lat=[1.0, np.nan, 2.0, 3.0]), "Lat", 1, "row 2, column Lat: a coordinate must be a number, got"),
+        (PLACES.assign(Lat=["1", "2", "x", "4"]), "Lat", 1, "row 3, column Lat: a coordinate .* got 'x'"),
+    ],
+)
+def test_bad_places_are_refused(frame: Any, columns: str, k: int, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        read_points(frame, columns, k)
+
+
+def test_areas_that_touch_are_joined_by_id(tmp_path: Path) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    squares = [shapely.box(x, 0, x + 1, 1) for x in range(4)]
+    areas = geopandas.GeoDataFrame({"name": list("wxyz"), "code": [3, 1, 4, 2]}, geometry=squares, crs=4326)
+    areas.to_file(tmp_path / "areas.geojson", driver="GeoJSON")
+    nodes = pd.DataFrame({"id": [1, 2, 3], "rent": [1.0, 2.0, np.nan]})
+    made = read_shapes(nodes, tmp_path / "areas.geojson")
+    assert made.graph == Graph.from_edges([0], [2], n_nodes=3).with_ids([1, 2, 3])
+    assert "'code'" in made.notes[-1]
+    with pytest.raises(InvalidInputError, match=r"no column has the ids of all nodes; 'code' lacks '9' \(1 of 3\)"):
+        read_shapes(nodes.assign(id=[1, 2, 9]), tmp_path / "areas.geojson")
+    (tmp_path / "broken.geojson").write_text("{")
+    with pytest.raises(InvalidInputError, match="cannot be read as shapes"):
+        read_shapes(nodes, tmp_path / "broken.geojson")
