@@ -1,6 +1,8 @@
 """Bad input: exit code 2, one line that says what, where and what to do, and no output file."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -445,3 +447,28 @@ def test_damaged_files(suffix: str, seed: int, town: Any) -> None:
     result = CliRunner().invoke(app, ["predict", str(path), str(town.folder / "edges.csv"), "--method", "lp"])
     assert result.exit_code in (0, 2), result.output
     assert "a bug of ours" not in result.output
+
+
+def test_ctrl_c_says_one_sentence(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphmrf.datasets.read", interrupt)
+    result = town.run("--target", "income")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr == "stopped by Ctrl-C; files are as they were, or complete\n"
+
+
+@pytest.mark.parametrize(("words", "found"), [("graphmrf pre", "predict"), ("graphmrf predict --tra", "--transform")])
+def test_the_shell_completes_commands_and_options(words: str, found: str) -> None:
+    asked = {"_GRAPHMRF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    assert CliRunner().invoke(app, [], env=asked, prog_name="graphmrf").stdout.split() == [found]
+
+
+def test_a_terminal_without_the_signs_has_question_marks() -> None:
+    code = "import sys; from graphmrf.cli import main; sys.argv = ['graphmrf', '--help']; main()"
+    spoken = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=spoken, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"predict" in done.stdout

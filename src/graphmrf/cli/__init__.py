@@ -1,7 +1,9 @@
 """The command line: parse, call, print. Commands are loaded when called, so that the list of them does not wait."""
 
+import sys
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -57,7 +59,6 @@ app = typer.Typer(
     name="graphmrf",
     cls=LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -86,5 +87,8 @@ def graphmrf(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; a terminal that cannot show a sign, such as ², has a question mark for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

@@ -17,7 +17,8 @@ from rich.table import Column, Table
 
 from graphmrf.errors import GraphMRFError, InvalidInputError
 
-OURS, BAD_INPUT = 1, 2
+OURS, BAD_INPUT, STOPPED = 1, 2, 130
+"""Exit codes; the last is what a shell says of a program that Ctrl-C ended."""
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
 LOGGER = "graphmrf.progress"
@@ -26,13 +27,15 @@ LOGGER = "graphmrf.progress"
 
 @contextmanager
 def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
-    """Turn an exception into one line on stderr and an exit code: 2 for bad input, 1 for a failure of ours."""
+    """Turn an exception into one line on stderr and an exit code: 2 bad input, 1 a failure of ours, 130 Ctrl-C."""
     try:
         yield
     except InvalidInputError as error:
         _fail(f"error: {error}", BAD_INPUT, debug=debug)
     except GraphMRFError as error:
         _fail(f"failed: {error}", OURS, debug=debug)
+    except KeyboardInterrupt:
+        _fail("stopped by Ctrl-C; files are as they were, or complete", STOPPED, debug=debug)
     except BrokenPipeError:  # whoever reads the results has seen enough
         raise
     except (OSError, MemoryError) as error:
