@@ -143,10 +143,11 @@ def nothing_predicts(name: str, r2: float, error: float) -> str:
     Examples
     --------
     >>> nothing_predicts("income", -0.05, 0.1)
-    'Nothing here predicts income better than its mean: R² −0.05 ± 0.10 at held-out values.'
+    'Nothing here predicts income better than its mean, as far as held-out values show: R² −0.05 ± 0.10.'
     """
     within = f" ± {number(error, 2)}" if math.isfinite(error) else ""
-    return f"Nothing here predicts {name} better than its mean: R² {number(r2, 2)}{within} at held-out values."
+    shown = f"R² {number(r2, 2)}{within}"
+    return f"Nothing here predicts {name} better than its mean, as far as held-out values show: {shown}."
 
 
 def smoothing_level(alpha: float | None) -> str:

@@ -218,7 +218,7 @@ def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_r
 def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
     target = replace(make_report().targets[0], comparison=(MethodRow("lp", -0.2, (-0.3, -0.1), 0.5),))
     assert (
-        f"better than its mean: R² {MINUS}0.20 at held-out values"
+        f"better than its mean, as far as held-out values show: R² {MINUS}0.20."
         in Reader(render(make_report(targets=(target,)))).words()
     )
 
@@ -305,7 +305,11 @@ def test_embedded_json_cannot_end_its_script(make_report: Maker) -> None:
     [
         (0.6, 0.02, "Expect an R² of about 0.60:"),
         (0.45, 0.125, "Expect an R² between 0.20 and 0.70:"),
-        (0.1, 0.2, "Nothing here predicts income better than its mean: R² 0.10 ± 0.20"),
+        (
+            0.1,
+            0.2,
+            "Nothing here predicts income better than its mean, as far as held-out values show: R² 0.10 ± 0.20.",
+        ),
     ],
 )
 def test_the_headline_has_a_range_where_accuracy_is_uncertain(
