@@ -280,11 +280,10 @@ def edge_graph(
     kept = (u >= 0) & (v >= 0)
     if not kept.all():
         u, v, weights = u[kept], v[kept], None if weights is None else weights[kept]
-    if weights is not None:
-        once, both = _one_direction(u, v, weights, len(keys))
-        u, v, weights = u[once], v[once], weights[once]
-        told += both
     graph = Graph.from_edges(u, v, weights, n_nodes=len(keys))
+    if weights is not None and graph.n_edges < np.count_nonzero(u != v):
+        once, both = _one_direction(u, v, weights, len(keys))
+        graph, told = Graph.from_edges(u[once], v[once], weights[once], n_nodes=len(keys)), told + both
     notes = (*told, *inverted, *graph.notes)
     return graph, (*file.notes, *assumed, *(f"{file.path.name}: {note}" for note in notes))
 
