@@ -107,7 +107,8 @@ def test_auto_prints_the_comparison_and_one_sentence(town: Any) -> None:
         assert words in result.stdout
     first, *others = result.stderr.splitlines()
     assert first == "note: nodes.csv: the first column, 'place', is taken as the node id"
-    assert all(line.startswith("note: income: ") for line in others)
+    assert others[0] == "note: features: 'age'"
+    assert all(line.startswith("note: income: ") for line in others[1:])
 
 
 def test_a_given_alpha_is_used_and_scored(town: Any) -> None:

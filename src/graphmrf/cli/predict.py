@@ -24,8 +24,9 @@ from graphmrf.cli.results import (
     result_table,
     show_results,
 )
-from graphmrf.datasets import AttributedGraph
-from graphmrf.datasets.columns import FILLED
+from graphmrf.datasets import AttributedGraph, Features
+from graphmrf.datasets.columns import FILLED, is_dates
+from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
@@ -106,7 +107,7 @@ def predict(
         with terminal.progress(len(methods) * len(targets), quiet=quiet) as advance:
             predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
 
-        about_columns = _column_notes(targets, features.notes, methods, named=bool(target))
+        about_columns = _column_notes(targets, features, methods, named=bool(target))
         notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
         beyond = BeyondNodes.of(table, groups, predictions, settings)
         if output is not None:
@@ -271,6 +272,8 @@ def _problem(y: Floats, transform: str) -> str:
 
 
 def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
+    if is_dates(table.frame[name]):
+        raise InvalidInputError(f"{table.path}, column {name}: holds dates; give numbers, such as days or years")
     try:
         labels = read_labels(table.frame[name], len(table.frame))
         check_classes(labels, n_folds)
@@ -315,14 +318,16 @@ def slow_fits(methods: Sequence[Method], n_nodes: int, targets: Mapping[str, Flo
 
 
 def _column_notes(
-    targets: Mapping[str, Floats | Labels], notes: Sequence[str], methods: Sequence[Method], *, named: bool
+    targets: Mapping[str, Floats | Labels], features: Features, methods: Sequence[Method], *, named: bool
 ) -> Iterator[str]:
     """Say which column was taken as the target, and how features were made of the others."""
     if not named:
         yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
     if not any(method.features for method in methods):
         return
-    for note in notes:
+    if features.names or features.notes:
+        yield f"features: {listing(features.names) or 'none'}"
+    for note in features.notes:
         yield _imputation_note(note, methods)
     if len(targets) > 1:
         yield f"{', '.join(targets)}: targets, so none is a feature of another"

@@ -6,9 +6,12 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pandas.api import types
 
 from graphmrf.datasets.attributed_graph import AttributedGraph
+from graphmrf.datasets.dialect import is_dressed_number
+from graphmrf.datasets.edge_files import name_words
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.text import count, did_you_mean
@@ -19,6 +22,34 @@ RARE = 10
 """Fewest nodes of a level of its own. By eye; halved, convolution blows up coefficients fitted to five nodes."""
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """What one column gave: columns of X, and the group and text under which that is told."""
+CODES = frozenset(
+    {
+        *(
+            "id",
+            "ids",
+            "uid",
+            "gid",
+            "fid",
+            "oid",
+            "objectid",
+            "uuid",
+            "guid",
+            "fips",
+            "geoid",
+            "geocode",
+            "code",
+            "codes",
+        ),
+        *("zip", "zipcode", "zcta", "postcode", "postalcode", "plz", "ags", "nuts", "lau", "gss", "cbsa"),
+    }
+)
+"""Last words of names of columns whose whole numbers name things rather than count them."""
+_COUNTED = frozenset({"year", "month", "week", "day", "hour", "time", "date", "rank", "order", "position", "age"})
+_DATE = (
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( \d{1,2}:\d{2}(:\d{2})?)?"
+    r"|\d{1,2}:\d{2}(:\d{2})?"
+)
 FILLED = "filled missing cells with the column mean"
 _CONSTANT = "dropped columns with a single value"
 
@@ -35,11 +66,14 @@ class Features:
         One line for each kind of change.
     unfilled : DataFrame of shape (n, p)
         The same, NaN where a number was missing.
+    names : tuple of str
+        The columns of the table that became features.
     """
 
     X: pd.DataFrame
     notes: tuple[str, ...]
     unfilled: pd.DataFrame
+    names: tuple[str, ...] = ()
 
 
 def features(
@@ -54,9 +88,10 @@ def features(
 
     Numbers stay, with missing cells filled by the mean of the column; true/false becomes 0/1; a text column becomes
     one 0/1 column per level but the first (``region=north``), missing being a level of its own and levels of few
-    nodes pooled as `other`. Dropped are columns with a single value, columns that are neither numbers nor text, and
-    text columns with many levels or fewer than two nodes per level, which name nodes rather than describe them. With
-    several targets, none is a feature of another.
+    nodes pooled as `other`. Dropped are columns with a single value, dates, columns that are neither numbers nor text,
+    numbers written in more than one way, and what names nodes rather than describes them: text columns with many
+    levels or fewer than two nodes per level, row numbers, copies of the id, and whole numbers in a column whose name
+    says that they are codes (`county_fips`, `GEOID`, `zip`). With several targets, none is a feature of another.
 
     Parameters
     ----------
@@ -87,12 +122,14 @@ def features(
     """
     _check_present(table, ignore)
     left_out = {table.id, *targets, *ignore}
-    prepared = [_prepare(table, name, max_levels, rare) for name in table.frame.columns if name not in left_out]
+    names = [name for name in table.frame.columns if name not in left_out]
+    prepared = [_prepare(table, name, max_levels, rare) for name in names]
     columns = {name: values for made, _, _ in prepared for name, values in made.items()}
     if len(columns) < sum(len(made) for made, _, _ in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
     unfilled = pd.DataFrame(columns, index=table.frame.index, dtype=np.float64)
-    return Features(unfilled.fillna(unfilled.mean()), _told(prepared), unfilled)
+    kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=True) if made]
+    return Features(unfilled.fillna(unfilled.mean()), _told(prepared), unfilled, tuple(kept))
 
 
 def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
@@ -114,12 +151,47 @@ def _told(prepared: list[_Prepared]) -> tuple[str, ...]:
 
 def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     series = table.frame[name]
+    if types.is_string_dtype(series) and is_dates(series):
+        return {}, "left out columns of dates (give days or years as numbers)", f"'{name}'"
     number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
     if not (number or types.is_string_dtype(series) or isinstance(series.dtype, pd.CategoricalDtype)):
         return {}, "dropped columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
     if series.nunique(dropna=False) <= 1:
         return {}, _CONSTANT, f"'{name}'"
+    if number and _names_nodes(table, name):
+        return {}, "left out whole numbers that name rather than count (rename them to keep them)", f"'{name}'"
     return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
+
+
+def is_dates(series: pd.Series) -> bool:
+    """Return whether a column holds dates or times, as such or as text.
+
+    Examples
+    --------
+    >>> is_dates(pd.Series(["2020-01-31", None])), is_dates(pd.Series(["31.1.2020", "soon"]))
+    (True, False)
+    """
+    if not types.is_string_dtype(series):
+        return bool(types.is_datetime64_any_dtype(series))
+    text = series.dropna().astype(str)
+    return len(text) > 0 and bool(text.str.fullmatch(_DATE).all())
+
+
+def _names_nodes(table: AttributedGraph, name: str) -> bool:
+    """Return whether whole numbers are codes by their name, a copy of the ids, or the numbers of the rows."""
+    series = table.frame[name]
+    known = series.dropna().to_numpy(dtype=np.float64)
+    if types.is_bool_dtype(series) or not (known == np.floor(known)).all():
+        return False
+    words = name_words(str(name))
+    if words and words[-1] in CODES:
+        return True
+    # Ten: shorter runs of whole numbers are often what small tables are about. Doubled, an index of 15 is a feature.
+    if len(series) <= 10:
+        return False
+    copied = types.is_numeric_dtype(table.frame[table.id]) and series.equals(table.frame[table.id].astype(series.dtype))
+    counted = len(known) == len(series) and _COUNTED.isdisjoint(words) and bool((np.diff(known) == 1).all())
+    return copied or counted
 
 
 def _numbers(table: AttributedGraph, name: str) -> _Prepared:
@@ -135,6 +207,8 @@ def _numbers(table: AttributedGraph, name: str) -> _Prepared:
 def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     text = table.frame[name].astype(object).fillna("missing").astype(str)
     n_values = text.nunique()
+    if is_dressed_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
+        return {}, "left out numbers that can be read in two ways (write 1080.5)", f"'{name}' (such as {text.iloc[0]})"
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
         return {}, "dropped text columns with too many different values", f"'{name}' ({n_values} values)"
