@@ -10,7 +10,7 @@ from benchmarks.show import show
 NAMES = (
     *("search", "smoothing", "scaling", "factor", "published", "accuracy", "auto", "start"),
     *("fit", "recovery", "spectrum", "sample", "foresee", "foresee_field", "coupled", "missing"),
-    *("networks", "inductive", "classification", "sgc_speed", "scalable", "solvers"),
+    *("file_variants", "networks", "inductive", "classification", "sgc_speed", "scalable", "solvers"),
 )
 
 

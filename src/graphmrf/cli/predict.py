@@ -274,11 +274,13 @@ def _problem(y: Floats, transform: str) -> str:
 def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
     if is_dates(table.frame[name]):
         raise InvalidInputError(f"{table.path}, column {name}: holds dates; give numbers, such as days or years")
+    if table.frame[name].dtype.kind != "b" and _dressed(table.frame[name]):
+        raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name])}")
     try:
         labels = read_labels(table.frame[name], len(table.frame))
         check_classes(labels, n_folds)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name]) or error}") from error
+        raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
     if labels.known.all():
         raise InvalidInputError(
             f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"

@@ -40,7 +40,7 @@ _CURRENCIES = (
 _CURRENCY = rf"[$€£¥₹₽₩₺¢]|US\$|{_CURRENCIES}"
 _DRESSED = (
     r"^(?P<open>\()?(?P<sign>[-+\x{2212}]?)\s?"
-    rf"(?P<before>{_CURRENCY})?\s?(?P<inner>[-\x{2212}]?)"
+    rf"(?P<before>{_CURRENCY})?\s?(?P<inner>[-\x{{2212}}]?)"
     r"(?P<body>\d[\d.,'\x{2019} \x{00A0}\x{202F}\x{2009}]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
     rf"[\s\x{{00A0}}\x{{202F}}]?(?P<after>%|{_CURRENCY})?(?P<close>\))?$"
 )

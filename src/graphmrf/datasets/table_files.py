@@ -350,7 +350,7 @@ def _padded(row: tuple[Any, ...], width: int) -> tuple[Any, ...]:
 def _excel_column(cells: Sequence[Any]) -> pa.Array:
     """Return cells of one type as such, and cells of several types as the text that a text file would have."""
     kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds <= {int, float} or len(kinds) == 1:
+    if kinds <= {int, float} or (len(kinds) == 1 and kinds != {str}):
         return pa.array([cell if kinds != {int, float} or cell is None else float(cell) for cell in cells])
     return pa.array([_as_text(cell) for cell in cells], pa.string())
 
