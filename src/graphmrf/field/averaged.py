@@ -1,51 +1,155 @@
-"""The field averaged: over draws of missing features, over draws of hyper-parameters, or over both."""
+r"""The field averaged: over draws of missing features, over draws of hyper-parameters, or over both.
+
+A handful of labels determines the hyper-parameters so loosely that the best ones fit them by chance. So they are drawn
+from their posterior, under weak priors (`Space.from_normal`), by elliptical slice sampling (Murray, Adams and MacKay,
+2010): in coordinates `x` that are standard normal beforehand, from `x` along the ellipse through a random `u`,
+
+.. math:: x' = x \cos\theta + u \sin\theta,
+
+to a point whose likelihood is above a random fraction of the present one. No step length, no gradient, no rejection.
+With more labels the point of maximum posterior density takes over, its weight rising from 0 to 1 between `BLENDED`.
+"""
 
 from __future__ import annotations
 
+import logging
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from graphmrf.field.covariance import Covariance
-from graphmrf.field.exact import ExactPosterior, blocks
+from graphmrf.field.exact import ExactPosterior, blocks, maximise
+from graphmrf.field.hyperparameters import Hyperparameters, Space
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture
+from graphmrf.linalg.dense import Factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.design import Design
-    from graphmrf.field.hyperparameters import Hyperparameters
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+BLENDED = (60, 120)
+"""Labels from which the most likely hyper-parameters have a part in predictions, and from which nothing else has: by
+then R2 is the same to .001 on London's wards (`benchmarks/few_labels.py`). Doubled, a fit of 200 takes seconds more."""
+
+STEPS = (100, 30, 8)
+"""Steps before the first draw, draws, and steps to each; 30 are three for each draw of missing features. Doubled, a fit
+takes twice as long; predictions move by a tenth of their standard deviation."""
+
+FOLD_STEPS = (60, 15, 6)
+"""The same where a fold of the labels is left out: five times for one answer."""
 
 _REMEMBERED = 2
 """Blocks of graph correlations kept for the members: those of the field and of local effects."""
+_JOINT = (1000, 6)
+"""Nodes up to which joint covariances are those of all members, and members beyond: each factors a matrix of nodes."""
+
+
+def point_weight(labels: int) -> float:
+    """Return the weight of the most likely hyper-parameters.
+
+    Examples
+    --------
+    >>> [point_weight(labels) for labels in (5, 60, 90, 120, 3000)]
+    [0.0, 0.0, 0.5, 1.0, 1.0]
+    """
+    first, last = BLENDED
+    return min(max((labels - first) / (last - first), 0.0), 1.0)
+
+
+def sample_hyperparameters(
+    covariance: Covariance, z: Floats, *, steps: tuple[int, int, int] = STEPS, seed: int = 0
+) -> tuple[list[Hyperparameters], int]:
+    """Return draws of the hyper-parameters from their posterior, and how many likelihoods that took.
+
+    Parameters
+    ----------
+    covariance : Covariance
+        The covariance of the labelled nodes.
+    z : array of shape (m,)
+        Their outcomes, standardised.
+    steps : triple of int
+        Steps before the first draw, draws, and steps to each.
+    seed : int
+        Seed of the draws.
+    """
+    _PROGRESS.info("field: averaging over hyper-parameters given %d labels", z.size)
+    space, rng = Space(covariance.components, covariance.design.p), np.random.default_rng(seed)
+
+    def read(x: Floats) -> Hyperparameters:
+        return space.read(space.from_normal(x))
+
+    first, count, each = steps
+    x, evaluations, draws = np.zeros(len(space.names) + 1), 1, []
+    with threadpool_limits(1, "blas"):
+        level = _log_likelihood(covariance, z, read(x))
+        for step in range(1, first + count * each + 1):
+            u, floor = rng.standard_normal(x.size), level + math.log(rng.random())
+            angle = rng.uniform(0.0, 2.0 * math.pi)
+            low, high = angle - 2.0 * math.pi, angle
+            while True:
+                there = x * math.cos(angle) + u * math.sin(angle)
+                level = _log_likelihood(covariance, z, read(there))
+                evaluations += 1
+                if level > floor:
+                    break
+                low, high = (angle, high) if angle < 0 else (low, angle)
+                angle = rng.uniform(low, high)
+            x = there
+            if step > first and not (step - first) % each:
+                draws.append(read(x))
+    return draws, evaluations
+
+
+def _log_likelihood(covariance: Covariance, z: Floats, h: Hyperparameters) -> float:
+    """Return the log density of labels, up to a constant; minus infinity where their covariance is singular."""
+    factor = Factor.of(covariance.triangle, covariance.among(h)[0])
+    return -math.inf if factor is None else -0.5 * (float(z @ factor.solve(z)) + factor.log_determinant)
+
+
+def median(points: Sequence[Hyperparameters]) -> Hyperparameters:
+    """Return the median of every hyper-parameter."""
+    values = {name: np.median([h[name] for h in points], axis=0) for name in points[0]}
+    plain = {name: value if value.ndim else float(value) for name, value in values.items()}
+    return Hyperparameters(plain | {"unit_variance": points[0]["unit_variance"]})
 
 
 @dataclass(frozen=True, eq=False)
 class AveragedPosterior:
-    r"""The field of some hyper-parameters, conditioned on the labels once for every draw of the features.
+    r"""The field conditioned on the labels once for every draw of the features, of the hyper-parameters, or of both.
 
-    Means are means over the draws; variances, by Rubin's rule, the mean variance and the variance of the means,
-    :math:`\bar v + \overline{(m_i - \bar m)^2}`. Draws come in pairs that lie opposite each other about the expected
-    features: so the mean of anything linear in the features is that at the expected ones, and free of chance.
+    Means are means over the members; variances, by Rubin's rule, the mean variance and the variance of the means,
+    :math:`\bar v + \overline{(m_i - \bar m)^2}`. Draws of the features come in pairs that lie opposite each other about
+    the expected ones: so the mean of anything linear in the features is that at the expected ones, and free of chance.
 
     Attributes
     ----------
     base : ExactPosterior
-        The field at the expected features.
+        The field at the expected features and the most likely hyper-parameters, or at their median.
     designs : sequence of Design
-        The features of every draw.
+        The features of every draw; none where no feature is missing.
+    points : sequence of Hyperparameters
+        Draws of the hyper-parameters; none where labels are many.
+    weight : float
+        Weight of the hyper-parameters of `base`.
     """
 
     base: ExactPosterior
     designs: Sequence[Design]
+    points: Sequence[Hyperparameters] = ()
+    weight: float = 1.0
 
     @property
     def h(self) -> Hyperparameters:
-        """The hyper-parameters."""
+        """The hyper-parameters of `base`."""
         return self.base.h
 
     @property
@@ -60,37 +164,51 @@ class AveragedPosterior:
 
     @cached_property
     def members(self) -> tuple[ExactPosterior, ...]:
-        """The posterior of every draw; what the graph says is the same for all."""
-        field = self.base.covariance
-        graph_part = Correlations(field.eigen, field.rows, _REMEMBERED)
-        fields = [Covariance(design, graph_part, field.components) for design in self.designs]
-        return tuple(ExactPosterior(field, self.h, self.z) for field in fields)
+        """The posterior of every draw: those of the hyper-parameters, with features in turn, then those of `base`."""
+        field, designs = self.base.covariance, self.designs or (self.base.covariance.design,)
+        spanned = Correlations(field.eigen, field.rows, spanned=True)
+        fields = [Covariance(design, spanned, field.components) for design in designs] if self.points else []
+        drawn = [ExactPosterior(fields[k % len(fields)], h, self.z) for k, h in enumerate(self.points)]
+        if not self.weight:
+            return tuple(drawn)
+        if not self.designs:
+            return (*drawn, self.base)
+        same = Correlations(field.eigen, field.rows, _REMEMBERED)
+        likely = [ExactPosterior(Covariance(each, same, field.components), self.h, self.z) for each in designs]
+        return (*drawn, *likely)
 
     @cached_property
     def weights(self) -> Floats:
         """The weight of every member; they add up to 1."""
-        return np.full(len(self.members), 1.0 / len(self.members))
+        drawn, weight = len(self.points), self.weight if self.points else 1.0
+        likely = len(self.members) - drawn
+        return np.repeat([(1.0 - weight) / max(drawn, 1), weight / max(likely, 1)], [drawn, likely])
 
     def mixture(self, nodes: Ints) -> Mixture:
         """Return the distribution of the outcome of every node: a normal one of every member."""
         k = len(self.members)
-        parts = [self._mixture([member.moments(block) for member in self.members]) for block in blocks(nodes)]
+        parts = [Mixture.of([member.moments(block) for member in self.members]) for block in blocks(nodes)]
         means, variances = ([getattr(part, name) for part in parts] for name in ("means", "variances"))
         empty = np.zeros((k, 0))
         return Mixture(self.weights, np.hstack([empty, *means]), np.hstack([empty, *variances]))
-
-    def _mixture(self, found: Sequence[tuple[Floats, Floats]]) -> Mixture:
-        return Mixture.of(found, self.weights)
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of unlabelled nodes, noise included."""
         return self.mixture(nodes).moments
 
+    def _joint(self, nodes: Ints) -> tuple[Floats, list[ExactPosterior]]:
+        """Return the members whose joint covariances are computed, with their weights."""
+        most, count = _JOINT
+        if nodes.size <= most or not self.points:
+            return self.weights, list(self.members)
+        chosen = np.searchsorted(np.cumsum(self.weights), (np.arange(count) + 0.5) / count)
+        return np.full(count, 1.0 / count), [self.members[k] for k in chosen]
+
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, each of one member, shape (count, len(nodes))."""
-        result = np.empty((count, nodes.size))
-        whose = np.searchsorted(np.cumsum(self.weights), (rng.permutation(count) + 0.5) / max(count, 1))
-        for k, member in enumerate(self.members):
+        result, (weights, members) = np.empty((count, nodes.size)), self._joint(nodes)
+        whose = np.searchsorted(np.cumsum(weights), (rng.permutation(count) + 0.5) / max(count, 1))
+        for k, member in enumerate(members):
             which = np.flatnonzero(whose == k)
             if which.size:
                 result[which] = member.draw(nodes, which.size, rng)
@@ -98,11 +216,9 @@ class AveragedPosterior:
 
     def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
-        means = self.mixture(nodes).means
+        means, (weights, members) = self.mixture(nodes).means, self._joint(nodes)
         means -= self.weights @ means
-        within = sum(
-            w * member.times_covariance(nodes, Z) for w, member in zip(self.weights, self.members, strict=True)
-        )
+        within = sum(w * member.times_covariance(nodes, Z) for w, member in zip(weights, members, strict=True))
         return np.asarray(within + means.T @ (self.weights[:, None] * (means @ Z)))
 
     def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
@@ -110,25 +226,48 @@ class AveragedPosterior:
 
         What the average adds counts as much as it does with the labels there are.
         """
+        return self._more * self.base.variances_given(rows, nodes)
+
+    @cached_property
+    def _more(self) -> float:
+        """Variance of unlabelled nodes over that of `base`."""
         here = np.setdiff1d(np.arange(len(self.base.covariance.design.Z)), self.base.covariance.rows)
-        more = self.moments(here)[1].sum() / self.base.moments(here)[1].sum() if here.size else 1.0
-        return more * self.base.variances_given(rows, nodes)
+        return float(self.moments(here)[1].sum() / self.base.moments(here)[1].sum()) if here.size else 1.0
+
+    def _weights_without(self, own: Bools) -> Floats:
+        """Return the weights of the members as if hyper-parameters had been drawn without some labels.
+
+        A member then counts the less, the better it predicts those labels; no more than the root of their number
+        times its share, so that no single one decides (truncated importance sampling).
+        """
+        if not self.points:
+            return self.weights
+        logs = np.array([-member.log_density(own) for member in self.members])
+        ratios = np.exp(logs - logs.max())
+        ratios = np.minimum(ratios, math.sqrt(len(ratios)) * (self.weights @ ratios))
+        return np.asarray(self.weights * ratios / (self.weights @ ratios))
 
     @cached_property
     def left_out(self) -> tuple[Floats, Floats]:
         """Residual and variance of every label given the others."""
-        return self._mixture([member.left_out for member in self.members]).moments
+        places, each = np.arange(self.z.size), [member.left_out for member in self.members]
+        weights = np.array([self._weights_without(places == i) for i in places]).T
+        residuals, variances = (np.array(found) for found in zip(*each, strict=True))
+        mean = np.sum(weights * residuals, axis=0)
+        return mean, np.sum(weights * (variances + (residuals - mean) ** 2), axis=0)
 
     def held_out(self, own: Bools) -> tuple[Floats, Floats]:
         """Return residuals and joint covariance, noise included, of some labels given the others."""
         residuals, spreads = (np.array(found) for found in zip(*(m.held_out(own) for m in self.members), strict=True))
-        mean = self.weights @ residuals
-        between = (self.weights * (residuals - mean).T) @ (residuals - mean)
-        return mean, np.tensordot(self.weights, spreads, axes=1) + between
+        weights = self._weights_without(own)
+        mean = weights @ residuals
+        between = (weights * (residuals - mean).T) @ (residuals - mean)
+        return mean, np.tensordot(weights, spreads, axes=1) + between
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
-        """Return mean and variance of some labels given the others, at the same hyper-parameters."""
-        return self._mixture([member.without(own) for member in self.members]).moments
+        """Return mean and variance of some labels given the others, no hyper-parameter searched or drawn again."""
+        residual, spread = self.held_out(own)
+        return self.z[own] - residual, np.diag(spread)
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by a field fitted to the others, at the expected features."""
@@ -136,12 +275,20 @@ class AveragedPosterior:
 
     def fitted_without(self, own: Bools, z: Floats, seed: int) -> AveragedPosterior:
         """Return the field with hyper-parameters of the other labels alone, at the expected features."""
-        return AveragedPosterior(self.base.fitted_without(own, z, seed), self.designs)
+        if not self.points:
+            return AveragedPosterior(self.base.fitted_without(own, z, seed), self.designs)
+        others, weight = self.base.covariance.part(~own), point_weight(z.size)
+        points, _ = sample_hyperparameters(others, z, steps=FOLD_STEPS, seed=seed)
+        h = maximise(others, z, seed=seed)[0] if weight else median(points)
+        return AveragedPosterior(ExactPosterior(others, h, z), self.designs, points, weight)
 
-    @property
+    @cached_property
     def shares(self) -> dict[str, float]:
-        """The part of the variance of the labels that every component predicts, at the expected features."""
-        return self.base.shares
+        """The part of the variance of the labels that every component predicts; of draws of features, as expected."""
+        if not self.points:
+            return self.base.shares
+        found = [member.shares for member in self.members]
+        return {name: float(self.weights @ [each.get(name, 0.0) for each in found]) for name in found[0]}
 
     @cached_property
     def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
@@ -149,6 +296,7 @@ class AveragedPosterior:
         found = [member.coefficients for member in self.members]
         pools: dict[str, tuple[Floats, Floats]] = {}
         for title in found[0]:
-            mean, variance = self._mixture([(each[title][0], each[title][1] ** 2) for each in found]).moments
+            each = [(one[title][0], one[title][1] ** 2) for one in found]
+            mean, variance = Mixture.of(each, self.weights).moments
             pools[title] = mean, np.sqrt(variance)
         return pools

@@ -209,7 +209,7 @@ class Covariance:
     @cached_property
     def smoothings(self) -> Smoothings:
         """The features smoothed as a field is."""
-        return Smoothings(self.eigen, self.rows, self.design.groups[0])
+        return Smoothings(self.eigen, self.rows, self.design.groups[0], self.correlations.spanned)
 
     @cached_property
     def squares(self) -> Floats:

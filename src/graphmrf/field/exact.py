@@ -292,6 +292,12 @@ class ExactPosterior:
         spread = self._spread(own)
         return spread @ self.dual[own], spread
 
+    def log_density(self, own: Bools) -> float:
+        """Return the log density of some labels given the others."""
+        P = np.linalg.inv(self._spread(own))
+        misfit = float(self.dual[own] @ np.linalg.solve(P, self.dual[own]))
+        return 0.5 * (float(np.linalg.slogdet(P)[1]) - misfit - np.count_nonzero(own) * float(np.log(2.0 * np.pi)))
+
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by a field fitted to the others, whose values are `z`."""
         return self.fitted_without(own, z, seed).moments(self.covariance.rows[own])
@@ -320,7 +326,7 @@ class ExactPosterior:
         field, rows = self.covariance, self.covariance.rows
         if "smoothed" not in self._linear:
             return np.zeros(rows.size)
-        diagonal = field.eigen.variances(self.h["omega"], self.h["nu"])[rows]
+        diagonal = field.eigen.diagonals[rows] @ (field.eigen.matern(self.h["omega"], self.h["nu"]) @ field.eigen.basis)
         return np.asarray(diagonal * (field.design.groups[0][rows] @ self._linear["smoothed"][0]))
 
     @cached_property
@@ -332,7 +338,7 @@ class ExactPosterior:
                 F = c.labelled(field, self.h)[0]
                 found[c.name] = self._coefficients(F, self.h[c.name] * c.weight(F.shape[1]))
         if self.beta is not None:
-            smooth, _ = field.smoothings.among(self.h["omega"], self.h["nu"])
+            smooth = field.smoothings.among(self.h["omega"], self.h["nu"])
             # as if the labels alone had told them
             found["smoothed"] = self.beta, np.sqrt(np.diag(np.linalg.inv(smooth.T @ self.factor.solve(smooth))))
         return found

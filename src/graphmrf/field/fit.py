@@ -13,11 +13,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 from scipy.stats import t as student
 
-from graphmrf.field.averaged import AveragedPosterior
+from graphmrf.field.averaged import AveragedPosterior, median, point_weight, sample_hyperparameters
 from graphmrf.field.components import COMPONENTS
 from graphmrf.field.covariance import Covariance
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior, maximise
+from graphmrf.field.hyperparameters import Hyperparameters
 from graphmrf.field.matern import eigen
 from graphmrf.field.multiple_imputation import impute
 from graphmrf.field.paper_model import JointModel
@@ -84,16 +85,27 @@ def fit_exact(
     made = make_design(graph, expected)
     covariance = Covariance.of(made, eigen(graph), rows, components)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
+    designs = [] if imputed is None else [make_design(graph, draw) for draw in imputed.draws]
+    weight = 1.0 if scale.is_constant else point_weight(rows.size)
+    effects, points, spent = {c.name: c.effect for c in components}, list[Hyperparameters](), 0
+    if weight < 1.0:
+        points, spent = sample_hyperparameters(covariance, scale.z, seed=seed)
+    if not weight:
+        middle = ExactPosterior(covariance, median(points), scale.z)
+        averaged = AveragedPosterior(middle, designs, points, weight)
+        log_evidence = float(np.mean([member.log_likelihood for member in averaged.members]))
+        calibration = calibrate(averaged, seed, trust=0.0)
+        return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
     h, found = maximise(covariance, scale.z, seed=seed)
-    posterior, log_evidence = ExactPosterior(covariance, h, scale.z), found.log_evidence
+    base, log_evidence = ExactPosterior(covariance, h, scale.z), found.log_evidence
     if imputed is None and not h["unit_variance"] and scale.power is None and not scale.is_constant:
         joint = JointModel(graph, covariance, X[:, made.kept] / made.scales[0], y[rows] / scale.unit)
-        posterior, log_evidence = joint.posterior(h["omega"]) or (posterior, log_evidence)
-    averaged: Posterior = posterior
-    if imputed is not None and len(imputed.draws):
-        averaged = AveragedPosterior(posterior, [make_design(graph, draw) for draw in imputed.draws])
-    calibration, effects = calibrate(averaged, seed), {c.name: c.effect for c in components}
-    return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, found.evaluations, seed)
+        base, log_evidence = joint.posterior(h["omega"]) or (base, log_evidence)
+    likely: Posterior = AveragedPosterior(base, designs) if designs else base
+    calibration = calibrate(likely, seed, trust=weight)
+    posterior = AveragedPosterior(base, designs, points, weight) if points else likely
+    spent += found.evaluations
+    return FittedField(posterior, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
 
 
 def fit_sparse(
@@ -160,15 +172,18 @@ def cross_fit(posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], s
     return mean, variance
 
 
-def calibrate(posterior: Posterior, seed: int) -> IntervalCalibration:
-    """Return the scores of the labels given the others; of few labels, by fields fitted without their fold."""
+def calibrate(posterior: Posterior, seed: int, *, trust: float = 1.0) -> IntervalCalibration:
+    """Return the scores of the labels given the others; of few labels, by fields fitted without their fold.
+
+    With a `trust` of 0, as of the averaged field, whose error bars need no calibration, nothing is fitted again.
+    """
     z, (residual, variance) = posterior.z, posterior.left_out
-    if CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
+    if trust and CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
         folds = assign_folds(z.size, FOLDS, seed=seed)
         mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed)
         residual = z - mean
     std = np.sqrt(variance)
-    return IntervalCalibration(residual / std, float(std.max()))
+    return IntervalCalibration(residual / std, float(std.max()), trust)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +196,8 @@ class IntervalCalibration:
         Residual of each label given all others, over its standard deviation.
     seen : float
         The largest of these standard deviations: what is less certain than any label is not narrowed by them.
+    trust : float
+        How far scores are followed; with 0 error bars stay as stated.
 
     Examples
     --------
@@ -191,6 +208,7 @@ class IntervalCalibration:
 
     scores: Floats
     seen: float = math.inf
+    trust: float = 1.0
 
     def factor(self, std: Floats, ratio: float) -> Floats:
         """Return what deviations are multiplied by, where scores ask for a ratio of calibrated to stated widths.
@@ -198,6 +216,7 @@ class IntervalCalibration:
         Beyond the standard deviations that labels have, as of nodes whose features are missing where those of labels
         are not, widths grow as stated: scores that lie close together say nothing of them.
         """
+        ratio = 1.0 + self.trust * (ratio - 1.0)
         if ratio >= 1.0:
             return np.full(std.size, ratio)
         return np.asarray(ratio + (1.0 - ratio) * np.maximum(1.0 - self.seen / np.maximum(std, self.seen), 0.0))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import ndtr, ndtri
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
@@ -28,6 +29,13 @@ START = 0.2
 
 _SMALL = 0.02
 """Variance from which a component that was absent is tried: large enough for a slope, small enough to change little."""
+
+_FARTHEST = 8.0
+"""Largest standard normal coordinate that is told from infinity in working accuracy."""
+
+PRIOR_TOTAL = (1.0, 1.0)
+"""Median of the expected sum of all variances before the labels are seen, in units of that of the labels, and the
+standard deviation of its logarithm. A handful of labels has a variance within a factor of some two of the truth."""
 
 PAPER = ("smoothed", "field", "omega")
 """What is searched in the paper's own model, in which features act through the field only; see `paper_model`."""
@@ -186,6 +194,30 @@ class Space:
     def _are_variances(self, *, noise: bool) -> Bools:
         variances = {component.name for component in self.components if noise or component.name != "noise"}
         return np.array([name in variances for name in self.names])
+
+    def from_normal(self, x: Floats, total: tuple[float, float] = PRIOR_TOTAL) -> Floats:
+        r"""Return the point at coordinates that are independent and standard normal under the weak priors.
+
+        Standard deviations of the `k` components, noise among them, are half-normal with a common scale: most mass
+        near 0, as many components are absent, and none far beyond the others. The scale is log-normal, the last
+        coordinate; the expectations of the squares add up to :math:`t = t_0 e^{s x_0}`, with `total` :math:`(t_0, s)`,
+
+        .. math:: \sigma_c = \sqrt{t / k}\; \Phi^{-1}\big(\tfrac12 + \tfrac12 \Phi(x_c)\big).
+
+        All others are normal in the logarithm, with the `spread` of their `Parameter`.
+
+        Parameters
+        ----------
+        x : array of shape (len(names) + 1,)
+            The coordinates.
+        total : pair of float
+            Median and logarithmic spread of the sum of the variances.
+        """
+        variances, (low, high) = self._are_variances(noise=True), self._ranges[:, 1:3].T
+        each = total[0] * math.exp(total[1] * x[-1]) / max(int(variances.sum()), 1)
+        squares = each * ndtri(0.5 + 0.5 * ndtr(np.minimum(x[:-1], _FARTHEST))) ** 2
+        plain = self._ranges[:, 0] + np.where(variances, 0.0, self._ranges[:, 3]) * x[:-1]
+        return np.asarray(np.clip(np.where(variances, np.log(np.maximum(squares, np.exp(low))), plain), low, high))
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log prior, up to a constant, and its gradient."""

@@ -22,6 +22,8 @@ from threadpoolctl import threadpool_limits
 from graphmrf.linalg.dense import Triangle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
@@ -124,11 +126,14 @@ class Correlations:
         The nodes.
     remembered : int
         How many blocks with other nodes are kept, for fields that differ in their features only.
+    spanned : bool
+        Whether these are of the matrices of the basis, which give those of any omega and nu at little cost.
     """
 
     eigen: Eigen
     rows: Ints
     remembered: int = 0
+    spanned: bool = False
     _blocks: dict[Any, Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -154,23 +159,37 @@ class Correlations:
         """Return the correlations among the nodes."""
         coefficients = self.eigen.basis.T @ self.eigen.matern(omega, nu)
         R = coefficients @ self.basis
-        slopes = self.eigen.basis.T @ self.eigen.slopes(omega, nu).T
         if not unit_variance:
-            return Correlation(self, R, None, slopes)
+            return Correlation(self, R, None, (omega, nu))
         scale = (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
         R *= self.triangle.outer(scale)
-        return Correlation(self, R, scale, slopes)
+        return Correlation(self, R, scale, (omega, nu))
 
     def across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
         """Return the correlations between other nodes and these, shape (len(nodes), m)."""
+        if self.spanned:
+            return self._combined(omega, nu, nodes, unit_variance=unit_variance)
         if not self.remembered:
             return self._across(omega, nu, nodes, unit_variance=unit_variance)
         key = (omega, nu, unit_variance, nodes.tobytes())
+        return self._kept(key, lambda: self._across(omega, nu, nodes, unit_variance=unit_variance))
+
+    def _kept(self, key: Any, made: Callable[[], Floats]) -> Floats:
         if key not in self._blocks:
-            while len(self._blocks) >= self.remembered:
+            while len(self._blocks) >= max(self.remembered, 1):
                 del self._blocks[next(iter(self._blocks))]
-            self._blocks[key] = self._across(omega, nu, nodes, unit_variance=unit_variance)
+            self._blocks[key] = made()
         return self._blocks[key]
+
+    def _combined(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
+        V, basis = self.eigen.vectors, self.eigen.basis
+        block = self._kept(nodes.tobytes(), lambda: np.stack([(V[nodes] * q) @ V[self.rows].T for q in basis.T]))
+        coefficients = self.eigen.matern(omega, nu) @ basis
+        K = np.tensordot(coefficients, block, axes=1)
+        if unit_variance:
+            K *= (self.eigen.diagonals[nodes] @ coefficients)[:, None] ** -0.5
+            K *= (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
+        return np.asarray(K)
 
     def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
         spectrum, V = self.eigen.matern(omega, nu), self.eigen.vectors
@@ -197,24 +216,25 @@ class Correlation:
         Its lower triangle.
     scale : array of shape (m,) or None
         What its rows and columns were multiplied by; None where they were not.
-    slopes : array of shape (k, 2)
-        Derivatives of the coefficients of the basis.
+    at : pair of float
+        Its omega and nu.
     """
 
     family: Correlations
     R: Floats
     scale: Floats | None
-    slopes: Floats
+    at: tuple[float, float]
 
     def vjp(self, G: Floats) -> Floats:
         r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
-        triangle = self.family.triangle
+        triangle, eigen = self.family.triangle, self.family.eigen
+        slopes = eigen.basis.T @ eigen.slopes(*self.at).T
         if self.scale is None:
-            return np.asarray(self.family.basis @ triangle.double(G) @ self.slopes)
+            return np.asarray(self.family.basis @ triangle.double(G) @ slopes)
         by_variance = -triangle.sums(G * self.R) * self.scale**2
         by_basis = self.family.basis @ triangle.double(G * triangle.outer(self.scale))
-        by_basis += self.family.eigen.diagonals[self.family.rows].T @ by_variance
-        return np.asarray(by_basis @ self.slopes)
+        by_basis += eigen.diagonals[self.family.rows].T @ by_variance
+        return np.asarray(by_basis @ slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,11 +249,14 @@ class Smoothings:
         The nodes where the smoothed columns are wanted.
     X : array of shape (n, p)
         The columns, at all nodes.
+    spanned : bool
+        Whether columns smoothed by the functions of the basis are kept at all nodes, for many omega and nu.
     """
 
     eigen: Eigen
     rows: Ints
     X: Floats
+    spanned: bool = False
     _last: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -243,17 +266,27 @@ class Smoothings:
     @cached_property
     def basis(self) -> Floats:
         """The columns smoothed by the functions of the basis, shape (k, m, p)."""
-        V = self.eigen.vectors[self.rows]
+        return self._smoothed(self.eigen.vectors[self.rows])
+
+    def _smoothed(self, V: Floats) -> Floats:
         return np.stack([V @ (q[:, None] * self._projected) for q in self.eigen.basis.T])
 
-    def among(self, omega: float, nu: float) -> tuple[Floats, Floats]:
-        """Return the columns smoothed at the nodes (m, p), and derivatives (2, m, p) by log omega and log nu."""
-        weights = np.column_stack([self.eigen.matern(omega, nu), *self.eigen.slopes(omega, nu)])
-        X, *slopes = np.tensordot(weights.T @ self.eigen.basis, self.basis, axes=1)
-        return X, np.array(slopes)
+    @cached_property
+    def _whole_basis(self) -> Floats:
+        return self._smoothed(self.eigen.vectors)
+
+    def among(self, omega: float, nu: float) -> Floats:
+        """Return the columns smoothed, at the nodes, shape (m, p)."""
+        return np.asarray(np.tensordot(self.eigen.matern(omega, nu) @ self.eigen.basis, self.basis, axes=1))
+
+    def slopes(self, omega: float, nu: float) -> Floats:
+        r"""Return the derivatives (2, m, p) of the same by :math:`\log \omega` and :math:`\log \nu`."""
+        return np.asarray(np.tensordot(self.eigen.slopes(omega, nu) @ self.eigen.basis, self.basis, axes=1))
 
     def everywhere(self, omega: float, nu: float) -> Floats:
         """Return the columns smoothed, at all nodes, shape (n, p); kept for the next block of nodes."""
+        if self.spanned:
+            return np.asarray(np.tensordot(self.eigen.matern(omega, nu) @ self.eigen.basis, self._whole_basis, axes=1))
         if (omega, nu) not in self._last:
             self._last.clear()
             self._last[omega, nu] = self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected)

@@ -125,7 +125,7 @@ class JointModel:
         covariance, m = self.covariance, self.y.size
         factor = Factor.of(covariance.triangle, covariance.correlations.among(omega, 1.0, unit_variance=False).R)
         assert factor is not None  # the search ended there
-        F = np.column_stack([np.ones(m), covariance.smoothings.among(omega, 1.0)[0]])
+        F = np.column_stack([np.ones(m), covariance.smoothings.among(omega, 1.0)])
         z = self.y - self.y.mean()
         weights = np.linalg.lstsq(F.T @ factor.solve(F), F.T @ factor.solve(z), rcond=None)[0]
         left = z - F @ weights

@@ -84,13 +84,13 @@ class Smoothed(LinearComponent):
 
     def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
         """Return the smoothed features at the labelled nodes, and their vector-Jacobian product."""
-        X, slopes = labels.smoothings.among(h["omega"], h["nu"])
+        at = h["omega"], h["nu"]
 
         def vjp(G: Floats) -> dict[str, float | Floats]:
-            omega, nu = np.einsum("ij,kij->k", G, slopes).tolist()
+            omega, nu = np.einsum("ij,kij->k", G, labels.smoothings.slopes(*at)).tolist()
             return {"omega": omega, "nu": nu}
 
-        return X, vjp
+        return labels.smoothings.among(*at), vjp
 
     def scales(self, labels: Covariance, h: Values) -> Floats:
         """Return the standard deviations of the features over the mean eigenvalue."""
