@@ -254,6 +254,7 @@ def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Predict
     if model is None:
         return
     yield from scoring_notes(model.solver_, known)
+    yield from model.notes_
     if model.transform == "auto":
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
     asked = settings.for_numbers

@@ -23,6 +23,7 @@ from graphmrf.field.multiple_imputation import LARGEST
 from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -39,6 +40,10 @@ _CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 _BAND = 1.645
 """Standard errors of a band of 90 %."""
 _SUMS = ("prediction", "std", "lower", "upper")
+_TOGETHER = 0.9
+"""Part of the unlabelled nodes without, and of the labelled ones with a value, beyond which a column is taken to follow
+from the outcome: by chance hardly any does; doubled distance from 1, columns that only were measured together would."""
+
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 
 
@@ -113,6 +118,8 @@ class GraphRegressor(NodeEstimator):
         The transform in use.
     solver_ : str
         "exact" or "sparse".
+    notes_ : tuple of str
+        What deserves a look in the data, such as a feature that is known only where the outcome is.
 
     Examples
     --------
@@ -171,6 +178,7 @@ class GraphRegressor(NodeEstimator):
         self.solver_ = _choose_solver(self.solver, n, outcome.n_labelled, self.exact_limits)
         kinds = _kinds(self.transform, outcome.y[outcome.known])
         _check_missing(table)
+        self.notes_ = tuple(_known_with_outcome(table, outcome.known))
         self._field = SOLVERS[self.solver_](graph, table.X, outcome.y, kinds=kinds, seed=self.seed)
         self._foresight, self._regions = Foresight(self._field), RegionSums(self._field, graph)
         self._columns = table.columns
@@ -467,6 +475,20 @@ def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:
         return ("identity",)
     wanted = _KINDS if transform == "auto" else (transform,)
     return tuple(kind for kind in wanted if lowest > 0 or kind not in POSITIVE)  # type: ignore[misc]  # checked above
+
+
+def _known_with_outcome(table: Table, known: Bools) -> Iterator[str]:
+    """Say which columns are known where the outcome is, and hardly anywhere else."""
+    missing, names = np.isnan(table.X), table.columns.names
+    if known.all():
+        return
+    least = np.minimum(missing[~known].mean(axis=0), 1.0 - missing[known].mean(axis=0))
+    for column in np.flatnonzero(least > _TOGETHER).tolist():
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        yield (
+            f"{name} is known where the outcome is, and missing elsewhere, so it says little of the nodes to predict; "
+            "drop it if it follows from the outcome"
+        )
 
 
 def _check_missing(table: Table) -> None:

@@ -116,10 +116,11 @@ def _log_likelihood(covariance: Covariance, z: Floats, h: Hyperparameters) -> fl
 
 
 def median(points: Sequence[Hyperparameters]) -> Hyperparameters:
-    """Return the median of every hyper-parameter."""
+    """Return the median of every hyper-parameter, of the noise the mean, which is that of the mixture."""
     values = {name: np.median([h[name] for h in points], axis=0) for name in points[0]}
     plain = {name: value if value.ndim else float(value) for name, value in values.items()}
-    return Hyperparameters(plain | {"unit_variance": points[0]["unit_variance"]})
+    noise = float(np.mean([h["noise"] for h in points]))
+    return Hyperparameters(plain | {"noise": noise, "unit_variance": points[0]["unit_variance"]})
 
 
 @dataclass(frozen=True, eq=False)

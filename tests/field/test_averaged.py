@@ -1,0 +1,177 @@
+"""The field averaged over hyper-parameters: draws from their posterior, members by weight, wide where labels are few."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import halfnorm, norm
+
+from cases import random_case
+from graphmrf.field import COMPONENTS, Covariance, Space
+from graphmrf.field.averaged import (
+    BLENDED,
+    AveragedPosterior,
+    median,
+    point_weight,
+    sample_hyperparameters,
+)
+from graphmrf.field.design import make_design
+from graphmrf.field.exact import ExactPosterior
+from graphmrf.field.fit import IntervalCalibration, fit_exact
+from graphmrf.field.matern import Correlations, Smoothings, eigen
+from graphmrf.field.posterior import Mixture
+
+CASE = random_case(9, n=40, p=2, labelled=12)
+ROWS, REST = np.flatnonzero(CASE.known), np.flatnonzero(~CASE.known)
+Z = (CASE.y[ROWS] - CASE.y[ROWS].mean()) / CASE.y[ROWS].std()
+STEPS = (20, 6, 3)
+
+
+@cache
+def covariance() -> Covariance:
+    return Covariance.of(make_design(CASE.graph, CASE.X), eigen(CASE.graph), ROWS, COMPONENTS)
+
+
+@cache
+def averaged(weight: float = 0.0) -> AveragedPosterior:
+    points, _ = sample_hyperparameters(covariance(), Z, steps=STEPS)
+    return AveragedPosterior(ExactPosterior(covariance(), median(points), Z), [], points, weight)
+
+
+def test_standard_deviations_are_half_normal_and_add_up_to_the_total() -> None:
+    space, rng = Space(COMPONENTS, 2), np.random.default_rng(0)
+    x = rng.standard_normal((4000, len(space.names) + 1))
+    x[:, -1] = 0.0
+    thetas = np.array([space.from_normal(row, (2.0, 1.0)) for row in x])
+    names = [c.name for c in COMPONENTS if c.parameters]
+    places = [space.names.index(name) for name in names]
+    assert np.exp(thetas[:, places]).sum(axis=1).mean() == pytest.approx(2.0, rel=0.05)
+    scale = np.sqrt(2.0 / len(names))
+    for level in (0.25, 0.5, 0.9):
+        expected = scale * halfnorm.ppf(level)
+        assert np.quantile(np.exp(0.5 * thetas[:, places[0]]), level) == pytest.approx(expected, rel=0.1)
+    assert thetas[:, space.names.index("omega")].std() == pytest.approx(2.0, rel=0.1)
+
+
+@given(st.lists(st.floats(-60.0, 60.0), min_size=18, max_size=18))
+def test_every_coordinate_leads_to_a_point_within_the_bounds(coordinates: list[float]) -> None:
+    space = Space(COMPONENTS, 2)
+    x = np.resize(np.array(coordinates), len(space.names) + 1)
+    theta = space.from_normal(x)
+    low, high = np.array(space.bounds).T
+    assert ((low <= theta) & (theta <= high)).all()
+
+
+def test_draws_are_from_the_posterior() -> None:
+    """Against importance sampling from the prior, of the log variance of the noise."""
+    few = covariance().part(np.arange(5))
+    z, space, rng = Z[:5], Space(COMPONENTS, 2), np.random.default_rng(1)
+    prior = [space.read(space.from_normal(x)) for x in rng.standard_normal((1500, len(space.names) + 1))]
+    logs = np.array([ExactPosterior(few, h, z).log_likelihood for h in prior])
+    weights = np.exp(logs - logs.max())
+    values = np.sqrt([h["noise"] for h in prior])
+    expected = float(weights @ values / weights.sum())
+    spread = float(np.sqrt(weights @ (values - expected) ** 2 / weights.sum()))
+    draws, evaluations = sample_hyperparameters(few, z, steps=(40, 200, 2))
+    assert evaluations >= 440
+    assert np.mean(np.sqrt([h["noise"] for h in draws])) == pytest.approx(expected, abs=0.35 * spread)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    one, other, another = (sample_hyperparameters(covariance(), Z, steps=STEPS, seed=seed)[0] for seed in (3, 3, 4))
+    assert [h.table() for h in one] == [h.table() for h in other]
+    assert one[0].table() != another[0].table()
+
+
+def test_members_are_exact_posteriors_weighted() -> None:
+    posterior = averaged(0.25)
+    plain = [ExactPosterior(covariance(), h, Z) for h in (*posterior.points, posterior.h)]
+    weights = [0.75 / 6] * 6 + [0.25]
+    np.testing.assert_allclose(posterior.weights, weights)
+    means, variances = (np.array(each) for each in zip(*(member.moments(REST) for member in plain), strict=True))
+    mean = weights @ means
+    np.testing.assert_allclose(posterior.moments(REST)[0], mean, atol=1e-6)
+    np.testing.assert_allclose(posterior.moments(REST)[1], weights @ (variances + (means - mean) ** 2), rtol=1e-5)
+    own = posterior.coefficients["own"][0]
+    np.testing.assert_allclose(own, weights @ np.array([each.coefficients["own"][0] for each in plain]), atol=1e-6)
+    assert sum(posterior.shares.values()) == pytest.approx(1.0)
+    draws = posterior.draw(REST, 6000, np.random.default_rng(0))
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=6 * np.sqrt(posterior.moments(REST)[1].max() / 6000))
+    image = posterior.times_covariance(REST, np.ones((REST.size, 1)))[:, 0]
+    noise = np.dot(weights, [member.h["noise"] for member in plain])
+    assert image.sum() + noise * REST.size == pytest.approx(draws.sum(axis=1).var(), rel=0.12)
+
+
+def test_missing_features_are_averaged_over_together_with_hyperparameters() -> None:
+    rng, base = np.random.default_rng(0), averaged().base
+    designs = [make_design(CASE.graph, CASE.X + 0.3 * rng.standard_normal((40, 2))) for _ in range(2)]
+    posterior = AveragedPosterior(base, designs, averaged().points, 0.5)
+    assert len(posterior.members) == 6 + 2
+    wholes = [Covariance.of(made, eigen(CASE.graph), ROWS, COMPONENTS) for made in designs]
+    plain = [ExactPosterior(wholes[k % 2], h, Z) for k, h in enumerate((*posterior.points, base.h, base.h))]
+    means = np.array([member.moments(REST)[0] for member in plain])
+    np.testing.assert_allclose(posterior.moments(REST)[0], np.repeat([0.5 / 6, 0.25], [6, 2]) @ means, atol=1e-6)
+
+
+def test_a_label_left_out_has_no_part_in_the_weights_of_hyperparameters() -> None:
+    """Importance weights bring the answer nearer to that of hyper-parameters drawn without the label."""
+    points, _ = sample_hyperparameters(covariance(), Z, steps=(40, 120, 2))
+    posterior = AveragedPosterior(ExactPosterior(covariance(), median(points), Z), [], points, 0.0)
+    own = np.arange(Z.size) == int(np.argmax(np.abs(posterior.left_out[0])))
+    others = covariance().part(~own)
+    drawn, _ = sample_hyperparameters(others, Z[~own], steps=(40, 120, 2), seed=1)
+    mean, variance = AveragedPosterior(ExactPosterior(others, drawn[0], Z[~own]), [], drawn, 0.0).moments(ROWS[own])
+    told, spread = posterior.without(own)
+    assert told[0] == pytest.approx(mean[0], abs=0.5 * np.sqrt(variance[0]))
+    assert spread[0] == pytest.approx(variance[0], rel=1.0)
+    np.testing.assert_allclose(posterior.left_out[0][own], Z[own] - told, atol=1e-8)
+
+
+def test_shared_blocks_of_the_basis_are_those_of_every_level() -> None:
+    plain, spanned = Correlations(eigen(CASE.graph), ROWS), Correlations(eigen(CASE.graph), ROWS, spanned=True)
+    smooth = [Smoothings(eigen(CASE.graph), ROWS, CASE.X, spanned) for spanned in (False, True)]
+    for omega, nu in ((3.0, 0.7), (500.0, 2.0)):
+        for unit in (True, False):
+            expected = plain.across(omega, nu, REST, unit_variance=unit)
+            np.testing.assert_allclose(spanned.across(omega, nu, REST, unit_variance=unit), expected, atol=1e-7)
+        np.testing.assert_allclose(smooth[1].everywhere(omega, nu), smooth[0].everywhere(omega, nu), atol=1e-7)
+
+
+def test_the_point_estimate_takes_over_without_a_jump() -> None:
+    first, last = BLENDED
+    weights = [point_weight(labels) for labels in range(first - 2, last + 3)]
+    assert weights[:3] == [0.0] * 3
+    assert weights[-3:] == [1.0] * 3
+    assert max(np.diff(weights)) <= 1.0 / (last - first) + 1e-12
+
+
+@given(st.integers(0, 1000), st.floats(0.01, 0.99))
+def test_quantiles_of_a_mixture_have_their_probability(seed: int, level: float) -> None:
+    rng = np.random.default_rng(seed)
+    mixture = Mixture(rng.dirichlet(np.ones(4)), rng.normal(size=(4, 3)), rng.exponential(size=(4, 3)) + 1e-3)
+    found = mixture.quantile(level)
+    below = mixture.weights @ norm.cdf((found - mixture.means) / np.sqrt(mixture.variances))
+    np.testing.assert_allclose(below, level, atol=1e-6)
+
+
+def test_calibration_narrows_only_what_labels_show() -> None:
+    calibration = IntervalCalibration(np.full(100, 0.01), seen=1.0)
+    factor = calibration.factor(np.array([0.5, 1.0, 2.0, 1e6]), 0.2)
+    np.testing.assert_allclose(factor[:2], 0.2)
+    assert factor[2] == pytest.approx(0.6)
+    assert factor[3] == pytest.approx(1.0, abs=1e-5)
+    assert (calibration.factor(np.array([0.5, 5.0]), 1.5) == 1.5).all()
+    trusted = IntervalCalibration(np.full(100, 3.0), 1.0, 0.0)
+    assert (trusted.factor(np.array([0.5, 5.0]), trusted.scale) == 1.0).all()
+
+
+def test_two_labels_and_constant_labels_have_answers() -> None:
+    y = np.full(40, np.nan)
+    y[[3, 20]] = 1.0, 2.0
+    mean, std = fit_exact(CASE.graph, CASE.X, y).predictions
+    assert np.isfinite(mean).all()
+    assert (std[np.isnan(y)] > 0.1).all()
+    y[[3, 20]] = 2.0
+    np.testing.assert_allclose(fit_exact(CASE.graph, CASE.X, y).predictions[0], 2.0)
