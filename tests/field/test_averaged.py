@@ -1,4 +1,4 @@
-"""The field averaged over hyper-parameters: draws from their posterior, members by weight, wide where labels are few."""
+"""The field averaged over hyper-parameters: draws of their posterior, weighted members, wide where labels are few."""
 
 from functools import cache
 

@@ -37,7 +37,8 @@ PRIOR_TOTAL = (5.0, 1.0)
 """Median of the expected sum of all variances before the labels are seen, in units of that of the labels, and the
 standard deviation of its logarithm. Components overlap, most are absent, and a handful of labels may by chance have a
 fraction of the variance of all nodes: with 1, 2 and 4 the 90 % intervals of 5 labels hold 82, 85 and 88 % on London's
-wards and Twitch (4 splits), with 20 and more labels it makes no difference. Doubled, those of 5 labels widen a little."""
+wards and Twitch (4 splits), with 20 and more labels it makes no difference. Doubled, the former are a
+little wider."""
 
 PAPER = ("smoothed", "field", "omega")
 """What is searched in the paper's own model, in which features act through the field only; see `paper_model`."""
