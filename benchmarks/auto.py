@@ -4,7 +4,9 @@ Every outcome of the areas of libpysal and of London's wards, ten draws each of 
 nodes); R2 at the nodes that had none. By itself it takes more options: ``python -m benchmarks.auto [--tasks columbus
 London:income ...] [--samples 250] [--jobs 2] [--keep FILE]``. Columns: samples, how often `auto` left the field, how
 often that was right, and what it gained (+) or lost (-) in R2 by it: mean over all samples, worst and best of one; then
-the mean and the worst loss of always taking the field to the best method in hindsight, and the same of `auto`.
+the mean loss of always taking the field to the best method in hindsight, which nobody can know, and that of `auto`;
+and how often R2 at the hidden nodes is within two standard errors of the cross-validated one, over all methods. Where
+there is no switch `auto` is the field and cannot lose to it: read gains and losses together with that number.
 """
 
 from __future__ import annotations

@@ -28,10 +28,11 @@ MARGIN = 0.01
 tells shares and has intervals of its own; doubled, it would be kept where it is clearly worse."""
 SURE = 2.0
 """Standard errors that a gain must be away from 0: by chance one rival in 40 has that, one of four at most in 10 cases.
-Doubled, `auto` is always the field; halved, it is wrong as often as right (``python -m benchmarks auto``)."""
+A convention, not tuned. On small real areas (``python -m benchmarks auto``) no rival reaches it, so doubling changes
+nothing there; halved, the field was left in 9 of 137 samples, 7 times for something worse."""
 ENOUGH = 30
-"""Labels below which the field is never left: the standard error is itself uncertain by 1 / sqrt(2 * 30), an eighth, of
-normal errors and far more of others. Doubled, nothing changes on real data, see the same benchmark."""
+"""Labels below which the field is never left, a convention: the standard error is itself uncertain by 1 / sqrt(2 * 30),
+an eighth, for normal errors and by far more for others. With `SURE` at 2 no sample of that benchmark depends on it."""
 TOLD = 0.005
 """Shares below this are not spoken of: they round to 0 %."""
 

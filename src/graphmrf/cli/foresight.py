@@ -24,7 +24,7 @@ from graphmrf.text import decimals, number
 _SHOWN_GROUPS = 12
 """Groups shown in the terminal, by eye: half a screen; all of them are in the file and the page."""
 _BAR = 24
-"""Characters of an R2 of 1, by eye: the table stays within 80 columns."""
+"""Characters of an R² of 1, by eye: the table stays within 80 columns."""
 _SUMS = ("prediction", "std", "lower", "upper")
 
 
@@ -173,7 +173,7 @@ def suggestion_table(table: AttributedGraph, model: GraphRegressor, k: int) -> t
     now, then = model.expected_r2(), float(frame["expected_r2"].iloc[-1])
     return (
         frame,
-        f"labels that would help most, in this order: expected R2 {number(now, 3)} now, {number(then, 3)} then",
+        f"labels that would help most, in this order: expected R² {number(now, 3)} now, {number(then, 3)} then",
     )
 
 
@@ -196,7 +196,7 @@ def show_suggestions(target: str, frame: pd.DataFrame, said: str) -> None:
     typer.echo(f"{target}: {said}")
     if len(frame):
         rows = [[str(row.iloc[0]), number(row["expected_r2"], 3)] for _, row in frame.iterrows()]
-        terminal.print_table([str(frame.columns[0]), "expected R2 then"], rows)
+        terminal.print_table([str(frame.columns[0]), "expected R² then"], rows)
 
 
 def show_groups(target: str, frame: pd.DataFrame, level: float) -> None:
@@ -209,24 +209,24 @@ def show_groups(target: str, frame: pd.DataFrame, level: float) -> None:
 
 
 def reach(curve: pd.DataFrame, wanted: float) -> str:
-    """Say how many labels an R2 takes, with a range from the band of the curve.
+    """Say how many labels an R² takes, with a range from the band of the curve.
 
     Examples
     --------
     >>> curve = pd.DataFrame({"n_labels": [100, 200, 400], "expected_r2": [0.6, 0.7, 0.8]})
     >>> reach(curve.assign(lower=curve["expected_r2"] - 0.05, upper=curve["expected_r2"] + 0.05), 0.75)
-    'R2 0.75 takes about 283 labels (200 to 400)'
+    'R² 0.75 takes about 283 labels (200 to 400)'
     >>> reach(curve.assign(lower=0.0, upper=0.8), 0.9)
-    'R2 0.9 is not reached with 400 labels: expect 0.80'
+    'R² 0.9 is not reached with 400 labels: expect 0.80'
     """
     few, middle, many = (_crossing(curve, name, wanted) for name in ("upper", "expected_r2", "lower"))
     if middle is None:
         last = curve.iloc[-1]
-        return f"R2 {wanted:g} is not reached with {int(last['n_labels'])} labels: expect {last['expected_r2']:.2f}"
+        return f"R² {wanted:g} is not reached with {int(last['n_labels'])} labels: expect {last['expected_r2']:.2f}"
     if middle <= curve["n_labels"].iloc[0]:
-        return f"R2 {wanted:g} is to be expected with the {int(curve['n_labels'].iloc[0])} labels there are"
+        return f"R² {wanted:g} is to be expected with the {int(curve['n_labels'].iloc[0])} labels there are"
     most = "more than " + str(int(curve["n_labels"].iloc[-1])) if many is None else str(many)
-    return f"R2 {wanted:g} takes about {middle} labels ({few} to {most})"
+    return f"R² {wanted:g} takes about {middle} labels ({few} to {most})"
 
 
 def _crossing(curve: pd.DataFrame, name: str, wanted: float) -> int | None:
@@ -245,11 +245,11 @@ def show_curve(target: str, curve: pd.DataFrame, n_nodes: int) -> None:
     """Print what to expect with more labels, with bars."""
     first = curve.iloc[0]
     typer.echo(
-        f"{target}: {int(first['n_labels'])} of {n_nodes} nodes are labelled; expect R2 {first['expected_r2']:.3f} on "
+        f"{target}: {int(first['n_labels'])} of {n_nodes} nodes are labelled; expect R² {first['expected_r2']:.3f} on "
         f"the others ({first['lower']:.2f} to {first['upper']:.2f})"
     )
     table = Table(box=box.SIMPLE_HEAD)
-    for name in ("labels", "expected R2", "90 % band"):
+    for name in ("labels", "expected R²", "90 % band"):
         table.add_column(name, justify="right")
     table.add_column("")
     block = "█" if Console().encoding.startswith("utf") else "#"
