@@ -472,3 +472,43 @@ def test_a_terminal_without_the_signs_has_question_marks() -> None:
     done = subprocess.run([sys.executable, "-c", code], env=spoken, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert b"predict" in done.stdout
+
+
+@pytest.mark.parametrize("transform", ["log", "auto"])
+@pytest.mark.parametrize(("skew", "message"), [(10.0, "its mean is beyond the 90 % interval"), (60.0, "too skewed")])
+def test_outcomes_too_skewed_to_have_a_mean(
+    transform: str, skew: float, message: str, town: Any, refused: Callable[..., str]
+) -> None:
+    values = np.exp(skew * np.random.default_rng(0).standard_normal(64))
+    town.write(town.nodes.assign(income=np.where(town.nodes["income"].isna(), np.nan, values)))
+    assert message in refused("--target", "income", "--method", "field", "--transform", transform)
+
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x9b31m"
+
+
+@pytest.mark.parametrize("where", ["id", "column", "target", "unknown node", "class"])
+def test_what_steers_a_terminal_is_spelt_out(where: str, town: Any) -> None:
+    nodes, edges, options = town.nodes, town.edges, ["--method", "lp"]
+    if where == "id":
+        nodes = nodes.assign(place=nodes["place"] + HOSTILE)
+        edges = edges.assign(source=edges["source"] + HOSTILE, target=edges["target"] + HOSTILE)
+    elif where == "column":
+        nodes = nodes.assign(**{HOSTILE: [f"w{i}" for i in range(64)]})
+        options = ["--method", "lr"]
+    elif where == "target":
+        nodes = nodes.rename(columns={"income": HOSTILE})
+    elif where == "class":
+        words = np.where(np.arange(64) % 2, HOSTILE, "b")
+        nodes = nodes.assign(income=pd.Series(words).mask(nodes["income"].isna()))
+        options += ["--target", "income"]
+    else:
+        edges.loc[3, "target"] = HOSTILE
+    town.write(nodes, edges)
+    paths = [str(town.folder / "nodes.csv"), str(town.folder / "edges.csv")]
+    result = CliRunner().invoke(
+        app, ["predict", *paths, *options], color=True
+    )  # color: what is no terminal is not told
+    assert result.exit_code == (2 if where == "unknown node" else 0), result.output
+    assert not set("\x1b\x07\x9b\u202e") & set(result.output)
+    assert "\\x1b[2J" in result.output

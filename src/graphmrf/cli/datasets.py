@@ -134,7 +134,7 @@ def export(
         saved = [datasets.write(table, path) for path, table in tables.items()]
         if not quiet:
             terminal.note(data.notes)
-            typer.echo("Saved " + " and ".join(str(path) for path in saved))
+            terminal.say("Saved " + " and ".join(str(path) for path in saved))
 
 
 def _load(name: str, data_dir: Path | None, cache_dir: Path | None, *, quiet: bool) -> Dataset:

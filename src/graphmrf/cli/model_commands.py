@@ -308,12 +308,12 @@ def _show_model(mrf: GaussianMRF, output: Path | None) -> None:
         for name, mean in zip(mrf.names, mrf.mean, strict=True)
     ]
     terminal.print_table(["attribute", "mean", "smoothness alpha", "depends most on (partial correlation)"], rows)
-    typer.echo(
+    terminal.say(
         f"{found.n_nodes} nodes, {found.n_parameters} parameters, log-likelihood {found.log_likelihood:.2f}, "
         f"AIC {found.aic:.2f}, BIC {found.bic:.2f}; {found.iterations} Newton steps, "
         f"gradient {found.gradient_norm:.0e}"
     )
-    typer.echo(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
+    terminal.say(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
 
 
 def _strongest(mrf: GaussianMRF, name: str) -> str:
@@ -332,20 +332,20 @@ def _strongest(mrf: GaussianMRF, name: str) -> str:
 def _show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
     """Print the first draws, or where all of them are."""
     if output is not None:
-        typer.echo(f"Saved {output}: {draws} draw{'s' * (draws > 1)}, {len(frame)} rows")
+        terminal.say(f"Saved {output}: {draws} draw{'s' * (draws > 1)}, {len(frame)} rows")
         return
     cells = [
         [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.head(8).to_numpy()
     ]
     terminal.print_table(list(frame.columns), cells)
-    typer.echo(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
+    terminal.say(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
 
 
 def _show_expected(target: str, labelled: Bools, expected: dict[str, tuple[float, float]], ids: list[str]) -> None:
     """Print how accurate every method will be, and the nodes to ask for."""
     uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
     rows = [[name, uses[name], f"{r2:.3f}", f"{error:.3f}"] for name, (r2, error) in expected.items()]
-    typer.echo(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
+    terminal.say(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
     terminal.print_table(["method", "uses", "expected R²", "± (probes)"], rows)
     if ids:
-        typer.echo("Labels that would help most, in this order: " + ", ".join(ids))
+        terminal.say("Labels that would help most, in this order: " + ", ".join(ids))

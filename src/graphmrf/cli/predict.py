@@ -39,6 +39,9 @@ SLOW = 5000
 """Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
+ORDERS = 30
+"""Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has seen.
+By eye, beyond all data we know; doubled, squares of means overflow."""
 _SHOWN = 8
 """Columns listed in an error, by eye: two lines of a terminal."""
 _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
@@ -266,8 +269,15 @@ def _problem(y: Floats, transform: str) -> str:
         return "a single labelled node is not enough to learn from; give at least two values"
     if np.ptp(known) == 0:
         return f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
+    return "" if transform == "identity" else _transform_problem(known, transform)
+
+
+def _transform_problem(known: Floats, transform: str) -> str:
     if transform in POSITIVE and known.min() <= 0:
         return f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
+    sizes = np.abs(known[known != 0])
+    if np.log10(sizes.max()) - np.log10(sizes.min()) > ORDERS:
+        return f"values from {sizes.min():g} to {sizes.max():g} in size are too skewed to transform; give logarithms"
     return ""
 
 

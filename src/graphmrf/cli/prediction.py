@@ -155,6 +155,7 @@ class Contest:
         mean, std = chosen.estimator.predict(return_std=True)
         observed = ~np.isnan(y)
         value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
+        _check_skew(name, chosen, value, ~observed)
         lower, upper = _interval(chosen, value, std, settings)
         notes = (
             *_reach(self.graph, observed, std, settings.folds),
@@ -212,6 +213,19 @@ def _interval(chosen: Fit, value: Floats, std: Floats, settings: PredictionSetti
         return _field_interval(chosen.estimator, settings.interval, conformal=settings.conformal)
     width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
     return value - width, value + width
+
+
+def _check_skew(name: str, chosen: Fit, mean: Floats, hidden: Bools) -> None:
+    """Raise where the mean of a transformed outcome is above 95 % of what is likely: a few draws would carry it."""
+    if not isinstance(chosen.estimator, GraphRegressor) or not transform_name(chosen.estimator):
+        return
+    lower, upper = chosen.estimator.predict_interval(0.9)
+    beyond = int((hidden & ~((lower <= mean) & (mean <= upper))).sum())
+    if beyond:
+        raise InvalidInputError(
+            f"{name}: so skewed that at {beyond} nodes its mean is beyond the 90 % interval around it, and says "
+            "nothing; predict its logarithm, as a column of its own, without --transform"
+        )
 
 
 def _field_interval(model: GraphRegressor, level: float, *, conformal: bool) -> tuple[Floats, Floats]:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -263,7 +262,7 @@ def show_results(table: AttributedGraph, predictions: Predictions, *, saved: Seq
         else:
             _show_numbers(prediction)
     if saved:
-        typer.echo("Saved " + " and ".join(str(path) for path in saved))
+        terminal.say("Saved " + " and ".join(str(path) for path in saved))
     else:
         _preview(table, predictions)
 
@@ -271,20 +270,20 @@ def show_results(table: AttributedGraph, predictions: Predictions, *, saved: Seq
 def _show_numbers(prediction: Prediction) -> None:
     chosen = prediction.chosen
     accuracy = r2_in_words(chosen.score, chosen.error)
-    typer.echo(f"{_counted(prediction, 'predicted', 'known values')}, cross-validated {accuracy}")
+    terminal.say(f"{_counted(prediction, 'predicted', 'known values')}, cross-validated {accuracy}")
     if not above_zero(chosen.score, chosen.error):
-        typer.echo(nothing_predicts(prediction.name, chosen.score, chosen.error))
+        terminal.say(nothing_predicts(prediction.name, chosen.score, chosen.error))
     if len(prediction.fits) > 1:
         _print_methods(prediction, ("R²", "±", "alpha"))
     if prediction.chosen.shares:
         _print_shares(prediction.chosen.shares)
     if prediction.carries:
-        typer.echo(prediction.carries)
+        terminal.say(prediction.carries)
 
 
 def _show_classes(prediction: ClassPrediction) -> None:
     right = f"right for {100 * prediction.chosen.score:.0f} % of the labels held out"
-    typer.echo(f"{_counted(prediction, 'classified', 'labels')}, {right}")
+    terminal.say(f"{_counted(prediction, 'classified', 'labels')}, {right}")
     if len(prediction.fits) > 1:
         _print_methods(prediction, ("accuracy",))
 
@@ -331,7 +330,7 @@ def _preview(table: AttributedGraph, predictions: Predictions) -> None:
         frame = pd.DataFrame(columns)[~prediction.observed].drop(columns="observed")
         terminal.print_rich(_first(frame, title=prediction.name if len(predictions) > 1 else None))
         shown = min(_PREVIEW, len(frame))
-        typer.echo(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")
+        terminal.say(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")
 
 
 def _first(frame: pd.DataFrame, *, title: str | None) -> Table:

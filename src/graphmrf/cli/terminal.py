@@ -20,6 +20,7 @@ from graphmrf.errors import GraphMRFError, InvalidInputError
 OURS, BAD_INPUT, STOPPED = 1, 2, 130
 """Exit codes; the last is what a shell says of a program that Ctrl-C ended."""
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
 LOGGER = "graphmrf.progress"
 """The logger on which long fits tell their stages."""
@@ -49,14 +50,33 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
 def _fail(message: str, code: int, *, debug: bool) -> None:
     if debug:
         typer.echo(traceback.format_exc(), err=True)
-    typer.echo(" ".join(message.split()), err=True)
+    typer.echo(printable(" ".join(message.split())), err=True)
     raise typer.Exit(code)
+
+
+def printable(text: str) -> str:
+    r"""Return text in which characters that steer a terminal, or the direction of writing, are spelt out.
+
+    Names and ids come from files of anyone: what is printed of them must not move the cursor, set a title or paint over
+    other lines.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def note(lines: Sequence[str]) -> None:
     """Print one line for everything that was assumed or changed."""
     for line in lines:
-        typer.echo(f"note: {line}", err=True)
+        typer.echo(printable(f"note: {' '.join(line.split())}"), err=True)
+
+
+def say(line: str) -> None:
+    """Print one line of results on stdout."""
+    typer.echo(printable(line))
 
 
 @contextmanager
@@ -137,5 +157,13 @@ def command_line(context: typer.Context) -> str:
 
 
 def print_rich(table: Table) -> None:
-    """Print a table on stdout, its cells as they are."""
+    """Print a table on stdout, its cells as they are but for what steers terminals."""
+    for column in table.columns:
+        column.header = _shown(column.header)
+        column._cells[:] = [_shown(cell) for cell in column._cells]
+    table.title = _shown(table.title)
     Console(markup=False, highlight=False).print(table)
+
+
+def _shown(cell: Any) -> Any:
+    return printable(cell) if isinstance(cell, str) else cell
