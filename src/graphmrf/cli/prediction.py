@@ -194,9 +194,9 @@ class Contest:
 
         fits, left_out = fit_all(self.methods, fit, advance)
         chosen = best(fits, folds=settings.folds)
-        probability = chosen.estimator.predict_proba()
+        probability = np.array(chosen.estimator.predict_proba(), dtype=np.float64)
         probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
-        codes = np.where(labels.known, labels.codes, chosen.estimator.predict().astype(np.int64))
+        codes = np.where(labels.known, labels.codes, np.asarray(chosen.estimator.predict()).astype(np.int64))
         said = (
             *left_out,
             *(fit.note for fit in fits),
