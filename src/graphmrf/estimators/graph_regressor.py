@@ -104,7 +104,10 @@ class GraphRegressor(NodeEstimator):
         Share of the variance of the labels that each kind of effect predicts (each label from all others, by
         hyper-parameters that know it), and noise; they add up to 1.
     coef_ : array of shape (p,), or Series
-        Linear coefficients of a node's own features, per unit of the feature.
+        Mean change of a node's expected outcome per unit of its own feature, all ways together: the linear effect, the
+        node's own part in smoothed and second neighbours' features (the mean diagonal of `T` and of `S²`), and the mean
+        slope, over labelled nodes, of the nonlinear and local functions; with a transform, of the transformed outcome.
+        The sparse solver leaves out the nonlinear functions and features from three and more steps away.
     coefficients_ : DataFrame
         Linear coefficients of own, neighbours' (`SX`), second neighbours' (`S²X`) and smoothed features, with the
         sparse solver distant instead of smoothed ones, with their standard errors, per unit of the feature; with a
@@ -181,7 +184,7 @@ class GraphRegressor(NodeEstimator):
         self.notes_ = tuple(_known_with_outcome(table, outcome.known))
         self._field = SOLVERS[self.solver_](graph, table.X, outcome.y, kinds=kinds, seed=self.seed)
         self._foresight, self._regions = Foresight(self._field), RegionSums(self._field, graph)
-        self._columns = table.columns
+        self._columns, self._returning = table.columns, float((graph.S.data**2).sum()) / n
         self._single = outcome.single and (table.single or not table.columns.count)
         self.hyperparameters_, self.transform_ = self._field.posterior.h, self._field.scale
         self.log_evidence_, self.n_evaluations_ = self._field.log_evidence, self._field.evaluations
@@ -411,9 +414,9 @@ class GraphRegressor(NodeEstimator):
 
     @property
     def coef_(self) -> Floats | pd.Series:
-        """Linear coefficients of a node's own features."""
+        """Mean change of a node's expected outcome per unit of its own feature."""
         check_fitted(self, "_field")
-        return self._columns.named(self._field.coefficients["own"][0])
+        return self._columns.named(self._field.own_effects(self._returning))
 
     @property
     def left_out_(self) -> pd.DataFrame:

@@ -291,6 +291,10 @@ class AveragedPosterior:
         found = [member.shares for member in self.members]
         return {name: float(self.weights @ [each.get(name, 0.0) for each in found]) for name in found[0]}
 
+    def own_effects(self, returning: float) -> Floats:
+        """Return the mean change (p,) of a node's expected outcome per unit of its own feature, over the draws."""
+        return np.asarray(np.mean([member.own_effects(returning) for member in self.members], axis=0))
+
     @cached_property
     def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
         """Mean and standard deviation of linear coefficients per unit of the feature, by the effect's title."""

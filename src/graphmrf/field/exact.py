@@ -343,6 +343,31 @@ class ExactPosterior:
             found["smoothed"] = self.beta, np.sqrt(np.diag(np.linalg.inv(smooth.T @ self.factor.solve(smooth))))
         return found
 
+    def own_effects(self, returning: float) -> Floats:
+        r"""Return the mean change (p,) of a node's expected outcome per unit of its own feature, by all effects.
+
+        That is the coefficient of own features; of those of second neighbours times the mean diagonal of :math:`S^2`,
+        and of smoothed ones times that of :math:`(I + \omega N)^{-\nu}`; and the mean slope, over the labelled nodes,
+        of the nonlinear and local functions :math:`f(x) = \sum_i k(x, x_i) a_i`.
+        """
+        field, found = self.covariance, self.coefficients
+        smoothed = float(np.mean((1.0 + self.h["omega"] * field.eigen.values) ** -self.h["nu"]))
+        shares = {"own": 1.0, "second neighbours": returning, "smoothed": smoothed}
+        linear = [share * found[title][0] for title, share in shares.items() if title in found]
+        return np.asarray(np.sum([self._slopes(), *linear], axis=0))
+
+    def _slopes(self) -> Floats:
+        """Mean slope of the functions of features in a node's own, per unit, over the labelled nodes."""
+        field, p = self.covariance, self.covariance.design.p
+        lengths = {"nonlinear": self.h["lengths"][:p], "local": np.full(p, self.h["local_length"])}
+        Z, slopes = field.design.groups[0][field.rows], np.zeros(p)
+        blocks = field.across(self.h, field.rows) if p else {}
+        for name, length in lengths.items():
+            if name in blocks:
+                pulled = blocks[name] @ (self.dual[:, None] * Z) - (blocks[name] @ self.dual)[:, None] * Z
+                slopes += pulled.mean(axis=0) / length**2
+        return np.asarray(slopes / field.design.scales[0])
+
     def _coefficients(self, F: Floats, variance: float) -> tuple[Floats, Floats]:
         known = np.einsum("ij,ij->j", F, self.factor.solve(F))
         return variance * (F.T @ self.dual), np.sqrt(np.maximum(variance - variance**2 * known, 0.0))

@@ -395,6 +395,10 @@ class FittedField:
             found[self.effects[name]] += share
         return found
 
+    def own_effects(self, returning: float) -> Floats:
+        """Return the mean effect (p,) of a node's own features by all ways, per unit; see `Posterior.own_effects`."""
+        return self._placed(self.posterior.own_effects(returning))
+
     @property
     def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
         """Linear coefficients and standard errors (p,) per unit of the feature, by the effect's title."""

@@ -124,6 +124,12 @@ class Posterior(Protocol):
     def shares(self) -> Mapping[str, float]:
         """The part of the variance of the labels that every component predicts, each label from the others."""
 
+    def own_effects(self, returning: float) -> Floats:
+        """Return the mean change (p,) of a node's expected outcome per unit of its own feature, by all effects.
+
+        `returning` is the mean diagonal of :math:`S^2`: what comes back from the neighbours.
+        """
+
     @property
     def coefficients(self) -> Mapping[str, tuple[Floats, Floats]]:
         """Mean and standard deviation of linear coefficients (p,) per unit of the feature, by the effect's title."""

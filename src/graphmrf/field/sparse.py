@@ -471,6 +471,15 @@ class SparsePosterior:
         diagonal = labelled.variance(self._system.omega)[labelled.rows]
         return np.asarray(diagonal * (self.design.groups[0][labelled.rows] @ weights))
 
+    def own_effects(self, returning: float) -> Floats:
+        """Return the mean change (p,) of a node's expected outcome per unit of its own feature, by linear effects.
+
+        Of own features, and what comes back of those of second neighbours; nonlinear functions, and what comes back
+        from three and more steps away, are left out.
+        """
+        own, second = (self.coefficients[title][0] for title in ("own", "second neighbours"))
+        return np.asarray(own + returning * second)
+
     @cached_property
     def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
         """Mean and standard deviation of linear coefficients per unit of the feature, by the effect's title.
