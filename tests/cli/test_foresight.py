@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from cli.conftest import Town
 from graphmrf import GraphRegressor, datasets
@@ -18,7 +18,8 @@ FIELD = ("--target", "income", "--method", "field")
 def wards(town: Town) -> Town:
     """The town with a column of four wards, one place being in none."""
     ward = [f"w{i // 16}" for i in range(64)]
-    nodes = town.nodes.assign(ward=[None, *ward[1:]])
+    nodes = town.nodes.assign(ward=ward)
+    nodes.loc[0, "ward"] = None
     town.write(nodes)
     return Town(town.folder, nodes, town.edges)
 
@@ -39,7 +40,7 @@ def test_groups_are_written_beside_the_predictions(wards: Town) -> None:
     expected = model.predict_mean(frame["ward"].to_numpy())
     np.testing.assert_allclose(found.loc["w1", ["prediction", "std", "lower", "upper"]], expected.loc["w1"].iloc[:4])
     assert found.loc["w0", "n_nodes"] == 15
-    assert found.loc["w1", "total"] == pytest.approx(16 * found.loc["w1", "prediction"])
+    np.testing.assert_allclose(found["total"], found["n_nodes"] * found["prediction"])
     assert "income by ward, mean and total with 90 % intervals" in result.stdout
     assert "out-by-ward.csv" in result.stdout
     assert "By ward" in page.read_text()
@@ -77,3 +78,57 @@ def test_groups_do_not_overwrite_other_files(wards: Town) -> None:
     command = ["predict", str(path), str(wards.folder / "edges.csv"), *FIELD, "--group", "ward"]
     result = CliRunner().invoke(app, [*command, "-o", str(wards.folder / "x.csv")])
     assert result.exit_code == 2
+
+
+def foresee(town: Town, *options: str) -> Result:
+    paths = [str(town.folder / "nodes.csv"), str(town.folder / "edges.csv")]
+    return CliRunner().invoke(app, ["foresee", *paths, "--target", "income", *options])
+
+
+def test_foresee_fits_the_field_where_no_model_is_named(town: Town) -> None:
+    page = town.folder / "page.html"
+    result = foresee(town, "--reach", "0.99", "--suggest", "2", "--report", str(page))
+    assert result.exit_code == 0, result.output
+    model, frame = fitted(town)
+    assert f"expect R² {model.expected_r2():.3f} on the others" in result.stdout
+    assert "R² 0.99 is not reached with" in result.stdout
+    assert str(frame["place"].iloc[model.suggest(1)["node"].iloc[0]]) in result.stdout
+    assert "How many labels" in page.read_text()
+    assert "Ask these next" in page.read_text()
+
+
+def test_foresee_tells_scripts_what_the_library_says(town: Town) -> None:
+    summary = json.loads(foresee(town, "--json", "--suggest", "1").stdout)
+    model, _ = fitted(town)
+    curve = model.expected_learning_curve()
+    assert summary["r2"]["field"]["r2"] == pytest.approx(model.expected_r2())
+    assert [row["n_labels"] for row in summary["curve"]] == curve["n_labels"].tolist()
+    assert len(summary["suggest"]) == 1
+
+
+def test_where_no_label_helps_foresee_says_so(town: Town) -> None:
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame({"place": town.nodes["place"], "income": rng.standard_normal(64)})
+    noise.loc[:5, "income"] = np.nan
+    town.write(noise, town.edges.iloc[:1])
+    result = foresee(town, "--suggest", "3")
+    assert result.exit_code == 0, result.output
+    assert "no label helps other nodes" in result.stdout
+    assert json.loads(foresee(town, "--suggest", "3", "--json").stdout)["suggest"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--reach", "80"), "--reach must be between 0 and 1"),
+        (("--suggest", "99"), "--suggest must be at most"),
+        (("--report", "page.txt"), "name the file something.html"),
+        (("extra.csv", "more.csv"), "foresee takes NODES and EDGES, or MODEL, NODES and EDGES"),
+        (("--target", "age"), "64 known and 0 empty cells"),
+        (("--target", "incme"), "did you mean 'income'?"),
+    ],
+)
+def test_what_cannot_be_foreseen_is_refused(town: Town, options: tuple[str, ...], why: str) -> None:
+    result = foresee(town, *options)
+    assert result.exit_code == 2
+    assert why in result.stderr

@@ -13,12 +13,15 @@ from rich.console import Console
 from rich.table import Table
 
 from graphmrf.cli import terminal
+from graphmrf.cli.comparison import FIELD, fit_estimator
 from graphmrf.cli.prediction import ClassPrediction, Prediction, PredictionSettings
-from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets import AttributedGraph, features
 from graphmrf.datasets import write as write_table
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
-from graphmrf.report import FurtherTable, PredictionReport
+from graphmrf.estimators.methods import METHODS
+from graphmrf.files import check_apart, check_place
+from graphmrf.report import FurtherTable, PredictionReport, TargetReport
 from graphmrf.text import decimals, number
 
 _SHOWN_GROUPS = 12
@@ -90,6 +93,95 @@ class BeyondNodes:
             show_groups(name, frame, self.settings.interval)
         for name, (frame, said) in self.suggested.items():
             show_suggestions(name, frame, said)
+
+
+@dataclass(frozen=True, eq=False)
+class FieldForecast:
+    """Accuracy of a target as the field foresees it, now and with more labels."""
+
+    table: AttributedGraph
+    target: str
+    model: GraphRegressor
+    curve: pd.DataFrame
+    said: tuple[str, ...]
+    suggested: tuple[pd.DataFrame, str] | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, table: AttributedGraph, target: str, *, ignore: Sequence[str], reach: float | None, suggest: int
+    ) -> Self:
+        """Return what the field fitted to a column says; raise where there is nothing to predict or to learn from."""
+        if reach is not None and not 0 < reach < 1:
+            raise InvalidInputError(f"--reach must be between 0 and 1, got {reach:g}; 0.8 means R2 0.8")
+        table.require(target, option="--target")
+        y = table.outcome(target)
+        left, known = int(np.isnan(y).sum()), y[~np.isnan(y)]
+        if left < 2 or known.size < 2 or np.ptp(known) == 0:
+            raise InvalidInputError(
+                f"{table.path}, column {target}: {known.size} known and {left} empty cells; give at least two "
+                "different values, and leave at least two cells to predict empty"
+            )
+        if suggest > left:
+            raise InvalidInputError(f"--suggest must be at most {left}, the nodes without a label, got {suggest}")
+        made, model = features(table, targets=(target,), ignore=ignore), GraphRegressor()
+        _, note = fit_estimator(model, METHODS[FIELD], table.graph, made, y)
+        curve = model.expected_learning_curve()
+        said = () if reach is None else (told_reach(curve, reach),)
+        suggested = suggestion_table(table, model, suggest) if suggest else None
+        return cls(table, target, model, curve, said, suggested, (*made.notes, *([note] if note else [])))
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What a script may want to know, ready for JSON."""
+        r2, error = self.model.expected_r2(return_std=True)
+        known = int(self.curve["n_labels"].iloc[0])
+        found = {"target": self.target, "labelled": known, "r2": {"field": {"r2": r2, "error": error}}}
+        found |= {"curve": rows_for_json(self.curve), "reach": " ".join(self.said)}
+        frame = self.suggested[0] if self.suggested else pd.DataFrame()
+        return found | {"suggest": [str(value) for value in frame.iloc[:, 0]] if len(frame) else []}
+
+    def show(self) -> None:
+        """Print the curve, and the nodes to ask."""
+        show_curve(self.target, self.curve, self.table.graph.n_nodes)
+        for line in self.said:
+            typer.echo(line)
+        if self.suggested:
+            show_suggestions(self.target, *self.suggested)
+
+    def page(self, command: str) -> PredictionReport:
+        """Return the page: the predictions of the field, the curve, and the nodes to ask."""
+        (mean, std), (low, high) = self.model.predict(return_std=True), self.model.predict_interval(0.9)
+        further = [curve_report(self.curve, [f"{line}." for line in self.said])]
+        further += [suggestion_report(*self.suggested)] if self.suggested else []
+        y = self.table.outcome(self.target)
+        section = TargetReport(
+            name=self.target,
+            y=y,
+            prediction=mean,
+            method=FIELD,
+            std=std,
+            lower=low,
+            upper=high,
+            shares=dict(self.model.shares_),
+            further=further,
+        )
+        return PredictionReport(
+            title=f"Accuracy foreseen for {self.table.path.name if self.table.path else 'a graph'}",
+            graph=self.table.graph,
+            node_ids=self.table.frame[self.table.id].tolist(),
+            targets=(section,),
+            notes=(*self.table.notes, *self.notes),
+            command=command,
+        )
+
+
+def check_page(report: Path, *inputs: Path) -> None:
+    """Raise unless a page can be written there without harming an input."""
+    if report.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(f"a report is a page of HTML, got {report}; name the file something.html")
+    check_place(report)
+    check_apart((report,), inputs)
 
 
 def read_groups(table: AttributedGraph, column: str | None) -> pd.Series | None:
@@ -208,15 +300,15 @@ def show_groups(target: str, frame: pd.DataFrame, level: float) -> None:
         typer.echo(f"The first {_SHOWN_GROUPS} of {len(frame)} groups; save all with -o predictions.csv")
 
 
-def reach(curve: pd.DataFrame, wanted: float) -> str:
+def told_reach(curve: pd.DataFrame, wanted: float) -> str:
     """Say how many labels an R² takes, with a range from the band of the curve.
 
     Examples
     --------
     >>> curve = pd.DataFrame({"n_labels": [100, 200, 400], "expected_r2": [0.6, 0.7, 0.8]})
-    >>> reach(curve.assign(lower=curve["expected_r2"] - 0.05, upper=curve["expected_r2"] + 0.05), 0.75)
+    >>> told_reach(curve.assign(lower=curve["expected_r2"] - 0.05, upper=curve["expected_r2"] + 0.05), 0.75)
     'R² 0.75 takes about 283 labels (200 to 400)'
-    >>> reach(curve.assign(lower=0.0, upper=0.8), 0.9)
+    >>> told_reach(curve.assign(lower=0.0, upper=0.8), 0.9)
     'R² 0.9 is not reached with 400 labels: expect 0.80'
     """
     few, middle, many = (_crossing(curve, name, wanted) for name in ("upper", "expected_r2", "lower"))

@@ -1,5 +1,6 @@
 """graphmrf fit, sample and foresee: the generative model of the paper on the same files as predict."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,12 @@ from graphmrf import datasets
 from graphmrf._typing import Bools
 from graphmrf.cli import options, terminal
 from graphmrf.cli.file_hints import EDGES, GIVEN, MODEL, NODES, explained, looks_like
+from graphmrf.cli.foresight import FieldForecast, check_page
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_apart, check_place
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2, target_covariance
+from graphmrf.report import write_report
 from graphmrf.text import did_you_mean
 
 DRAW = "sample"
@@ -44,6 +47,17 @@ DrawSeed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the dra
 Given = Annotated[
     Path | None,
     typer.Option(metavar="NODES", help="Table of nodes: its cells are kept, its empty cells drawn given the others."),
+]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="[MODEL] NODES EDGES",
+        help="Tables of nodes and of edges; before them perhaps a model written by graphmrf fit (.json).",
+        show_default=False,
+    ),
+]
+Reach = Annotated[
+    float | None, typer.Option(metavar="R2", help="Also say how many labels it takes to reach this R2, such as 0.8.")
 ]
 Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
 
@@ -152,51 +166,88 @@ def sample(
 
 
 def foresee(
-    model: ModelFile,
-    nodes: options.NodesFile,
-    edges: options.EdgesFile,
+    context: typer.Context,
+    files: Files,
     *,
     target: OneTarget,
     suggest: Suggest = 0,
+    reach: Reach = None,
+    ignore: options.Ignore = None,
     id: options.Id = None,  # noqa: A002 - named like the option
     source: options.Source = None,
     dest: options.Dest = None,
     weight: options.Weight = None,
     weight_is: options.WeightIs = None,
     unknown: options.Unknown = "error",
+    report: options.Report = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Say how accurate predictions of a column will be, before making them.
+    """Say how accurate predictions of a column will be, now and with more labels.
 
-    Nodes with a value in the column of NODES count as labelled. Expected R² on
-    the others, under MODEL, of label propagation, graph convolution and both.
+    Nodes with a value in the column of NODES count as labelled. Expected R2 on
+    the others by the field that graphmrf predict fits, and how it grows with
+    labels at further nodes. With a MODEL of graphmrf fit before the tables:
+    expected R2, under it, of label propagation, graph convolution and both.
 
     [bold]Example[/bold]:
 
-        graphmrf foresee city.json districts.csv borders.csv --target rent --suggest 5
+        graphmrf foresee districts.csv borders.csv --target rent --reach 0.8 --suggest 5
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        with explained("foresee", {MODEL: model, NODES: nodes, EDGES: edges}):
-            mrf = GaussianMRF.load(model)
+        model, nodes, edges = _check_files(files)
+        if model is not None and (report is not None or reach is not None or ignore):
+            raise InvalidInputError("--report, --reach and --ignore are for the field, without MODEL; drop one of them")
+        if report is not None:
+            check_page(report, nodes, edges)
+        given = {NODES: nodes, EDGES: edges} if model is None else {MODEL: model, NODES: nodes, EDGES: edges}
+        with explained("foresee", given):
+            mrf = None if model is None else GaussianMRF.load(model)
             columns: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
             table = datasets.read(nodes, edges, id=id, unknown=unknown, **columns)
-        labelled = _labelled(table, mrf, target, suggest)
-        problem = target_covariance(mrf.parameters, table.graph, mrf.index(target), labelled)
-        expected = {
-            name: estimate_r2(problem, given)
-            for name, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
-        }
-        chosen = mrf.suggest(table.graph, target, labelled, suggest).tolist() if suggest else []
-        ids = [str(table.frame[table.id].iloc[node]) for node in chosen]
+        if mrf is not None:
+            notes, summary, show = _under_model(table, mrf, target, suggest)
+        else:
+            with terminal.progress(1, quiet=quiet):
+                seen = FieldForecast.of(table, target, ignore=ignore or (), reach=reach, suggest=suggest)
+            notes, summary, show = (*table.notes, *seen.notes), seen.summary, seen.show
+            if report is not None:
+                write_report(report, seen.page(terminal.command_line(context)))
         if not quiet:
-            terminal.note((*table.notes, *_assumed(table, mrf, target)))
+            terminal.note(notes)
         if json:
-            values = {name: {"r2": r2, "error": error} for name, (r2, error) in expected.items()}
-            terminal.print_json({"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids})
+            terminal.print_json(summary)
         elif not quiet:
-            _show_expected(target, labelled, expected, ids)
+            show()
+
+
+def _check_files(files: list[Path]) -> tuple[Path | None, Path, Path]:
+    """Return model, nodes and edges, of which the first may be left out."""
+    tables = files[1:] if len(files) == 3 else files
+    if len(tables) != 2 or (len(files) == 2 and looks_like(files[0]) == "a model"):
+        raise InvalidInputError(
+            f"foresee takes NODES and EDGES, or MODEL, NODES and EDGES, got {', '.join(map(str, files))}; "
+            "name both tables"
+        )
+    return (files[0] if len(files) == 3 else None), tables[0], tables[1]
+
+
+def _under_model(
+    table: datasets.AttributedGraph, mrf: GaussianMRF, target: str, suggest: int
+) -> tuple[tuple[str, ...], dict[str, Any], Callable[[], None]]:
+    """Return notes, summary and a way to print what the paper's model foresees."""
+    labelled = _labelled(table, mrf, target, suggest)
+    problem = target_covariance(mrf.parameters, table.graph, mrf.index(target), labelled)
+    expected = {
+        name: estimate_r2(problem, given) for name, given in (("lp", "labels"), ("lgc", "features"), ("lgc-rp", "both"))
+    }
+    chosen = mrf.suggest(table.graph, target, labelled, suggest).tolist() if suggest else []
+    ids = [str(table.frame[table.id].iloc[node]) for node in chosen]
+    values = {name: {"r2": r2, "error": error} for name, (r2, error) in expected.items()}
+    summary = {"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids}
+    notes = (*table.notes, *_assumed(table, mrf, target))
+    return notes, summary, lambda: _show_expected(target, labelled, expected, ids)
 
 
 def _too_many(model: Path, edges: Path, more: list[str]) -> str:

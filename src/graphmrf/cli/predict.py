@@ -14,7 +14,7 @@ from graphmrf._typing import Floats
 from graphmrf.cli import options, terminal
 from graphmrf.cli.comparison import AUTO, FIELD, choose
 from graphmrf.cli.file_hints import EDGES, NODES, explained
-from graphmrf.cli.foresight import BeyondNodes, group_file, read_groups
+from graphmrf.cli.foresight import BeyondNodes, check_page, group_file, read_groups
 from graphmrf.cli.prediction import Contest, PredictionSettings
 from graphmrf.cli.results import (
     CLASS_COLUMNS,
@@ -31,7 +31,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
 from graphmrf.field import POSITIVE
-from graphmrf.files import check_apart, check_place
+from graphmrf.files import check_apart
 from graphmrf.report import write_report
 from graphmrf.text import inner_percent
 
@@ -161,9 +161,7 @@ def _check_places(*inputs: Path | None, output: Path | None, groups: Path | None
         if written is not None:
             datasets.check_writable(written)
     if report is not None:
-        if report.suffix.lower() not in (".html", ".htm"):
-            raise InvalidInputError(f"a report is a page of HTML, got {report}; name the file something.html")
-        check_place(report)
+        check_page(report)
     check_apart((output, groups, report), inputs)
     return [path for path in (output, groups, report) if path is not None]
 
