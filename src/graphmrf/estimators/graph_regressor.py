@@ -78,6 +78,10 @@ class GraphRegressor(NodeEstimator):
     than 1 % of the cells are missing, the exact solver averages over ten draws of them, so that predictions from
     uncertain features have wider error bars.
 
+    Of fewer than 120 labels the exact solver also averages over 30 draws of the hyper-parameters from their posterior,
+    under weak priors (see `graphmrf.field.averaged`), because the most likely ones fit a handful of labels by chance;
+    those have a part in it from 60 labels on, and all of it from 120.
+
     A labelled node keeps its label in `predict`; labels may be noisy, and what the field says of a labelled node given
     all others is in `left_out_`. A node no label reaches gets what its features say.
 
@@ -97,9 +101,10 @@ class GraphRegressor(NodeEstimator):
     Attributes
     ----------
     hyperparameters_ : Hyperparameters
-        Variances (in shares of the variance of the labels), smoothness and length scales.
+        Variances (in shares of the variance of the labels), smoothness and length scales; of up to 60 labels medians
+        over their draws.
     log_evidence_ : float
-        Log marginal likelihood of the labels, in their units.
+        Log marginal likelihood of the labels, in their units; of up to 60 labels its mean over the draws.
     shares_ : Series
         Share of the variance of the labels that each kind of effect predicts (each label from all others, by
         hyper-parameters that know it), and noise; they add up to 1.
@@ -207,7 +212,7 @@ class GraphRegressor(NodeEstimator):
         return_std : bool, default False
             Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
             of the coefficients included, calibrated on leave-one-out residuals (of up to 200 labels, on residuals
-            of fields fitted without the fold of the label); 0 at the labelled nodes.
+            of fields fitted without the fold of the label; of up to 60 not at all); 0 at the labelled nodes.
 
         Returns
         -------
@@ -231,7 +236,8 @@ class GraphRegressor(NodeEstimator):
             Probability that the interval holds the outcome.
         interval : {"field", "conformal"}
             How many of its own standard deviations the interval of a node reaches. "field": the quantile of a
-            Student distribution fitted to the standardised residuals by which `predict` calibrates. "conformal":
+            Student distribution fitted to the standardised residuals by which `predict` calibrates; of an average over
+            draws, quantiles of the mixture, widened as much. "conformal":
             their empirical quantile, of which no shape is assumed; infinite when labels are too few for the level.
         """
         check_fitted(self, "_field")

@@ -1,0 +1,110 @@
+"""GraphRegressor with few labels: intervals that hold where labels are all in one place, odd, or copied."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphmrf import Graph, GraphRegressor, datasets
+from graphmrf._typing import Bools, Floats
+
+SIDE = 14
+
+
+@cache
+def field() -> tuple[Graph, Floats, Floats]:
+    """A grid, a smooth and a rough feature, and an outcome of both, of a smooth field, and of noise."""
+    place, rng = np.arange(SIDE**2).reshape(SIDE, SIDE), np.random.default_rng(3)
+    u = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
+    v = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
+    graph = Graph.from_edges(u, v)
+    smooth = np.linalg.solve(np.eye(SIDE**2) + 20.0 * graph.N.toarray(), rng.standard_normal((SIDE**2, 2)))
+    smooth /= smooth.std(axis=0)
+    X = np.column_stack([smooth[:, 0], rng.standard_normal(SIDE**2)])
+    return graph, X, X @ [1.0, 0.7] + smooth[:, 1] + 0.4 * rng.standard_normal(SIDE**2)
+
+
+def hidden_but(known: Bools, y: Floats) -> Floats:
+    return np.where(known, y, np.nan)
+
+
+def random_nodes(count: int, seed: int = 0) -> Bools:
+    return np.isin(np.arange(SIDE**2), np.random.default_rng(seed).permutation(SIDE**2)[:count])
+
+
+def held(model: GraphRegressor, y: Floats, nodes: Bools) -> float:
+    low, high = model.predict_interval(0.9)
+    return float(np.mean((low <= y)[nodes] & (y <= high)[nodes]))
+
+
+def test_a_handful_of_labels_is_predicted_with_honest_intervals() -> None:
+    graph, X, y = field()
+    covers = []
+    for seed in range(4):
+        known = random_nodes(6, seed)
+        covers.append(held(GraphRegressor().fit(graph, X, hidden_but(known, y)), y, ~known))
+    assert 0.8 < np.mean(covers) < 0.99
+
+
+def test_intervals_and_standard_deviations_agree() -> None:
+    graph, X, y = field()
+    known = random_nodes(8)
+    model = GraphRegressor().fit(graph, X, hidden_but(known, y))
+    std, (low, high) = model.predict(return_std=True)[1], model.predict_interval(0.9)
+    ratio = (high - low)[~known] / std[~known]
+    assert 2.5 < ratio.min() <= ratio.max() < 4.5  # of a normal distribution 3.29
+    draws = model.sample(3000, seed=1)
+    np.testing.assert_allclose(draws.std(axis=0)[~known], std[~known], rtol=0.15)
+
+
+def test_a_component_without_labels_has_wider_intervals_that_hold() -> None:
+    graph, X, y = field()
+    left = np.arange(SIDE**2) % SIDE < SIDE // 2
+    S = graph.S.tocoo()
+    kept = left[S.row] == left[S.col]
+    parted = Graph.from_edges(S.row[kept & (S.row < S.col)], S.col[kept & (S.row < S.col)], n_nodes=SIDE**2)
+    known = left & random_nodes(70)
+    model = GraphRegressor().fit(parted, X, hidden_but(known, y))
+    std = model.predict(return_std=True)[1]
+    assert np.median(std[~left]) > 1.1 * np.median(std[left & ~known])
+    assert held(model, y, ~left) > 0.8
+
+
+def test_wards_of_london_from_labels_of_its_west_alone(raw_data: Path) -> None:
+    data = datasets.load("london-2016", data_dir=raw_data)
+    values, west = datasets.paper(data), np.argsort(data.frame["x"].to_numpy())[:60]
+    known = np.isin(np.arange(data.graph.n_nodes), west)
+    covers = []
+    for outcome in data.info.outcomes:
+        y = values[outcome].to_numpy()
+        model = GraphRegressor().fit(data.graph, values.drop(columns=outcome), hidden_but(known, y))
+        covers.append(held(model, y, ~known))
+    assert np.mean(covers) >= 0.8
+
+
+def test_one_far_label_does_not_destroy_the_others() -> None:
+    graph, X, y = field()
+    known = random_nodes(30)
+    odd = hidden_but(known, y)
+    odd[np.flatnonzero(known)[0]] += 40.0
+    model = GraphRegressor().fit(graph, X, odd)
+    assert held(model, y, ~known) > 0.7
+    error = np.mean((model.predict() - y)[~known] ** 2)
+    assert error < 2.0 * np.mean((odd[known].mean() - y[~known]) ** 2)
+
+
+@pytest.mark.parametrize("labels", [20, 130])
+def test_a_copy_of_the_outcome_is_named_and_its_intervals_hold(labels: int) -> None:
+    graph, X, y = field()
+    known = random_nodes(labels)
+    shown = hidden_but(known, y)
+    table = pd.DataFrame({"rain": X[:, 0], "height": X[:, 1], "copy": shown})
+    model = GraphRegressor().fit(graph, table, shown)
+    (note,) = model.notes_
+    assert note.startswith("column 'copy' is known where the outcome is")
+    std, (low, high) = model.predict(return_std=True)[1], model.predict_interval(0.9)
+    assert held(model, y, ~known) > 0.75
+    assert ((high - low)[~known] > 2.0 * std[~known]).all()
+    assert GraphRegressor().fit(graph, X, hidden_but(random_nodes(8), y)).notes_ == ()
