@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pooch
 import pyarrow as pa
@@ -112,7 +113,7 @@ def test_files_of_another_layout_are_refused(raw: Path, cache: Path, monkeypatch
 def test_a_copy_is_kept_and_read(raw: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load("tiny", data_dir=raw, cache_dir=cache)
     folder = kept(cache)[0]
-    assert kept(cache) == [folder, f"{folder}/edges.parquet", f"{folder}/nodes.parquet"]
+    assert kept(cache) == [folder, *(f"{folder}/{name}" for name in ("edges.parquet", "nodes.parquet", "sha256.json"))]
     stamp = pa.parquet.read_schema(cache / "clean" / folder / "nodes.parquet").metadata[b"graphmrf"].decode()
     assert '"format": 1' in stamp
     assert all(str(sha256) in stamp for sha256 in tiny().files.values())
@@ -132,6 +133,21 @@ def test_a_damaged_copy_is_made_anew(damage: bytes | None, raw: Path, cache: Pat
         file.write_bytes(damage)
     assert load("tiny", data_dir=raw, cache_dir=cache).graph.n_nodes == 3
     assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["nodes.parquet", "edges.parquet", "sha256.json"])
+def test_no_flipped_bit_of_a_copy_is_believed(name: str, raw: Path, cache: Path) -> None:
+    expected = load("tiny", data_dir=raw, cache_dir=cache)
+    file, rng = next((cache / "clean").rglob(name)), np.random.default_rng(0)
+    whole = file.read_bytes()
+    for place in rng.integers(0, len(whole), 40):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.integers(0, 8)
+        file.write_bytes(flipped)
+        found = load("tiny", data_dir=raw, cache_dir=cache)
+        pd.testing.assert_frame_equal(found.frame, expected.frame)
+        pd.testing.assert_frame_equal(found.edges, expected.edges)
+        assert file.read_bytes() == whole
 
 
 def test_a_copy_with_another_stamp_is_not_believed(raw: Path, cache: Path) -> None:
@@ -182,7 +198,7 @@ def test_loading_at_the_same_time(damaged: bool, raw: Path, cache: Path) -> None
     with ThreadPoolExecutor(8) as pool:
         loaded = list(pool.map(lambda _: load("tiny", data_dir=raw, cache_dir=cache), range(32)))
     assert all(data.graph.n_edges == 2 for data in loaded)
-    assert len(kept(cache)) == 3
+    assert len(kept(cache)) == 4
 
 
 def left(cache: Path) -> list[str]:
@@ -194,7 +210,7 @@ def works(cache: Path, mirror: Mirror) -> None:
     data = load("tiny", cache_dir=cache, mirror=mirror.url)
     assert data.frame["y"].isna().tolist() == [False, True, False]
     assert left(cache)[-2:] == [f"raw/cf60223/{EDGES}", f"raw/cf60223/{NODES}"]
-    assert len(left(cache)) == 4  # and the two cleaned tables
+    assert len(left(cache)) == 5  # and the two cleaned tables with their sums
 
 
 def test_a_data_set_is_downloaded_once(cache: Path, mirror: Mirror) -> None:
@@ -212,7 +228,7 @@ def test_places_come_from_the_environment(cache: Path, mirror: Mirror, monkeypat
     monkeypatch.setenv("GRAPHMRF_CACHE", str(cache))
     monkeypatch.setenv("GRAPHMRF_MIRROR", mirror.url + "/")
     assert load("tiny").graph.n_nodes == 3
-    assert len(left(cache)) == 4
+    assert len(left(cache)) == 5
 
 
 def test_pooch_is_quiet(cache: Path, mirror: Mirror, capfd: pytest.CaptureFixture[str]) -> None:

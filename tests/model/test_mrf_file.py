@@ -73,3 +73,81 @@ def test_binary_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInputError, match="damaged"):
         GaussianMRF.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize("coupled", [True, False])
+def test_no_flipped_bit_of_a_model_goes_unseen(tmp_path: Path, coupled: bool) -> None:
+    model, rng = fitted(coupled=coupled), np.random.default_rng(0)
+    path = tmp_path / "model.json"
+    model.save(path)
+    whole = path.read_bytes()
+    for place in rng.integers(0, len(whole), 300):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.integers(0, 8)
+        path.write_bytes(flipped)
+        try:
+            found = GaussianMRF.load(path)
+        except InvalidInputError:
+            continue
+        for name in ("H", "C", "mean"):  # a blank became another, or the name of the sum was hit
+            np.testing.assert_array_equal(getattr(found, name), getattr(model, name))
+        assert found.names == model.names
+
+
+WRONG = [
+    ("H", [["1.0", "0"], [0, 1]]),
+    ("H", [[True, False], [False, True]]),
+    ("H", [[None, 0], [0, 1]]),
+    ("H", {"a": 1}),
+    ("H", [[10**400, 0], [0, 1]]),
+    ("H", [[1, 0], [0]]),
+    ("H", [[1, 0], [0, float("nan")]]),
+    ("h", [1, float("inf")]),
+    ("h", "ab"),
+    ("mean", [[1], [2]]),
+    ("mean", None),
+    ("names", "ab"),
+    ("names", [1, 2]),
+    ("names", ["a", None]),
+    ("names", ["a", "a"]),
+    ("names", ["a"]),
+    ("diagnostics", []),
+    ("diagnostics", "fine"),
+    ("diagnostics", {}),
+    ("diagnostics", {"log_likelihood": "high"}),
+    ("format", ["graphmrf.GaussianMRF"]),
+    ("version", "1"),
+    ("sha256", 7),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG)
+def test_a_model_of_wrong_types_is_refused(key: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    GaussianMRF(np.eye(2), np.ones(2)).save(path)
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    path.write_text(json.dumps(content))
+    assert GaussianMRF.load(path).q == 2  # edited by hand, and told so by the missing sum
+    path.write_text(json.dumps({**content, key: value}))
+    with pytest.raises(InvalidInputError):
+        GaussianMRF.load(path)
+
+
+def test_diagnostics_of_wrong_types_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    fitted(coupled=False).save(path)
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    for name, value in [("iterations", "many"), ("flags", "none"), ("flags", [1]), ("log_likelihood", [1, "a"])]:
+        path.write_text(json.dumps({**content, "diagnostics": {**content["diagnostics"], name: value}}))
+        with pytest.raises(InvalidInputError, match="damaged model file"):
+            GaussianMRF.load(path)
+
+
+def test_brackets_without_end_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    for text in ("[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '{"format": 1' + "0" * 400 + "}"):
+        path.write_text(text)
+        with pytest.raises(InvalidInputError, match=r"damaged model file|not a model file"):
+            GaussianMRF.load(path)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -35,7 +36,7 @@ MIRROR = f"https://raw.githubusercontent.com/000Justin000/GaussianMRF/{COMMIT}/d
 DATA, CACHE, URL = "GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"
 CACHE_FORMAT = 1
 """Number of the layout of cleaned copies; raise it when recipes give other tables, and every copy is made anew."""
-_STAMP = b"graphmrf"
+_STAMP, _SUMS = b"graphmrf", "sha256.json"
 _RECIPES: dict[str, Recipe] = {
     recipe.info.name: recipe
     for recipe in (
@@ -182,21 +183,28 @@ def _cached(made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable
 
 
 def _read_copy(folder: Path, stamp: bytes) -> Tables | None:
-    """Return the tables of a copy, or None where there is none that is whole and says `stamp` of itself."""
+    """Return the tables of a copy, or None where there is none that is whole, says `stamp` of itself, and is unchanged.
+
+    A flipped bit in a Parquet file often gives another number and no error, so the bytes are compared with their sums.
+    """
     tables = {}
-    for file in sorted(folder.glob("*.parquet")):
-        try:
-            table = pa.parquet.read_table(file)
-        except (OSError, pa.ArrowException):
-            return None
-        if (table.schema.metadata or {}).get(_STAMP) != stamp:
-            return None
-        tables[file.stem] = table.to_pandas()
+    try:
+        sums = json.loads((folder / _SUMS).read_bytes())
+        for name, sha256 in sums.items():
+            content = (folder / f"{name}.parquet").read_bytes()
+            if hashlib.sha256(content).hexdigest() != sha256:
+                return None
+            table = pa.parquet.read_table(pa.BufferReader(content))
+            if (table.schema.metadata or {}).get(_STAMP) != stamp:
+                return None
+            tables[name] = table.to_pandas()
+    except Exception:  # a damaged copy makes its readers raise anything, and is made anew
+        return None
     return tables if {"nodes", "edges"} <= tables.keys() else None
 
 
 def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
-    """Keep the tables, `nodes` last: a copy that has it is whole, also while another process writes the same.
+    """Keep the tables, and their sums last: a copy that has them is whole, also while another process writes the same.
 
     Raises
     ------
@@ -205,11 +213,9 @@ def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in sorted(tables, key=lambda name: name == "nodes"):
-            table = pa.Table.from_pandas(tables[name], preserve_index=False)
-            marked = table.replace_schema_metadata({**(table.schema.metadata or {}), _STAMP: stamp})
-            with atomic(folder / f"{name}.parquet") as draft:
-                pa.parquet.write_table(marked, draft)
+        sums = {name: _keep(tables[name], folder / f"{name}.parquet", stamp) for name in sorted(tables)}
+        with atomic(folder / _SUMS) as draft:
+            draft.write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if not isinstance(error, OSError):
@@ -218,6 +224,15 @@ def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
             f"cannot keep the cleaned tables in {folder.parent} ({error.strerror or error}); "
             f"free some space, or choose another folder with cache_dir or {CACHE}"
         ) from error
+
+
+def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> str:
+    """Write one table, marked, and return the SHA-256 of its file."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    marked = table.replace_schema_metadata({**(table.schema.metadata or {}), _STAMP: stamp})
+    with atomic(path) as draft:
+        pa.parquet.write_table(marked, draft)
+        return hashlib.sha256(draft.read_bytes()).hexdigest()
 
 
 def _cleaned(made: Recipe, files: Files) -> Tables:

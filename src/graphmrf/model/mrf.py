@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -318,6 +319,7 @@ class GaussianMRF:
         content["mean"] = self.mean.tolist()
         if self.diagnostics is not None:
             content["diagnostics"] = {k: _plain(v) for k, v in asdict(self.diagnostics).items()}
+        content["sha256"] = _checksum(content)
         with atomic(path) as draft:
             draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -352,17 +354,18 @@ def _arguments(path: Path) -> dict[str, Any]:
     """Return the arguments of the model in a JSON file."""
     content = _content(path)
     try:
-        values = {name: np.asarray(content[name], dtype=np.float64) for name in ("H", "mean")}
         other = "C" if "C" in content else "h"
-        values[other] = np.asarray(content[other], dtype=np.float64)
+        values = {name: np.asarray(_numbers(content[name], name), dtype=np.float64) for name in ("H", "mean", other)}
+        if not isinstance(content["names"], list) or not all(isinstance(name, str) for name in content["names"]):
+            raise TypeError("names must be a list of texts")
         return {**values, "names": content["names"], "diagnostics": _diagnostics(content.get("diagnostics"))}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidInputError(f"{path} is a damaged model file ({error!r}); fit and save the model again") from None
 
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(check_readable(path).read_text(encoding="utf-8"))
+        content = json.loads(check_readable(path).read_text(encoding="utf-8"), parse_constant=_refuse)
     except InvalidInputError as error:
         raise InvalidInputError(f"{error}; name a file made by graphmrf fit -o or mrf.save") from None
     except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets without end
@@ -376,7 +379,31 @@ def _content(path: Path) -> dict[str, Any]:
             f"{path} has version {content.get('version')!r} of the model format, this graphmrf reads {VERSION}; "
             "fit and save the model again, or use the graphmrf that wrote it"
         )
+    if "sha256" in content and content["sha256"] != _checksum(content):
+        raise InvalidInputError(
+            f"{path} was damaged or changed since it was written; fit and save the model again, or, if the change was "
+            'meant, remove its line "sha256"'
+        )
     return content
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of everything in a model file but itself."""
+    kept = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def _numbers(value: Any, name: str) -> Any:
+    """Return numbers in lists as they are; raise where something else is among them, such as a text or a truth."""
+    if isinstance(value, list):
+        return [_numbers(part, name) for part in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must hold numbers, got {value!r:.40}")
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -395,5 +422,8 @@ def _diagnostics(content: dict[str, Any] | None) -> Diagnostics | None:
         k: np.array(content[k], dtype=np.float64) for k in ("H_std", "C_std") if content.get(k) is not None
     }
     known = {field.name for field in fields(Diagnostics)} - {"H_std", "C_std", "flags"}
-    values |= {k: content[k] for k in known}
-    return Diagnostics(**values, flags=tuple(content.get("flags", ())))
+    values |= {k: None if content[k] is None else _numbers(content[k], k) for k in known}
+    flags = content.get("flags", [])
+    if not isinstance(flags, list) or not all(isinstance(flag, str) for flag in flags):
+        raise TypeError("flags must be a list of texts")
+    return Diagnostics(**values, flags=tuple(flags))
