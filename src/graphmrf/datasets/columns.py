@@ -290,4 +290,4 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
 
 def _numeric_frame(table: AttributedGraph, names: list[str]) -> pd.DataFrame:
     columns = {name: table.outcome(name) for name in names}
-    return pd.DataFrame(columns, index=np.arange(table.graph.n_nodes))
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.graph.n_nodes))
