@@ -322,3 +322,17 @@ def test_the_published_files_through_a_server(name: str, cache: Path, raw_data: 
     found = load(name, cache_dir=cache.with_name("other"), data_dir=raw_data)
     pd.testing.assert_frame_equal(downloaded.frame, found.frame)
     pd.testing.assert_frame_equal(downloaded.edges, found.edges)
+
+
+@pytest.mark.parametrize("mirror", ["gopher://127.0.0.1/", "no address at all", "://"])
+def test_a_mirror_that_is_no_address_is_named(mirror: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRAPHMRF_DATA", raising=False)
+    with pytest.raises(FetchError, match="check mirror or GRAPHMRF_MIRROR") as caught:
+        load("tiny", cache_dir=cache, mirror=mirror)
+    assert "network" not in str(caught.value)
+
+
+def test_a_cache_that_cannot_be_a_folder_is_not_told_to_be_full(raw: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FetchError, match=r"Not a directory\); choose another folder"):
+        load("tiny", data_dir=raw, cache_dir=tmp_path / "file")

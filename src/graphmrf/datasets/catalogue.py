@@ -1,5 +1,6 @@
 """The paper's data sets by name: found in a folder or downloaded, cleaned, kept in a cache, loaded."""
 
+import errno
 import hashlib
 import json
 import logging
@@ -221,8 +222,7 @@ def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
         if not isinstance(error, OSError):
             raise
         raise FetchError(
-            f"cannot keep the cleaned tables in {folder.parent} ({error.strerror or error}); "
-            f"free some space, or choose another folder with cache_dir or {CACHE}"
+            f"cannot keep the cleaned tables in {folder.parent} ({error.strerror or error}); {_elsewhere(error)}"
         ) from error
 
 
@@ -339,6 +339,10 @@ def _fetch(store: "pooch.Pooch", path: str) -> Path:
     try:
         return Path(store.fetch(path))
     except ValueError as error:
+        if "hash" not in str(error).lower():  # no address at all, or one of another protocol
+            raise FetchError(
+                f"cannot download {url} ({error}); check mirror or {URL}, which is an https address"
+            ) from error
         raise FetchError(
             f"what {url} sent is not the published file (its SHA-256 differs), so it was thrown away; try again, "
             f"and if it stays so give the files in a folder with data_dir or {DATA}"
@@ -347,13 +351,16 @@ def _fetch(store: "pooch.Pooch", path: str) -> Path:
         raise FetchError(_trouble(error, url, store.path)) from error
 
 
+def _elsewhere(error: OSError) -> str:
+    """Return what to do about a disk that refuses, by its reason."""
+    first = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return f"{first}choose another folder with cache_dir or {CACHE}"
+
+
 def _trouble(error: OSError, url: str, folder: Path) -> str:
     # The errors of requests are OSErrors without a number; those of the disk have one.
     if error.errno is not None:
-        return (
-            f"cannot keep downloads in {folder} ({error.strerror}); free some space, "
-            f"or choose another folder with cache_dir or {CACHE}"
-        )
+        return f"cannot keep downloads in {folder} ({error.strerror}); {_elsewhere(error)}"
     response, reason = getattr(error, "response", None), type(error).__name__
     if response is not None:
         reason = f"HTTP {response.status_code}"
