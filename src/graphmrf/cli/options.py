@@ -127,6 +127,11 @@ Conformal = Annotated[
     ),
 ]
 Interval = Annotated[float, typer.Option(metavar="P", help="Probability inside lower..upper.", rich_help_panel=_METHOD)]
+AtLeast = Annotated[
+    float | None,
+    typer.Option(metavar="MIN", help="No prediction or interval of numbers goes below it.", rich_help_panel=_METHOD),
+]
+AtMost = Annotated[float | None, typer.Option(metavar="MAX", help="Nor above it.", rich_help_panel=_METHOD)]
 Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.", rich_help_panel=_METHOD)]
 FoldSeed = Annotated[
     int,
@@ -161,6 +166,10 @@ TableOutput = Annotated[
         help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet or .xlsx.",
         rich_help_panel=_OUTPUT,
     ),
+]
+KeepColumns = Annotated[
+    bool,
+    typer.Option("--keep-columns", help="Add the columns of NODES to the predictions.", rich_help_panel=_OUTPUT),
 ]
 Report = Annotated[
     Path | None,

@@ -15,7 +15,7 @@ from graphmrf.cli import options, terminal
 from graphmrf.cli.comparison import AUTO, FIELD, choose
 from graphmrf.cli.file_hints import EDGES, NODES, explained
 from graphmrf.cli.foresight import BeyondNodes, check_page, group_file, read_groups
-from graphmrf.cli.prediction import Contest, PredictionSettings
+from graphmrf.cli.prediction import Bounds, Contest, PredictionSettings, folds_of_classes
 from graphmrf.cli.results import (
     CLASS_COLUMNS,
     OUTPUT_COLUMNS,
@@ -70,10 +70,13 @@ def predict(
     interval: options.Interval = 0.9,
     conformal: options.Conformal = False,
     transform: options.Transform = "identity",
+    at_least: options.AtLeast = None,
+    at_most: options.AtMost = None,
     folds: options.Folds = 5,
     seed: options.FoldSeed = 0,
     suggest: options.Suggest = 0,
     output: options.TableOutput = None,
+    keep_columns: options.KeepColumns = False,
     report: options.Report = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -94,11 +97,25 @@ def predict(
     observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        settings = PredictionSettings(method, interval, conformal, alpha, folds, seed, transform, group, suggest)
+        bounds = Bounds(at_least, at_most)
+        settings = PredictionSettings(
+            method, interval, conformal, alpha, folds, seed, transform, group, suggest, bounds
+        )
         saved = _check_places(nodes, edges, shapes, output=output, groups=_group_place(output, group), report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
-            asked: dict[str, Any] = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is}
-            table = _read_graph(nodes, edges, knn=knn, k=k, shapes=shapes, id=id, unknown=unknown, **asked)
+            table = _read_graph(
+                nodes,
+                edges,
+                knn=knn,
+                k=k,
+                shapes=shapes,
+                id=id,
+                source=source,
+                dest=dest,
+                weight=weight,
+                weight_is=weight_is,
+                unknown=unknown,
+            )
 
         groups, targets = read_groups(table, group), read_targets(table, target or (), ignore or (), settings)
         features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())
@@ -114,7 +131,7 @@ def predict(
         notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
         beyond = BeyondNodes.of(table, groups, predictions, settings)
         if output is not None:
-            beyond.write(result_table(table, predictions), output)
+            beyond.write(result_table(table, predictions, keep_columns=keep_columns), output)
         if report is not None:
             page = result_page(table, predictions, notes=notes, command=terminal.command_line(context))
             write_report(report, beyond.on_page(page))
@@ -250,7 +267,7 @@ def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings
     if is_category(table.frame[name]):
         return _read_classes(table, name, settings.folds)
     y = table.outcome(name)
-    problem = _problem(y, settings.transform)
+    problem = _problem(y, settings.transform) or settings.bounds.problem(y)
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y
@@ -286,7 +303,7 @@ def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
         raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name])}")
     try:
         labels = read_labels(table.frame[name], len(table.frame))
-        check_classes(labels, n_folds)
+        check_classes(labels, folds_of_classes(labels, n_folds))
     except InvalidInputError as error:
         raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
     if labels.known.all():

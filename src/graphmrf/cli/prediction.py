@@ -38,6 +38,38 @@ uncertain by 1 / sqrt(2 * 10), a fifth and more; doubled, a sixth."""
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What values can be at least and at most; None for no bound.
+
+    Examples
+    --------
+    >>> Bounds(at_least=0).clipped(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.at_least is not None and self.at_most is not None and self.at_least >= self.at_most:
+            raise InvalidInputError(f"--at-least {self.at_least:g} must be below --at-most {self.at_most:g}")
+
+    def clipped(self, values: Floats) -> Floats:
+        """Return values within the bounds."""
+        unbounded = self.at_least is None and self.at_most is None
+        return values if unbounded else np.clip(values, self.at_least, self.at_most)
+
+    def problem(self, y: Floats) -> str:
+        """Return what is wrong with known values, and the remedy; empty for nothing."""
+        stray = y[~np.isnan(y) & (self.clipped(y) != y)]
+        if not stray.size:
+            return ""
+        below = self.at_least is not None and stray[0] < self.at_least
+        option = f"--at-least {self.at_least:g}" if below else f"--at-most {self.at_most:g}"
+        return f"{option} is not met by a known value, {stray[0]:g}; correct the value or the option"
+
+
+@dataclass(frozen=True)
 class PredictionSettings:
     """Options of a prediction, checked; None for `alpha` means by cross-validation."""
 
@@ -50,6 +82,7 @@ class PredictionSettings:
     transform: str = "identity"
     group: str | None = None
     suggest: int = 0
+    bounds: Bounds = Bounds()
 
     def __post_init__(self) -> None:
         if self.alpha is not None and not 0 <= self.alpha < 1:
@@ -156,10 +189,13 @@ class Contest:
         observed = ~np.isnan(y)
         value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
         _check_skew(name, chosen, value, ~observed)
-        lower, upper = _interval(chosen, value, std, settings)
+        lower, upper = (settings.bounds.clipped(end) for end in _interval(chosen, value, std, settings))
+        outside = int(np.count_nonzero(settings.bounds.clipped(value) != value))
+        value = settings.bounds.clipped(value)
         notes = (
             *_reach(self.graph, observed, std, settings.folds),
             *_two_valued(y[observed]),
+            *([f"{outside} predictions beyond the bounds given were put on them"] if outside else []),
             *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
             *left_out,
             *(fit.note for fit in fits if fit.note),
@@ -184,7 +220,8 @@ class Contest:
         y = pd.Series(np.where(labels.known, labels.codes, np.nan))
 
         def fit(method: Method) -> Fit:
-            model = GraphClassifier(method.make(**settings.options), folds=settings.folds, seed=settings.seed)
+            folds = folds_of_classes(labels, settings.folds)
+            model = GraphClassifier(method.make(**settings.options), folds=folds, seed=settings.seed)
             _, note = fit_estimator(model, method, self.graph, self.features, y)
             levels = {getattr(regressor, "alpha_", None) for regressor in model.regressors_}
             alpha = levels.pop() if len(levels) == 1 else None
@@ -203,7 +240,12 @@ class Contest:
             passed_over(fits, chosen, folds=settings.folds, score="accuracy"),
         )
         ignored = (f"{option} is for numbers, not for classes" for option in self.settings.for_numbers)
-        notes = (_class_note(labels), *(line for line in said if line), *ignored)
+        notes = (
+            _class_note(labels),
+            *_few_of_a_class(labels, settings.folds),
+            *(line for line in said if line),
+            *ignored,
+        )
         told = tuple(f"{name}: {note}" for note in notes)
         return ClassPrediction(name, labels, probability, labels.classes[codes], chosen, fits, told)
 
@@ -309,6 +351,18 @@ def transform_name(model: GraphRegressor) -> str:
     if not power.signed and power.exponent == 0:
         return "log"
     return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"
+
+
+def folds_of_classes(labels: Labels, folds: int) -> int:
+    """Return how many folds there can be so that each has a label of every class; at least two."""
+    return max(2, min(folds, int(np.bincount(labels.codes[labels.known]).min())))
+
+
+def _few_of_a_class(labels: Labels, folds: int) -> Iterator[str]:
+    used = folds_of_classes(labels, folds)
+    if used < folds:
+        rarest = labels.classes[np.bincount(labels.codes[labels.known]).argmin()]
+        yield f"only {used} labels are {rarest}, so cross-validation uses {used} folds"
 
 
 def _class_note(labels: Labels) -> str:

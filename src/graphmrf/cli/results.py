@@ -17,6 +17,8 @@ from graphmrf.cli import terminal
 from graphmrf.cli.comparison import Fit
 from graphmrf.cli.prediction import ClassPrediction, Prediction, transform_name
 from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets.table_files import listing
+from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
 from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, TargetReport
 from graphmrf.report.rows import effect_name
@@ -34,13 +36,30 @@ _BAR = 30
 """Characters of a share of 100 %, by eye: the table stays within 80 columns; doubled, it does not."""
 
 
-def result_table(table: AttributedGraph, predictions: Predictions) -> pd.DataFrame:
-    """Return one row per node: the id, then prediction, std, lower, upper, observed (of each target)."""
+def result_table(table: AttributedGraph, predictions: Predictions, *, keep_columns: bool = False) -> pd.DataFrame:
+    """Return one row per node: the id, prediction, std, lower, upper, observed (of each target); the input's columns.
+
+    Raises
+    ------
+    InvalidInputError
+        If a column to keep has the name of a result.
+    """
     columns: dict[str, Any] = {table.id: table.frame[table.id]}
     for prediction in predictions:
         prefix = f"{prediction.name}_" if len(predictions) > 1 else ""
         columns |= {f"{prefix}{name}": values for name, values in _columns(prediction).items()}
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns | (_kept(table, columns) if keep_columns else {}))
+
+
+def _kept(table: AttributedGraph, results: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of the input; raise where one has the name of a result."""
+    others = {str(name): table.frame[name] for name in table.frame.columns if name != table.id}
+    taken = [name for name in others if name in results]
+    if taken:
+        raise InvalidInputError(
+            f"{table.path}: --keep-columns cannot keep {listing(taken)}, the name of a result; rename it"
+        )
+    return others
 
 
 def _columns(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
