@@ -301,7 +301,9 @@ class AveragedPosterior:
         found = [member.coefficients for member in self.members]
         pools: dict[str, tuple[Floats, Floats]] = {}
         for title in found[0]:
-            each = [(one[title][0], one[title][1] ** 2) for one in found]
-            mean, variance = Mixture.of(each, self.weights).moments
-            pools[title] = mean, np.sqrt(variance)
+            means, stds = (np.array([one[title][k] for one in found]) for k in (0, 1))
+            largest = np.maximum(np.abs(means), stds).max(axis=0)
+            unit = np.where(largest > 0, largest, 1.0)  # no square overflows
+            mean, variance = Mixture(self.weights, means / unit, (stds / unit) ** 2).moments
+            pools[title] = unit * mean, unit * np.sqrt(variance)
         return pools

@@ -316,6 +316,10 @@ class ExactPosterior:
         said: dict[str, Floats] = dict.fromkeys(names, np.zeros(rows.size))
         for name, block in self.covariance.across(self.h, rows).items():
             said[name] = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
+        own, *groups = self.covariance.design.groups[:3]
+        for name, group in zip(("neighbours", "second"), groups, strict=True):
+            if {"own", name} <= set(said) and np.array_equal(group, own):  # no edges: a node is all it is next to
+                said |= {"own": said["own"] + said[name], name: np.zeros(rows.size)}
         if self.offset is not None:
             said["smoothed"] = self.offset[rows]
         return share_out(self.z, residual, said, itself=self._itself)
