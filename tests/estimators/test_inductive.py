@@ -1,5 +1,6 @@
 """Fit on one graph, predict another."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from cases import random_case
 from graphmrf import (
     Graph,
     GraphConvolutionalNetwork,
+    GraphRegressor,
     LinearGraphConvolution,
     LinearRegression,
     ResidualPropagation,
@@ -39,7 +41,7 @@ def network() -> GraphConvolutionalNetwork:
     return GraphConvolutionalNetwork(n_layers=1, epochs=20, hidden=4, device="cpu")
 
 
-@pytest.mark.parametrize("make", [*LINEAR.values(), network], ids=[*LINEAR, "GCN"])
+@pytest.mark.parametrize("make", [*LINEAR.values(), network, GraphRegressor], ids=[*LINEAR, "GCN", "GR"])
 def test_columns_that_differ_are_listed(make: Any) -> None:
     X = pd.DataFrame(FIRST.X, columns=["age", "income", "size"])
     model = make().fit(FIRST.graph, X, FIRST.y)
@@ -135,3 +137,110 @@ def test_the_paper_s_graph_that_fell_to_minus_three(clean_data: Path) -> None:
             found.append(r2_score(y[0][~labelled], model.predict(graph, X[0])[~labelled]))
     assert np.mean(scores[True]) < -2
     assert np.mean(scores["auto"]) > 0.3
+
+
+# GraphRegressor
+
+
+@cache
+def fitted(solver: str = "exact") -> GraphRegressor:
+    return GraphRegressor(solver=solver).fit(FIRST.graph, FIRST.X, FIRST.y)
+
+
+@pytest.mark.parametrize("solver", ["exact", "sparse"])
+def test_features_are_weighed_and_error_bars_are_those_of_held_out_regions(solver: str) -> None:
+    model = fitted(solver)
+    mean, std = model.predict(SECOND.graph, SECOND.X, return_std=True)
+    transfer, scale = model._transfer, model.transform_
+    assert transfer is not None
+    assert (transfer.weights >= 0).all()
+    each = [candidate.elsewhere(SECOND.graph, SECOND.X) for candidate in transfer.candidates]
+    z = sum(w * m for w, (m, _) in zip(transfer.weights, each, strict=True))
+    np.testing.assert_allclose(mean, scale.y.mean() + scale.unit * z)
+    np.testing.assert_allclose(std / std[0], np.sqrt(each[0][1] / each[0][1][0]))
+    low, high = model.predict_interval(0.9, graph=SECOND.graph, X=SECOND.X)
+    np.testing.assert_allclose((high - low) / std, (high - low)[0] / std[0])
+    assert ((low < mean) & (mean < high)).all()
+    assert (std > 0).all()
+
+
+def test_a_linear_effect_carries_over_and_the_mean_of_neighbours_does_not() -> None:
+    rng = np.random.default_rng(0)
+    ring = Graph.from_edges(np.arange(300), (np.arange(300) + 1) % 300)
+    X = rng.standard_normal((300, 2))
+    y = 2.0 * X[:, 0] + 3.0 * np.sin(np.arange(300) * 2 * np.pi / 300) + 0.1 * rng.standard_normal(300)
+    labels = np.where(rng.random(300) < 0.5, y, np.nan)
+    model = GraphRegressor().fit(ring, X, labels)
+    other, there = Graph.from_edges(np.arange(60), (np.arange(60) + 1) % 60), rng.standard_normal((60, 2))
+    mean, std = model.predict(other, there, return_std=True)
+    assert np.polyfit(there[:, 0], mean, 1)[0] == pytest.approx(2.0, abs=0.15)
+    assert 1.5 < std.mean() < 6.0  # the sine is uncertainty: its standard deviation is 2.1, in other regions more
+    assert model.predict(return_std=True)[1][np.isnan(labels)].max() < 1.0
+
+
+def test_nodes_in_another_order_get_the_same() -> None:
+    order = np.random.default_rng(0).permutation(25)
+    mean, std = fitted().predict(SECOND.graph, SECOND.X, return_std=True)
+    moved = fitted().predict(Graph(SECOND.W[np.ix_(order, order)]), SECOND.X[order], return_std=True)
+    np.testing.assert_allclose(moved[0], mean[order], rtol=1e-8)
+    np.testing.assert_allclose(moved[1], std[order], rtol=1e-8)
+
+
+def test_a_graph_without_edges_is_predicted_by_own_features() -> None:
+    mean, std = fitted().predict(Graph(np.zeros((25, 25))), SECOND.X, return_std=True)
+    alone = [fitted().predict(Graph(np.zeros((1, 1))), SECOND.X[[i]])[0] for i in range(25)]
+    np.testing.assert_allclose(mean, alone, rtol=1e-8)
+    assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize("solver", ["exact", "sparse"])
+def test_without_features_another_graph_has_the_mean_and_its_uncertainty(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(40) < 0.7, rng.normal(5.0, 2.0, 40), np.nan)
+    model = GraphRegressor(solver=solver).fit(FIRST.graph, None, y)
+    mean, std = model.predict(SECOND.graph, return_std=True)
+    np.testing.assert_allclose(mean, mean[0])
+    assert mean[0] == pytest.approx(np.nanmean(y), abs=1.0)
+    assert 1.0 < std.mean() < 4.0
+
+
+def test_missing_cells_are_imputed_by_the_features_of_the_fit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 1)) @ np.ones((1, 2)) + 0.01 * rng.standard_normal((40, 2))
+    model = GraphRegressor().fit(FIRST.graph, X, np.where(FIRST.known, X[:, 0], np.nan))
+    there = rng.standard_normal((25, 1)) @ np.ones((1, 2))
+    gone = there.copy()
+    gone[3, 0] = gone[7, 1] = np.nan
+    np.testing.assert_allclose(model.predict(SECOND.graph, gone), model.predict(SECOND.graph, there), atol=0.1)
+
+
+def test_a_transform_applies_elsewhere_too() -> None:
+    y = np.exp(0.3 * FIRST.y)
+    model = GraphRegressor(transform="log").fit(FIRST.graph, FIRST.X, y)
+    low, high = model.predict_interval(0.99, graph=SECOND.graph, X=SECOND.X)
+    assert (low > 0).all()
+    assert (model.predict(SECOND.graph, SECOND.X) < high).all()
+
+
+def test_half_a_graph_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="got X alone; pass both"):
+        fitted().predict(X=SECOND.X)
+    with pytest.raises(InvalidInputError, match="needs features of the other graph, got None; pass X of 3"):
+        fitted().predict(SECOND.graph)
+    with pytest.raises(InvalidInputError, match="got X alone"):
+        fitted().predict_interval(0.9, X=SECOND.X)
+
+
+def test_equal_labels_are_equal_elsewhere() -> None:
+    model = GraphRegressor().fit(FIRST.graph, FIRST.X, np.where(FIRST.known, 4.0, np.nan))
+    np.testing.assert_allclose(model.predict(SECOND.graph, SECOND.X), 4.0)
+
+
+def test_answers_for_tables_carry_the_ids_of_the_other_graph() -> None:
+    X, ids = pd.DataFrame(SECOND.X), [f"node {i}" for i in range(25)]
+    model = GraphRegressor().fit(FIRST.graph, pd.DataFrame(FIRST.X), pd.Series(FIRST.y))
+    mean = model.predict(SECOND.graph, X.set_axis(ids))
+    low, high = model.predict_interval(0.8, graph=SECOND.graph, X=X.set_axis(ids))
+    assert isinstance(mean, pd.Series)
+    assert mean.index.tolist() == low.index.tolist() == ids
+    assert (low < high).all()

@@ -156,3 +156,59 @@ def test_joint_covariance_of_labels_held_out_is_that_of_dense_algebra(make: Make
     residual, spread = posterior.held_out(OWN)
     np.testing.assert_allclose(residual, residuals.mean(axis=0), atol=5e-3)
     np.testing.assert_allclose(spread, expected, atol=1e-3)
+
+
+@every
+def test_the_same_graph_elsewhere_is_known_by_its_features_only(make: Make) -> None:
+    posterior, _ = make()
+    mean, variance = posterior.elsewhere(CASE.graph, CASE.X)
+    expected = np.mean([_by_features(member) for member in _members(posterior)], axis=0)
+    np.testing.assert_allclose(mean, expected, atol=1e-6)
+    assert (variance > posterior.h.field + posterior.h.noise).all()
+
+
+def _members(posterior: Posterior) -> list[ExactPosterior | SparsePosterior]:
+    if isinstance(posterior, AveragedPosterior):  # every draw has centres of its own, so the expected features differ
+        here = posterior.base.covariance.design.elsewhere(CASE.graph, CASE.X)
+        assert np.allclose(here.groups, posterior.base.covariance.design.groups)
+        return [_moved(member) for member in posterior.members]
+    assert isinstance(posterior, ExactPosterior | SparsePosterior)
+    return [posterior]
+
+
+def _moved(member: ExactPosterior) -> ExactPosterior:
+    """The member, with the expected features in its own units at all nodes that are not labelled ones."""
+    object.__setattr__(member, "_asked", member.covariance.design.elsewhere(CASE.graph, CASE.X))
+    return member
+
+
+def _by_features(member: ExactPosterior | SparsePosterior) -> Floats:
+    """Mean of all nodes by the components that transfer, from dense algebra."""
+    if isinstance(member, SparsePosterior):
+        return np.asarray(member.projected.F @ member.beta.mean)
+    field, h = member.covariance, member.h
+    asked = getattr(member, "_asked", field.design)
+    p, rows = field.design.p, field.rows
+    K = np.full((40, rows.size), h.constant)
+    for k, name in enumerate(("own", "neighbours", "second")):
+        K += h[name] / p * asked.groups[k] @ field.design.groups[k][rows].T
+    values, V = np.linalg.eigh(CASE.graph.N.toarray())
+    spectrum = (1.0 + h.omega * values) ** -h.nu
+    T = (V * (spectrum / spectrum.mean())) @ V.T
+    K += h.smoothed / p * (T @ asked.groups[0]) @ (T @ field.design.groups[0])[rows].T
+    gaps = (asked.Z[:, None] - field.design.Z[rows][None]) / h.lengths
+    K += h.nonlinear * np.exp(-0.5 * np.sum(gaps**2, axis=2))
+    labels = field.triangle.square(field.among(h)[0])
+    return np.asarray(K @ np.linalg.solve(labels, Z))
+
+
+@every
+def test_held_out_regions_are_told_by_features_of_the_others(make: Make) -> None:
+    posterior, _ = make()
+    mean, variance = posterior.by_features(OWN)
+    if isinstance(posterior, ExactPosterior):
+        others = ExactPosterior(posterior.covariance.part(~OWN), posterior.h, Z[~OWN])
+        expected, spread = others.elsewhere(CASE.graph, CASE.X)
+        np.testing.assert_allclose(mean, expected[ROWS[OWN]], atol=1e-6)
+        np.testing.assert_allclose(variance, spread[ROWS[OWN]], rtol=1e-6)
+    assert (variance > posterior.h.field + posterior.h.noise).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,19 @@ from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
     check_graph,
+    match_features,
     read_features,
     read_outcome,
-    refuse_other_graph,
 )
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
 from graphmrf.field import POSITIVE, SOLVERS
+from graphmrf.field.elsewhere import Transfer
 from graphmrf.field.foresight import Foresight, RegionSums
-from graphmrf.field.multiple_imputation import LARGEST
+from graphmrf.field.multiple_imputation import LARGEST, impute, impute_elsewhere
 from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 EXACT_LIMITS = (10_000, 3000)
 """Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored
 some dozen times; twice as many take eight times as long."""
+
+Pair: TypeAlias = "tuple[Floats, Floats]"
 
 _CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 """Numbers of labels of a learning curve, over those there are; each costs a factorisation of as many labels."""
@@ -189,44 +192,81 @@ class GraphRegressor(NodeEstimator):
         self.notes_ = tuple(_known_with_outcome(table, outcome.known))
         self._field = SOLVERS[self.solver_](graph, table.X, outcome.y, kinds=kinds, seed=self.seed)
         self._foresight, self._regions = Foresight(self._field), RegionSums(self._field, graph)
-        self._columns, self._returning = table.columns, float((graph.S.data**2).sum()) / n
+        self._returning = float((graph.S.data**2).sum()) / n
+        self._columns, self._fitted_on = table.columns, (graph, table.X)
+        self._transfer: Transfer | None = None
         self._single = outcome.single and (table.single or not table.columns.count)
         self.hyperparameters_, self.transform_ = self._field.posterior.h, self._field.scale
         self.log_evidence_, self.n_evaluations_ = self._field.log_evidence, self._field.evaluations
         return self
 
     @overload
-    def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
+    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
     @overload
-    def predict(self, graph: None = None, X: None = None, *, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
     @predicts_tables
     def predict(
-        self, graph: None = None, X: None = None, *, return_std: bool = False
+        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
     ) -> Floats | tuple[Floats, Floats]:
         """Return the outcome of every node; labelled nodes keep their label.
 
+        Of another graph it returns what features say. What only the field of the fitted graph knew, the graph field
+        and local effects, is uncertainty there; see `graphmrf.field.elsewhere`.
+
         Parameters
         ----------
-        graph, X : None
-            The field lives on the labels of its graph, so there is no prediction for another one.
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and the features of its nodes, the same columns; NaN where missing, which is imputed by the
+            joint field of the features of the fit. By default the graph and features of the fit.
         return_std : bool, default False
             Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
             of the coefficients included, calibrated on leave-one-out residuals (of up to 200 labels, on residuals
-            of fields fitted without the fold of the label; of up to 60 not at all); 0 at the labelled nodes.
+            of fields fitted without the fold of the label; of up to 60 not at all); 0 at the labelled nodes. Of another
+            graph it is calibrated on regions of the fitted graph whose labels were held out.
 
         Returns
         -------
         array of shape (n,), or two of them
             In float32 when X and y were.
+
+        Raises
+        ------
+        InvalidInputError
+            If another graph comes without its features, features without a graph, or columns differ from the fit's.
         """
         check_fitted(self, "_field")
-        refuse_other_graph(graph, X, "GraphRegressor")
-        mean, std = (as_given(values, single=self._single) for values in self._field.predictions)
+        found = self._field.predictions if graph is None and X is None else self._elsewhere(graph, X, Transfer.predict)
+        mean, std = (as_given(values, single=self._single) for values in found)
         return (mean, std) if return_std else mean
+
+    def _elsewhere(self, graph: Any, X: Any, ask: Callable[[Transfer, Graph, Floats], Pair]) -> Pair:
+        """Return what the transferable part of the field says of another graph."""
+        if graph is None:
+            raise InvalidInputError("GraphRegressor predicts other nodes on their graph, got X alone; pass both")
+        n = check_graph(graph).n_nodes
+        if X is None and self._columns.count:
+            wanted = self._columns.count if self._columns.names is None else list(self._columns.names)
+            raise InvalidInputError(
+                f"GraphRegressor needs the features of the other graph, got None; pass X of {wanted}"
+            )
+        given = match_features(np.zeros((n, 0)) if X is None else X, n, self._columns, "GraphRegressor", holes=True)
+        here, known = self._fitted_on
+        if self._transfer is None:
+            whole = impute(here, known, seed=self.seed).X if np.isnan(known).any() else known
+            self._transfer = Transfer(self._field, here, whole)
+        there = impute_elsewhere(here, known, graph, given) if np.isnan(given).any() else given
+        return ask(self._transfer, graph, there)
 
     @answers_tables
     def predict_interval(
-        self, level: float = 0.9, *, interval: Literal["field", "conformal"] = "field"
+        self,
+        level: float = 0.9,
+        *,
+        interval: Literal["field", "conformal"] = "field",
+        graph: Graph | None = None,
+        X: Any = None,
     ) -> tuple[Floats, Floats]:
         """Return the ends of an interval for the outcome of every node; labelled nodes have width 0.
 
@@ -239,13 +279,18 @@ class GraphRegressor(NodeEstimator):
             Student distribution fitted to the standardised residuals by which `predict` calibrates; of an average over
             draws, quantiles of the mixture, widened as much. "conformal":
             their empirical quantile, of which no shape is assumed; infinite when labels are too few for the level.
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and the features of its nodes, as in `predict`.
         """
         check_fitted(self, "_field")
         if not 0 < level < 1:
             raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
         if interval not in ("field", "conformal"):
             raise InvalidInputError(f"interval must be 'field' or 'conformal', got {interval!r}")
-        low, high = self._field.interval(level, interval)
+        if graph is None and X is None:
+            low, high = self._field.interval(level, interval)
+        else:
+            low, high = self._elsewhere(graph, X, lambda transfer, *there: transfer.interval(level, interval, *there))
         return as_given(low, single=self._single), as_given(high, single=self._single)
 
     def sample(self, n_samples: int = 1, *, seed: int = 0) -> Floats:

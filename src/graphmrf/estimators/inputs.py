@@ -130,9 +130,9 @@ def read_features(X: Any, n: int | None, owner: str, *, holes: bool = False) -> 
     return Table(values, FeatureColumns(values.shape[1], names), single)
 
 
-def match_features(X: Any, n: int | None, fitted: FeatureColumns, owner: str) -> Floats:
-    """Return the features of other nodes, with the columns that were fitted."""
-    table = read_features(X, n, owner)
+def match_features(X: Any, n: int | None, fitted: FeatureColumns, owner: str, *, holes: bool = False) -> Floats:
+    """Return the features of other nodes, with the columns that were fitted; NaN only where `holes`."""
+    table = read_features(X, n, owner, holes=holes)
     columns = table.columns
     if fitted.names is not None and columns.names is not None and list(columns.names) != list(fitted.names):
         wanted, found = list(fitted.names), list(columns.names)
@@ -142,6 +142,7 @@ def match_features(X: Any, n: int | None, fitted: FeatureColumns, owner: str) ->
     if columns.count != fitted.count:
         raise InvalidInputError(
             f"X must have the {fitted.count} features of the fit, got {columns.count}; pass the same columns"
+            + ("" if fitted.names is None else f", {list(fitted.names)}")
         )
     return table.X
 

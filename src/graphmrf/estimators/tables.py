@@ -150,13 +150,22 @@ def predicts_tables(predict: _Method) -> _Method:
 
 
 def answers_tables(method: _Method) -> _Method:
-    """Decorate a method that answers for every node of the fit: Series where the outcome of the fit was one."""
+    """Decorate a method that answers for every node of the fit, or of its option ``graph`` with features ``X``.
+
+    Answers are Series where the outcome of the fit was one.
+    """
 
     @wraps(method)
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
+        graph = options.get("graph")
+        if graph is not None:
+            options |= {"X": check_graph(graph).align(_as_pandas(options.get("X")), "X")}
         answer = method(self, *args, **options)
         nodes: FittedNodes = self._nodes
-        return answer if nodes.index is None else _labelled(answer, nodes.index, nodes.name, None)
+        if nodes.index is None:
+            return answer
+        index = nodes.index if graph is None else _index(graph, options["X"], None)
+        return _labelled(answer, index, nodes.name, None)
 
     return cast("_Method", wrapped)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.design import Design
+    from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -282,6 +283,14 @@ class AveragedPosterior:
         points, _ = sample_hyperparameters(others, z, steps=FOLD_STEPS, seed=seed)
         h = maximise(others, z, seed=seed)[0] if weight else median(points)
         return AveragedPosterior(ExactPosterior(others, h, z), self.designs, points, weight)
+
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return mean and variance of some labels by their features alone."""
+        return Mixture.of([member.by_features(own) for member in self.members], self.weights).moments
+
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of the outcome of all nodes of another graph, noise included."""
+        return Mixture.of([member.elsewhere(graph, X) for member in self.members], self.weights).moments
 
     @cached_property
     def shares(self) -> dict[str, float]:

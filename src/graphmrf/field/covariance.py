@@ -9,13 +9,14 @@ list. Components have variance 1 at the average node before they are multiplied 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.field.matern import Correlations, Smoothings
+from graphmrf.field.matern import Correlations, Smoothings, matern_smooth
+from graphmrf.linalg import conditional_variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Parameter, Values
     from graphmrf.field.matern import Eigen
+    from graphmrf.graph import Graph
     from graphmrf.linalg.dense import Triangle
 
 _UNEQUAL = (20.0, 2.0)
@@ -49,6 +51,8 @@ class Component(ABC):
         Its hyper-parameters, with range and prior.
     of_features : bool
         Whether there is none without features.
+    transfers : bool
+        Whether it says the same of another graph (see `elsewhere`); otherwise only the field of this one knows it.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Component(ABC):
     words: tuple[str, str]
     parameters: tuple[Parameter, ...]
     of_features: bool = True
+    transfers: bool = False
 
     def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:  # noqa: ARG002 - part of the contract
         """Return the hyper-parameters from the exponentials of the coordinates, for `p` features."""
@@ -76,11 +81,22 @@ class Component(ABC):
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance at some nodes."""
 
+    def elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats | None, Floats]:  # noqa: ARG002
+        """Return the covariance (k, m) of nodes of another graph with the labelled ones, and their prior variance (k,).
+
+        What only the field of this graph knows has no covariance, None, and the variance it has here on average.
+        """
+        return None, np.full(nodes.size, self.variances(labels, h, labels.rows).mean())
+
     def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:  # noqa: ARG002
         """Return columns F of all nodes, at most so many if there is a choice, for the sparse solver; None without.
 
         The component then is F times coefficients of prior variance ``h[name] * weight(F.shape[1])``.
         """
+        return None
+
+    def columns_elsewhere(self, there: OtherGraph, design: Design, h: Values, size: int, seed: int) -> Floats | None:  # noqa: ARG002
+        """Return so many columns of all nodes of another graph, the same as here; None if it has none there."""
         return None
 
     def weight(self, width: int) -> float:  # noqa: ARG002 - part of the contract
@@ -124,6 +140,19 @@ class LinearComponent(Component):
         """Return the prior variance at some nodes."""
         F = self.features(labels, h, nodes)
         return np.asarray(h[self.name] * self.weight(F.shape[1]) * np.einsum("ij,ij->i", F, F))
+
+    def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats | None:  # noqa: ARG002
+        """Return the columns at some nodes of another graph, in the units of this one; None where none are known."""
+        return None
+
+    def elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats | None, Floats]:
+        """Return the covariance of nodes of another graph with the labelled ones, and their prior variance."""
+        G = self.features_elsewhere(labels, h, there, nodes)
+        if G is None:
+            return super().elsewhere(labels, h, there, nodes)
+        F = self.features(labels, h, labels.rows)
+        share = h[self.name] * self.weight(F.shape[1])
+        return np.asarray(share * (G @ F.T)), np.asarray(share * np.einsum("ij,ij->i", G, G))
 
     def scales(self, labels: Covariance, h: Values) -> Floats | None:  # noqa: ARG002 - part of the contract
         """Return the units of the columns in those of the features, where every feature has one; None otherwise."""
@@ -250,10 +279,49 @@ class Covariance:
         """Return the components between other nodes and the labelled ones, each of shape (len(nodes), m)."""
         return {c.name: c.across(self, h, nodes) for c in self.present(h) if c.name != "noise"}
 
+    def elsewhere(self, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats, Floats]:
+        """Return the covariance of outcomes of another graph with the labels, and their prior variance with noise."""
+        across, prior = np.full((nodes.size, self.rows.size), h["constant"]), np.full(nodes.size, h["constant"])
+        for component in self.present(h):
+            block, variance = component.elsewhere(self, h, there, nodes)
+            prior += variance
+            if block is not None:
+                across += block
+        return across, prior
+
     def variances(self, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance of the outcome of some nodes, noise included."""
         parts = [component.variances(self, h, nodes) for component in self.present(h)]
         return np.asarray(h["constant"] + np.sum(parts, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class OtherGraph:
+    """Another graph, and the features of its nodes in the units of the graph of the labels.
+
+    Attributes
+    ----------
+    graph : Graph
+        The other graph.
+    design : Design
+        Features of its nodes; see `Design.elsewhere`.
+    """
+
+    graph: Graph
+    design: Design
+    _smoothed: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
+
+    def smoothed(self, omega: float, nu: float) -> Floats:
+        r"""Return :math:`(I + \omega N)^{-\nu}` times a constant 1 and its own features, shape (n, 1 + p)."""
+        if (omega, nu) not in self._smoothed:
+            columns = np.column_stack([np.ones(self.graph.n_nodes), self.design.groups[0]])
+            self._smoothed[omega, nu] = matern_smooth(self.graph, columns, omega, nu)
+        return self._smoothed[omega, nu]
+
+    def variances(self, omega: float, nu: float) -> Floats:
+        r"""Return the diagonal of :math:`(I + \omega N)^{-1}`; nu is 1 wherever the field has unequal variances."""
+        assert nu == 1.0
+        return conditional_variance(self.graph, np.zeros(self.graph.n_nodes, dtype=np.bool_), omega / (1.0 + omega))
 
 
 def unequal_variance_unseen(variances: Floats, rows: Ints) -> bool:

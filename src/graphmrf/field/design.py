@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -45,11 +45,23 @@ class Design:
         What the columns were divided by: a coefficient of the standardised column over its scale is one per unit.
     kept : bool array
         The features of the caller that vary; the others have no effect to find.
+    means : array of shape (p,)
+        Means of the features that vary, in their units.
+    centres : array of shape (3 or more, p)
+        What was subtracted from every group of features that are standardised themselves, in standard deviations.
+    levels : tuple of float
+        Levels of smoothing of the groups after the first three.
+    plain : Design or None
+        With `with_distant`, the design it was made from, `levels` being that of the distant features.
     """
 
     groups: Floats
     scales: Floats
     kept: Bools
+    means: Floats = field(default_factory=lambda: np.zeros(0))
+    centres: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    levels: tuple[float, ...] = ()
+    plain: Design | None = None
 
     @property
     def p(self) -> int:
@@ -61,9 +73,32 @@ class Design:
         """Arguments of the nonlinear functions: own and neighbours' features, shape (n, 2 p)."""
         return np.hstack(list(self.groups[:2]))
 
+    def at(self, nodes: Ints) -> Design:
+        """Return the same of some nodes."""
+        return replace(self, groups=self.groups[:, nodes])
 
-def make_design(graph: Graph, X: Floats) -> Design:
-    """Return the standardised features of a graph's nodes.
+    def elsewhere(self, graph: Graph, X: Floats) -> Design:
+        """Return the features (n', all of the caller) of another graph, by the centres and scales of this one."""
+        if self.plain is not None:
+            return self._distant_elsewhere(graph, self.plain.elsewhere(graph, X))
+        own = (X[:, self.kept] - self.means) / self.scales[0]
+        groups = (_groups(graph, own, self.levels) - self.centres[:, None, :]) * (self.scales[0] / self.scales)[:, None]
+        return replace(self, groups=groups)
+
+    def _distant_elsewhere(self, graph: Graph, there: Design) -> Design:
+        """Return the same with distant features, from the design of another graph without them."""
+        if not self.p:
+            return replace(self, groups=np.concatenate([there.groups, there.groups[:1]]))
+        groups, units = [there.groups[0]], _units(there)
+        for k, raw in enumerate(_neighbourhoods(graph, there, self.levels[0]), start=1):
+            known = np.isfinite(self.scales[k])
+            spread = np.where(known, self.scales[k], np.inf) / np.where(known, units[k - 1], 1.0)
+            groups.append((raw - self.centres[k]) / spread)
+        return replace(self, groups=np.stack(groups))
+
+
+def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Design:
+    """Return the standardised features of a graph's nodes, with a group of smoothed ones for every level.
 
     Examples
     --------
@@ -81,18 +116,27 @@ def make_design(graph: Graph, X: Floats) -> Design:
     magnitude = np.abs(X).max(axis=0, initial=0.0)
     unit = np.ldexp(1.0, np.frexp(magnitude)[1] - 1)  # powers of 2: nothing is rounded, and no square overflows
     deviations = X / unit
-    deviations -= deviations.mean(axis=0)
+    means = deviations.mean(axis=0)
+    deviations -= means
     spread = np.sqrt(np.mean(deviations**2, axis=0))
     kept = spread > 16 * np.finfo(np.float64).eps * (magnitude / unit)
     own = deviations[:, kept] / spread[kept]
-    neighbours = multiply(graph, own) if own.shape[1] else own
-    second = multiply(graph, neighbours) if own.shape[1] else own
-    raw = np.stack([own, neighbours, second])
-    groups = raw - raw.mean(axis=1, keepdims=True)
+    raw = _groups(graph, own, levels)
+    centres = raw.mean(axis=1)
+    groups = raw - centres[:, None, :]
     scales = np.sqrt(np.mean(groups**2, axis=1))
     flat = scales <= _FLAT
     groups = groups / np.where(flat, np.inf, scales)[:, None, :]
-    return Design(groups, np.where(flat, np.inf, scales) * (unit * spread)[kept], kept)
+    scales = np.where(flat, np.inf, scales) * (unit * spread)[kept]
+    return Design(groups, scales, kept, (unit * means)[kept], centres, levels)
+
+
+def _groups(graph: Graph, own: Floats, levels: tuple[float, ...]) -> Floats:
+    """Return own, neighbours' and second neighbours' features, and smoothed ones."""
+    if not own.shape[1]:
+        return np.stack([own] * (3 + len(levels)))
+    neighbours = multiply(graph, own)
+    return np.stack([own, neighbours, multiply(graph, neighbours), *(smooth(graph, own, alpha) for alpha in levels)])
 
 
 def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
@@ -107,20 +151,28 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
     usual, three times the median row norm; no feature is looked at for that.
     """
     if not made.p:
-        return Design(
-            np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]]), made.kept
-        )
-    groups, scales = [made.groups[0]], [made.scales[0]]
-    raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
-    units = [made.scales[1], made.scales[2], made.scales[0]]
-    for group, unit, damping in zip(raw, units, _damping(graph, alpha), strict=True):
-        centred = group * damping
-        centred -= centred.mean(axis=0)
+        whole, units = np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]])
+        return replace(made, groups=whole, scales=units, levels=(alpha,), plain=made)
+    groups, scales, centres = [made.groups[0]], [made.scales[0]], [made.centres[0]]
+    for group, unit in zip(_neighbourhoods(graph, made, alpha), _units(made), strict=True):
+        centres.append(group.mean(axis=0))
+        centred = group - centres[-1]
         spread = np.sqrt(np.mean(centred**2, axis=0))
         scale = np.where(spread <= _FLAT, np.inf, spread)
         groups.append(centred / scale)
         scales.append(unit * scale)
-    return Design(np.stack(groups), np.stack(scales), made.kept)
+    return Design(np.stack(groups), np.stack(scales), made.kept, made.means, np.stack(centres), (alpha,), made)
+
+
+def _neighbourhoods(graph: Graph, made: Design, alpha: float) -> list[Floats]:
+    """Return the features of neighbours, of second neighbours and from farther away, unusual row norms damped."""
+    raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
+    return [group * damping for group, damping in zip(raw, _damping(graph, alpha), strict=True)]
+
+
+def _units(made: Design) -> list[Floats]:
+    """Return the scales of what `_neighbourhoods` starts from."""
+    return [made.scales[1], made.scales[2], made.scales[0]]
 
 
 def _far(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:

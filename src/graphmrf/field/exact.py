@@ -19,7 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import ConvergenceError
-from graphmrf.field.covariance import Covariance, LinearComponent
+from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, restarted_lbfgs
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.hyperparameters import Hyperparameters
+    from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -221,11 +222,8 @@ class ExactPosterior:
         return Mixture.of([self.moments(nodes)])
 
     def _moments(self, nodes: Ints) -> tuple[Floats, Floats]:
-        across = self._across(nodes)
-        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
-        known = np.einsum("ij,ij->j", whitened, whitened)
-        variance = self.covariance.variances(self.h, nodes) - known
-        return self._mean(nodes) + across @ self.dual, np.maximum(variance, self.h["noise"])
+        mean, variance = self._known(self._across(nodes), self.covariance.variances(self.h, nodes))
+        return self._mean(nodes) + mean, variance
 
     def _across(self, nodes: Ints) -> Floats:
         total = np.full((nodes.size, self.covariance.rows.size), self.h["constant"])
@@ -306,6 +304,51 @@ class ExactPosterior:
         """Return the field with hyper-parameters of the other labels alone."""
         others = self.covariance.part(~own)
         return ExactPosterior(others, maximise(others, z, seed=seed)[0], z)
+
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of the outcome of all nodes of another graph, of which only features are known."""
+        field, nodes = self.covariance, np.arange(graph.n_nodes)
+        there = OtherGraph(graph, field.design.elsewhere(graph, X))
+        known = [self._known(*field.elsewhere(self.h, there, block)) for block in blocks(nodes)]
+        means, variances = zip(*known, strict=True) if known else ((), ())
+        mean, variance = (np.concatenate([np.zeros(0), *found]) for found in (means, variances))
+        return mean + self._mean_elsewhere(there), variance
+
+    def _known(self, across: Floats, prior: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of outcomes from their covariance with the labels and their prior variance."""
+        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
+        variance = prior - np.einsum("ij,ij->j", whitened, whitened)
+        return across @ self.dual, np.maximum(variance, self.h["noise"])
+
+    def _mean_elsewhere(self, there: OtherGraph) -> Floats:
+        """Return the prior mean of the nodes of another graph: the same coefficients of its smoothed features."""
+        if self.offset is None or self.beta is None:
+            return np.zeros(there.graph.n_nodes)
+        field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
+        one = float(field.design.means / field.design.scales[0] @ self.beta)  # they were not centred
+        V, spectrum = field.eigen.vectors, field.eigen.matern(omega, nu)
+        here = field.smoothings.everywhere(omega, nu) @ self.beta + one * (V @ (spectrum * V.sum(axis=0)))
+        smoothed = there.smoothed(omega, nu) @ np.concatenate([[one], self.beta]) / field.eigen.mean(omega, nu)
+        return np.asarray(smoothed + np.mean(self.offset - here))
+
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return mean and variance of some labels by their features alone, of whose effects the other labels tell."""
+        K, across, rows = *self._feature_part, self.covariance.rows
+        factor = cholesky(K[np.ix_(~own, ~own)], check_finite=False)
+        whitened = solve_triangular(factor, across[np.ix_(~own, own)], trans="T", check_finite=False)
+        left = solve_triangular(factor, (self.z - self._mean(rows))[~own], trans="T", check_finite=False)
+        variance = self.covariance.variances(self.h, rows[own]) - np.einsum("ij,ij->j", whitened, whitened)
+        return self._mean(rows[own]) + whitened.T @ left, np.maximum(variance, self.h["noise"])
+
+    @cached_property
+    def _feature_part(self) -> tuple[Floats, Floats]:
+        """The covariance of the labels, and that part of it which features alone make."""
+        field, carried = self.covariance, {c.name for c in self.covariance.components if c.transfers}
+        blocks = field.across(self.h, field.rows)
+        features = sum(
+            [blocks[name] for name in blocks if name in carried], np.full((self.z.size,) * 2, self.h["constant"])
+        )
+        return field.triangle.square(field.among(self.h)[0]), np.asarray(features)
 
     @cached_property
     def shares(self) -> dict[str, float]:

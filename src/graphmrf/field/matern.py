@@ -17,8 +17,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.polynomial import Chebyshev
 from threadpoolctl import threadpool_limits
 
+from graphmrf.linalg import multiply
 from graphmrf.linalg.dense import Triangle
 
 if TYPE_CHECKING:
@@ -38,6 +40,10 @@ _UNSHARED = 5000
 """Nodes up to which one BLAS thread finds the eigenvectors: more gain little, and lose much where cores are busy."""
 _ACCURACY = 1e-9
 """Relative singular value below which a function of the basis is dropped: kernels are then exact to 1e-8."""
+_SERIES = 1e-10
+"""Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
+_MOST_TERMS = 4096
+"""Terms of the longest series: 8 digits at the largest omega, and a second for 1000 nodes."""
 _BLOCK = 256
 """Rows of a triangle computed at once, so that the products above the diagonal are skipped; chosen by eye."""
 
@@ -61,6 +67,10 @@ class Eigen:
         r"""Return the spectrum :math:`(1 + \omega \lambda)^{-\nu}`, divided by its mean."""
         spectrum = (1.0 + omega * self.values) ** -nu
         return np.asarray(spectrum / spectrum.mean())
+
+    def mean(self, omega: float, nu: float) -> float:
+        r"""Return the mean of :math:`(1 + \omega \lambda)^{-\nu}`, by which `matern` is divided."""
+        return float(np.mean((1.0 + omega * self.values) ** -nu))
 
     def slopes(self, omega: float, nu: float) -> Floats:
         r"""Return (2, n): derivatives of `matern` by :math:`\log \omega` and :math:`\log \nu`."""
@@ -105,6 +115,36 @@ def _eigen(graph: Graph) -> Eigen:
     with threadpool_limits(1, "blas") if graph.n_nodes <= _UNSHARED else nullcontext():
         values, vectors = np.linalg.eigh(graph.N.toarray())
     return Eigen(np.clip(values, 0.0, 2.0), vectors)
+
+
+def matern_smooth(graph: Graph, X: Floats, omega: float, nu: float) -> Floats:
+    r"""Return :math:`(I + \omega N)^{-\nu} X` by a Chebyshev polynomial of N, for graphs without known eigenvectors.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> matern_smooth(Graph.from_edges([0], [1]), np.array([[1.0], [0.0]]), 1.0, 1.0).round(4).tolist()
+    [[0.6667], [0.3333]]
+    """
+    series = _chebyshev(omega, nu)
+    older, newer = X, -multiply(graph, X)  # N - I = -S has its spectrum in [-1, 1]
+    total = series[0] * older + series[1] * newer
+    for coefficient in series[2:]:
+        older, newer = newer, -2.0 * multiply(graph, newer) - older
+        total += coefficient * newer
+    lonely = np.asarray(graph.degrees == 0)  # N is 0 there, not 1
+    total[lonely] = X[lonely]
+    return np.asarray(total)
+
+
+def _chebyshev(omega: float, nu: float) -> Floats:
+    """Return the coefficients of the spectrum as a function on [-1, 1], so many that the last ones vanish."""
+    degree = 32
+    while True:
+        series = Chebyshev.interpolate(lambda t: (1.0 + omega * (1.0 + t)) ** -nu, degree).coef.astype(np.float64)
+        if np.abs(series[-4:]).max() < _SERIES * np.abs(series).max() or degree >= _MOST_TERMS:
+            return series
+        degree *= 2
 
 
 @dataclass(frozen=True, eq=False)

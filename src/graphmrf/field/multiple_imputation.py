@@ -102,3 +102,22 @@ def _varies(X: Floats) -> Bools:
 
 def _posterior(graph: Graph, X: Floats) -> AttributePosterior:
     return condition(fit_for_imputation(graph, X, prior=float(X.shape[1])), graph, X)
+
+
+def impute_elsewhere(graph: Graph, X: Floats, other: Graph, other_X: Floats) -> Floats:
+    """Return the features of another graph, missing cells imputed by the coupled field of the features of this one.
+
+    A column that is the same wherever it is known here is so there, too.
+
+    Parameters
+    ----------
+    graph, X : Graph and array of shape (n, p)
+        The graph and features that the field is fitted to, NaN where missing.
+    other, other_X : Graph and array of shape (n', p)
+        Those whose missing cells are imputed.
+    """
+    varies, whole = _varies(X), np.where(np.isnan(other_X), np.nanmean(X, axis=0), other_X)
+    if np.isnan(other_X[:, varies]).any():
+        mrf = fit_for_imputation(graph, X[:, varies], prior=float(np.count_nonzero(varies)))
+        whole[:, varies] = condition(mrf, other, other_X[:, varies]).mean
+    return whole

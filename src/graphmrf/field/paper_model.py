@@ -163,14 +163,13 @@ class PaperSearch:
     def _smoothed(self, omega: float, tolerance: float) -> EffectColumns:
         """Return the smoothed features; with unit variance nodes of unusual row norm count as in `with_distant`."""
         graph, alpha = self.labelled.graph, omega / (1.0 + omega)
-        damping = damped(smooth(graph, rademacher(graph.n_nodes, _NORM_PROBES, 0), alpha, tolerance=1e-3))
-        X = smooth(graph, self.design.groups[0], alpha, tolerance=tolerance)
-        usual = X * damping
+        X, usual = smoothed_features(graph, self.design.groups[0], alpha, tolerance)
         scales = np.sqrt(np.mean((usual - usual.mean(axis=0)) ** 2, axis=0))
         X = usual if self.labelled.unit_variance else X
-        blocks = {"smoothed": (X - X.mean(axis=0)) / scales}
+        centres = X.mean(axis=0)
+        blocks = {"smoothed": (X - centres) / scales}
         columns = EffectColumns.of(graph.n_nodes, blocks, {"smoothed": 1.0 / self.design.p})
-        return replace(columns, smoothing=(alpha, scales))
+        return replace(columns, smoothing=(alpha, scales, centres))
 
     def log_evidence(self, omega: float) -> float:
         """Return the log marginal likelihood at one level, the best variances given."""
@@ -205,3 +204,10 @@ class PaperSearch:
         )
         omega = self.start * math.exp(end.x[0])
         return Optimum(np.array([omega]), self.log_evidence(omega), self.log_posterior(omega), len(self._found))
+
+
+def smoothed_features(graph: Graph, X: Floats, alpha: float, tolerance: float | None = None) -> tuple[Floats, Floats]:
+    """Return smoothed features, and the same with unusual row norms brought back to what is usual."""
+    damping = damped(smooth(graph, rademacher(graph.n_nodes, _NORM_PROBES, 0), alpha, tolerance=1e-3))
+    smoothed = smooth(graph, X, alpha, tolerance=tolerance)
+    return smoothed, smoothed * damping

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.hyperparameters import Hyperparameters
+    from graphmrf.graph import Graph
 
 
 _BISECTIONS = 40
@@ -119,6 +120,15 @@ class Posterior(Protocol):
 
     def refitted(self, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by a field fitted to the others, whose values are `z`."""
+
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return mean and variance of some labels by their features alone, of whose effects the other labels tell."""
+
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of the outcome of all nodes of another graph, noise included.
+
+        Effects of features carry over; what only the field of this graph knows is uncertainty there.
+        """
 
     @property
     def shares(self) -> Mapping[str, float]:

@@ -22,12 +22,12 @@ from scipy.optimize import minimize
 
 from graphmrf.field.components.features import FeatureGroup
 from graphmrf.field.components.kernels import NONLINEAR, OMEGA, typical_distance
-from graphmrf.field.covariance import Covariance, unequal_variance_unseen
+from graphmrf.field.covariance import Covariance, OtherGraph, unequal_variance_unseen
 from graphmrf.field.design import Design
 from graphmrf.field.exact import maximise, subset
 from graphmrf.field.hyperparameters import Hyperparameters, Optimum, Parameter, family_wins
 from graphmrf.field.matern import Eigen
-from graphmrf.field.paper_model import NOISE, PaperSearch
+from graphmrf.field.paper_model import NOISE, PaperSearch, smoothed_features
 from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.field.sparse_system import EffectColumns, Equations, FieldSystem, fit_variances
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from graphmrf.field.covariance import Component
     from graphmrf.field.design import LabelledGraph
     from graphmrf.field.sparse_system import Coefficients, ProjectedColumns
+    from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -448,6 +449,47 @@ class SparsePosterior:
         """Return what `without` does: hyper-parameters are kept, see `refitted_up_to`."""
         return self.without(own)
 
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return mean and variance of some labels by their features alone, of whose effects the other labels tell.
+
+        Beyond `COEFFICIENTS_KEPT` labels, all of them tell.
+        """
+        rows = self._system.labelled.rows
+        kept = self.z.size > COEFFICIENTS_KEPT
+        beta = self.beta if kept else self._conditioned(rows[~own], self.z[~own]).beta
+        F = self.projected.F[rows[own]].astype(np.float64)
+        variance = np.einsum("ij,ij->i", F @ beta.covariance, F)
+        return F @ beta.mean, variance + self.h.field * self._system.prior[rows[own]] + beta.noise
+
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of the outcome of all nodes of another graph, noise included."""
+        there = OtherGraph(graph, self.design.elsewhere(graph, X))
+        variance = np.zeros(graph.n_nodes)
+        F = np.zeros((graph.n_nodes, self.beta.mean.size))
+        F[:, 0] = 1.0
+        for name, at in self.columns.slices.items():
+            block = self._columns_elsewhere(name, at.stop - at.start, there)
+            if block is None:
+                variance += np.mean(self.projected.F[:, at] ** 2, axis=0) @ self.beta.variances[at]
+            else:
+                F[:, at] = block
+        variance += np.einsum("ij,ij->i", F @ self.beta.covariance, F)
+        return F @ self.beta.mean, variance + self._field_elsewhere(there) + self.beta.noise
+
+    def _columns_elsewhere(self, name: str, width: int, there: OtherGraph) -> Floats | None:
+        if self.columns.smoothing is not None:
+            alpha, scales, centres = self.columns.smoothing
+            X, usual = smoothed_features(there.graph, there.design.groups[0], alpha)
+            return np.asarray(((usual if self._system.labelled.unit_variance else X) - centres) / scales)
+        component = next(c for c in self.components if c.name == name)
+        return component.columns_elsewhere(there, self.design, self.h, width, self._system.labelled.seed)
+
+    def _field_elsewhere(self, there: OtherGraph) -> Floats:
+        """Return the variance of the graph field at the nodes of another graph, of which no label tells."""
+        if self._system.labelled.unit_variance:
+            return np.full(there.graph.n_nodes, self.h.field)
+        return np.asarray(self.h.field * self._system.g[0] ** 2 * there.variances(self._system.omega, 1.0))
+
     @cached_property
     def shares(self) -> dict[str, float]:
         """The part of the variance of the labels that every component predicts, each label from the others."""
@@ -466,7 +508,7 @@ class SparsePosterior:
         """What smoothed features say of the labels that comes from the nodes' own."""
         if self.columns.smoothing is None:
             return np.zeros(self.z.size)
-        labelled, (_, scales) = self._system.labelled, self.columns.smoothing
+        labelled, (_, scales, _) = self._system.labelled, self.columns.smoothing
         weights = self.beta.mean[self.columns.slices["smoothed"]] / scales
         diagonal = labelled.variance(self._system.omega)[labelled.rows]
         return np.asarray(diagonal * (self.design.groups[0][labelled.rows] @ weights))
@@ -499,7 +541,7 @@ class SparsePosterior:
         scales = self.design.scales[group.place]
         if self.columns.smoothing is None:
             return self.columns.slices.get(group.name, slice(0, 0)), 1.0 / scales
-        alpha, divided = self.columns.smoothing
+        alpha, divided, _ = self.columns.smoothing
         step = np.where(np.isfinite(scales), group.step(alpha), 0.0)
         return self.columns.slices["smoothed"], step / (divided * self.design.scales[0])
 

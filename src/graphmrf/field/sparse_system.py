@@ -64,14 +64,14 @@ class EffectColumns:
         Place of every component's columns.
     weights : dict of str to float
         Prior variance of a coefficient over that of its component.
-    smoothing : tuple of a float and an array of shape (p,), or None
-        Where they are smoothed features, the level alpha and what these were divided by.
+    smoothing : tuple of a float and two arrays of shape (p,), or None
+        Where they are smoothed features, the level alpha, what these were divided by, and their means before that.
     """
 
     F: Floats
     slices: dict[str, slice]
     weights: dict[str, float]
-    smoothing: tuple[float, Floats] | None = None
+    smoothing: tuple[float, Floats, Floats] | None = None
 
     @classmethod
     def of(cls, n: int, blocks: Mapping[str, Floats], weights: dict[str, float]) -> Self:

@@ -15,7 +15,7 @@ from graphmrf.field.hyperparameters import variance
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
-    from graphmrf.field.covariance import Covariance, Vjp
+    from graphmrf.field.covariance import Covariance, OtherGraph, Vjp
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Parameter, Values
 
@@ -32,6 +32,7 @@ class FeatureGroup(LinearComponent):
     words: tuple[str, str]
     title: str
     searched: bool = True
+    transfers: bool = True
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:  # type: ignore[override]  # follows from the name
@@ -41,6 +42,10 @@ class FeatureGroup(LinearComponent):
     def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same for all h
         """Return the group at some nodes."""
         return np.asarray(labels.design.groups[self.place][nodes])
+
+    def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats:  # noqa: ARG002
+        """Return the group at some nodes of another graph."""
+        return np.asarray(there.design.groups[self.place][nodes])
 
     def scales(self, labels: Covariance, h: Values) -> Floats:  # noqa: ARG002 - the same for all h
         """Return the standard deviations of the columns."""
@@ -53,6 +58,10 @@ class FeatureGroup(LinearComponent):
     def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:  # noqa: ARG002
         """Return the group at all nodes."""
         return np.asarray(design.groups[self.place])
+
+    def columns_elsewhere(self, there: OtherGraph, design: Design, h: Values, size: int, seed: int) -> Floats | None:  # noqa: ARG002
+        """Return the group at all nodes of another graph."""
+        return np.asarray(there.design.groups[self.place])
 
 
 OWN = FeatureGroup("own", 0, "own features", ("own features", "linear effects of a node's own features"), "own")
@@ -77,6 +86,7 @@ class Smoothed(LinearComponent):
     effect = "neighbours' features"
     words = _NEIGHBOURHOOD
     parameters = (variance("smoothed"),)
+    transfers = True
 
     def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the smoothed features at some nodes."""
@@ -92,7 +102,11 @@ class Smoothed(LinearComponent):
 
         return labels.smoothings.among(*at), vjp
 
+    def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats:
+        """Return the smoothed features at some nodes of another graph, over the mean eigenvalue of this one."""
+        smoothed = there.smoothed(h["omega"], h["nu"])[nodes, 1:]
+        return np.asarray(smoothed / labels.eigen.mean(h["omega"], h["nu"]))
+
     def scales(self, labels: Covariance, h: Values) -> Floats:
         """Return the standard deviations of the features over the mean eigenvalue."""
-        mean = np.mean((1.0 + h["omega"] * labels.eigen.values) ** -h["nu"])
-        return np.asarray(labels.design.scales[0] * mean)
+        return np.asarray(labels.design.scales[0] * labels.eigen.mean(h["omega"], h["nu"]))

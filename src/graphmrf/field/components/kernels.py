@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.field.covariance import Covariance, Slopes, Vjp
+    from graphmrf.field.covariance import Covariance, OtherGraph, Slopes, Vjp
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Values
     from graphmrf.graph import Graph
@@ -114,6 +114,13 @@ class GraphField(Component):
         given = labels.correlations.variances(h["omega"], h["nu"], nodes, unit_variance=h["unit_variance"])
         return np.asarray(h["field"] * given)
 
+    def elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats | None, Floats]:
+        """Return that the field of another graph is not known, and its variance."""
+        if h["unit_variance"]:
+            return None, np.full(nodes.size, h["field"])
+        share = h["field"] / labels.eigen.mean(h["omega"], h["nu"])
+        return None, np.asarray(share * there.variances(h["omega"], h["nu"])[nodes])
+
 
 class Nonlinear(Component):
     r"""A smooth function of own and neighbours' features, :math:`r\,k(Z, Z')`.
@@ -131,6 +138,7 @@ class Nonlinear(Component):
         Parameter("groups", 0.0, -4.0, 4.0, 0.5, 1.0, 2),
         Parameter("features", 0.0, -4.0, 4.0, 0.3, 1.0, 0),
     )
+    transfers = True
 
     def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:
         """Return the variance, and the length scales (2 p,)."""
@@ -163,10 +171,19 @@ class Nonlinear(Component):
         """Return the prior variance at some nodes."""
         return np.full(nodes.size, h["nonlinear"])
 
+    def elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats | None, Floats]:
+        """Return the covariance of nodes of another graph with the labelled ones, and their prior variance."""
+        own, others = labels.design.Z[labels.rows] / h["lengths"], there.design.Z[nodes] / h["lengths"]
+        return h["nonlinear"] * squared_exponential(others, own), np.full(nodes.size, h["nonlinear"])
+
     def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:
         """Return the leading columns of the function."""
         size = min(max(_affordable(graph, NONLINEAR[1]), NONLINEAR[0]), most)
         return nonlinear_columns(design, h["lengths"], size, graph.seed)
+
+    def columns_elsewhere(self, there: OtherGraph, design: Design, h: Values, size: int, seed: int) -> Floats | None:
+        """Return the same columns for another graph: its nodes seen from the same centres."""
+        return nonlinear_columns(design, h["lengths"], size, seed, there.design.Z)
 
 
 class Local(Component):
@@ -256,21 +273,26 @@ def _affordable(graph: LabelledGraph, most: int) -> int:
     return min(_CELLS // graph.graph.n_nodes, graph.rows.size // 2, most)
 
 
-def nonlinear_columns(design: Design, lengths: Floats, size: int, seed: int) -> Floats:
-    """Return at most so many columns of all nodes that span functions with some length scales best."""
+def nonlinear_columns(design: Design, lengths: Floats, size: int, seed: int, elsewhere: Floats | None = None) -> Floats:
+    """Return at most so many columns of all nodes that span functions with some length scales best.
+
+    With the arguments `elsewhere` of nodes of another graph, the same columns for these.
+    """
     n = design.groups.shape[1]
     if not design.p:
-        return np.zeros((n, 0))
+        return np.zeros((n if elsewhere is None else len(elsewhere), 0))
     nodes = np.sort(np.random.default_rng(seed).permutation(n)[:_CENTRES])
     centres = design.Z[nodes] / lengths
     values, vectors = np.linalg.eigh(squared_exponential(centres, centres))
     values, vectors = values[::-1][:size], vectors[:, ::-1][:, :size]
     kept = values > _RANK * values.max(initial=0.0)
     mixing = vectors[:, kept] / np.sqrt(values[kept])
-    columns = np.empty((n, mixing.shape[1]), dtype=np.float32 if n * mixing.shape[1] > _SINGLE_CELLS else np.float64)
-    for first in range(0, n, _ROWS):
+    Z = design.Z if elsewhere is None else elsewhere
+    many = Z.shape[0] * mixing.shape[1] > _SINGLE_CELLS
+    columns = np.empty((len(Z), mixing.shape[1]), dtype=np.float32 if many else np.float64)
+    for first in range(0, len(Z), _ROWS):
         rows = slice(first, first + _ROWS)
-        columns[rows] = squared_exponential(design.Z[rows] / lengths, centres) @ mixing
+        columns[rows] = squared_exponential(Z[rows] / lengths, centres) @ mixing
     return columns
 
 

@@ -1,0 +1,265 @@
+r"""Prediction of other graphs: effects of features that were fitted to carry over, calibrated on held-out regions.
+
+A field has two explanations of an outcome that is smooth over its graph: smoothed features, or the graph field. The
+second does not carry over, so that the field's own effects of features may be too small for another graph. A field
+without a graph field lets features explain all they can, and takes what is smooth by chance for their effect; its
+curves may bend otherwise next year, where linear graph convolution goes straight on. All three are fitted, and added
+with the non-negative weights that predict regions of the graph best whose labels are held out: the nearest thing to
+another graph that one graph has. The residuals there calibrate the error bars.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from graphmrf.field.components.features import NEIGHBOURS, OWN, SECOND, FeatureGroup
+from graphmrf.field.components.kernels import Noise, Nonlinear
+from graphmrf.field.covariance import Component, Covariance
+from graphmrf.field.design import make_design
+from graphmrf.field.exact import Evidence, ExactPosterior, subset
+from graphmrf.field.fit import IntervalCalibration
+from graphmrf.field.matern import Eigen
+from graphmrf.linalg import smooth
+from graphmrf.selection import assign_folds, search_convolution, whiten
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.fit import FittedField
+    from graphmrf.graph import Graph
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+LEVELS = (0.5, 0.9, 0.99)
+"""Levels of the smoothed features, each with a variance of its own: near, middle and far; chosen by eye."""
+REGIONS = (5, 10)
+"""Regions held out in turn, once large and once small ones; larger ones trust straight lines more than curves."""
+_FOLDS = 5
+"""Folds of the choice of a level: the usual number."""
+_RANK = 1e-8
+"""Relative singular value below which smoothed features count as collinear."""
+_PRIOR_LABELS = 5.0
+"""Weight of the prior guess that all kinds of effects count the same, in labels: it decides where labels are few."""
+_SEARCHED = 800
+"""Labels that decide the variances of the field without a graph field; twice as many take eight times as long."""
+_MOST_LABELS = 3000
+"""Labels that tell its effects, as many as the exact solver takes."""
+_STEPS = 80
+"""Most steps of that search."""
+
+
+def features_only(graph: Graph, X: Floats, rows: Ints, z: Floats, *, seed: int = 0) -> ExactPosterior:
+    """Return a field of feature effects and noise alone: own, neighbours', second and smoothed features, and curves.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    X : array of shape (n, p)
+        Features of all nodes.
+    rows : integer array of shape (m,)
+        The labelled nodes.
+    z : array of shape (m,)
+        Their standardised labels.
+    seed : int
+        Seed of the part of many labels that is searched.
+    """
+    groups = [FeatureGroup(f"level {alpha}", 3 + k, "", ("", ""), "") for k, alpha in enumerate(LEVELS)]
+    components: list[Component] = [OWN, NEIGHBOURS, SECOND, *groups, Nonlinear(), Noise()]
+    no_edges = Eigen(np.zeros(rows.size), np.eye(rows.size))
+    design = make_design(graph, X, LEVELS).at(rows)
+    covariance = Covariance.of(design, no_edges, np.arange(rows.size), components)
+    part = subset(z.size, _SEARCHED, seed)
+    evidence = Evidence(covariance, z).part(part)
+    _PROGRESS.info("effects of features for other graphs")
+    found = evidence.climb(evidence.space.start, _STEPS)
+    return ExactPosterior(covariance, evidence.space.read(found.point), z)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearConvolution:
+    """Least squares on features smoothed at the level that cross-validation chooses, as in `LinearGraphConvolution`.
+
+    Attributes
+    ----------
+    alpha : float
+        The level.
+    means : array of shape (p,)
+        Means of the features over all nodes.
+    F : array of shape (m, p + 1)
+        Smoothed features of the labelled nodes, and a constant.
+    z : array of shape (m,)
+        Their standardised labels.
+    """
+
+    alpha: float
+    means: Floats
+    F: Floats
+    z: Floats
+
+    @classmethod
+    def of(cls, graph: Graph, X: Floats, rows: Ints, z: Floats, *, seed: int = 0) -> LinearConvolution:
+        """Return the fit to the labels of some nodes."""
+        y = np.full(graph.n_nodes, np.nan)
+        y[rows] = z
+        folds = assign_folds(rows.size, _FOLDS, seed=seed)
+        alpha = search_convolution(graph, whiten(X, centred=True), y, folds).alpha
+        means = X.mean(axis=0)
+        return cls(alpha, means, _with_constant(graph, X - means, alpha)[rows], z)
+
+    def _coefficients(self, used: Bools) -> Floats:
+        return np.asarray(np.linalg.lstsq(self.F[used], self.z[used], rcond=_RANK)[0])
+
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
+        """Return the mean of some labels given the others, and the variance of the others' residuals."""
+        b = self._coefficients(~own)
+        return self.F[own] @ b, np.full(int(own.sum()), np.var(self.z[~own] - self.F[~own] @ b))
+
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return the mean of the nodes of another graph, and the variance of the residuals."""
+        b = self._coefficients(np.ones(self.z.size, dtype=np.bool_))
+        return _with_constant(graph, X - self.means, self.alpha) @ b, np.full(
+            graph.n_nodes, np.var(self.z - self.F @ b)
+        )
+
+
+def _with_constant(graph: Graph, X: Floats, alpha: float) -> Floats:
+    return np.column_stack([smooth(graph, X, alpha), np.ones(graph.n_nodes)])
+
+
+class Candidate(Protocol):
+    """What is asked of effects that may carry over; see `Posterior`."""
+
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]: ...  # noqa: D102
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]: ...  # noqa: D102
+
+
+def regions(graph: Graph, rows: Ints, count: int) -> Ints:
+    """Return the region of every labelled node: equal parts of an order in which neighbours are close.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> path = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
+    >>> np.sort(np.bincount(regions(path, np.arange(6), 3))), len(set(regions(path, np.arange(2), 3)))
+    (array([2, 2, 2]), 2)
+    """
+    place = np.empty(graph.n_nodes, dtype=np.int64)
+    place[reverse_cuthill_mckee(graph.adjacency.tocsr(), symmetric_mode=True)] = np.arange(graph.n_nodes)
+    found = np.empty(rows.size, dtype=np.int64)
+    count = min(count, rows.size)
+    found[np.argsort(place[rows], kind="stable")] = np.arange(rows.size) * count // rows.size
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """What a fitted field says of other graphs.
+
+    Attributes
+    ----------
+    field : FittedField
+        The field.
+    graph, X : Graph and array of shape (n, p)
+        What it was fitted on, missing cells imputed.
+    """
+
+    field: FittedField
+    graph: Graph
+    X: Floats
+
+    @cached_property
+    def _rows(self) -> Ints:
+        """Places of the labels that take part."""
+        return subset(self.field.rows.size, _MOST_LABELS, self.field.seed)
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The fitted field, and unless it is the paper's own model, a field without a graph and linear convolution."""
+        whole, seed = self.field.posterior, self.field.seed
+        if not whole.h["unit_variance"] or not self.field.kept.any() or self.field.scale.is_constant:
+            return (whole,)
+        X, rows, z = self.X[:, self.field.kept], self.field.rows[self._rows], whole.z[self._rows]
+        free = features_only(self.graph, self.X, rows, z, seed=seed)
+        return whole, free, LinearConvolution.of(self.graph, X, rows, z, seed=seed)
+
+    def _elsewhere(self, graph: Graph, X: Floats) -> list[tuple[Floats, Floats]]:
+        kept = [X, X, X[:, self.field.kept]]
+        return [each.elsewhere(graph, table) for each, table in zip(self.candidates, kept, strict=False)]
+
+    @cached_property
+    def _held_out(self) -> tuple[Floats, Floats]:
+        """Means (2 m, candidates) of labels by their features, given other regions, and variances by the field."""
+        found = [self._without_regions(count) for count in REGIONS]
+        means, variances = zip(*found, strict=True)
+        return np.vstack(means), np.concatenate(variances)
+
+    def _without_regions(self, count: int) -> tuple[Floats, Floats]:
+        part = self._rows
+        folds = regions(self.graph, self.field.rows[part], count)
+        means, variances = np.zeros((part.size, len(self.candidates))), np.ones(part.size)
+        for region in range(int(folds.max()) + 1 if part.size > 2 else 0):
+            own, whole = folds == region, np.zeros(self.field.rows.size, dtype=np.bool_)
+            whole[part[own]] = True
+            means[own, 0], variances[own] = self.candidates[0].by_features(whole)
+            for k, other in enumerate(self.candidates[1:], start=1):
+                means[own, k] = other.by_features(own)[0]
+        return means, variances
+
+    @cached_property
+    def _labels(self) -> Floats:
+        return np.tile(self.field.posterior.z[self._rows], len(REGIONS))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights of the candidates: non-negative least squares on held-out regions, and some labels that say equal."""
+        means, k = self._held_out[0], len(self.candidates)
+        if k == 1:
+            return np.ones(1)
+        prior = np.sqrt(_PRIOR_LABELS) * np.eye(k)
+        return np.asarray(nnls(np.vstack([means, prior]), np.concatenate([self._labels, prior.sum(axis=0) / k]))[0])
+
+    @cached_property
+    def _residual(self) -> Floats:
+        """What the features leave of the labels of held-out regions."""
+        return np.asarray(self._labels - self._held_out[0] @ self.weights)
+
+    @cached_property
+    def _unit(self) -> float:
+        """What the field's standard deviations are multiplied by to have the size of these residuals.
+
+        The prior variance of a field that one graph determined is uncertain by factors; how nodes differ is not. Where
+        labels are a handful, some more of them count that say as much as the labels vary.
+        """
+        squares = float(self._residual @ self._residual) + _PRIOR_LABELS
+        return float(np.sqrt(squares / (self._residual.size + _PRIOR_LABELS) / self._held_out[1].mean()))
+
+    @cached_property
+    def calibration(self) -> IntervalCalibration:
+        """Residuals of held-out regions over their standard deviations."""
+        return IntervalCalibration(self._residual / (self._unit * np.sqrt(self._held_out[1])))
+
+    def standardised(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the standardised outcome of another graph, before calibration."""
+        found = self._elsewhere(graph, X)
+        return self.weights @ np.array([mean for mean, _ in found]), self._unit * np.sqrt(found[0][1])
+
+    def predict(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the outcome of all nodes of another graph."""
+        mean, std = self.standardised(graph, X)
+        return self.field.scale.moments(mean, self.calibration.scale * std)
+
+    def interval(
+        self, level: float, kind: Literal["field", "conformal"], graph: Graph, X: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of an interval for every node of another graph, by Student's distribution or by ranks."""
+        mean, std = self.standardised(graph, X)
+        width = self.calibration.student(level) if kind == "field" else self.calibration.conformal(level)
+        low, high = (self.field.scale.back(mean + side * width * std) for side in (-1.0, 1.0))
+        return low, high
