@@ -173,7 +173,7 @@ def test_a_linear_effect_carries_over_and_the_mean_of_neighbours_does_not() -> N
     model = GraphRegressor().fit(ring, X, labels)
     other, there = Graph.from_edges(np.arange(60), (np.arange(60) + 1) % 60), rng.standard_normal((60, 2))
     mean, std = model.predict(other, there, return_std=True)
-    assert np.polyfit(there[:, 0], mean, 1)[0] == pytest.approx(2.0, abs=0.15)
+    assert np.polyfit(there[:, 0], mean, 1)[0] == pytest.approx(2.0, abs=0.3)
     assert 1.5 < std.mean() < 6.0  # the sine is uncertainty: its standard deviation is 2.1, in other regions more
     assert model.predict(return_std=True)[1][np.isnan(labels)].max() < 1.0
 
@@ -225,7 +225,7 @@ def test_a_transform_applies_elsewhere_too() -> None:
 def test_half_a_graph_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="got X alone; pass both"):
         fitted().predict(X=SECOND.X)
-    with pytest.raises(InvalidInputError, match="needs features of the other graph, got None; pass X of 3"):
+    with pytest.raises(InvalidInputError, match="needs the features of the other graph, got None; pass X of 3"):
         fitted().predict(SECOND.graph)
     with pytest.raises(InvalidInputError, match="got X alone"):
         fitted().predict_interval(0.9, X=SECOND.X)
