@@ -3,8 +3,9 @@
 U.S. counties 2012 -> 2016, CDC 2007 -> 2008, London's wards 2012 -> 2016 (each year standardised by itself), Twitch
 from one country to another, and samples of the paper's model on rings, Watts-Strogatz and preferential-attachment
 graphs, fitted on one and scored on another; 30 % of the nodes labelled. "LGC auto" has ``fit_intercept="auto"``. By
-itself it takes more options: ``python -m benchmarks.inductive [--tasks U.S. London:age ring ...] [--splits 10] [--jobs 2] [--keep FILE]
-[--networks]``. Finished splits are added to FILE and not repeated; --networks trains SGC and GCN as the paper does.
+itself it takes more options: ``python -m benchmarks.inductive [--tasks U.S. London:age ring ...] [--splits 10]
+[--jobs 2] [--keep FILE] [--networks]``. Finished splits are added to FILE and not repeated; --networks trains SGC and
+GCN as the paper does.
 """
 
 from __future__ import annotations

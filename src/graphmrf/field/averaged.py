@@ -286,7 +286,7 @@ class AveragedPosterior:
 
     def by_features(self, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and variance of some labels by their features alone."""
-        return Mixture.of([member.by_features(own) for member in self.members], self.weights).moments
+        return Mixture.of([member.by_features(own) for member in self.members], self._weights_without(own)).moments
 
     def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of all nodes of another graph, noise included."""
