@@ -8,6 +8,7 @@ import pytest
 from cases import random_case
 from graphmrf import Graph, GraphRegressor
 from graphmrf._typing import Floats
+from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.components.kernels import squared_exponential
 from graphmrf.field.exact import ExactPosterior
 
@@ -31,7 +32,7 @@ def fitted() -> tuple[Graph, Any, GraphRegressor]:
 )
 def test_effects_of_features_are_their_coefficients(column: str, component: str, fitted: Any) -> None:
     graph, X, model = fitted
-    posterior = model._field.posterior
+    posterior = model._field.posterior.base
     assert isinstance(posterior, ExactPosterior)
     h, N_ = posterior.h, graph.N.toarray()
     values, vectors = np.linalg.eigh(N_)
@@ -42,7 +43,7 @@ def test_effects_of_features_are_their_coefficients(column: str, component: str,
     }
     block = posterior.covariance.across(h, np.arange(N)).get(component, np.zeros((N, posterior.z.size)))
     expected = model.transform_.unit * block @ posterior.dual
-    actual = operators[column] @ (X - X.mean(axis=0)) @ model.coefficients_[column].to_numpy()
+    actual = operators[column] @ (X - X.mean(axis=0)) @ (model.transform_.unit * posterior.coefficients[column][0])
     np.testing.assert_allclose(actual - actual.mean(), expected - expected.mean(), atol=1e-6)
 
 
@@ -50,8 +51,9 @@ def test_the_effect_of_a_unit_is_the_mean_slope_of_what_is_predicted() -> None:
     """Against finite differences of the expected outcome, one node's feature being moved at a time."""
     case = random_case(8, n=40, p=2, labelled=30)
     y = np.where(np.isnan(case.y), np.nan, np.sin(2 * case.X[:, 0]) + case.X[:, 0] ** 2 + case.y)
-    posterior = GraphRegressor().fit(case.graph, case.X, y)._field.posterior
-    assert isinstance(posterior, ExactPosterior)
+    averaged = GraphRegressor().fit(case.graph, case.X, y)._field.posterior
+    assert isinstance(averaged, AveragedPosterior)
+    posterior = averaged.base
     field, step = posterior.covariance, 1e-4
     p, rows = field.design.p, field.rows
     h, dual = posterior.h, posterior.dual

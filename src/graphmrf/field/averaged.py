@@ -302,7 +302,7 @@ class AveragedPosterior:
 
     def own_effects(self, returning: float) -> Floats:
         """Return the mean change (p,) of a node's expected outcome per unit of its own feature, over the draws."""
-        return np.asarray(np.mean([member.own_effects(returning) for member in self.members], axis=0))
+        return np.asarray(self.weights @ np.array([member.own_effects(returning) for member in self.members]))
 
     @cached_property
     def coefficients(self) -> dict[str, tuple[Floats, Floats]]:
