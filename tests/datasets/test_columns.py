@@ -14,6 +14,13 @@ def attributed(**columns: object) -> AttributedGraph:
     return AttributedGraph(Graph.from_edges(range(5), range(1, 6)), frame, "id")
 
 
+def test_rows_are_named_by_ids_that_look_like_other_rows() -> None:
+    frame = pd.DataFrame({"id": [2, 0, 1], "age": [1.0, 2.0, 4.0]})
+    table = AttributedGraph(Graph.from_edges([0, 1], [1, 2]), frame, "id")
+    for made in (features(table).X, attributes(table).A):
+        np.testing.assert_array_equal(table.graph.align(made)["age"], [1.0, 2.0, 4.0])
+
+
 def test_the_id_the_targets_and_ignored_columns_are_no_features() -> None:
     table = attributed(a=range(6), b=range(6), c=range(6), d=range(6))
     assert list(features(table, targets=["a", "b"], ignore=["c"]).X.columns) == ["d"]

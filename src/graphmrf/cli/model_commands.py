@@ -295,7 +295,8 @@ def _attributes(table: datasets.AttributedGraph, mrf: GaussianMRF) -> pd.DataFra
             "leave --given away to draw all of them, or name the columns alike"
         )
     unknown = np.full(table.graph.n_nodes, np.nan)
-    return pd.DataFrame({name: table.outcome(name) if name in here else unknown for name in mrf.names})
+    columns = {name: table.outcome(name) if name in here else unknown for name in mrf.names}
+    return pd.DataFrame(columns, index=table.graph.ids)
 
 
 def _labelled(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str, suggest: int) -> Bools:

@@ -127,7 +127,7 @@ def features(
     columns = {name: values for made, _, _ in prepared for name, values in made.items()}
     if len(columns) < sum(len(made) for made, _, _ in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
-    unfilled = pd.DataFrame(columns, index=table.frame.index, dtype=np.float64)
+    unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index, dtype=np.float64), table)
     kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=True) if made]
     return Features(unfilled.fillna(unfilled.mean()), _told(prepared), unfilled, tuple(kept))
 
@@ -290,4 +290,9 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
 
 def _numeric_frame(table: AttributedGraph, names: list[str]) -> pd.DataFrame:
     columns = {name: table.outcome(name) for name in names}
-    return pd.DataFrame(columns, index=pd.RangeIndex(table.graph.n_nodes))
+    return _by_id(pd.DataFrame(columns, index=table.frame.index), table)
+
+
+def _by_id(frame: pd.DataFrame, table: AttributedGraph) -> pd.DataFrame:
+    """Return rows in node order under the ids of the nodes, so that nobody takes their numbers for ids."""
+    return frame if table.graph.ids is None else frame.set_axis(table.graph.ids)
