@@ -113,7 +113,7 @@ class FieldForecast:
     ) -> Self:
         """Return what the field fitted to a column says; raise where there is nothing to predict or to learn from."""
         if reach is not None and not 0 < reach < 1:
-            raise InvalidInputError(f"--reach must be between 0 and 1, got {reach:g}; 0.8 means R2 0.8")
+            raise InvalidInputError(f"--reach must be between 0 and 1, got {reach:g}; 0.8 means R² 0.8")
         table.require(target, option="--target")
         y = table.outcome(target)
         left, known = int(np.isnan(y).sum()), y[~np.isnan(y)]

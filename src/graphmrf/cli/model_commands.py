@@ -57,7 +57,7 @@ Files = Annotated[
     ),
 ]
 Reach = Annotated[
-    float | None, typer.Option(metavar="R2", help="Also say how many labels it takes to reach this R2, such as 0.8.")
+    float | None, typer.Option(metavar="R²", help="Also say how many labels it takes to reach this R², such as 0.8.")
 ]
 Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
 
@@ -186,10 +186,10 @@ def foresee(
 ) -> None:
     """Say how accurate predictions of a column will be, now and with more labels.
 
-    Nodes with a value in the column of NODES count as labelled. Expected R2 on
+    Nodes with a value in the column of NODES count as labelled. Expected R² on
     the others by the field that graphmrf predict fits, and how it grows with
     labels at further nodes. With a MODEL of graphmrf fit before the tables:
-    expected R2, under it, of label propagation, graph convolution and both.
+    expected R², under it, of label propagation, graph convolution and both.
 
     [bold]Example[/bold]:
 
