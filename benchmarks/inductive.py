@@ -21,6 +21,7 @@ import networkx
 import numpy as np
 from sklearn.metrics import r2_score
 
+from benchmarks import questions
 from benchmarks.paper_data import root, samples
 from benchmarks.pool import perform
 from benchmarks.show import show, timed
@@ -148,8 +149,7 @@ def _pair(task: str) -> Pair:
     if label in YEARS:
         return _transfer(*YEARS[label], outcome)
     if label in COUNTRIES:
-        first, second = COUNTRIES[label]
-        return _transfer(f"twitch-{first}", f"twitch-{second}", outcome)
+        return _countries(*COUNTRIES[label], outcome)
     family, h = label.split(" h")
     graph = Graph(networkx.to_scipy_sparse_array(FAMILIES[family](), format="csr").astype(np.float64))
     k, (test, train) = int(outcome), samples(int(h))[2].sample(graph, 2, seed=0)
@@ -163,6 +163,14 @@ def _transfer(first: str, second: str, outcome: str) -> Pair:
         table = datasets.paper(data)
         parts += [data.graph, table.drop(columns=outcome).to_numpy(), table[outcome].to_numpy()]
     return Pair(*parts)
+
+
+def _countries(first: str, second: str, outcome: str) -> Pair:
+    """Return two countries with the same columns: components of the first one's features."""
+    question, _ = questions.mature(first.upper(), 1, other=second.upper())
+    assert question.other is not None
+    y, truth = (datasets.paper(_load(f"twitch-{code}"))[outcome].to_numpy() for code in (first, second))
+    return Pair(question.graph, question.X, y, *question.other, truth)
 
 
 def _one(work: Work) -> Row:
