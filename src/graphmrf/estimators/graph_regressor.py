@@ -145,7 +145,7 @@ class GraphRegressor(NodeEstimator):
     >>> model.predict()[:2].round(1)
     array([4. , 2.6])
     >>> model.explanation_
-    'Own features explain 100 % of the variance.'
+    'Own features explain 99 % of the variance, nonlinear effects 1 %.'
     """
 
     keeps_labels = True
