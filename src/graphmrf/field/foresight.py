@@ -80,8 +80,8 @@ class Foresight:
 
     @property
     def error_scale(self) -> float:
-        """Mean squared error of the labels over the variance that the others leave them."""
-        return float(self._errors.mean())
+        """Mean squared error of the labels over the variance that the others leave them, as far as it is trusted."""
+        return trusted(self.field, math.sqrt(float(self._errors.mean()))) ** 2
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
@@ -126,7 +126,7 @@ class Foresight:
         if self.field.scale.is_constant:
             return 0.0, 0.0
         share = self._left(U, variance, labels) / self._variation(U)
-        tails = max(float(np.var(errors)) / self.error_scale**2, 2.0)
+        tails = max(float(np.var(errors)) / float(errors.mean()) ** 2, 2.0)
         squares = self._spread[1] if self.unknown.size else 0.0
         error2 = tails / errors.size + tails * squares * self.unknown.size / U.size
         return 1.0 - share, share * math.sqrt(error2)
@@ -252,6 +252,11 @@ class RegionSums:
     field: FittedField
     graph: Graph
 
+    @property
+    def node_scale(self) -> float:
+        """Factor for the standard deviations of single nodes."""
+        return trusted(self.field, self.field.calibration.scale)
+
     @cached_property
     def scales(self) -> tuple[Floats, Floats]:
         """Sizes of regions in labels, and the factors for the standard deviations of sums over such regions.
@@ -262,7 +267,7 @@ class RegionSums:
         """
         field, m = self.field, self.field.rows.size
         if m < _FEWEST or field.scale.is_constant:
-            return np.ones(1), np.array([field.calibration.scale])
+            return np.ones(1), np.array([self.node_scale])
         most, rng = min(-(-m // FOLDS), _FOLD_LABELS), np.random.default_rng(field.seed)
         sizes = 2 ** np.arange(int(math.log2(most)) + 1)
         scores: dict[int, list[float]] = {int(size): [] for size in sizes}
@@ -273,7 +278,7 @@ class RegionSums:
                 for part in neighbourhoods(self.graph, nodes, size, rng):
                     if 2 * part.size > size:
                         found.append(float(residual[part].sum() ** 2 / spread[np.ix_(part, part)].sum()))
-        scale2, scales = field.calibration.scale**2, []
+        scale2, scales = self.node_scale**2, []
         for found in scores.values():
             scale2 = (sum(found) + _PRIOR_SCORES * scale2) / (len(found) + _PRIOR_SCORES)
             scales.append(math.sqrt(scale2))
@@ -295,7 +300,7 @@ class RegionSums:
         One node has the factor of all nodes.
         """
         if nodes < 2:
-            return self.field.calibration.scale
+            return self.node_scale
         sizes, scales = self.scales
         size = max(nodes * self.field.rows.size / max(self.field.y.size - self.field.rows.size, 1), 1.0)
         return float(np.interp(math.log(size), np.log(sizes), scales))
@@ -314,7 +319,7 @@ class RegionSums:
         unknown = [nodes[np.isnan(y[nodes])] for nodes in members]
         totals = np.array([mean[nodes].sum() for nodes in members])
         deviations = self._drawn(unknown) if self.field.scale.power is not None else self._exact(unknown)
-        scales = np.array([self.scale(nodes.size) for nodes in unknown]) / self.field.calibration.scale
+        scales = np.array([self.scale(nodes.size) for nodes in unknown]) / self.node_scale
         std = scales * deviations
         low, high = totals - self._width(level) * std, totals + self._width(level) * std
         alone = np.flatnonzero([nodes.size == 1 for nodes in unknown])
@@ -337,7 +342,7 @@ class RegionSums:
             W[own, i] = 1.0
         shared = np.einsum("ij,ij->j", W[nodes], posterior.times_covariance(nodes, W[nodes]))
         variance = np.maximum(shared, 0.0) + posterior.h["noise"] * W.sum(axis=0)
-        std = self.field.calibration.scale * self.field.scale.unit * np.sqrt(variance)
+        std = self.node_scale * self.field.scale.unit * np.sqrt(variance)
         return self._as_alone(std, unknown)
 
     def _as_alone(self, std: Floats, unknown: Sequence[Ints]) -> Floats:
@@ -350,6 +355,11 @@ class RegionSums:
         """Return the same from joint draws, for an outcome that was transformed."""
         draws = self.field.draw(_DRAWS, self.field.seed)
         return self._as_alone(np.array([draws[:, nodes].sum(axis=1).std() for nodes in unknown]), unknown)
+
+
+def trusted(field: FittedField, ratio: float) -> float:
+    """Return a ratio of calibrated to stated deviations as far as the field follows its scores."""
+    return 1.0 + field.calibration.trust * (ratio - 1.0)
 
 
 def neighbourhoods(graph: Graph, nodes: Ints, size: int, rng: np.random.Generator) -> Iterator[Ints]:
