@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Posterior, S
 from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior
+from graphmrf.field.foresight import Foresight
 from graphmrf.field.matern import eigen
 from graphmrf.field.sparse import SparsePosterior
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem
@@ -212,3 +215,17 @@ def test_held_out_regions_are_told_by_features_of_the_others(make: Make) -> None
         np.testing.assert_allclose(mean, expected[ROWS[OWN]], atol=1e-6)
         np.testing.assert_allclose(variance, spread[ROWS[OWN]], rtol=1e-6)
     assert (variance > posterior.h.field + posterior.h.noise).all()
+
+
+def test_suggested_nodes_leave_the_least_variance_one_by_one() -> None:
+    posterior, labels = exact()[0], np.where(CASE.known, CASE.y, np.nan)
+    field: Any = SimpleNamespace(posterior=posterior, y=labels)
+    places = [place for place, _ in Foresight(field)._dense(3, np.ones(REST.size, dtype=bool))]
+    for step, place in enumerate(places):
+        rows = [*ROWS, *REST[places[:step]]]
+        others = [i for i in range(REST.size) if i not in places[:step]]
+        left = [
+            posterior.variances_given(np.sort([*rows, REST[i]]), np.delete(REST, [*places[:step], i])) for i in others
+        ]
+        sums = np.array([variance.sum() for variance in left])
+        assert others[int(sums.argmin())] == place
