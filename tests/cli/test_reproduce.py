@@ -211,3 +211,11 @@ def test_a_run_that_fails_is_told_and_the_rest_is_written(
     assert result.exit_code == 1
     assert "2 runs failed, the first is 'lgc_coefficients data=us-2012" in result.stderr
     assert "| 2016 |" in (output / "tables" / "coefficients.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["index.html", "reproduction.md"])
+def test_the_page_of_another_is_not_replaced(name: str, output: Path) -> None:
+    output.mkdir()
+    (output / name).write_text("my home page")
+    assert "would be replaced; give another folder with --output" in refused("data-statistics", "--quick", "-o", output)
+    assert [(path.name, path.read_text()) for path in output.iterdir()] == [(name, "my home page")]

@@ -99,3 +99,30 @@ def test_a_full_disk_loses_only_the_run_that_was_being_written(results: Path) ->
             full.append(Record("accuracy seed=9", {}, 0.5))
     with open_journal(results) as kept:
         assert len(kept.found) == 3
+
+
+@pytest.mark.parametrize("content", ["years of work", '{"a": 1}', "line\nand half a li", "[" * 100_000])
+def test_the_file_of_another_is_refused_and_kept_to_the_last_byte(results: Path, content: str) -> None:
+    results.write_text(content)
+    with pytest.raises(InvalidInputError, match="is not a results file"), open_journal(results):
+        pass
+    assert results.read_text() == content
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"key": 1, "result": {}, "seconds": 1.0},
+        {"key": "a", "result": [1], "seconds": 1.0},
+        {"key": "a", "result": {}, "seconds": "long"},
+        {"key": "a", "result": {}, "seconds": True},
+        {"key": "a", "result": {}, "seconds": 1.0, "elapsed": None},
+        ["key"],
+        7,
+    ],
+)
+def test_lines_of_wrong_types_are_named(results: Path, line: object) -> None:
+    whole = written(results)
+    results.write_bytes(whole + json.dumps(line).encode() + b"\n")
+    with pytest.raises(InvalidInputError, match="line 5 is damaged; delete that line"), open_journal(results):
+        pass

@@ -1,5 +1,6 @@
 """graphmrf reproduce: every table and figure of the paper again, beside the published numbers."""
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -210,6 +211,12 @@ def _show_list() -> None:
 def _prepare(folder: Path, shapes: Path | None, *, drawn: bool) -> dict[str, Rings] | None:
     """Make the folders, and return the outlines for maps, before any work is done; None where nothing is drawn."""
     outlines = read_shapes(shapes) if shapes is not None else packaged_shapes() if drawn else None
+    others = [name for name in (_PAGE, _DOCUMENT) if os.path.lexists(folder / name)]
+    if others and not os.path.lexists(folder / RESULTS_FILE):
+        raise InvalidInputError(
+            f"{folder} has a file {others[0]} and no {RESULTS_FILE}, so it is not of an earlier run and would be "
+            "replaced; give another folder with --output"
+        )
     try:
         for part in ("tables", "figures") if drawn else ("tables",):
             (folder / part).mkdir(parents=True, exist_ok=True)

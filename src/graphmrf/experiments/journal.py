@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.experiments.run import Result
+from graphmrf.files import check_place
 
 try:
     import fcntl
@@ -75,13 +76,17 @@ def open_journal(path: Path) -> Iterator[Journal]:
     ...         second.results
     {'accuracy seed=1': {'r2': 0.5}}
     """
-    with path.open("a+b", buffering=0) as stream:
+    with check_place(path).open("a+b", buffering=0) as stream:
         _lock(stream, path)
-        whole = _whole_lines(stream)
+        title = {"title": _TITLE, "format": JOURNAL_FORMAT, "version": version("graphmrf")}
+        stream.seek(0)
+        content = stream.read()
+        # Checked before anything is cut off: the file may be another's.
+        if not _encoded(title).startswith(content):
+            _check_title(content.split(b"\n", 1)[0], path)
+        whole = _whole_lines(stream, content)
         if not whole:
-            _write_line(stream, {"title": _TITLE, "format": JOURNAL_FORMAT, "version": version("graphmrf")})
-        else:
-            _check_title(whole[0], path)
+            _write_line(stream, title)
         yield Journal(stream, {record.key: record for record in _records(whole[1:], path)})
 
 
@@ -96,10 +101,8 @@ def _lock(stream: BinaryIO, path: Path) -> None:
         ) from error
 
 
-def _whole_lines(stream: BinaryIO) -> list[bytes]:
+def _whole_lines(stream: BinaryIO, content: bytes) -> list[bytes]:
     """Return the complete lines, and cut off what a killed command left after them."""
-    stream.seek(0)
-    content = stream.read()
     end = content.rfind(b"\n") + 1
     if end < len(content):
         stream.truncate(end)
@@ -107,17 +110,21 @@ def _whole_lines(stream: BinaryIO) -> list[bytes]:
 
 
 def _write_line(stream: BinaryIO, value: Any) -> None:
-    line = memoryview((json.dumps(value, allow_nan=False) + "\n").encode())
+    line = memoryview(_encoded(value))
     while line:  # a disk that fills up takes a part of the line, then raises
         line = line[stream.write(line) :]
     os.fsync(stream.fileno())
+
+
+def _encoded(value: Any) -> bytes:
+    return (json.dumps(value, allow_nan=False) + "\n").encode()
 
 
 def _check_title(line: bytes, path: Path) -> None:
     try:
         title = json.loads(line)
         ours = title["title"] == _TITLE
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         ours = False
     if not ours:
         raise InvalidInputError(
@@ -133,9 +140,19 @@ def _check_title(line: bytes, path: Path) -> None:
 def _records(lines: list[bytes], path: Path) -> Iterator[Record]:
     for number, line in enumerate(lines, start=2):
         try:
-            value = json.loads(line)
-            yield Record(value["key"], value["result"], value["seconds"], value.get("elapsed", 0.0))
-        except (ValueError, KeyError, TypeError) as error:
+            yield _record(json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidInputError(
                 f"{path}, line {number} is damaged; delete that line, its run is repeated"
             ) from error
+
+
+def _record(value: Any) -> Record:
+    """Return what a line says; raise TypeError where it has other types than were written."""
+    record = Record(value["key"], value["result"], value["seconds"], value.get("elapsed", 0.0))
+    times = (record.seconds, record.elapsed)
+    if not isinstance(record.key, str) or not isinstance(record.result, dict):
+        raise TypeError("a line is a key and what was found")
+    if any(isinstance(time, bool) or not isinstance(time, int | float) for time in times):
+        raise TypeError("times are numbers")
+    return record
