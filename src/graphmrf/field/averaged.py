@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 BLENDED = (60, 120)
-"""Labels from which the most likely hyper-parameters have a part in predictions, and from which nothing else has: by
-then R2 is the same to .001 on London's wards (`benchmarks/few_labels.py`). Doubled, a fit of 200 takes seconds more."""
+"""Labels from which the most likely hyper-parameters have a part in predictions, and from which nothing else has: with
+about 100 labels R2 was the same on one split of London's wards and Twitch. Doubled, a fit of 200 takes seconds more."""
 
 STEPS = (100, 30, 8)
-"""Steps before the first draw, draws, and steps to each; 30 are three for each draw of missing features. Doubled, a fit
-takes twice as long; predictions move by a tenth of their standard deviation."""
+"""Steps before the first draw, draws, and steps to each; 30 are three for each draw of missing features. Chosen
+by eye; doubled, a fit takes twice as long."""
 
 FOLD_STEPS = (60, 15, 6)
 """The same where a fold of the labels is left out: five times for one answer."""
