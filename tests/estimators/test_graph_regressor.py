@@ -266,8 +266,6 @@ def test_bad_questions_are_explained() -> None:
         model().predict_interval(95)
     with pytest.raises(InvalidInputError, match="interval"):
         model().predict_interval(interval="guess")  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(InvalidInputError, match="only the nodes of the graph"):
-        model().predict(GRAPH)  # type: ignore[call-overload]  # on purpose
 
 
 def test_the_limit_of_the_exact_solver_is_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.experiments.figures import _outlined, draw, packaged_shapes, read_shapes
+from graphmrf.experiments.figures import _outlined, draw, packaged_shapes, read_outlines
 from graphmrf.experiments.findings import Chart, Figure, Heat, Map, Series
 
 SERIES = (Series("LP", [0.1, 0.2], [0.4, 0.5], [0.01, 0.02]), Series("LGC", [0.1, 0.2], [0.5, 0.6]))
@@ -63,7 +63,7 @@ def write_shapes(path: Path, features: list[Mapping[str, Any]]) -> Path:
 )
 def test_counties_are_known_by_any_usual_code(tmp_path: Path, named: dict[str, Any]) -> None:
     polygons = {"type": "MultiPolygon", "coordinates": [[TRIANGLE], [TRIANGLE]]}
-    shapes = read_shapes(write_shapes(tmp_path / "s.json", [{**named, "geometry": polygons}]))
+    shapes = read_outlines(write_shapes(tmp_path / "s.json", [{**named, "geometry": polygons}]))
     assert list(shapes) == ["01001"]
     assert len(shapes["01001"]) == 2
     assert _outlined(("01001", "01003"), shapes)
@@ -81,7 +81,7 @@ def test_counties_are_known_by_any_usual_code(tmp_path: Path, named: dict[str, A
 def test_what_is_no_map_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "s.json").write_text(content)
     with pytest.raises(InvalidInputError, match=message):
-        read_shapes(tmp_path / "s.json")
+        read_outlines(tmp_path / "s.json")
 
 
 def test_a_map_is_drawn_on_outlines_when_there_are_any() -> None:

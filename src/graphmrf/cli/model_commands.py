@@ -48,7 +48,7 @@ Given = Annotated[
     Path | None,
     typer.Option(metavar="NODES", help="Table of nodes: its cells are kept, its empty cells drawn given the others."),
 ]
-Files = Annotated[
+_Files = Annotated[
     list[Path],
     typer.Argument(
         metavar="[MODEL] NODES EDGES",
@@ -56,10 +56,10 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Reach = Annotated[
+_Reach = Annotated[
     float | None, typer.Option(metavar="R²", help="Also say how many labels it takes to reach this R², such as 0.8.")
 ]
-Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
+_Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
 
 
 def fit(
@@ -167,11 +167,11 @@ def sample(
 
 def foresee(
     context: typer.Context,
-    files: Files,
+    files: _Files,
     *,
     target: OneTarget,
-    suggest: Suggest = 0,
-    reach: Reach = None,
+    suggest: _Suggest = 0,
+    reach: _Reach = None,
     ignore: options.Ignore = None,
     id: options.Id = None,  # noqa: A002 - named like the option
     source: options.Source = None,

@@ -138,7 +138,7 @@ FoldSeed = Annotated[
     typer.Option(metavar="S", min=0, help="Seed of the folds and of every random probe.", rich_help_panel=_METHOD),
 ]
 
-Group = Annotated[
+GroupBy = Annotated[
     str | None,
     typer.Option(
         metavar="COL",

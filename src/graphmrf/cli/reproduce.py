@@ -33,7 +33,7 @@ from graphmrf.experiments import (
     spoken,
     timings,
 )
-from graphmrf.experiments.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_shapes
+from graphmrf.experiments.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_outlines
 from graphmrf.experiments.findings import as_csv, as_latex, as_markdown
 from graphmrf.experiments.journal import RESULTS_FILE
 from graphmrf.experiments.pages import Parts, Reproduction, as_document, as_page
@@ -210,7 +210,7 @@ def _show_list() -> None:
 
 def _prepare(folder: Path, shapes: Path | None, *, drawn: bool) -> dict[str, Rings] | None:
     """Make the folders, and return the outlines for maps, before any work is done; None where nothing is drawn."""
-    outlines = read_shapes(shapes) if shapes is not None else packaged_shapes() if drawn else None
+    outlines = read_outlines(shapes) if shapes is not None else packaged_shapes() if drawn else None
     others = [name for name in (_PAGE, _DOCUMENT) if os.path.lexists(folder / name)]
     if others and not os.path.lexists(folder / RESULTS_FILE):
         raise InvalidInputError(

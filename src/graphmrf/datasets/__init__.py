@@ -7,7 +7,7 @@ from graphmrf.datasets import synthetic
 from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
-from graphmrf.datasets.places import NEIGHBOURS, read_points, read_shapes
+from graphmrf.datasets.places import NEAREST, read_points, read_shapes
 from graphmrf.datasets.table_files import check_writable, write
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphmrf.datasets.paper_scaling import paper
 
 __all__ = [
-    "NEIGHBOURS",
+    "NEAREST",
     "Attribute",
     "AttributedGraph",
     "Attributes",

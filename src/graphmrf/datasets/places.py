@@ -15,14 +15,14 @@ from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
 
-NEIGHBOURS = 8
+NEAREST = 8
 """Nearest neighbours of a place by default: those of a cell in a grid. Doubled, fields are smoother, fits slower."""
 
 
 def read_points(
     nodes: PathLike | Any,
     columns: str,
-    k: int = NEIGHBOURS,
+    k: int = NEAREST,
     *,
     id: str | None = None,  # noqa: A002 - the public name of the option
 ) -> AttributedGraph:

@@ -20,7 +20,7 @@ from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_t
 from graphmrf.field import POSITIVE, SOLVERS
 from graphmrf.field.elsewhere import Transfer
 from graphmrf.field.foresight import Foresight, RegionSums
-from graphmrf.field.multiple_imputation import LARGEST, impute, impute_elsewhere
+from graphmrf.field.multiple_imputation import MOST_PATTERNS, impute, impute_elsewhere
 from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
@@ -553,7 +553,7 @@ def _check_missing(table: Table) -> None:
         place = f"column {names[column]!r}" if names is not None else f"column {column}"
         raise InvalidInputError(f"every column of X must have a known cell, got none in {place}; drop it")
     patterns = len(np.unique(np.packbits(missing, axis=1), axis=0)) if missing.any() else 0
-    if patterns * missing.shape[1] ** 2 > LARGEST:
+    if patterns * missing.shape[1] ** 2 > MOST_PATTERNS:
         raise InvalidInputError(
             f"missing cells of X are filled by a joint field of its columns, got {missing.shape[1]} columns and "
             f"{patterns} patterns of missing cells, more than it can take; fill them first, or drop columns"

@@ -255,7 +255,7 @@ _CHARTS = {"lines": _lines, "bars": _bars, "points": _points}
 _PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.2), "map": (4.4, 2.9), "lines": (3.6, 3.0), "bars": (3.6, 3.0)}
 
 
-def read_shapes(path: Path) -> dict[str, Rings]:
+def read_outlines(path: Path) -> dict[str, Rings]:
     """Return the outlines of a GeoJSON file by FIPS code, taken from the id of a feature or one of its properties.
 
     Raises

@@ -41,7 +41,7 @@ BLENDED = (60, 120)
 """Labels from which the most likely hyper-parameters have a part in predictions, and from which nothing else has: with
 about 100 labels R2 was the same on one split of London's wards and Twitch. Doubled, a fit of 200 takes seconds more."""
 
-STEPS = (100, 30, 8)
+SLICES = (100, 30, 8)
 """Steps before the first draw, draws, and steps to each; 30 are three for each draw of missing features. Chosen
 by eye; doubled, a fit takes twice as long."""
 
@@ -67,7 +67,7 @@ def point_weight(labels: int) -> float:
 
 
 def sample_hyperparameters(
-    covariance: Covariance, z: Floats, *, steps: tuple[int, int, int] = STEPS, seed: int = 0
+    covariance: Covariance, z: Floats, *, steps: tuple[int, int, int] = SLICES, seed: int = 0
 ) -> tuple[list[Hyperparameters], int]:
     """Return draws of the hyper-parameters from their posterior, and how many likelihoods that took.
 

@@ -133,11 +133,11 @@ def _with_constant(graph: Graph, X: Floats, alpha: float) -> Floats:
     return np.column_stack([smooth(graph, X, alpha), np.ones(graph.n_nodes)])
 
 
-class Candidate(Protocol):
+class _Candidate(Protocol):
     """What is asked of effects that may carry over; see `Posterior`."""
 
-    def by_features(self, own: Bools) -> tuple[Floats, Floats]: ...  # noqa: D102
-    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]: ...  # noqa: D102
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]: ...
+    def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]: ...
 
 
 def regions(graph: Graph, rows: Ints, count: int) -> Ints:
@@ -180,7 +180,7 @@ class Transfer:
         return subset(self.field.rows.size, _MOST_LABELS, self.field.seed)
 
     @cached_property
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self) -> tuple[_Candidate, ...]:
         """The fitted field, and unless it is the paper's own model, a field without a graph and linear convolution."""
         whole, seed = self.field.posterior, self.field.seed
         if not whole.h["unit_variance"] or not self.field.kept.any() or self.field.scale.is_constant:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from graphmrf.field.fit import FittedField
     from graphmrf.graph import Graph
 
-FOLDS = 5
+_FOLDS = 5
 """Neighbourhoods of labels that are held out to calibrate sums over regions; twice as many take twice as long."""
 
 _PRIOR_SCORES = 10.0
@@ -268,10 +268,10 @@ class RegionSums:
         field, m = self.field, self.field.rows.size
         if m < _FEWEST or field.scale.is_constant:
             return np.ones(1), np.array([self.node_scale])
-        most, rng = min(-(-m // FOLDS), _FOLD_LABELS), np.random.default_rng(field.seed)
+        most, rng = min(-(-m // _FOLDS), _FOLD_LABELS), np.random.default_rng(field.seed)
         sizes = 2 ** np.arange(int(math.log2(most)) + 1)
         scores: dict[int, list[float]] = {int(size): [] for size in sizes}
-        for fold in list(neighbourhoods(self.graph, field.rows, most, rng))[:FOLDS]:
+        for fold in list(neighbourhoods(self.graph, field.rows, most, rng))[:_FOLDS]:
             residual, spread = self._held_out(np.isin(np.arange(m), fold))
             nodes = field.rows[np.sort(fold)]
             for size, found in scores.items():

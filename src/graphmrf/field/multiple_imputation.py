@@ -22,7 +22,7 @@ NEGLIGIBLE = 0.01
 PAIRS = 5
 """Pairs of draws of the missing cells beyond that, the usual number of imputations; time grows with them."""
 
-LARGEST = 2**26
+MOST_PATTERNS = 2**26
 """Entries of the largest table: patterns of missing cells by squared number of columns; half a gigabyte."""
 
 
