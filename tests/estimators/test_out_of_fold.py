@@ -27,7 +27,7 @@ def example(transform: str = "identity") -> tuple[Graph, Any, Any, GraphRegresso
 
 
 def test_few_labels_are_predicted_by_a_fit_without_their_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(averaging, "FOLD_STEPS", averaging.STEPS)
+    monkeypatch.setattr(averaging, "FOLD_STEPS", averaging.SLICES)
     graph, X, y, fitted = example()
     outcome = read_outcome(y, N)
     folds = outcome.folds(4, 0)
