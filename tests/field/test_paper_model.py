@@ -126,7 +126,7 @@ def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth()
     losses = []
     for seed in range(4):
         A = drawn(seed)
-        hidden = np.random.default_rng(seed).permutation(N) >= 100
+        hidden = np.random.default_rng(seed).permutation(N) >= 125
         B = A.copy()
         B[hidden, -1] = np.nan
         best = GaussianMRF(H, [1.0, 2.0, 6.0]).condition(graph(), B).mean[hidden, -1]
