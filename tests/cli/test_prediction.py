@@ -215,7 +215,7 @@ def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any
 
 
 def test_more_missing_cells_than_the_field_can_fill(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_regressor, "LARGEST", 1)
+    monkeypatch.setattr(graph_regressor, "MOST_PATTERNS", 1)
     town.write(town.nodes.assign(age=town.nodes["age"].mask(np.arange(64) % 5 == 0)))
     _, summary = made(town, "--target", "income")
     said = "income: field has missing cells filled with the column mean, too: missing cells of X are filled by a joint"

@@ -133,7 +133,7 @@ def test_infinite_cells_stay_an_error() -> None:
 
 
 def test_too_many_columns_for_the_joint_field_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmrf.estimators.graph_regressor.LARGEST", 10)
+    monkeypatch.setattr("graphmrf.estimators.graph_regressor.MOST_PATTERNS", 10)
     case = random_case(3)
     with pytest.raises(InvalidInputError, match=r"2 columns and \d patterns"):
         GraphRegressor().fit(case.graph, with_holes(case.X, 0.5), case.y)

@@ -286,7 +286,7 @@ def _bin_edges(values: Floats) -> Floats:
     Examples
     --------
     >>> _bin_edges(np.array([2.0**60, 2.0**60 + 256]))[[0, -1]] - 2.0**60
-    array([-32768.,  33024.])
+    array([-30720.,  30976.])
     """
     low, high = float(values.min()), float(values.max())
     room = BINS * np.spacing(max(abs(low), abs(high)))
