@@ -83,7 +83,7 @@ def test_error_bars_do_not_depend_on_the_level() -> None:
 @both
 def test_means_beyond_all_numbers_are_refused(solver: str) -> None:
     y = np.exp(200.0 * (CASE.y - np.nanmean(CASE.y)) / np.nanstd(CASE.y))
-    with pytest.raises(InvalidInputError, match="use 'identity', or fit the logarithm|give them in another unit"):
+    with pytest.raises(InvalidInputError, match=r"use 'identity', or fit the logarithm|give them in another unit"):
         fitted(y, solver, X=None, transform="log").predict()
 
 
