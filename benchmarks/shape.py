@@ -85,6 +85,17 @@ class Tree:
                 yield from (alias.name for alias in node.names if alias.name in self.sources)
 
     @cached_property
+    def uses(self) -> dict[str, set[str]]:
+        """As `imports`, with a name that a package passes on counted for the module that defines it, too."""
+        return {name: imported | set(self._passed_on(self.parsed[name])) for name, imported in self.imports.items()}
+
+    def _passed_on(self, tree: ast.Module) -> Iterator[str]:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in self.sources:
+                homes = _homes(self.parsed[str(node.module)])
+                yield from (homes[alias.name] for alias in node.names if homes.get(alias.name) in self.sources)
+
+    @cached_property
     def lines(self) -> int:
         """Lines of all modules."""
         return sum(text.count("\n") for text in self.sources.values())
@@ -99,7 +110,7 @@ class Tree:
     def single_importer(self) -> list[str]:
         """Modules that exactly one other imports."""
         importers = defaultdict(set)
-        for name, imported in self.imports.items():
+        for name, imported in self.uses.items():
             for other in imported:
                 importers[other].add(name)
         return sorted(f"{name} <- {min(who)}" for name, who in importers.items() if len(who) == 1)
@@ -129,6 +140,12 @@ class Tree:
                 if isinstance(node, _FUNCTIONS):
                     lengths[f"{module}:{node.lineno} {node.name}"] = _code_lines(node, text)
         return lengths
+
+
+def _homes(tree: ast.Module) -> dict[str, str]:
+    """Return the module that every name of a package's own imports comes from."""
+    nodes = (node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module)
+    return {alias.asname or alias.name: str(node.module) for node in nodes for alias in node.names}
 
 
 def _dotted(path: Path, folder: Path) -> str:
