@@ -1,11 +1,25 @@
 import os
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from graphmrf.engines import ENGINES, Engine
+
 settings.register_profile("graphmrf", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("graphmrf")
+
+
+def _cuda(*arrays: Any) -> Engine:
+    """The CUDA engine; where there is no GPU, on CPU tensors with plain operations in place of its kernels."""
+    device = "cuda" if import_module("torch").cuda.is_available() else "cpu"
+    engine: Engine = import_module("graphmrf.engines.torch").TorchEngine(*arrays, device=device)
+    return engine
+
+
+ENGINES["cuda"] = _cuda
 
 
 @pytest.fixture(scope="session")

@@ -246,6 +246,24 @@ def test_rows_are_unloaded_as_asked_for(kind: str, dtype: Any, rows: list[int]) 
 
 
 @every_engine
+@every_type
+@pytest.mark.parametrize("rows", [[3, 0, 12], []])
+def test_values_and_masks_of_some_rows_are_placed_among_the_others(kind: str, dtype: Any, rows: list[int]) -> None:
+    case, chosen, rng = cases.random_case(1), np.array(rows, dtype=np.int64), np.random.default_rng(0)
+    engine, X, whole = build(kind, case.graph), columns(rng, len(rows), 5, dtype), np.zeros((len(case.W), 5))
+    whole[chosen] = X
+    block = engine.load(X, chosen)
+    close(engine.unload(block, 5), whole, dtype)
+    V, allowed, out = columns(rng, len(case.W), 5, dtype), np.ones(whole.shape, dtype=bool), engine.like(block)
+    allowed[chosen] = X > 0
+    width = block.shape[1]
+    mask = engine.mask(X > 0, width, chosen)
+    engine.advance(engine.load(V), np.ones(width), block, np.zeros(width), mask, out)
+    close(engine.unload(out, 5), allowed * (operator(case.W) @ V), dtype)
+    assert not np.any(engine.unload(out, width)[:, 5:])
+
+
+@every_engine
 @pytest.mark.parametrize("random", ["rademacher", "normal"])
 def test_every_engine_draws_the_same_columns(kind: str, random: Any) -> None:
     case = cases.random_case(1)
@@ -329,7 +347,7 @@ def test_a_graph_goes_where_it_is_told() -> None:
     assert isinstance(Graph(graph.adjacency, engine="numba").engine, NumbaEngine)
     assert isinstance(moved.on("auto").engine, ScipyEngine)
     assert isinstance(graph.engine, ScipyEngine)
-    message = "engine must be one of 'auto', 'scipy', 'numba', got 'abacus'"
+    message = "engine must be one of 'auto', 'scipy', 'numba', 'cuda', got 'abacus'"
     with pytest.raises(InvalidInputError, match=message):
         graph.on("abacus")
     with pytest.raises(InvalidInputError, match=message):

@@ -20,14 +20,24 @@ class ToyEngine:
         self.n, S = degrees.size, np.diag((degrees == 0).astype(float))
         i, values = np.repeat(np.arange(self.n), np.diff(indptr)), 1.0 if weights is None else weights
         S[i, indices] = values / np.sqrt(degrees[i] * degrees[indices])
-        self.S, self.load, self.like, self.products = S, np.array, np.zeros_like, 0
+        self.S, self.like, self.columns, self.products = S, np.zeros_like, lambda _: None, 0
+        self.load = lambda X, rows=None: np.array(X) if rows is None else self.spread(X, rows, 0.0)
         self.unload = lambda V, k, rows=None: V[:, :k] if rows is None else V[rows, :k]
         self.zeros = lambda k, dtype=np.float64: np.zeros((self.n, k), dtype)
         self.random = lambda seed, k, kind="rademacher": random_columns(seed, self.n, k, kind)
-        self.mask = lambda allowed, width: np.ones((1, width)) if allowed is None else allowed
         self.gram = lambda U, V: U.T.astype(float) @ V.astype(float)
         self.read = lambda window: window[0]
         self.restore = lambda window, slot, out: np.copyto(out, window[0][:, slot].T)
+
+    def spread(self, X: Any, rows: Any, fill: float) -> Any:
+        whole = np.full((self.n, X.shape[1]), fill)
+        whole[rows] = X
+        return whole
+
+    def mask(self, allowed: Any, width: int, rows: Any = None) -> Any:
+        if allowed is None or rows is None:
+            return np.ones((1, width)) if allowed is None else allowed
+        return self.spread(allowed, rows, 1.0)
 
     def advance(self, V: Any, scale: Any, previous: Any, back: Any, mask: Any, out: Any) -> Any:
         out[:] = mask * (self.S @ (V * scale) - previous * back)

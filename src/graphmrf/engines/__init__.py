@@ -9,13 +9,16 @@ device is one file with a class of these methods and one row in `ENGINES`; ``gra
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from graphmrf.engines.scipy import ScipyEngine
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +35,10 @@ Block: TypeAlias = Any
 Window: TypeAlias = Any
 """Some rows of several blocks as the engine keeps them; callers only hand it back."""
 
+LARGE_GRAPH = 5_000_000
+"""Edges from which "auto" takes a GPU that is there: loading PyTorch and the kernels takes some seconds, about as long
+as a search on such a graph takes on 16 cores. Doubled, a search on 10 million edges takes these seconds more."""
+
 SMALL_GRAPH = 100_000
 """Edges up to which "auto" takes SciPy: loading numba and its kernels takes about a second, longer than most work on
 such a graph. Doubled, a solve on 200,000 edges takes some tenths of a second more, a short script a second less."""
@@ -45,8 +52,11 @@ class Engine(Protocol):
 
     n: int
 
-    def load(self, X: Floats) -> Block:
-        """Return a new block with the columns of `X` (n, k); it may be wider than k, the rest being zero."""
+    def load(self, X: Floats, rows: Ints | None = None) -> Block:
+        """Return a new block with the columns of `X` (n, k); it may be wider than k, the rest being zero.
+
+        With `rows`, `X` is (n_rows, k), and all other rows are zero.
+        """
 
     def unload(self, V: Block, k: int, rows: Ints | None = None) -> Floats:
         """Return some rows of the first `k` columns of a block as an array (n_rows, k); None asks for all rows."""
@@ -60,8 +70,11 @@ class Engine(Protocol):
         An entry depends on the seed, its row and its column alone, so that rows may lie on several machines.
         """
 
-    def mask(self, allowed: Bools | None, width: int) -> Block:
-        """Return a mask block: True lets an entry through. None lets everything through."""
+    def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Block:
+        """Return a mask block: True lets an entry through. None lets everything through, and so do rows not given."""
+
+    def columns(self, n_bytes: int) -> int | None:
+        """Return how many columns to solve for at once when one takes so many bytes; None leaves that to the caller."""
 
     def like(self, V: Block) -> Block:
         """Return a block of the same shape and type, not initialised."""
@@ -106,7 +119,32 @@ def _numba(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats)
     return engine
 
 
-ENGINES: dict[str, Callable[[Ints, Ints, Floats | None, Floats], Engine]] = {"scipy": ScipyEngine, "numba": _numba}
+def _cuda(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
+    if find_spec("torch") is None:
+        raise MissingExtraError('engine="cuda" needs PyTorch; pip install "graphmrf[gpu]"')
+    if not import_module("torch").cuda.is_available():
+        raise InvalidInputError(
+            'engine="cuda" needs an NVIDIA GPU and a PyTorch built for it, and PyTorch finds none; pip install '
+            '"graphmrf[gpu]" on a machine with a GPU and its driver, or take engine="numba"'
+        )
+    engine: Engine = import_module("graphmrf.engines.torch").TorchEngine(indptr, indices, weights, degrees)
+    return engine
+
+
+def gpu_present() -> bool:
+    """Whether there are PyTorch and a GPU, found out without loading PyTorch where there is no driver."""
+    try:
+        ctypes.CDLL("libcuda.so.1" if sys.platform == "linux" else "nvcuda.dll")
+    except OSError:
+        return False
+    return find_spec("torch") is not None and bool(import_module("torch").cuda.is_available())
+
+
+ENGINES: dict[str, Callable[[Ints, Ints, Floats | None, Floats], Engine]] = {
+    "scipy": ScipyEngine,
+    "numba": _numba,
+    "cuda": _cuda,
+}
 """Engines by name: each is made from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
 
 
@@ -127,7 +165,9 @@ def build_engine(
     *,
     small: int = SMALL_GRAPH,
 ) -> Engine:
-    """Return an engine for a graph; "auto" takes SciPy up to `small` edges, numba's parallel kernels beyond.
+    """Return an engine for a graph; "auto" takes SciPy up to `small` edges and numba's parallel kernels beyond.
+
+    From 5 million edges on it takes a GPU, where there is one.
 
     Examples
     --------
@@ -139,5 +179,11 @@ def build_engine(
     >>> engine.unload(out, 1).ravel()
     array([5., 3.])
     """
-    automatic = "scipy" if indices.size // 2 <= small else "numba"
-    return ENGINES[automatic if name == "auto" else check_engine(name)](indptr, indices, weights, degrees)
+    chosen = _automatic(indices.size // 2, small) if name == "auto" else check_engine(name)
+    return ENGINES[chosen](indptr, indices, weights, degrees)
+
+
+def _automatic(n_edges: int, small: int) -> str:
+    if n_edges <= small:
+        return "scipy"
+    return "cuda" if n_edges >= LARGE_GRAPH and gpu_present() else "numba"

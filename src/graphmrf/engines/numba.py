@@ -62,11 +62,14 @@ class NumbaEngine:
         self._roots = np.sqrt(self._degrees)[:, None]
         self._typed_weights: dict[np.dtype[np.floating], Floats | None] = {}
 
-    def load(self, X: Floats) -> Floats:
+    def load(self, X: Floats, rows: Ints | None = None) -> Floats:
         """Return the columns of `X`, padded with zeros to a width the kernels like."""
         X = np.asarray(X)
-        block = np.zeros((self.n, _width(X.shape[1])), dtype=X.dtype)
-        np.divide(X, self._roots, out=block[:, : X.shape[1]], casting="same_kind")
+        block = self.zeros(X.shape[1], X.dtype)
+        if rows is None:
+            np.divide(X, self._roots, out=block[:, : X.shape[1]], casting="same_kind")
+        else:
+            block[rows, : X.shape[1]] = X / self._roots[rows]
         return block
 
     def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
@@ -82,13 +85,18 @@ class NumbaEngine:
         """Return `k` random columns."""
         return self.load(random_columns(seed, self.n, k, kind))
 
-    def mask(self, allowed: Bools | None, width: int) -> Bools:
+    def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
         """Return `allowed` padded to `width`, or one row of True for None."""
         if allowed is None:
             return np.ones((1, width), dtype=bool)
         block = np.zeros((self.n, width), dtype=bool)
-        block[:, : allowed.shape[1]] = allowed
+        block[:, : allowed.shape[1]] = allowed if rows is None else True
+        if rows is not None:
+            block[rows, : allowed.shape[1]] = allowed
         return block
+
+    def columns(self, n_bytes: int) -> None:
+        """Return that the caller's limits decide."""
 
     def like(self, V: Floats) -> Floats:
         """Return an uninitialised array of the same shape and type."""

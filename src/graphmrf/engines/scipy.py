@@ -41,9 +41,13 @@ class ScipyEngine:
         loops = sparse.diags_array((degrees == 0).astype(np.float64))
         self._operators[np.dtype(np.float64)] = sparse.csr_array(S + loops)
 
-    def load(self, X: Floats) -> Floats:
-        """Return a copy of `X`."""
-        return np.array(X, order="C")
+    def load(self, X: Floats, rows: Ints | None = None) -> Floats:
+        """Return a copy of `X`, or its rows among zeros."""
+        if rows is None:
+            return np.array(X, order="C")
+        block = self.zeros(X.shape[1], X.dtype)
+        block[rows] = X
+        return block
 
     def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
         """Return some rows of the first `k` columns."""
@@ -57,9 +61,16 @@ class ScipyEngine:
         """Return `k` random columns."""
         return random_columns(seed, self.n, k, kind)
 
-    def mask(self, allowed: Bools | None, width: int) -> Bools:
+    def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
         """Return `allowed`, or one row of True for None."""
-        return np.ones((1, width), dtype=bool) if allowed is None else allowed
+        if allowed is None or rows is None:
+            return np.ones((1, width), dtype=bool) if allowed is None else allowed
+        block = np.ones((self.n, width), dtype=bool)
+        block[rows] = allowed
+        return block
+
+    def columns(self, n_bytes: int) -> None:
+        """Return that the caller's limits decide."""
 
     def like(self, V: Floats) -> Floats:
         """Return an uninitialised array of the same shape and type."""

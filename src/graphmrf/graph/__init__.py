@@ -52,7 +52,7 @@ class Graph:
         Accept a directed `W` and use ``(W + W.T) / 2``.
     engine : str, default "auto"
         What computes on the graph, a name of `graphmrf.engines.ENGINES`. "auto" takes "scipy" up to 100,000 edges and
-        "numba" (all cores) beyond; see also `on`.
+        "numba" (all cores) beyond, and from 5 million on "cuda" where there is a GPU; see also `on`.
     ids : sequence of length n, optional
         A name for every node, in node order, kept as the pandas index `ids`; by default None, or the index of `W` when
         it is a DataFrame with the same index and columns.

@@ -1,6 +1,14 @@
 """Linear algebra over a graph: smoothing, propagation, and the variances that go with them."""
 
-from graphmrf.linalg.smoothing import check_alphas, multiply, propagate, propagate_grid, smooth, smooth_grid
+from graphmrf.linalg.smoothing import (
+    check_alphas,
+    multiply,
+    propagate,
+    propagate_grid,
+    propagate_labels,
+    smooth,
+    smooth_grid,
+)
 from graphmrf.linalg.variance import conditional_variance, loo_precision
 
 __all__ = [
@@ -10,6 +18,7 @@ __all__ = [
     "multiply",
     "propagate",
     "propagate_grid",
+    "propagate_labels",
     "smooth",
     "smooth_grid",
 ]

@@ -9,7 +9,8 @@ vectors are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,10 +19,13 @@ from graphmrf.linalg.lanczos import inverse, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Block, Engine, Window
+
+Loader: TypeAlias = "Callable[[slice | Ints], tuple[Block, Block]]"
+"""Makes the block of right-hand sides of some columns, and their mask block."""
 
 REFINEMENTS = 3
 """Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and two
@@ -100,7 +104,7 @@ class ShiftedSystems:
         """
         x = np.empty((B.shape[1], len(self.sigma), self.engine.n), dtype=B.dtype)
         iterations, residual = 0, 0.0
-        for columns, state in self._blocks(B, None):
+        for columns, state in self._blocks(partial(self._load, B), (B.shape[1], B.dtype), None):
             state.run(tolerance)
             residual = max(residual, state.refine(self.engine.load(B[:, columns]), tolerance))
             x[columns] = self.engine.read(state.x)
@@ -109,10 +113,28 @@ class ShiftedSystems:
 
     def solve_rows(self, B: Floats, rows: Ints | None = None, *, tolerance: float) -> Solution:
         """Solve, but keep only some rows of the solutions (None: all) and take the residual from the recurrence."""
-        n_rows = self.engine.n if rows is None else len(rows)
-        x = np.empty((B.shape[1], len(self.sigma), n_rows), dtype=B.dtype)
+        return self.solve_loaded(partial(self._load, B), (B.shape[1], B.dtype), rows, tolerance=tolerance)
+
+    def solve_loaded(
+        self, load: Loader, size: tuple[int, np.dtype[np.floating]], rows: Ints | None, *, tolerance: float
+    ) -> Solution:
+        """Do as `solve_rows` for right-hand sides that never are in main memory.
+
+        Parameters
+        ----------
+        load : callable
+            Takes the places of some columns, and returns the block of their right-hand sides and their mask block.
+        size : pair of int and dtype
+            How many columns there are, and their type.
+        rows : integer array, optional
+            Nodes to keep; None keeps all.
+        tolerance : float
+            Wanted relative residual, by the recurrence.
+        """
+        k, dtype = size
+        x = np.empty((k, len(self.sigma), self.engine.n if rows is None else len(rows)), dtype=dtype)
         iterations, residual = 0, 0.0
-        for columns, state in self._blocks(B, rows):
+        for columns, state in self._blocks(load, size, rows):
             state.run(tolerance)
             x[columns] = self.engine.read(state.x)
             iterations, residual = max(iterations, state.iterations), max(residual, state.worst)
@@ -126,18 +148,30 @@ class ShiftedSystems:
         left = (remainder(self.engine, start, self.engine.load(x[s]), shifts[s], mask)[1] for s in range(len(x)))
         return max((float((np.sqrt(r) * inverse(norms)).max(initial=0.0)) for r in left), default=0.0)
 
-    def _blocks(self, B: Floats, rows: Ints | None) -> Iterator[tuple[slice | Ints, _Shifts]]:
+    def _load(self, B: Floats, part: slice | Ints) -> tuple[Block, Block]:
+        start = self.engine.load(B[:, part])
+        return start, self.engine.mask(None if self.allowed is None else self.allowed[:, part], start.shape[1])
+
+    def _blocks(
+        self, load: Loader, size: tuple[int, np.dtype[np.floating]], rows: Ints | None
+    ) -> Iterator[tuple[slice | Ints, _Shifts]]:
         """Yield blocks of columns with similar shifts, which converge together, and the state of each at its start."""
-        k, limits = B.shape[1], self.limits
+        k, dtype = size
         sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), (len(self.sigma), k))
         order = np.argsort(-sigma.min(axis=0, initial=np.inf), kind="stable")
-        cached = limits.cached_columns * self.engine.n * B.dtype.itemsize <= limits.cached_bytes
-        together = limits.cached_columns if cached else limits.columns
-        for block in np.array_split(order, max(1, -(-k // together))):
+        for block in np.array_split(order, max(1, -(-k // self._together(dtype, rows)))):
             part = _as_slice(block)
-            start = self.engine.load(B[:, part])
-            mask = self.engine.mask(None if self.allowed is None else self.allowed[:, part], start.shape[1])
-            yield part, _Shifts(self.engine, (start, mask), sigma[:, part], rows, (B.dtype, limits))
+            yield part, _Shifts(self.engine, load(part), sigma[:, part], rows, (dtype, self.limits))
+
+    def _together(self, dtype: np.dtype[np.floating], rows: Ints | None) -> int:
+        """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold."""
+        limits, n = self.limits, self.engine.n
+        n_rows, slots = n if rows is None else len(rows), 2 * len(self.sigma) + 4
+        chosen = self.engine.columns(dtype.itemsize * (6 * n + slots * n_rows) + n)
+        if chosen is not None:
+            return chosen
+        cached = limits.cached_columns * n * dtype.itemsize <= limits.cached_bytes
+        return limits.cached_columns if cached else limits.columns
 
 
 def iteration_bound(sigma: Floats, tolerance: float) -> int:

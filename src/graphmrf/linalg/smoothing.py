@@ -225,6 +225,55 @@ def propagate_grid(
     return solved
 
 
+def propagate_labels(
+    graph: Graph, Y: Floats, known: Bools, alphas: Floats, labelled: Ints, *, tolerance: float = 1e-6
+) -> Floats:
+    """Return what `propagate_grid` does at labelled nodes, from values at these alone: nothing else is ever loaded.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    Y : array of shape (m, k)
+        Values of the labelled nodes.
+    known : bool array of shape (m, k)
+        Those that a column may use; the others, and all nodes not labelled, are unknown.
+    alphas : array of shape (n_alphas,) or (n_alphas, k)
+        The levels.
+    labelled : integer array of shape (m,)
+        The labelled nodes.
+    tolerance : float
+        As in `smooth_grid`.
+
+    Returns
+    -------
+    array of shape (n_alphas, m, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path, y, known = Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [9.0]]), np.array([[True], [False]])
+    >>> propagate_labels(path, y, known, np.array([0.5]), np.array([0, 1])).round(4).ravel()
+    array([1.    , 0.4041])
+    """
+    engine, levels = graph.engine, check_alphas(alphas)
+    levels = levels[:, None] if levels.ndim == 1 else levels
+    Y = _finite(np.where(known, Y, Y.dtype.type(0)))
+
+    def load(part: slice | Ints) -> tuple[Block, Block]:
+        V = engine.load(Y[:, part], labelled)
+        B, mask = engine.like(V), engine.mask(~known[:, part], V.shape[1], labelled)
+        engine.advance(V, np.ones(V.shape[1]), V, np.zeros(V.shape[1]), mask, B)
+        return B, mask
+
+    systems = ShiftedSystems(engine, _sigma(levels))
+    solved = systems.solve_loaded(load, (Y.shape[1], Y.dtype), labelled, tolerance=tolerance).or_raise(tolerance)
+    solved *= (levels > 0)[:, None, :]
+    solved += Y
+    return solved
+
+
 def loop_engine(graph: Graph) -> Engine:
     r"""Return what multiplies by :math:`\tilde S`: the engine of the graph in which every node is its own neighbour.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphmrf.linalg import propagate_grid, smooth_grid
+from graphmrf.linalg import propagate_labels, smooth_grid
 from graphmrf.selection.least_squares import augmented_design, fit_from_factor, triangular
 
 if TYPE_CHECKING:
@@ -190,10 +190,8 @@ def search_residual(
            [1.36, 1.58, 3.49, 3.27]])
     """
     labelled = np.flatnonzero(~np.isnan(y))
-    known = training_masks(graph.n_nodes, labelled, folds)
-    residuals = np.zeros(known.shape)
-    residuals[labelled] = y[labelled, None] - base
-    grid = propagate_grid(graph, residuals, known, alphas, labelled, tolerance=tolerance)
+    known, levels = training_masks(labelled.size, np.arange(labelled.size), folds), np.asarray(alphas)
+    grid = propagate_labels(graph, y[labelled, None] - base, known, levels, labelled, tolerance=tolerance)
     return AlphaSearch.score(alphas, own_fold(grid, folds) + own_fold(base, folds), y[labelled], folds)
 
 
@@ -276,7 +274,7 @@ def search_convolution_and_residual(
     >>> search_convolution_and_residual(path, features, y, np.array([0, 1, 1, 0])).alpha
     0.0
     """
-    known = training_masks(graph.n_nodes, np.flatnonzero(~np.isnan(y)), folds)
+    known = training_masks(folds.size, np.arange(folds.size), folds)
     fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
     predictions, levels = own_fold(fits, folds), np.asarray(alphas, dtype=np.float64)
     flowing = np.argsort(levels)[np.count_nonzero(levels == 0) :]  # nothing flows at level 0
@@ -317,10 +315,8 @@ def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: floa
 
 def _propagated(graph: Graph, y: Floats, fits: Floats, known: Bools, *, levels: Floats, tolerance: float) -> Floats:
     """Return (n_levels, n_labelled, n_folds): the residuals of the fits, each propagated at its level."""
-    labelled, (n, n_folds) = np.flatnonzero(~np.isnan(y)), known.shape
-    residuals = np.zeros((n, len(levels), n_folds))
-    residuals[labelled] = y[labelled, None, None] - fits.transpose(1, 0, 2)
-    columns, masks = residuals.reshape(n, -1), np.tile(known, (1, len(levels)))
-    per_column = np.repeat(levels, n_folds)[None]
-    filled = propagate_grid(graph, columns, masks, per_column, labelled, tolerance=tolerance)
+    labelled, n_folds = np.flatnonzero(~np.isnan(y)), known.shape[1]
+    columns = (y[labelled, None, None] - fits.transpose(1, 0, 2)).reshape(labelled.size, -1)
+    masks, per_column = np.tile(known, (1, len(levels))), np.repeat(levels, n_folds)[None]
+    filled = propagate_labels(graph, columns, masks, per_column, labelled, tolerance=tolerance)
     return np.asarray(filled.reshape(labelled.size, len(levels), n_folds).transpose(1, 0, 2))

@@ -1,0 +1,95 @@
+"""The CUDA engine: estimators and models run on it unchanged, its memory is planned, its absence is told."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import graphmrf as gm
+from cases import random_case
+from graphmrf import engines
+from graphmrf._typing import Floats
+from graphmrf.engines.torch import TorchEngine
+from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.graph import Graph
+from graphmrf.linalg.multishift import ShiftedSystems
+
+ON_CPU = partial(TorchEngine, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [gm.LinearGraphConvolution, gm.LabelPropagation, lambda: gm.ResidualPropagation(gm.LinearGraphConvolution())],
+)
+def test_estimators_run_on_it(make: Any) -> None:
+    case = random_case(4, n=80, p=3, labelled=50)
+    expected, found = (make().fit(graph, case.X, case.y) for graph in (case.graph, case.graph.on("cuda")))
+    assert found.alpha_ == expected.alpha_
+    np.testing.assert_allclose(found.predict(), expected.predict(), rtol=1e-7)
+
+
+def test_a_model_draws_conditions_and_is_fitted_on_it() -> None:
+    u, v = np.random.default_rng(0).integers(0, 1600, (2, 4000))  # too large for dense factors
+    graph = Graph.from_edges(u, v, n_nodes=1600)
+    graphs = graph, graph.on("cuda")
+    mrf = gm.GaussianMRF(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([3.0, 20.0]))
+    expected, found = (mrf.sample(graph, 3, seed=1) for graph in graphs)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    A = expected[0].copy()
+    A[::2, 1] = A[1::3, 0] = np.nan
+    means = [mrf.condition(graph, A).mean for graph in graphs]
+    np.testing.assert_allclose(means[0], means[1], rtol=0, atol=1e-6)
+
+
+def test_what_does_not_fit_is_solved_in_column_tiles_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_case(1, n=30)
+    arrays = (case.graph.indptr, case.graph.indices, case.graph.weights, case.graph.degrees)
+    engine, B = ON_CPU(*arrays), np.random.default_rng(0).normal(size=(30, 7))
+    systems = ShiftedSystems(engine, np.array([[1.5], [2.0]]))
+    expected = systems.solve(B, tolerance=1e-10).x
+    loaded: list[int] = []
+
+    def load(X: Floats) -> Any:
+        loaded.append(X.shape[1])
+        return TorchEngine.load(engine, X)
+
+    monkeypatch.setattr(engine, "load", load)
+    for columns, widths in [(1, [1] * 7), (3, [3, 2, 2])]:
+        monkeypatch.setattr(engine, "_room", lambda columns=columns: columns * 30 * (8 * 14 + 1) + 1)
+        np.testing.assert_allclose(systems.solve(B, tolerance=1e-10).x, expected, atol=1e-9)
+        assert loaded[::2] == widths
+        loaded.clear()
+    monkeypatch.setattr(engine, "_room", lambda: 100.0)
+    with pytest.raises(InvalidInputError, match="one column of the solve must fit in the memory of the GPU"):
+        systems.solve(B, tolerance=1e-10)
+    monkeypatch.setattr(TorchEngine, "_room", lambda _: 100.0)
+    with pytest.raises(InvalidInputError, match=r'the graph must fit in .* use engine="numba"'):
+        ON_CPU(*arrays)
+
+
+def test_asked_for_and_absent_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_case(1).graph.on("cuda")
+    monkeypatch.setitem(engines.ENGINES, "cuda", engines._cuda)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InvalidInputError, match=r'needs an NVIDIA GPU .* pip install "graphmrf\[gpu\]"'):
+        _ = graph.engine
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "graphmrf\[gpu\]"'):
+        _ = graph.engine
+
+
+def test_auto_takes_a_gpu_that_is_there_for_a_graph_that_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "gpu_present", lambda: True)
+    graph = random_case(1).graph
+    arrays = (graph.indptr, graph.indices, graph.weights, graph.degrees)
+    monkeypatch.setattr(engines, "LARGE_GRAPH", graph.n_edges)
+    assert isinstance(engines.build_engine("auto", *arrays, small=1), TorchEngine)
+    assert not isinstance(engines.build_engine("auto", *arrays), TorchEngine)
+    monkeypatch.setattr(engines, "LARGE_GRAPH", graph.n_edges + 1)
+    assert not isinstance(engines.build_engine("auto", *arrays, small=1), TorchEngine)
+
+
+def test_without_a_driver_there_is_no_gpu() -> None:
+    assert engines.gpu_present() == torch.cuda.is_available()
