@@ -14,13 +14,36 @@ export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test lint bench shape docs format clean chromium
+.PHONY: demo test test-lowest test-highest wheel lint bench shape docs format clean chromium
 
 demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
 
 test: lint chromium
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTESTFLAGS)
+
+# The same tests with the lowest and with the highest versions that pyproject.toml allows, each in its own environment.
+test-lowest: $(VENV)-lowest/.installed
+	$(VENV)-lowest/bin/python tests/lowest_versions.py > $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/python -m pip install -qq -r $(VENV)-lowest/lowest.txt
+	OPENBLAS_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest $(PYTESTFLAGS)
+
+test-highest: $(VENV)-highest/.installed
+	$(VENV)-highest/bin/python -m pip install -qq --upgrade --upgrade-strategy eager --editable '.[test]' torch==2.13.0
+	OPENBLAS_NUM_THREADS=1 $(VENV)-highest/bin/python -m pytest $(PYTESTFLAGS)
+
+$(VENV)-%/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install -qq torch==2.13.0
+	$(VENV)-$*/bin/python -m pip install -qq --editable '.[test]'
+	touch $@
+
+# The wheel and the source archive, checked, and the demo from the wheel in an environment with nothing else.
+wheel: | $(BIN)/python
+	rm -rf dist $(VENV)-wheel && $(BIN)/python -m pip install -qq build twine
+	$(BIN)/python -m build --quiet && $(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(VENV)-wheel && $(VENV)-wheel/bin/python -m pip install -qq dist/*.whl
+	cd $(VENV)-wheel && bin/python $(abspath examples/demo.py)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check $(CODE)
@@ -43,7 +66,7 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-highest $(VENV)-wheel build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Browser tests use the system's Chromium. They must run in CI, so CI installs it; elsewhere they skip without it.
