@@ -25,7 +25,7 @@ from graphmrf.cli.results import (
     show_results,
 )
 from graphmrf.datasets import AttributedGraph, Features
-from graphmrf.datasets.columns import FILLED, is_dates
+from graphmrf.datasets.columns import FILLED, is_dates, is_text
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
@@ -213,7 +213,7 @@ def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
     if found.shape[1] > 1:
         raise InvalidInputError(_which(table, found))
     for name, column in frame.items():
-        if types.is_string_dtype(column) and _means_numbers(column):
+        if is_text(column) and _means_numbers(column):
             table.outcome(str(name))
     words = [name for name, column in empty.items() if is_category(column)]
     remedy = f"classify a column of text with --target {words[0]}" if words else "name their column with --target"
@@ -237,7 +237,7 @@ def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
 
 def _means_numbers(column: pd.Series) -> bool:
     """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
-    if types.is_numeric_dtype(column) or not types.is_string_dtype(column):
+    if types.is_numeric_dtype(column) or not is_text(column):
         return types.is_numeric_dtype(column)
     return MOSTLY < _share_of_numbers(column) < 1
 

@@ -151,16 +151,27 @@ def _told(prepared: list[_Prepared]) -> tuple[str, ...]:
 
 def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     series = table.frame[name]
-    if types.is_string_dtype(series) and is_dates(series):
+    if is_text(series) and is_dates(series):
         return {}, "left out columns of dates (give days or years as numbers)", f"'{name}'"
     number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
-    if not (number or types.is_string_dtype(series) or isinstance(series.dtype, pd.CategoricalDtype)):
+    if not (number or is_text(series) or isinstance(series.dtype, pd.CategoricalDtype)):
         return {}, "dropped columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
     if series.nunique(dropna=False) <= 1:
         return {}, _CONSTANT, f"'{name}'"
     if number and _names_nodes(table, name):
         return {}, "left out whole numbers that name rather than count (rename them to keep them)", f"'{name}'"
     return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
+
+
+def is_text(series: pd.Series) -> bool:
+    """Return whether a column holds text, empty cells aside, which make it one of objects before pandas 3.
+
+    Examples
+    --------
+    >>> is_text(pd.Series(["s", None], dtype=object)), is_text(pd.Series([1.0, None]))
+    (True, False)
+    """
+    return bool(types.is_string_dtype(series.dropna()))
 
 
 def is_dates(series: pd.Series) -> bool:
@@ -171,7 +182,7 @@ def is_dates(series: pd.Series) -> bool:
     >>> is_dates(pd.Series(["2020-01-31", None])), is_dates(pd.Series(["31.1.2020", "soon"]))
     (True, False)
     """
-    if not types.is_string_dtype(series):
+    if not is_text(series):
         return bool(types.is_datetime64_any_dtype(series))
     text = series.dropna().astype(str)
     return len(text) > 0 and bool(text.str.fullmatch(_DATE).all())

@@ -135,7 +135,7 @@ def _read_graphml(path: Path) -> TableFile:
 
 
 def _read_matrix(path: Path) -> TableFile:
-    matrix = scipy.io.mmread(path, spmatrix=False)
+    matrix = scipy.io.mmread(path)
     matrix = matrix.tocoo() if hasattr(matrix, "tocoo") else _entries(np.asarray(matrix))
     rows, size = np.asarray(matrix.row), matrix.shape
     if size[0] != size[1]:
