@@ -154,7 +154,7 @@ def _others(task: Task, y: Floats, hidden: Bools) -> Row:
     methods: dict[str, tuple[Any, Floats]] = {
         "LP": (LabelPropagation(), X),
         "LR": (LinearRegression(), X),
-        "LGC": (LinearGraphConvolution(), X),
+        "LGC": (LinearGraphConvolution(shrinkage=0), X),
         "LGC/RP": (ResidualPropagation(LinearGraphConvolution()), X),
         "GB/RP": (ResidualPropagation(boosting), np.hstack([X, S @ X, S @ (S @ X)])),
     }

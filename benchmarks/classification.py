@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LINEAR: dict[str, Any] = {
     "LP": LabelPropagation(),
     "LR": LinearRegression(),
-    "LGC": LinearGraphConvolution(),
+    "LGC": LinearGraphConvolution(shrinkage=0),
     "SGC": SimpleGraphConvolution(),
     "LR/RP": ResidualPropagation(LinearRegression()),
     "LGC/RP": ResidualPropagation(LinearGraphConvolution()),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 METHODS: dict[str, Any] = {
     "LP": LabelPropagation(),
     "LR": LinearRegression(),
-    "LGC": LinearGraphConvolution(),
+    "LGC": LinearGraphConvolution(shrinkage=0),
     "LGC/RP": ResidualPropagation(LinearGraphConvolution()),
 }
 

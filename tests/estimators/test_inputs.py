@@ -62,6 +62,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "omega negative": (lambda: LabelPropagation(omega=-1.0).fit(GRAPH, None, Y), "omega must be a number >= 0"),
     "omega infinite": (lambda: LabelPropagation(omega=np.inf).fit(GRAPH, None, Y), "omega must be a number >= 0"),
     "omega huge": (lambda: LabelPropagation(omega=1e300).fit(GRAPH, None, Y), "below 1, got 1e"),
+    "shrinkage": (
+        lambda: LinearGraphConvolution(shrinkage=-1.0).fit(GRAPH, X, Y),
+        "shrinkage must be None or a number",
+    ),
     "folds": (lambda: LabelPropagation(folds=1).fit(GRAPH, None, Y), "folds must be at least 2"),
     "base LP": (lambda: ResidualPropagation(LabelPropagation()).fit(GRAPH, X, Y), "use LabelPropagation alone"),
     "base class": (lambda: ResidualPropagation(LogisticRegression).fit(GRAPH, X, Y), "base must be a regressor"),

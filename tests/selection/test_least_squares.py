@@ -34,6 +34,20 @@ def test_the_fit_is_that_of_lstsq(seed: int, m: int, p: int, intercept: bool) ->
     assert fit.n_coefficients == p + intercept
 
 
+@given(st.integers(0, 10**6), st.integers(5, 30), st.booleans())
+def test_a_shrunk_fit_is_that_of_ridge_regression(seed: int, m: int, intercept: bool) -> None:
+    rng = np.random.default_rng(seed)
+    Z, y = rng.normal(size=(m, 3)), rng.normal(size=m)
+    centred, outcome = (Z - Z.mean(axis=0), y - y.mean()) if intercept else (Z, y)
+    left = outcome - centred @ np.linalg.lstsq(centred, outcome, rcond=None)[0]
+    rows = m - intercept
+    noise = (rows * (left @ left) / (outcome @ outcome) + 1.0) / (rows - 3 + 1.0)
+    expected = np.linalg.solve(centred.T @ centred + 4.0 * noise * np.eye(3), centred.T @ outcome)
+    fit = fit_least_squares(Z, y, intercept=intercept, shrinkage=4.0)
+    np.testing.assert_allclose(fit.coef, expected, atol=1e-10)
+    np.testing.assert_allclose(fit.intercept, intercept * (y.mean() - Z.mean(axis=0) @ expected), atol=1e-10)
+
+
 def test_a_deficient_fit_has_least_norm_and_leaves_the_intercept_alone() -> None:
     Z, y = np.array([[1.0, 1.0, 7.0], [2.0, 2.0, 7.0], [3.0, 3.0, 7.0]]), np.array([1.0, 3.0, 5.0])
     fit = fit_least_squares(Z, y, intercept=True)

@@ -19,7 +19,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
+from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
@@ -38,7 +38,7 @@ magnify it. Doubling saves a few per cent of the iterations."""
 
 
 class LinearGraphConvolution(NodeEstimator):
-    r"""Least squares on features that are smoothed over the graph (LGC).
+    r"""Regularised least squares on features that are smoothed over the graph (LGC).
 
     .. math:: y = (I + \omega N)^{-1} (X - 1 m') b + c
 
@@ -48,6 +48,10 @@ class LinearGraphConvolution(NodeEstimator):
     Where the labelled nodes do not determine all coefficients, or only below the accuracy of the solver, the answer
     is the `b` whose unsmoothed predictor `X b` varies least over all nodes (see `LinearRegression`). At ``alpha=0``,
     or without edges, the predictions are those of `LinearRegression`; an isolated node keeps its own features.
+
+    A strongly smoothed feature is almost constant, and with a large enough coefficient explains whatever is smooth on
+    this graph by chance, which is far off on another. While a level is searched the coefficients therefore have a weak
+    Gaussian prior; with ``shrinkage=0``, or at a given level, it is the least squares of the paper.
 
     Parameters
     ----------
@@ -65,11 +69,19 @@ class LinearGraphConvolution(NodeEstimator):
         own, which says nothing about the next. "auto" finds out: it fits an intercept only if the labels show one
         more than 3 standard errors from zero, under the field that the residuals form. True is right for predictions
         on the graph of the fit; use "auto" (or False, if means are known to be zero) to predict another graph.
+    shrinkage : float >= 0, optional
+        Strength of the prior on the coefficients: one standard deviation of the features in any direction, before they
+        are smoothed, is expected to change the outcome by ``1 / sqrt(shrinkage)`` of its own. By default 4 (half a
+        standard deviation) when the level is chosen by cross-validation, and 0 (least squares) when it is given. It
+        weighs as much as that many labels times the share of noise; with hundreds of labels it matters at high levels
+        of smoothing only.
 
     Attributes
     ----------
     alpha_, omega_ : float
         The smoothing level in use.
+    shrinkage_ : float
+        The strength of the prior in use.
     coef_ : array of shape (p,), or Series
         Coefficients b of the smoothed features, named by column when X was a DataFrame.
     intercept_ : float
@@ -77,7 +89,8 @@ class LinearGraphConvolution(NodeEstimator):
     feature_means_ : array of shape (p,)
         The means m.
     n_coefficients_ : int
-        Degrees of freedom spent: the rank of the smoothed features, and one for the intercept.
+        Degrees of freedom spent: the rank of the smoothed features, and one for the intercept; shrinkage spends
+        fewer, which is not counted.
     scale_ : float
         Noise scale, from the residuals; NaN when there are no more labels than coefficients.
         Computed when first asked for.
@@ -104,12 +117,14 @@ class LinearGraphConvolution(NodeEstimator):
         folds: int = 5,
         seed: int = 0,
         fit_intercept: Intercept = True,
+        shrinkage: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.omega = omega
         self.folds = folds
         self.seed = seed
         self.fit_intercept = fit_intercept
+        self.shrinkage = shrinkage
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
@@ -131,8 +146,9 @@ class LinearGraphConvolution(NodeEstimator):
         """
         level, n = given_level(self.alpha, self.omega), check_graph(graph).n_nodes
         table, outcome = read_features(X, n, "LinearGraphConvolution"), read_outcome(y, n)
+        self.shrinkage_ = given_shrinkage(self.shrinkage, level)
         intercept = settle_intercept(self, graph, X, outcome, lambda fitted: smooth(graph, table.X, fitted.alpha_))
-        features = whiten(table.X, centred=intercept)
+        features = whiten(table.X, centred=intercept, shrinkage=self.shrinkage_)
         self.alpha_, self.cv_results_ = settle(
             level, lambda: search_convolution(graph, features, outcome.y, outcome.folds(self.folds, self.seed))
         )
@@ -147,7 +163,8 @@ class LinearGraphConvolution(NodeEstimator):
         """Fit on the smoothed features at the level in use; return the coefficients of the features."""
         Z = smooth(graph, features.Z, self.alpha_, tolerance=_TOLERANCE)
         known, noise = outcome.known, features.noise(_TOLERANCE if self.alpha_ > 0 else 0.0)
-        fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, noise=noise)
+        options = {"noise": noise, "shrinkage": features.shrinkage}
+        fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, **options)
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
         self._fitted = Z @ fit.coef + fit.intercept
         residuals = outcome.y[known] - self._fitted[known]
@@ -218,7 +235,7 @@ class LinearGraphConvolution(NodeEstimator):
         """Return an unfitted copy with the level that was chosen."""
         check_fitted(self, "_error_bars")
         copy: LinearGraphConvolution = clone(self).set_params(
-            alpha=self.alpha_, omega=None, fit_intercept=self._centred
+            alpha=self.alpha_, omega=None, fit_intercept=self._centred, shrinkage=self.shrinkage_
         )
         return copy
 

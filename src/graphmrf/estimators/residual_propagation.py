@@ -21,7 +21,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
+from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
@@ -202,7 +202,8 @@ class ResidualPropagation(NodeEstimator):
 
     def _fit_jointly(self, graph: Graph, X: Any, outcome: Outcome) -> Floats:
         table = read_features(X, graph.n_nodes, "LinearGraphConvolution")
-        features = whiten(table.X, centred=self.base.fit_intercept is not False)
+        shrinkage = given_shrinkage(self.base.shrinkage or 0.0, None)  # a field of residuals takes up what is smooth
+        features = whiten(table.X, centred=self.base.fit_intercept is not False, shrinkage=shrinkage)
         folds = outcome.folds(self.folds, self.seed)
         self.alpha_, self.cv_results_ = settle(
             None, lambda: search_convolution_and_residual(graph, features, outcome.y, folds)

