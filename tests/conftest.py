@@ -14,7 +14,9 @@ settings.load_profile("graphmrf")
 
 def _cuda(*arrays: Any) -> Engine:
     """The CUDA engine; where there is no GPU, on CPU tensors with plain operations in place of its kernels."""
-    device = "cuda" if import_module("torch").cuda.is_available() else "cpu"
+    torch = import_module("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_num_threads(1)  # more only wait for each other on graphs this small
     engine: Engine = import_module("graphmrf.engines.torch").TorchEngine(*arrays, device=device)
     return engine
 

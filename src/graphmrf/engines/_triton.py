@@ -16,13 +16,18 @@ EDGES = 8
 """Edges of a row that are fetched together: enough loads in flight to hide the latency of memory. Doubled, rows of ten
 edges leave half the lanes idle."""
 
-_TILE = 2048
-"""Values a program fetches at once: 16 for each of its 128 threads. Doubled, they no longer fit in the registers."""
+_TILE = 512
+"""Values a program of one warp fetches at once: 16 a thread. With four times as many for four warps a product of 64
+columns takes a third longer on an H200, as a warp that is done waits for the others."""
+
+_PASS = 2048
+"""Values that a pass without edges takes at once, by four warps; memory bounds it, so that twice as many change little.
+"""
 
 _COLUMNS = 64
 """Columns a program takes together; of wider blocks every tile of so many reads the edges again."""
 
-_GROUPS = 8
+_GROUPS = 16
 """Tiles of rows a program takes one after the other: it leaves one row of partial sums for all of them."""
 
 
@@ -126,7 +131,7 @@ def segments(edges: tuple[Any, Any, Any, Any], V: Any) -> Any:
     rows, columns = _tile(V.shape[1])
     flags = V.shape[1], weights is not None, True, rows, EDGES, columns
     grid = triton.cdiv(len(first), rows), triton.cdiv(V.shape[1], columns)
-    _segments[grid](V, indices, V if weights is None else weights, first, last, out, len(first), *flags)
+    _segments[grid](V, indices, V if weights is None else weights, first, last, out, len(first), *flags, num_warps=1)
     return out
 
 
@@ -152,7 +157,7 @@ def advance(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: tuple[
     _advance[grid](
         G, indices if listed else V, weights if weighted else V, first, last, order, degrees, V, scale, previous, back,
         mask, out, dots, len(order),
-        width, weighted, listed, masked, rows, EDGES, columns, _GROUPS,
+        width, weighted, listed, masked, rows, EDGES, columns, _GROUPS, num_warps=1,
     )  # fmt: skip
     return dots
 
@@ -160,7 +165,7 @@ def advance(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: tuple[
 def subtract(out: Any, coefficient: Any, V: Any, degrees: Any) -> Any:
     """Compute ``out -= V coefficient``; return the sums of squares of the result by program."""
     width, columns = V.shape[1], _tile(V.shape[1])[1]
-    rows = _TILE // columns
+    rows = _PASS // columns
     grid = triton.cdiv(len(V), rows * _GROUPS), triton.cdiv(width, columns)
     squares = torch.empty((grid[0], width), dtype=torch.float64, device=V.device)
     _subtract[grid](out, coefficient, V, degrees, squares, len(V), width, rows, columns, _GROUPS)
@@ -170,4 +175,4 @@ def subtract(out: Any, coefficient: Any, V: Any, degrees: Any) -> Any:
 def _tile(width: int) -> tuple[int, int]:
     """Return the rows and columns a program of a product takes together, powers of two."""
     columns = min(triton.next_power_of_2(width), _COLUMNS)
-    return max(_TILE // (EDGES * columns), 1) if columns > 4 else 64, columns
+    return max(_TILE // (EDGES * columns), 1), columns

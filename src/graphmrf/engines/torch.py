@@ -127,7 +127,7 @@ class TorchEngine:
 
     def advance(self, V: Tensor, scale: Floats, previous: Tensor, back: Floats, mask: Tensor, out: Tensor) -> Floats:
         """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
-        s, b = (self._put(numbers).to(V.dtype) for numbers in (scale, back))
+        s, b = self._put(np.stack([scale, back])).to(V.dtype)
         if self._kernels is None or not V.numel():
             self._around(V, out)
             out.mul_(s).sub_(previous * b).mul_(mask)
