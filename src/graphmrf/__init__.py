@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphmrf import datasets
     from graphmrf.datasets import AttributedGraph, read
+    from graphmrf.engines.dask import cluster
     from graphmrf.estimators import (
         GraphClassifier,
         GraphConvolutionalNetwork,
@@ -39,6 +40,7 @@ __all__ = [
     "ResidualPropagation",
     "SimpleGraphConvolution",
     "__version__",
+    "cluster",
     "datasets",
     "read",
 ]
@@ -57,6 +59,7 @@ _HOMES = {
     "NodeAdapter": "estimators",
     "ResidualPropagation": "estimators",
     "SimpleGraphConvolution": "estimators",
+    "cluster": "engines.dask",
     "read": "datasets",
 }
 

@@ -19,3 +19,7 @@ class MissingExtraError(GraphMRFError, ImportError):
 
 class FetchError(GraphMRFError, OSError):
     """A published data set could not be downloaded or cached; nothing broken is left, so another try may work."""
+
+
+class ClusterError(GraphMRFError, RuntimeError):
+    """A cluster cannot be reached, does not fit the work, or lost too much of it; the message gives the remedy."""

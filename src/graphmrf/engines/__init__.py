@@ -13,7 +13,7 @@ import ctypes
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,13 +21,13 @@ from graphmrf.engines.scipy import ScipyEngine
 from graphmrf.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import DTypeLike
 
     from graphmrf._typing import Bools, Floats, Ints
 
-__all__ = ["ENGINES", "Block", "Engine", "Window", "build_engine", "check_engine"]
+__all__ = ["ENGINES", "Block", "Engine", "EngineMaker", "Window", "build_engine", "check_engine", "map_columns"]
 
 Block: TypeAlias = Any
 """Columns over the nodes as the engine keeps them; callers only hand them back and read ``shape[1]``, the width."""
@@ -38,6 +38,8 @@ Window: TypeAlias = Any
 LARGE_GRAPH = 5_000_000
 """Edges from which "auto" takes a GPU that is there: loading PyTorch and the kernels takes some seconds, about as long
 as a search on such a graph takes on 16 cores. Doubled, a search on 10 million edges takes these seconds more."""
+
+_Result = TypeVar("_Result")
 
 SMALL_GRAPH = 100_000
 """Edges up to which "auto" takes SciPy: loading numba and its kernels takes about a second, longer than most work on
@@ -140,24 +142,26 @@ def gpu_present() -> bool:
     return find_spec("torch") is not None and bool(import_module("torch").cuda.is_available())
 
 
-ENGINES: dict[str, Callable[[Ints, Ints, Floats | None, Floats], Engine]] = {
-    "scipy": ScipyEngine,
-    "numba": _numba,
-    "cuda": _cuda,
-}
-"""Engines by name: each is made from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
+EngineMaker: TypeAlias = "Callable[[Ints, Ints, Floats | None, Floats], Engine]"
+"""What makes an engine from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
+
+ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda": _cuda}
+"""Engines by name."""
 
 
-def check_engine(name: str) -> str:
-    """Return the name of an engine, or "auto"; raise InvalidInputError for any other."""
+def check_engine(name: Any) -> str | EngineMaker:
+    """Return the name of an engine, "auto", or a cluster; a Dask client becomes one. Raise InvalidInputError else."""
+    if not isinstance(name, str) and (callable(name) or hasattr(name, "scheduler_info")):
+        made: EngineMaker = name if callable(name) else import_module("graphmrf.engines.dask").cluster(name)
+        return made
     if name not in {"auto", *ENGINES}:
         choices = ", ".join(repr(choice) for choice in ("auto", *ENGINES))
         raise InvalidInputError(f"engine must be one of {choices}, got {name!r}")
-    return name
+    return str(name)
 
 
 def build_engine(
-    name: str,
+    name: str | EngineMaker,
     indptr: Ints,
     indices: Ints,
     weights: Floats | None,
@@ -180,10 +184,30 @@ def build_engine(
     array([5., 3.])
     """
     chosen = _automatic(indices.size // 2, small) if name == "auto" else check_engine(name)
-    return ENGINES[chosen](indptr, indices, weights, degrees)
+    make = ENGINES[chosen] if isinstance(chosen, str) else chosen
+    return make(indptr, indices, weights, degrees)
 
 
 def _automatic(n_edges: int, small: int) -> str:
     if n_edges <= small:
         return "scipy"
     return "cuda" if n_edges >= LARGE_GRAPH and gpu_present() else "numba"
+
+
+def map_columns(
+    engine: Engine, function: Callable[..., _Result], parts: Iterable[tuple[Any, ...]]
+) -> Iterator[_Result]:
+    """Yield ``function(engine, *part)`` of every part, in their order.
+
+    Parts are independent: blocks of columns, say, or probes. Here they are computed one after the other; an engine
+    with a method of this name, a cluster, has workers compute them, each with an engine of its own, and again if one
+    is lost. Blocks and windows of an engine must therefore not leave the function.
+
+    Examples
+    --------
+    >>> engine = build_engine("scipy", np.array([0, 1, 2]), np.array([1, 0]), None, np.ones(2))
+    >>> list(map_columns(engine, lambda engine, columns: engine.n * columns, [(1,), (2,)]))
+    [2, 4]
+    """
+    elsewhere = getattr(engine, "map_columns", None)
+    return (function(engine, *part) for part in parts) if elsewhere is None else elsewhere(function, parts)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
-from graphmrf.engines import Engine, build_engine, check_engine
+from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import checks, containers
 from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
@@ -50,9 +50,10 @@ class Graph:
         When all weights are equal to 1 no values are stored.
     symmetrize : bool, default False
         Accept a directed `W` and use ``(W + W.T) / 2``.
-    engine : str, default "auto"
-        What computes on the graph, a name of `graphmrf.engines.ENGINES`. "auto" takes "scipy" up to 100,000 edges and
-        "numba" (all cores) beyond, and from 5 million on "cuda" where there is a GPU; see also `on`.
+    engine : str, cluster or Dask client, default "auto"
+        What computes on the graph, a name of `graphmrf.engines.ENGINES`, or a `graphmrf.cluster`. "auto" takes "scipy"
+        up to 100,000 edges and "numba" (all cores) beyond, and from 5 million on "cuda" where there is a GPU; see
+        also `on`.
     ids : sequence of length n, optional
         A name for every node, in node order, kept as the pandas index `ids`; by default None, or the index of `W` when
         it is a DataFrame with the same index and columns.
@@ -75,10 +76,10 @@ class Graph:
     indices: Ints
     weights: Floats | None
     notes: tuple[str, ...]
-    engine_name: str = "auto"
+    engine_name: str | EngineMaker = "auto"
     ids: pd.Index | None = None
 
-    def __init__(self, W: Any, *, symmetrize: bool = False, engine: str = "auto", ids: Any = None) -> None:
+    def __init__(self, W: Any, *, symmetrize: bool = False, engine: Any = "auto", ids: Any = None) -> None:
         object.__setattr__(self, "engine_name", check_engine(engine))
         if ids is None:
             ids = containers.matrix_ids(W)
@@ -447,12 +448,12 @@ class Graph:
         graph.__dict__.update(self.__dict__ | {"ids": as_ids(ids, self.n_nodes)})
         return graph
 
-    def on(self, engine: str) -> Graph:
+    def on(self, engine: Any) -> Graph:
         """Return the same graph on another engine: everything computed from it runs there.
 
         Parameters
         ----------
-        engine : str
+        engine : str, cluster or Dask client
             As in the constructor.
 
         Examples

@@ -8,24 +8,21 @@ vectors are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from graphmrf.engines import map_columns
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.linalg.lanczos import inverse, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Block, Engine, Window
-
-Loader: TypeAlias = "Callable[[slice | Ints], tuple[Block, Block]]"
-"""Makes the block of right-hand sides of some columns, and their mask block."""
 
 REFINEMENTS = 3
 """Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and two
@@ -102,43 +99,27 @@ class ShiftedSystems:
         tolerance : float
             Wanted ``norm(b - A x) / norm(b)`` of every shift and column.
         """
-        x = np.empty((B.shape[1], len(self.sigma), self.engine.n), dtype=B.dtype)
-        iterations, residual = 0, 0.0
-        for columns, state in self._blocks(partial(self._load, B), (B.shape[1], B.dtype), None):
-            state.run(tolerance)
-            residual = max(residual, state.refine(self.engine.load(B[:, columns]), tolerance))
-            x[columns] = self.engine.read(state.x)
-            iterations = max(iterations, state.iterations)
-        return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
+        return self._gathered(_solve, B, None, tolerance)
 
     def solve_rows(self, B: Floats, rows: Ints | None = None, *, tolerance: float) -> Solution:
         """Solve, but keep only some rows of the solutions (None: all) and take the residual from the recurrence."""
-        return self.solve_loaded(partial(self._load, B), (B.shape[1], B.dtype), rows, tolerance=tolerance)
+        return self._gathered(_solve_rows, B, rows, tolerance)
 
-    def solve_loaded(
-        self, load: Loader, size: tuple[int, np.dtype[np.floating]], rows: Ints | None, *, tolerance: float
-    ) -> Solution:
-        """Do as `solve_rows` for right-hand sides that never are in main memory.
+    def solve_labels(self, Y: Floats, known: Bools, rows: Ints, *, tolerance: float) -> Solution:
+        r"""Do as `solve_rows` for the right-hand sides :math:`M (I - N) y` of values `y` at a few nodes.
 
         Parameters
         ----------
-        load : callable
-            Takes the places of some columns, and returns the block of their right-hand sides and their mask block.
-        size : pair of int and dtype
-            How many columns there are, and their type.
-        rows : integer array, optional
-            Nodes to keep; None keeps all.
+        Y : array of shape (n_rows, k)
+            Values, zero where `known` is False; at all other nodes `y` is zero.
+        known : bool array of shape (n_rows, k)
+            Where the mask `M` is 0; it is 1 at all other nodes.
+        rows : integer array of shape (n_rows,)
+            The nodes, which are those to keep, too.
         tolerance : float
             Wanted relative residual, by the recurrence.
         """
-        k, dtype = size
-        x = np.empty((k, len(self.sigma), self.engine.n if rows is None else len(rows)), dtype=dtype)
-        iterations, residual = 0, 0.0
-        for columns, state in self._blocks(load, size, rows):
-            state.run(tolerance)
-            x[columns] = self.engine.read(state.x)
-            iterations, residual = max(iterations, state.iterations), max(residual, state.worst)
-        return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
+        return replace(self, allowed=~known)._gathered(_solve_labels, Y, rows, tolerance)
 
     def residual(self, B: Floats, x: Floats) -> float:
         """Return the largest ``norm(b - A x) / norm(b)`` over shifts and columns, from `x` (n_shifts, n, k)."""
@@ -148,20 +129,25 @@ class ShiftedSystems:
         left = (remainder(self.engine, start, self.engine.load(x[s]), shifts[s], mask)[1] for s in range(len(x)))
         return max((float((np.sqrt(r) * inverse(norms)).max(initial=0.0)) for r in left), default=0.0)
 
-    def _load(self, B: Floats, part: slice | Ints) -> tuple[Block, Block]:
-        start = self.engine.load(B[:, part])
-        return start, self.engine.mask(None if self.allowed is None else self.allowed[:, part], start.shape[1])
+    def _gathered(self, solve: Callable[..., _Solved], B: Floats, rows: Ints | None, tolerance: float) -> Solution:
+        """Solve block by block."""
+        n_rows = self.engine.n if rows is None else len(rows)
+        x = np.empty((B.shape[1], len(self.sigma), n_rows), dtype=B.dtype)
+        sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), (len(self.sigma), B.shape[1]))
+        blocks, allowed = self._blocks(sigma, self._together(B.dtype, rows)), self.allowed
+        parts = ((B[:, c], sigma[:, c], None if allowed is None else allowed[:, c]) for c in blocks)
+        how = rows, tolerance, self.limits
+        iterations, residual = 0, 0.0
+        solved = map_columns(self.engine, solve, ((*part, how) for part in parts))
+        for columns, (values, count, left) in zip(blocks, solved, strict=True):
+            x[columns] = values
+            iterations, residual = max(iterations, count), max(residual, left)
+        return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
 
-    def _blocks(
-        self, load: Loader, size: tuple[int, np.dtype[np.floating]], rows: Ints | None
-    ) -> Iterator[tuple[slice | Ints, _Shifts]]:
-        """Yield blocks of columns with similar shifts, which converge together, and the state of each at its start."""
-        k, dtype = size
-        sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), (len(self.sigma), k))
+    def _blocks(self, sigma: Floats, together: int) -> list[slice | Ints]:
+        """Return blocks of columns with similar shifts, which converge together."""
         order = np.argsort(-sigma.min(axis=0, initial=np.inf), kind="stable")
-        for block in np.array_split(order, max(1, -(-k // self._together(dtype, rows)))):
-            part = _as_slice(block)
-            yield part, _Shifts(self.engine, load(part), sigma[:, part], rows, (dtype, self.limits))
+        return [_as_slice(block) for block in np.array_split(order, max(1, -(-order.size // together)))]
 
     def _together(self, dtype: np.dtype[np.floating], rows: Ints | None) -> int:
         """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold."""
@@ -194,6 +180,46 @@ def _as_slice(columns: Ints) -> slice | Ints:
     """Return columns that follow each other as a slice, which takes no copy."""
     consecutive = columns.size > 0 and bool((np.diff(columns) == 1).all())
     return slice(int(columns[0]), int(columns[-1]) + 1) if consecutive else columns
+
+
+_Solved: TypeAlias = "tuple[Floats, int, float]"
+"""Solutions (k, n_shifts, n_rows), iterations, and the largest relative residual."""
+_How: TypeAlias = "tuple[Ints | None, float, Limits]"
+"""Rows to keep (None: all), tolerance and limits."""
+
+
+def _solve(engine: Engine, B: Floats, sigma: Floats, allowed: Bools | None, how: _How) -> _Solved:
+    """Solve one block on all rows, and refine it."""
+    state = _run(engine, _loaded(engine, B, allowed), sigma, B.dtype, how)
+    residual = state.refine(engine.load(B), how[1])
+    return engine.read(state.x), state.iterations, residual
+
+
+def _solve_rows(engine: Engine, B: Floats, sigma: Floats, allowed: Bools | None, how: _How) -> _Solved:
+    """Solve one block on some rows, with the residual of the recurrence."""
+    state = _run(engine, _loaded(engine, B, allowed), sigma, B.dtype, how)
+    return engine.read(state.x), state.iterations, state.worst
+
+
+def _solve_labels(engine: Engine, Y: Floats, sigma: Floats, allowed: Bools, how: _How) -> _Solved:
+    """Solve one block for the products of values at the rows to keep."""
+    V = engine.load(Y, how[0])
+    B, mask = engine.like(V), engine.mask(allowed, V.shape[1], how[0])
+    engine.advance(V, np.ones(V.shape[1]), V, np.zeros(V.shape[1]), mask, B)
+    state = _run(engine, (B, mask), sigma, Y.dtype, how)
+    return engine.read(state.x), state.iterations, state.worst
+
+
+def _loaded(engine: Engine, B: Floats, allowed: Bools | None) -> tuple[Block, Block]:
+    start = engine.load(B)
+    return start, engine.mask(allowed, start.shape[1])
+
+
+def _run(engine: Engine, start: tuple[Block, Block], sigma: Floats, dtype: Any, how: _How) -> _Shifts:
+    rows, tolerance, limits = how
+    state = _Shifts(engine, start, sigma, rows, (dtype, limits))
+    state.run(tolerance)
+    return state
 
 
 class _Shifts:

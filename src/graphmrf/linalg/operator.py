@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from graphmrf.engines import map_columns
 from graphmrf.linalg.lanczos import gauss, inverse, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import REFINEMENTS, Solution, iteration_bound
@@ -118,13 +119,16 @@ class WhitenedSystem:
         """
         x, iterations, residual = np.empty(B.shape), 0, 0.0
         width = together * self.q
-        for first in range(0, B.shape[1], width):
-            part = slice(first, first + width)
-            x[:, part], count, left = self._solve(B[:, part], tolerance)
+        blocks = [slice(first, first + width) for first in range(0, B.shape[1], width)]
+        tables = self.kinds, self.D, self.C, self.whiten, self.onto_edges, self.sigma, self.limits
+        solved = map_columns(self.engine, _solve, ((tables, B[:, block], tolerance) for block in blocks))
+        for block, (values, count, left) in zip(blocks, solved, strict=True):
+            x[:, block] = values
             iterations, residual = max(iterations, count), max(residual, left)
         return Solution(x, iterations, residual, residual <= tolerance)
 
-    def _solve(self, B: Floats, tolerance: float) -> tuple[Floats, int, float]:
+    def solve_block(self, B: Floats, tolerance: float) -> tuple[Floats, int, float]:
+        """Return the solutions of one block, the iterations, and the largest residual."""
         engine, k = self.engine, B.shape[1] // self.q
         V = engine.load(B)
         R, X, iterations = engine.like(V), engine.zeros(B.shape[1]), 0
@@ -208,6 +212,10 @@ class WhitenedSystem:
     def _bound(self, goal: Floats, rho: Floats) -> int:
         reduction = float(np.sqrt(np.where(rho > 0, goal * inverse(rho), 1.0).min(initial=1.0)))
         return min(iteration_bound(np.array([self.sigma]), reduction), self.limits.max_iterations)
+
+
+def _solve(engine: Engine, tables: tuple[Any, ...], B: Floats, tolerance: float) -> tuple[Floats, int, float]:
+    return WhitenedSystem(engine, *tables).solve_block(B, tolerance)
 
 
 def _log_form(a: Floats, ratios: Floats) -> float:

@@ -257,18 +257,11 @@ def propagate_labels(
     >>> propagate_labels(path, y, known, np.array([0.5]), np.array([0, 1])).round(4).ravel()
     array([1.    , 0.4041])
     """
-    engine, levels = graph.engine, check_alphas(alphas)
+    levels = check_alphas(alphas)
     levels = levels[:, None] if levels.ndim == 1 else levels
     Y = _finite(np.where(known, Y, Y.dtype.type(0)))
-
-    def load(part: slice | Ints) -> tuple[Block, Block]:
-        V = engine.load(Y[:, part], labelled)
-        B, mask = engine.like(V), engine.mask(~known[:, part], V.shape[1], labelled)
-        engine.advance(V, np.ones(V.shape[1]), V, np.zeros(V.shape[1]), mask, B)
-        return B, mask
-
-    systems = ShiftedSystems(engine, _sigma(levels))
-    solved = systems.solve_loaded(load, (Y.shape[1], Y.dtype), labelled, tolerance=tolerance).or_raise(tolerance)
+    systems = ShiftedSystems(graph.engine, _sigma(levels))
+    solved = systems.solve_labels(Y, known, labelled, tolerance=tolerance).or_raise(tolerance)
     solved *= (levels > 0)[:, None, :]
     solved += Y
     return solved

@@ -1,0 +1,587 @@
+"""Clusters: the workers of Dask distributed as an engine, ``graph.on(cluster)``.
+
+Columns: every worker holds the whole graph and an engine of its own, and takes parts of the work as `map_columns` cuts
+it, whole solves of blocks of columns; nothing travels while they run. Where the graph does not fit a worker, rows of it
+are shared out instead, see `graphmrf.engines.dask_rows`.
+
+The client keeps what it sent until the result is back. So a worker may be lost at any moment: Dask runs again what can
+be, and what was lost with its input is sent again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import cached_property
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from uuid import uuid4
+
+import numpy as np
+
+from graphmrf.engines import Engine, build_engine
+from graphmrf.errors import ClusterError, GraphMRFError, InvalidInputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+
+    from graphmrf._typing import Floats, Ints
+
+__all__ = ["Cluster", "cluster"]
+
+Partition: TypeAlias = Literal["auto", "columns", "rows"]
+"""What is shared out."""
+
+_ATTEMPTS = 4
+"""Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
+Doubled, work that kills its workers kills twice as many before it is reported."""
+
+_SILENCE = 120.0
+"""Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold it
+back for as long as one product takes. Doubled, a run waits twice as long for a machine that hangs."""
+
+_BLOCKS = 14
+"""Blocks of 16 float64 columns that a worker holds at the peak of a solve, with what it sends and receives
+(`benchmarks/cluster.py`). Doubled, rows are shared out on workers that could have held the graph."""
+
+_ANSWER = "10s"
+"""How long a worker may take to answer when a part is sent. Doubled, parts wait twice as long for one that is gone."""
+
+_CONNECT = "20s"
+"""How long a scheduler, or a first worker, may take to answer. Doubled, a wrong address is reported later."""
+
+
+class Cluster:
+    """Workers of Dask as something a graph runs on: ``with gm.cluster("local:4") as machines: graph.on(machines)``.
+
+    A graph that is pickled comes back without its cluster, on the engine "auto".
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The connection.
+    partition : {"auto", "columns", "rows"}
+        Whether workers share out columns, each with the whole graph, or rows of the graph; "auto" takes columns while
+        the graph fits every worker.
+    engine : str
+        Engine of the workers.
+    checkpoint : path, optional
+        Folder that keeps the result of every part, so that a run that was stopped goes on from there.
+    silence : float
+        Seconds without a sign of life after which a worker counts as lost.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        partition: Partition = "auto",
+        engine: str = "auto",
+        checkpoint: str | Path | None = None,
+        silence: float = _SILENCE,
+    ) -> None:
+        self.client, self.partition, self.engine, self.silence = client, partition, engine, silence
+        self.checkpoint = None if checkpoint is None else _made(Path(checkpoint))
+        self._owned: list[Any] = []
+        self._folder: Path | None = None
+        self._tokens: list[str] = []
+        self._seen: tuple[float, dict[str, dict[str, Any]]] = (0.0, {})
+
+    def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
+        """Return an engine for a graph; the workers get what they need of it when they first compute."""
+        arrays = indptr, indices, weights, degrees
+        if self._by_columns(arrays):
+            return cast("Engine", ColumnsEngine(self, arrays))
+        rows: Engine = import_module("graphmrf.engines.dask_rows").RowsEngine.of_arrays(self, *arrays)
+        return rows
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, ("auto",)
+
+    def __repr__(self) -> str:
+        return f"Cluster({self.address}, {len(self.workers())} workers)"
+
+    @property
+    def address(self) -> str:
+        """Address of the scheduler."""
+        return str(self.client.scheduler.address) if self.client.scheduler else "closed"
+
+    @property
+    def dashboard(self) -> str:
+        """Link to the page that shows what the workers do."""
+        return str(self.client.dashboard_link or "")
+
+    def workers(self) -> dict[str, dict[str, Any]]:
+        """Return what the scheduler says of every worker that gives signs of life, by address; at most a second old."""
+        now = time.time()
+        if now - self._seen[0] > 1.0:
+            try:
+                self._seen = now, self.client.scheduler_info(n_workers=-1)["workers"]
+            except (OSError, TypeError, AttributeError) as error:
+                raise self.lost() from error
+        found = self._seen[1].items()
+        return {name: about for name, about in found if now - about.get("last_seen", now) < self.silence}
+
+    def within(self, call: Callable[..., Any], *values: Any, **options: Any) -> Any:
+        """Return what a coroutine of the client returns; a worker that hangs must not hold it up for ever."""
+        return self.client.sync(call, *values, **options, callback_timeout=self.silence)
+
+    def look_again(self) -> None:
+        """Ask the scheduler the next time, however fresh the list of workers is."""
+        self._seen = 0.0, {}
+
+    def lost(self) -> ClusterError:
+        """Return the error of a scheduler that is gone."""
+        kept = f"; what was finished is in {self.checkpoint}" if self.checkpoint else "; --checkpoint keeps parts of it"
+        return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{kept}")
+
+    def memory(self) -> int:
+        """Return the bytes that the smallest worker may use; 0 where no limit is set."""
+        return min((int(about.get("memory_limit") or 0) for about in self.workers().values()), default=0)
+
+    def close(self) -> None:
+        """Free the memory of the workers; stop them if they are our own."""
+        tokens, self._tokens = self._tokens, []
+        try:
+            if tokens and self.client.status == "running":
+                self.within(self.client._run, _forget, tokens, workers=list(self.workers()), on_error="ignore")
+        except (OSError, RuntimeError):
+            pass  # the workers are gone, and their memory with them
+        for each in self._owned:
+            each.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._owned, self._folder = [], None
+
+    def place(self, token: str, arrays: tuple[Any, ...]) -> Any:
+        """Return what workers find arrays by: a folder they map into memory if all see it, else a future."""
+        self._tokens.append(token)
+        if self._shares_disk:
+            return _write(_made(self.folder / token), arrays)
+        return self.client.scatter([arrays], broadcast=True, hash=False, direct=self.direct)[0]
+
+    @cached_property
+    def direct(self) -> bool:
+        """Whether data goes to the workers without a detour by the scheduler: whether they can be reached from here."""
+        try:
+            self.within(self.client._scatter, b"", direct=True, hash=False)
+        except Exception:  # whatever a network says no with
+            return False
+        return True
+
+    @property
+    def folder(self) -> Path:
+        """A folder of this machine that is deleted when the cluster is closed."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="graphmrf-"))
+        return self._folder
+
+    @cached_property
+    def _shares_disk(self) -> bool:
+        """Whether every worker sees the folder of this machine."""
+        mark = self.folder / "mark"
+        mark.write_text(str(mark))
+        seen = self.within(self.client._run, _sees, str(mark), workers=list(self.workers()), on_error="ignore")
+        return all(seen.values())
+
+    def _by_columns(self, arrays: tuple[Any, ...]) -> bool:
+        if self.partition != "auto":
+            return self.partition == "columns"
+        limit = self.memory()
+        return not limit or column_bytes(arrays) <= limit
+
+
+def column_bytes(arrays: tuple[Any, ...]) -> int:
+    """Return the bytes a worker needs to solve for columns of a graph: its edges, and blocks of 16 columns.
+
+    Examples
+    --------
+    >>> column_bytes((np.zeros(1001, np.int32), np.zeros(8000, np.int32), None, np.zeros(1000)))
+    1836004
+    """
+    edges = sum(array.nbytes for array in arrays if array is not None)
+    return int(edges + _BLOCKS * 16 * 8 * arrays[3].size)
+
+
+def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluster:
+    """Return a cluster that graphs can run on, to be used in a ``with`` statement.
+
+    Parameters
+    ----------
+    where : str or distributed.Client
+        "local" for workers on this machine, one for every core, or "local:4" for four; the address of a scheduler,
+        tcp://..., or tls://... with the certificates of Dask's configuration; a scheduler file, ....json; a client.
+    workers : int
+        Workers to wait for.
+    options
+        Those of `Cluster`: `partition`, `engine`, `checkpoint`, `silence`.
+
+    Raises
+    ------
+    ClusterError
+        If nobody answers, if there are too few workers, or if they run other versions of what must be the same.
+
+    Examples
+    --------
+    >>> import graphmrf as gm
+    >>> graph = gm.Graph.from_edges([0, 1, 2], [1, 2, 3])
+    >>> with gm.cluster("local:1") as machines:  # doctest: +SKIP
+    ...     model = gm.LabelPropagation().fit(graph.on(machines), None, [1.0, float("nan"), 2.0, float("nan")])
+    """
+    if options.get("partition", "auto") not in ("auto", "columns", "rows"):
+        raise InvalidInputError(f"partition must be 'auto', 'columns' or 'rows', got {options['partition']!r}")
+    client, owned = _connect(where)
+    made = Cluster(client, **options)
+    made._owned = owned
+    try:
+        _check_workers(made, workers)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _connect(where: Any) -> tuple[Any, list[Any]]:
+    """Return a client, and what of it is ours to close."""
+    if hasattr(where, "scheduler_info"):
+        return where, []
+    try:
+        distributed = import_module("distributed")
+    except ImportError as error:
+        raise MissingExtraError("clusters need Dask; install it with: pip install 'graphmrf[dask]'") from error
+    kind, _, count = str(where).partition(":")
+    if kind == "local":
+        return _local(distributed, count)
+    try:
+        given = {"scheduler_file": where} if str(where).endswith(".json") else {"address": where}
+        client = distributed.Client(**given, timeout=_CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {where} ({error}); start one with: dask scheduler, and dask worker ADDRESS"
+        ) from error
+    return client, [client]
+
+
+def _local(distributed: Any, count: str) -> tuple[Any, list[Any]]:
+    """Start workers on this machine that listen on its loopback address alone."""
+    cores = import_module("os").cpu_count() or 1
+    if count and not (count.isdecimal() and int(count) > 0):
+        raise InvalidInputError(f"local workers are written local or local:4, got local:{count}")
+    n_workers = int(count or cores)
+    threads = max(1, cores // n_workers)
+    machines = distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=threads,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        env={"NUMBA_NUM_THREADS": str(threads)},
+    )
+    client = distributed.Client(machines, set_as_default=False)
+    return client, [client, machines]
+
+
+def _check_workers(made: Cluster, wanted: int) -> None:
+    try:
+        made.client.wait_for_workers(max(wanted, 1), timeout=_CONNECT)
+    except TimeoutError as error:
+        found = len(made.workers())
+        raise ClusterError(
+            f"{max(wanted, 1)} workers are needed, {found} are at {made.address}; start more with: "
+            f"dask worker {made.address}"
+        ) from error
+    versions = made.client.get_versions(packages=list(_SAME))
+    ours = _packages(versions["client"])
+    for worker, about in versions["workers"].items():
+        theirs = _packages(about)
+        other = [f"{name} {theirs[name] or 'not installed'} instead of {ours[name]}" for name in ours]
+        other = [each for each, name in zip(other, ours, strict=True) if theirs[name] != ours[name]]
+        if other:
+            raise ClusterError(
+                f"worker {worker} has {', '.join(other)}; install the same there: "
+                f"pip install 'graphmrf[dask]=={ours['graphmrf']}'"
+            )
+
+
+_SAME = ("graphmrf", "numpy", "scipy", "distributed")
+"""Packages that must be the same on all machines: they pickle functions and arrays for each other."""
+
+
+def _packages(about: dict[str, Any]) -> dict[str, str | None]:
+    """Return the versions that matter: of the packages, and of Python without its last number."""
+    found = about["packages"]
+    return {"Python": ".".join(found["python"].split(".")[:2]), **{name: found.get(name) for name in _SAME}}
+
+
+class ColumnsEngine:
+    """An engine whose workers each hold the graph and take parts of the work; single products are made here.
+
+    Parameters
+    ----------
+    machines : Cluster
+        The workers.
+    arrays : tuple
+        Compressed rows of the adjacency, and the degrees.
+    """
+
+    def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
+        self.n, self._machines, self._arrays, self._token = arrays[3].size, machines, arrays, uuid4().hex
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of the engine of this machine."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._here, name)
+
+    @cached_property
+    def _here(self) -> Engine:
+        return build_engine("auto", *self._arrays)
+
+    @cached_property
+    def _placed(self) -> Any:
+        limit, needed = self._machines.memory(), column_bytes(self._arrays)
+        if 0 < limit < needed:
+            raise ClusterError(
+                f"a worker needs {needed / 1e9:.1f} GB to hold this graph and solve on it, the smallest has "
+                f"{limit / 1e9:.1f}; give workers more memory, or share out rows: partition='rows'"
+            )
+        return self._machines.place(self._token, self._arrays)
+
+    def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``function(engine, *part)`` of every part, in their order, computed by the workers."""
+        store = Store(self._machines.checkpoint, self._arrays)
+        return store.remembered(function, parts, self._run)
+
+    def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        errands = Errands(self._machines, (function, self._token, self._placed, self._machines.engine))
+        try:
+            yield from errands.results(parts)
+        finally:
+            errands.cancel()
+
+
+class Errands:
+    """Parts on their way: at most one with each worker, sent again if it is lost, given back in order.
+
+    Parameters
+    ----------
+    machines : Cluster
+        The workers.
+    task : tuple
+        First arguments of `work`; the last one is the part.
+    """
+
+    def __init__(self, machines: Cluster, task: tuple[Any, ...]) -> None:
+        self._machines, self._task = machines, task
+        self._out: dict[int, tuple[Any, str, tuple[Any, ...], int]] = {}
+        self._again: list[tuple[int, tuple[Any, ...], int]] = []
+        self._idle_since = time.monotonic()
+
+    def results(self, parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the results in the order of the parts."""
+        waiting, done, turn = ((number, part, 0) for number, part in enumerate(parts)), dict[int, Any](), 0
+        client, more = self._machines.client, True
+        while more or self._again or self._out or done:
+            for worker in self._free():
+                errand = self._again.pop() if self._again else next(waiting, None)
+                more = errand is not None
+                if errand is None:
+                    break
+                self._send(*errand, worker)
+            while turn in done:
+                yield done.pop(turn)
+                turn += 1
+            for number in self._finished():
+                future, _, part, attempt = self._out.pop(number)
+                try:
+                    done[number] = self._machines.within(client._gather, future, direct=self._machines.direct)
+                except Exception as error:  # of the network, of Dask, or of the work itself
+                    self._send_again(number, part, attempt, error)
+
+    def cancel(self) -> None:
+        """Let go of all that is under way, so that its memory is freed."""
+        futures = [future for future, *_ in self._out.values()]
+        self._out = {}
+        if futures and self._machines.client.status == "running":
+            self._machines.client.cancel(futures, force=True)
+
+    def _free(self) -> list[str]:
+        """Return the workers without work; raise if there has been no worker for too long."""
+        workers = self._machines.workers()
+        if workers:
+            self._idle_since = time.monotonic()
+        elif time.monotonic() - self._idle_since > self._machines.silence:
+            raise ClusterError(
+                f"all workers at {self._machines.address} are gone; start more, with more memory if that ended them: "
+                f"dask worker {self._machines.address} --memory-limit ..."
+            )
+        busy = {worker for _, worker, *_ in self._out.values()}
+        return [worker for worker in workers if worker not in busy]
+
+    def _send(self, number: int, part: tuple[Any, ...], attempt: int, worker: str) -> None:
+        client, direct = self._machines.client, self._machines.direct
+        try:
+            with import_module("dask").config.set({"distributed.comm.timeouts.connect": _ANSWER}):
+                [sent] = self._machines.within(client._scatter, [part], workers=[worker], hash=False, direct=direct)
+            future = client.submit(work, *self._task, sent, workers=[worker], allow_other_workers=True, pure=False)
+        except Exception as error:  # the worker went away just now, or the part cannot be sent
+            self._send_again(number, part, attempt, error)
+        else:
+            self._out[number] = future, worker, part, attempt
+
+    def _finished(self) -> list[int]:
+        """Wait a moment; return the parts that are done or lost."""
+        if self._out:
+            # time is up, or some were cancelled: their status says so
+            with self._machines.client.as_current(), suppress(TimeoutError, CancelledError):
+                futures = [future for future, *_ in self._out.values()]
+                import_module("distributed").wait(futures, timeout=1.0, return_when="FIRST_COMPLETED")
+        alive = self._machines.workers()
+        for future, worker, *_ in self._out.values():
+            if worker not in alive and future.status == "pending":
+                future.cancel(force=True)
+        return [number for number, (future, *_) in self._out.items() if future.status != "pending"]
+
+    def _send_again(self, number: int, part: tuple[Any, ...], attempt: int, error: Exception) -> None:
+        """List a part that was lost with its worker; raise an error of the work itself, or one that came too often."""
+        if self._machines.client.status != "running":
+            raise self._machines.lost() from error
+        network = OSError, CancelledError, import_module("distributed").KilledWorker, RuntimeError
+        if isinstance(error, GraphMRFError) or not isinstance(error, network):
+            raise error
+        if attempt + 1 >= _ATTEMPTS:
+            raise ClusterError(
+                f"{_ATTEMPTS} workers in a row were lost at the same work ({error}); most likely it needs more "
+                "memory than they have: start them with a higher --memory-limit, or share out rows: partition='rows'"
+            ) from error
+        self._machines.look_again()
+        self._again.append((number, part, attempt + 1))
+
+
+_HELD: dict[str, Engine] = {}
+"""Engines of this worker, by the token of their graph."""
+_ALONE = threading.Lock()
+"""A worker computes one part at a time, with all of its threads: kernels that run at once would share them."""
+
+
+def work(function: Callable[..., Any], token: str, graph: Any, engine: str, part: tuple[Any, ...]) -> Any:
+    """Compute a part on a worker, with its engine of the graph."""
+    with _ALONE:
+        if token not in _HELD:
+            _HELD[token] = build_engine(engine, *(_read(graph) if isinstance(graph, str) else graph))
+        _limit_threads()
+        return function(_HELD[token], *part)
+
+
+def _limit_threads() -> None:
+    """Let kernels use as many threads as this worker was given."""
+    numba = sys.modules.get("numba")
+    if numba is not None:
+        given = import_module("distributed").get_worker().state.nthreads
+        numba.set_num_threads(min(given, numba.config.NUMBA_NUM_THREADS))
+
+
+def _forget(tokens: list[str]) -> None:
+    for token in tokens:
+        _HELD.pop(token, None)
+
+
+def _sees(mark: str) -> bool:
+    return Path(mark).exists() and Path(mark).read_text() == mark
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write(folder: Path, arrays: tuple[Any, ...]) -> str:
+    for i, array in enumerate(arrays):
+        if array is not None:
+            np.save(folder / f"{i}.npy", array)
+    return str(folder)
+
+
+def _read(folder: str) -> list[Any]:
+    files = [Path(folder) / f"{i}.npy" for i in range(4)]
+    return [np.asarray(np.load(file, mmap_mode="r")) if file.exists() else None for file in files]
+
+
+class Store:
+    """Results of parts in a folder, each under a fingerprint of the graph, the function and the part.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        None keeps nothing.
+    arrays : tuple
+        Those of the graph.
+    """
+
+    def __init__(self, folder: Path | None, arrays: tuple[Any, ...]) -> None:
+        self._folder = folder
+        self._graph = b"" if folder is None else _fingerprint(arrays)
+
+    def remembered(
+        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], run: Callable[..., Iterator[Any]]
+    ) -> Iterator[Any]:
+        """Yield what is kept of the parts, and what `run` makes of the others."""
+        if self._folder is None:
+            yield from run(function, parts)
+            return
+        files: deque[tuple[Path, bool]] = deque()
+        for result in run(function, self._missing(function, parts, files)):
+            while files[0][1]:
+                yield _kept(files.popleft()[0])
+            _keep(files[0][0], result)
+            files.popleft()
+            yield result
+        for file, _ in files:
+            yield _kept(file)
+
+    def _missing(
+        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], files: deque[tuple[Path, bool]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the parts that are not kept; list the file of every part, and whether it is there."""
+        for part in parts:
+            name = _fingerprint((self._graph, function.__module__, function.__qualname__, part)).hex()
+            file = _made(self._folder or Path()) / f"{name}.npz"
+            files.append((file, file.exists()))
+            if not files[-1][1]:
+                yield part
+
+
+def _fingerprint(values: Any) -> bytes:
+    return blake2b(pickle.dumps(values, protocol=5), digest_size=16).digest()
+
+
+def _keep(file: Path, result: Any) -> None:
+    """Write a tuple of arrays and numbers, whole or not at all."""
+    new = file.with_suffix(f".{uuid4().hex}")
+    with new.open("wb") as stream:
+        np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
+    new.replace(file)
+
+
+def _kept(file: Path) -> Any:
+    with np.load(file, allow_pickle=False) as kept:
+        values = [kept[f"arr_{i}"] for i in range(len(kept.files) - 1)]
+        result = tuple(value if value.ndim else value.item() for value in values)
+        return result[0] if kept["single"] else result

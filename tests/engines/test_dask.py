@@ -1,0 +1,151 @@
+"""Clusters of real processes: the same numbers as on one machine, also when workers are lost."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphmrf as gm
+from cases import random_case
+from graphmrf.engines import map_columns
+from graphmrf.engines.dask import Cluster, column_bytes
+from graphmrf.errors import ClusterError, InvalidInputError
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Cluster]:
+    with gm.cluster("local:2", silence=6.0) as made:
+        yield made
+
+
+def test_a_fit_is_that_of_one_machine_to_the_last_bit(machines: Cluster) -> None:
+    case = random_case(4, n=300, p=11, labelled=150)
+    expected, found = (
+        gm.LinearGraphConvolution().fit(graph, case.X, case.y) for graph in (case.graph, case.graph.on(machines))
+    )
+    np.testing.assert_array_equal(found.predict(), expected.predict())
+
+
+def test_a_model_draws_on_workers_what_it_draws_here(machines: Cluster) -> None:
+    u, v = np.random.default_rng(0).integers(0, 1700, (2, 4000))
+    graph = gm.Graph.from_edges(u, v, n_nodes=1700)
+    mrf = gm.GaussianMRF(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([3.0, 20.0]))
+    expected, found = (mrf.sample(each, 3, seed=1) for each in (graph, graph.on(machines.client)))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_work_of_a_killed_worker_is_done_again(machines: Cluster) -> None:
+    assert _squares(machines, signal.SIGKILL) == [i**2 for i in range(12)]
+
+
+def test_a_hanging_worker_is_not_waited_for(machines: Cluster) -> None:
+    assert _squares(machines, signal.SIGSTOP) == [i**2 for i in range(12)]
+
+
+def _squares(machines: Cluster, blow: signal.Signals) -> list[int]:
+    """Squares that workers take a while to compute, one of them being hit meanwhile."""
+
+    def square(engine: Any, number: int) -> int:
+        assert engine.n == 20
+        time.sleep(0.2)
+        return number**2
+
+    pids = list(machines.client.run(os.getpid).values())
+    hit = threading.Timer(0.5, os.kill, (pids[0], blow))
+    hit.start()
+    try:
+        engine = random_case(0, n=20).graph.on(machines).engine
+        return list(map_columns(engine, square, [(i,) for i in range(12)]))
+    finally:
+        hit.join()
+        if blow == signal.SIGSTOP:
+            os.kill(pids[0], signal.SIGKILL)  # its nanny starts another
+
+
+def test_an_error_of_the_work_is_told_as_it_is(machines: Cluster) -> None:
+    def fail(engine: Any, number: int) -> int:
+        raise InvalidInputError(f"{number} of {engine.n} is wrong")
+
+    engine = random_case(0, n=20).graph.on(machines).engine
+    with pytest.raises(InvalidInputError, match="7 of 20 is wrong"):
+        list(map_columns(engine, fail, [(7,)]))
+
+
+def test_a_checkpoint_spares_what_was_finished(machines: Cluster, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def halve(engine: Any, number: int) -> tuple[Any, float]:
+        (marks / f"{number}-{time.time()}").touch()
+        return np.full(engine.n, number), number / 2
+
+    kept = Cluster(machines.client, checkpoint=tmp_path / "kept")
+    engine = random_case(0, n=20).graph.on(kept).engine
+    parts = [(i,) for i in range(4)]
+    list(map_columns(engine, halve, parts[1:3]))
+    results = list(map_columns(engine, halve, parts))
+    assert [half for _, half in results] == [0.0, 0.5, 1.0, 1.5]
+    np.testing.assert_array_equal(results[2][0], np.full(20, 2))
+    assert len(list(marks.iterdir())) == 4
+
+
+def test_a_worker_too_small_for_the_graph_is_refused_with_a_remedy(
+    machines: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Cluster, "memory", lambda _: 1000)
+    graph = random_case(0, n=20).graph.on(Cluster(machines.client, partition="columns"))
+    with pytest.raises(ClusterError, match="partition='rows'"):
+        list(map_columns(graph.engine, max, [(1,)]))
+
+
+def test_a_graph_leaves_its_cluster_behind_when_pickled(machines: Cluster) -> None:
+    graph = pickle.loads(pickle.dumps(random_case(0, n=20).graph.on(machines)))
+    assert graph.engine_name == "auto"
+
+
+def test_local_workers_listen_on_this_machine_alone(machines: Cluster) -> None:
+    assert all("//127.0.0.1:" in address for address in (machines.address, machines.dashboard, *machines.workers()))
+
+
+@pytest.mark.parametrize("where", ["local:none", "local:0"])
+def test_a_wrong_number_of_workers_is_refused(where: str) -> None:
+    with pytest.raises(InvalidInputError, match="local:4"):
+        gm.cluster(where)
+
+
+def test_nobody_at_an_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmrf.engines.dask._CONNECT", "300ms")
+    with pytest.raises(ClusterError, match="no Dask scheduler answers"):
+        gm.cluster("tcp://127.0.0.1:9")
+
+
+def test_too_few_workers_are_told(machines: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmrf.engines.dask._CONNECT", "100ms")
+    with pytest.raises(ClusterError, match="50 workers are needed"):
+        gm.cluster(machines.client, workers=50)
+
+
+def test_other_versions_on_a_worker_are_told(machines: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def versions(packages: list[str]) -> dict[str, Any]:
+        same = dict.fromkeys(packages, "1.0") | {"python": "3.11.2"}
+        return {"client": {"packages": same}, "workers": {"tcp://a": {"packages": same | {"numpy": None}}}}
+
+    monkeypatch.setattr(machines.client, "get_versions", versions)
+    with pytest.raises(ClusterError, match=r"worker tcp://a has numpy not installed instead of 1\.0"):
+        gm.cluster(machines.client)
+
+
+def test_memory_counts_edges_and_blocks() -> None:
+    graph = random_case(0, n=20).graph
+    few = column_bytes((graph.indptr, graph.indices, None, graph.degrees))
+    weighted = column_bytes((graph.indptr, graph.indices, np.ones(graph.indices.size), graph.degrees))
+    assert weighted - few == 8 * graph.indices.size
