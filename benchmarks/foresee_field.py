@@ -1,9 +1,9 @@
 """What the field foresees on the paper's 14 real tasks: R2 against measured, labels suggested, means over regions.
 
-Parts: "r2", expected against measured R2 at 10, 30 and 60 % of labels; "suggest", R2 on one half of the nodes after
-20 labels more than 40 from the other half, suggested, at random, and of largest degree; "regions", how often 90 %
-intervals of means over 10, 40 and 160 neighbouring nodes (60 random centres each) hold the mean, at 30 % of labels. By
-itself it takes more options: ``python -m benchmarks.foresee_field [--parts r2 suggest regions]
+Parts: "r2", expected against measured R2 at 10, 30, 60 % of labels; "regions", how often 90 % intervals of means over
+10, 40 and 160 neighbouring nodes (60 random centres each) hold the mean, by the same fit at 30 %; "suggest", R2 on one
+half of the nodes after 20 labels more than 40 from the other half, suggested, at random, and of largest degree. By
+itself it takes more options: ``python -m benchmarks.foresee_field [--parts r2 regions suggest]
 [--tasks U.S.:income London ...] [--splits 10] [--jobs 2] [--keep FILE]``.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -33,16 +34,17 @@ if TYPE_CHECKING:
     from benchmarks.show import Row
     from graphmrf._typing import Bools, Ints
 
-PARTS: dict[str, tuple[float, ...]] = {"r2": (0.1, 0.3, 0.6), "suggest": (0.0,), "regions": (0.3,)}
+PARTS: dict[str, tuple[float, ...]] = {"r2": (0.6, 0.3, 0.1), "regions": (0.3,), "suggest": (0.0,)}
+"""Fractions of labels of every part; 0 stands for so many labels."""
 SIZES = (10, 40, 160)
+_COVERED = tuple(f"{size} nodes" for size in SIZES)
 CENTRES = 60
 LABELS, MORE = 40, 20
 
 
 class Work(NamedTuple):
-    """One split of one task, for one part."""
+    """One split of one task."""
 
-    part: str
     task: str
     fraction: float
     seed: int
@@ -60,39 +62,49 @@ def measure(
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
     names = [name for name in _all() if name.startswith(tuple(wanted) or ("",))]
-    work = [Work(p, name, f, seed) for seed in seeds for p in parts for f in PARTS[p] for name in names]
+    fractions = dict.fromkeys(f for p in parts for f in PARTS[p])
+    work = [Work(name, f, seed) for seed in seeds for f in fractions for name in names]
     found = _kept(keep)
-    for done, row in perform(_one, [each for each in work if each not in found], jobs):
-        found[done] = row
-        if keep is not None:
-            with keep.open("a") as file:
-                file.write(json.dumps([done, row]) + "\n")
+    try:
+        for done, row in perform(_one, [each for each in work if each not in found], jobs):
+            found[done] = row
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps([done, row]) + "\n")
+    except KeyboardInterrupt:
+        print("stopped: these are the splits that were finished", file=sys.stderr)
     return [row for p in parts for f in PARTS[p] for row in _rows(p, f, names, found)]
 
 
-def _kept(keep: Path | None) -> dict[Work, Row]:
+def _kept(keep: Path | None) -> dict[Work, dict[str, Row]]:
     if keep is None or not keep.exists():
         return {}
     return {Work(*work): row for work, row in map(json.loads, keep.read_text().splitlines())}
 
 
-def _rows(part: str, fraction: float, names: Sequence[str], found: dict[Work, Row]) -> Iterator[Row]:
+def _rows(part: str, fraction: float, names: Sequence[str], found: dict[Work, dict[str, Row]]) -> Iterator[Row]:
     """Yield the mean over splits of every task, then of all tasks with the best and worst of them."""
-    label = {"part": part if not fraction else f"{part} {fraction:.0%}"}
-    rows = []
+    label, rows = {"part": part if not fraction else f"{part} {fraction:.0%}"}, []
     for name in names:
-        splits = [row for work, row in found.items() if work[:3] == (part, name, fraction)]
+        splits = [row[part] for work, row in found.items() if work[:2] == (name, fraction)]
         if splits:
             rows.append({key: float(np.mean([row[key] for row in splits])) for key in splits[0]})
-            yield label | {"task": name} | rows[-1]
+            least = {f"{key}, least": min(row[key] for row in splits) for key in splits[0] if key in _COVERED}
+            yield label | {"task": name, "splits": len(splits)} | rows[-1] | least
     if len(rows) < 2:
         return
-    yield label | {"task": "mean"} | {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
-    yield label | {"task": "least"} | {key: float(np.min([row[key] for row in rows])) for key in rows[0]}
+    for title, pooled in (("mean", np.mean), ("least", np.min), ("most", np.max)):
+        yield label | {"task": title} | {key: float(pooled([row[key] for row in rows])) for key in rows[0]}
     if part == "suggest":
-        for other in ("random", "degree"):
-            better = sum(row["suggested"] > row[other] for row in rows)
-            yield label | {"task": f"better than {other}: {better} of {len(rows)}"}
+        yield from (label | {"task": line} for line in _compared(rows))
+
+
+def _compared(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield on how many tasks suggested labels are better than others, and than all of them."""
+    rivals = ("random", "degree")
+    for names in (*((name,) for name in rivals), rivals):
+        better = sum(all(row["suggested"] > row[name] for name in names) for row in rows)
+        yield f"better than {' and '.join(names)}: {better} of {len(rows)}"
 
 
 @cache
@@ -100,13 +112,15 @@ def _all() -> dict[str, Task]:
     return {f"{task.data}:{task.outcome}": task for task in tasks()}
 
 
-def _one(work: Work) -> Row:
+def _one(work: Work) -> dict[str, Row]:
+    """Return what one fit tells, by part."""
     task = _all()[work.task]
-    if work.part == "suggest":
-        return _suggest(task, work.seed)
+    if not work.fraction:
+        return {"suggest": _suggest(task, work.seed)}
     labelled = split(len(task.y), work.fraction, seed=work.seed)
     model = _fitted(task, labelled)
-    return _r2(task, model, labelled) if work.part == "r2" else _regions(task, model, work.seed)
+    found = {"r2": _r2(task, model, labelled)}
+    return found | {"regions": _regions(task, model, work.seed)} if work.fraction in PARTS["regions"] else found
 
 
 def _fitted(task: Task, labelled: Bools) -> GraphRegressor:

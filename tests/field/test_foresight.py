@@ -42,7 +42,7 @@ def test_sums_have_the_joint_covariance_of_draws(solver: str) -> None:
     found, covariance = model.predict_total(groups), joint(model)
     for name, row in found.iterrows():
         own = (groups[REST] == name).astype(float)
-        widened = model._regions.scale(int(own.sum())) / model._regions.node_scale
+        widened = model._regions.scale(int(own.sum()))[0] / model._regions.node_scale
         assert row["std"] == pytest.approx(widened * np.sqrt(own @ covariance @ own), rel=0.03)
         assert row["prediction"] == pytest.approx(model.predict()[groups == name].sum())
         assert row["lower"] < row["prediction"] < row["upper"]
@@ -111,10 +111,12 @@ def test_levels_are_probabilities() -> None:
 
 def test_scales_of_regions_follow_how_wrong_joint_deviations_are() -> None:
     model = fitted()
-    assert model._regions.scale(1) == model._regions.node_scale
-    sizes, scales = RegionSums(model._field, CASE.graph).scales
+    assert model._regions.scale(1) == (model._regions.node_scale, 23.0)
+    sizes, scales, freedoms = RegionSums(model._field, CASE.graph).scales
     assert sizes.tolist() == [1.0, 2.0, 4.0]
     assert (scales > 0).all()
+    assert (np.diff(freedoms) < 0).all()  # the larger regions are, the fewer tell
+    assert freedoms[0] == 10 + 24
 
 
 @every
@@ -189,7 +191,7 @@ def test_suggested_nodes_raise_the_expected_r2_one_by_one(monkeypatch: pytest.Mo
 def test_probes_suggest_what_the_matrix_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foresight, "_HELPS", 0.0)
     dense = star().suggest(3)
-    monkeypatch.setattr(foresight, "_DENSE_NODES", 10)
+    monkeypatch.setattr(foresight, "_TARGETS", (10, 500, 64, 16))
     probed = star().suggest(3)
     assert probed["expected_r2"].iloc[-1] == pytest.approx(dense["expected_r2"].iloc[-1], abs=0.01)
 

@@ -217,15 +217,18 @@ def test_held_out_regions_are_told_by_features_of_the_others(make: Make) -> None
     assert (variance > posterior.h.field + posterior.h.noise).all()
 
 
-def test_suggested_nodes_leave_the_least_variance_one_by_one() -> None:
+def test_suggested_nodes_take_most_variance_from_the_others_one_by_one() -> None:
     posterior, labels = exact()[0], np.where(CASE.known, CASE.y, np.nan)
-    field: Any = SimpleNamespace(posterior=posterior, y=labels)
-    places = [place for place, _ in Foresight(field)._dense(3, np.ones(REST.size, dtype=bool))]
-    for step, place in enumerate(places):
-        rows = [*ROWS, *REST[places[:step]]]
-        others = [i for i in range(REST.size) if i not in places[:step]]
-        left = [
-            posterior.variances_given(np.sort([*rows, REST[i]]), np.delete(REST, [*places[:step], i])) for i in others
-        ]
-        sums = np.array([variance.sum() for variance in left])
-        assert others[int(sums.argmin())] == place
+    field: Any = SimpleNamespace(posterior=posterior, standardised=posterior.mixture(REST), y=labels, rows=ROWS, seed=0)
+    chosen = list(Foresight(field)._greedy(3, None))
+    places = [place for place, _, _ in chosen]
+    for step, (place, gain, _) in enumerate(chosen):
+        rows, others = [*ROWS, *REST[places[:step]]], np.delete(REST, places[:step])
+        gains = {int(i): _gain(posterior, np.array(rows), others[others != i], int(i)) for i in others}
+        assert max(gains, key=gains.__getitem__) == REST[place]
+        assert gain == pytest.approx(gains[int(REST[place])], rel=1e-6)
+
+
+def _gain(posterior: ExactPosterior, rows: Ints, nodes: Ints, label: int) -> float:
+    before, after = (posterior.variances_given(np.sort(given), nodes) for given in (rows, np.append(rows, label)))
+    return float((before - after).sum())

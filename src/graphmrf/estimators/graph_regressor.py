@@ -359,8 +359,9 @@ class GraphRegressor(NodeEstimator):
     def suggest(self, k: int = 1, *, among: Any = None) -> pd.DataFrame:
         """Return the `k` unlabelled nodes whose labels would help most, best first.
 
-        They are chosen one after the other by what their labels take from the variance of all unlabelled nodes. Where
-        no label helps other nodes the table is empty, and ``attrs["reason"]`` says so.
+        They are chosen one after the other by what their labels take from the variance of all other unlabelled nodes,
+        at the central hyper-parameters. Where no label helps other nodes the table is empty, and ``attrs["reason"]``
+        says so.
 
         Parameters
         ----------
@@ -372,7 +373,8 @@ class GraphRegressor(NodeEstimator):
         Returns
         -------
         DataFrame
-            Position of the `node`, `std` of its prediction, and the `expected_r2` with this label and those above it.
+            Position of the `node`, `std` of its prediction, and the `expected_r2` with this label and those above it,
+            on all nodes that are unlabelled now.
         """
         check_fitted(self, "_field")
         n = self._field.y.size

@@ -160,6 +160,11 @@ class AveragedPosterior:
         return self.base.z
 
     @property
+    def central(self) -> ExactPosterior:
+        """The field at the expected features and the central hyper-parameters."""
+        return self.base
+
+    @property
     def refitted_up_to(self) -> int:
         """Number of labels up to which hyper-parameters are refitted without some of them."""
         return self.base.refitted_up_to

@@ -211,6 +211,11 @@ class ExactPosterior:
         misfit = float(self.dual @ (self.z - self._mean(self.covariance.rows)))
         return -0.5 * (misfit + self.factor.log_determinant + self.z.size * float(np.log(2.0 * np.pi)))
 
+    @property
+    def central(self) -> ExactPosterior:
+        """Itself."""
+        return self
+
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of unlabelled nodes, noise included."""
         parts = [self._moments(block) for block in blocks(nodes)]
@@ -249,7 +254,8 @@ class ExactPosterior:
 
     def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
-        before = [np.zeros((0, Z.shape[1])), *(self._prior(block, nodes) @ Z for block in blocks(nodes))]
+        used = Z.any(axis=1)  # a few unit columns need no more of the matrix
+        before = [np.zeros((0, Z.shape[1])), *(self._prior(block, nodes[used]) @ Z[used] for block in blocks(nodes))]
         across = self._across(nodes)
         return np.asarray(np.concatenate(before) - across @ self.factor.solve(across.T @ Z))
 

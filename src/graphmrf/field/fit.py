@@ -314,14 +314,14 @@ class FittedField:
         return np.flatnonzero(np.isnan(self.y))
 
     @cached_property
-    def _standardised(self) -> Mixture:
+    def standardised(self) -> Mixture:
         """The standardised outcome of the unlabelled nodes, before it is calibrated."""
         return self.posterior.mixture(self._unknown)
 
     @cached_property
     def predictions(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every node; labelled ones keep their label."""
-        found = self._standardised
+        found = self.standardised
         mean, variance = found.moments
         factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale)
         wider = Mixture(found.weights, mean + factor * (found.means - mean), factor**2 * found.variances)
@@ -339,7 +339,7 @@ class FittedField:
 
     def interval(self, level: float, kind: Literal["field", "conformal"]) -> tuple[Floats, Floats]:
         """Return the ends of an interval for every node: quantiles of its distribution, or by ranks of the scores."""
-        found = self._standardised
+        found = self.standardised
         mean, variance = found.moments
         std = np.sqrt(variance)
         if kind == "conformal":
@@ -352,7 +352,7 @@ class FittedField:
 
     def draw(self, count: int, seed: int) -> Floats:
         """Return joint draws of all nodes, as far about their mean as the standard deviations of `predictions` say."""
-        mean, variance = self._standardised.moments
+        mean, variance = self.standardised.moments
         draws = self.posterior.draw(self._unknown, count, np.random.default_rng(seed))
         factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale)
         whole = np.tile(self.y, (count, 1))

@@ -39,15 +39,13 @@ _FOLD_LABELS = 400
 """Most labels of a neighbourhood held out, whose joint covariance is dense; doubled, 4 times its memory, 1.3 MB."""
 _FEWEST = 10
 """Fewest labels that are split into neighbourhoods, as for the calibration of nodes."""
-_DENSE_NODES = 4000
-"""Candidates up to which `suggest` has their joint covariance as a matrix: 128 MB. Doubled, 4 times as much; beyond it
-probes find the most promising nodes."""
-_PROBES = 64
-"""Rademacher probes of `suggest` beyond that, as in `graphmrf.model.foresee`."""
-_SHORTLIST = 16
-"""Nodes whose gain is computed exactly at every step there: one block solve; doubled, twice the time of a step."""
-_SPREAD_PROBES = 8
-"""Probes of the trace of the squared covariance, for error bars: it errs by a third, they by a sixth."""
+_TARGETS = (10_000, 500, 64, 16)
+"""Unlabelled nodes up to which 500 drawn at random stand for all of them, the limit of the exact solver; beyond it 64
+Rademacher probes do for `suggest`, as in `graphmrf.model.foresee`, and 16 nodes for the spread of a sum. Doubled, time
+and memory double; the exact gains of the best few come on top."""
+_SHORTLIST = (8, 128)
+"""Best nodes by that estimate whose gains are computed exactly at every step, and columns of the covariance fetched at
+once where one of theirs is missing. Chosen by eye; doubled, a step takes twice as long and errs less."""
 _HELPS = 0.05
 """Part of one node's variance that a label must take from all other nodes together to be worth naming. Chosen by eye;
 without any effect of features or neighbours the common mean alone gives about n / m² of it."""
@@ -88,17 +86,44 @@ class Foresight:
         """Standardised mean and variance of all nodes; labels are known."""
         mean, variance = np.zeros(self.field.y.size), np.zeros(self.field.y.size)
         mean[self.field.rows] = self.field.posterior.z
-        mean[self.unknown], variance[self.unknown] = self.field.posterior.moments(self.unknown)
+        mean[self.unknown], variance[self.unknown] = self.field.standardised.moments
         return mean, variance
 
     @cached_property
+    def _averaged(self) -> float:
+        """Variance of the unlabelled nodes over that at the central hyper-parameters."""
+        central = self.field.posterior.central
+        return float(self._moments[1].sum() / central.moments(self.unknown)[1].sum())
+
+    @cached_property
+    def _sample(self) -> tuple[Ints, Floats]:
+        """Places of some unlabelled nodes drawn at random, and their columns of the covariance, noise left out."""
+        n, (limit, most, _, few) = self.unknown.size, _TARGETS
+        rng = np.random.default_rng(self.field.seed)
+        places = np.sort(rng.permutation(n)[: most if n <= limit else few])
+        return places, self._columns(places)
+
+    def _columns(self, places: Ints) -> Floats:
+        """Return columns of the joint covariance of the unlabelled nodes at the central hyper-parameters."""
+        units = np.zeros((self.unknown.size, places.size))
+        units[places, np.arange(places.size)] = 1.0
+        return self._averaged * self.field.posterior.central.times_covariance(self.unknown, units)
+
+    @property
+    def _noise(self) -> float:
+        return self._averaged * float(self.field.posterior.central.h["noise"])
+
+    @cached_property
     def _spread(self) -> tuple[float, float]:
-        r"""The variance of the mean, :math:`1'\Sigma 1 / |U|`, and :math:`\mathrm{tr}\,\Sigma^2`, over the trace."""
-        n, noise, trace = self.unknown.size, self.field.posterior.h["noise"], float(self._moments[1].sum())
-        signs = np.random.default_rng(self.field.seed).choice([-1.0, 1.0], (n, _SPREAD_PROBES))
-        Z = np.column_stack([np.ones(n), signs])
-        image = self.field.posterior.times_covariance(self.unknown, Z) + noise * Z
-        return float(image[:, 0].sum() / n / trace), float(np.sum(image[:, 1:] ** 2) / _SPREAD_PROBES / trace**2)
+        r"""The variance of the mean, :math:`1'\Sigma 1 / |U|`, and :math:`\mathrm{tr}\,\Sigma^2`, over the trace.
+
+        Columns drawn at random stand for all.
+        """
+        n, trace, (places, columns) = self.unknown.size, float(self._moments[1].sum()), self._sample
+        noisy = columns.copy()
+        noisy[places, np.arange(places.size)] += self._noise
+        whole, squares = float(noisy.sum()) / places.size, float(np.sum(noisy**2)) * n / places.size
+        return whole / trace, squares / trace**2
 
     def expected_r2(self, labelled: Bools | None = None) -> tuple[float, float]:
         """Return the R2 to be expected on the unlabelled nodes, and its standard error.
@@ -180,7 +205,8 @@ class Foresight:
         r"""Return the nodes whose labels leave the least variance on the rest, R2 after each, and why if none helps.
 
         One after the other: the label of node i takes :math:`\Sigma_{ji}^2 / (\Sigma_{ii} + s)` from the variance of
-        every other node j, with :math:`\Sigma` the covariance noise left out and `s` the variance of the noise.
+        every other node j, with :math:`\Sigma` the covariance noise left out and `s` the variance of the noise, both at
+        the central hyper-parameters.
 
         Parameters
         ----------
@@ -189,52 +215,54 @@ class Foresight:
         among : bool array of shape (n,), optional
             The nodes that can be asked; by default all.
         """
-        allowed = np.ones(self.unknown.size, dtype=bool) if among is None else among[self.unknown]
-        dense = self.unknown.size <= _DENSE_NODES
-        columns = list(self._dense(k, allowed) if dense else self._probed(k, allowed))
-        noise, least = self.field.posterior.h["noise"], _HELPS * float(self._moments[1][self.unknown].mean())
-        gains = [column @ column - column[i] ** 2 for i, column in columns]
-        if not k or max(gains, default=0.0) < least:
-            return self.unknown[:0], np.zeros(0), "no label helps other nodes: neither neighbours nor features say more"
-        left, scores, chosen = self._moments[1][self.unknown].copy(), [], np.zeros(self.unknown.size, dtype=bool)
-        for i, column in columns:
-            left, chosen[i] = np.maximum(left - column**2, noise), True
-            rest, labels = np.flatnonzero(~chosen), self.field.rows.size + int(chosen.sum())
-            error = self._left(self.unknown[rest], left[rest], labels) if rest.size else 0.0
-            scores.append(1.0 - error / self._variation(self.unknown))
-        return self.unknown[[i for i, _ in columns]], np.array(scores), ""
+        U, chosen = self.unknown, list(self._greedy(k, among))
+        left, gains = self._moments[1][U].copy(), [gain for _, gain, _ in chosen]
+        if not chosen or max(gains) < _HELPS * float(left.mean()):
+            return U[:0], np.zeros(0), "no label helps other nodes: neither neighbours nor features say more"
+        total, scores = self._variation(U), []
+        for labels, (_, _, column) in enumerate(chosen, start=self.field.rows.size + 1):
+            left = np.maximum(left - column**2, self._noise)
+            scores.append(1.0 - self._left(U, left, labels) / total)
+        return U[[node for node, _, _ in chosen]], np.array(scores), ""
 
-    def _dense(self, k: int, allowed: Bools) -> Iterator[tuple[int, Floats]]:
-        """Yield the best nodes, each with its column of the covariance over its standard deviation."""
-        Sigma = self.field.posterior.times_covariance(self.unknown, np.eye(self.unknown.size))
-        noise, left = self.field.posterior.h["noise"], allowed.copy()
-        for _ in range(k):
-            gains = np.einsum("ij,ij->j", Sigma, Sigma) / (np.diag(Sigma) + noise)
-            best = int(np.where(left, gains, -1.0).argmax())
-            column = Sigma[:, best] / math.sqrt(Sigma[best, best] + noise)
-            Sigma -= np.outer(column, column)
-            left[best] = False
-            yield best, column
+    def _greedy(self, k: int, among: Bools | None) -> Iterator[tuple[int, float, Floats]]:
+        """Yield the best places, each with its gain, and its column of the covariance over its standard deviation.
 
-    def _probed(self, k: int, allowed: Bools) -> Iterator[tuple[int, Floats]]:
-        """Yield the same from Rademacher probes and, for a short list, exact columns of the covariance."""
-        posterior, U, noise = self.field.posterior, self.unknown, self.field.posterior.h["noise"]
-        Z = np.random.default_rng(self.field.seed).choice([-1.0, 1.0], (U.size, _PROBES))
-        images, variance = posterior.times_covariance(U, Z), self._moments[1][U].copy()
-        taken, left = np.zeros((U.size, 0)), allowed.copy()
+        Gains are estimated from the covariance with a sample of nodes, or from its image of probes; for the most
+        promising they are exact. Labels chosen change both by a matrix of rank one.
+        """
+        n, taken = self.unknown.size, np.zeros((self.unknown.size, 0))
+        known: dict[int, Floats] = {}
+        Z, images = self._targets() if k else (taken, taken)
+        left, rest = np.ones(n, dtype=bool) if among is None else among[self.unknown], np.ones(n, dtype=bool)
+        variance, own = self._moments[1][self.unknown].copy(), np.einsum("ij,ij->i", Z, Z)
         for _ in range(k):
-            score = np.where(left, np.einsum("ij,ij->i", images, images) / variance, -1.0)
-            short = np.argsort(-score, kind="stable")[: min(_SHORTLIST, int(left.sum()))]
-            units = np.zeros((U.size, short.size))
-            units[short, np.arange(short.size)] = 1.0
-            columns = posterior.times_covariance(U, units) - taken @ taken[short].T
-            columns /= np.sqrt(np.maximum(columns[short, np.arange(short.size)], 0.0) + noise)
-            best = int(np.einsum("ij,ij->j", columns, columns).argmax())
+            gains = np.einsum("ij,ij->i", images, images) - own * (variance - self._noise) ** 2
+            ranked = np.argsort(-np.where(left, gains / variance, -np.inf), kind="stable")[: int(left.sum())]
+            short = ranked[: _SHORTLIST[0]]
+            if not known.keys() >= set(short.tolist()):
+                missing = np.array([i for i in ranked[: _SHORTLIST[1]].tolist() if i not in known])
+                known |= dict(zip(missing.tolist(), self._columns(missing).T, strict=True))
+            columns = np.column_stack([known[i] for i in short.tolist()]) - taken @ taken[short].T
+            there = columns[short, np.arange(short.size)]
+            columns /= np.sqrt(np.maximum(there, 0.0) + self._noise)
+            exact = np.sum(columns[rest] ** 2, axis=0) - columns[short, np.arange(short.size)] ** 2
+            best = int(exact.argmax())
             node, column = int(short[best]), columns[:, best]
-            images -= np.outer(column, column @ Z)
-            variance = np.maximum(variance - column**2, noise)
-            taken, left[node] = np.column_stack([taken, column]), False
-            yield node, column
+            images, variance = images - np.outer(column, column @ Z), np.maximum(variance - column**2, self._noise)
+            taken, left[node], rest[node] = np.column_stack([taken, column]), False, False
+            yield node, float(exact[best]), column
+
+    def _targets(self) -> tuple[Floats, Floats]:
+        """Return unit columns of a sample of nodes, or Rademacher probes of many, and the covariance times them."""
+        n, (limit, _, probes, _) = self.unknown.size, _TARGETS
+        if n > limit:
+            Z = np.random.default_rng(self.field.seed).choice([-1.0, 1.0], (n, probes))
+            return Z, self._averaged * self.field.posterior.central.times_covariance(self.unknown, Z)
+        places, columns = self._sample
+        Z = np.zeros((n, places.size))
+        Z[places, np.arange(places.size)] = 1.0
+        return Z, columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,16 +286,16 @@ class RegionSums:
         return trusted(self.field, self.field.calibration.scale)
 
     @cached_property
-    def scales(self) -> tuple[Floats, Floats]:
-        """Sizes of regions in labels, and the factors for the standard deviations of sums over such regions.
+    def scales(self) -> tuple[Floats, Floats, Floats]:
+        """Sizes of regions in labels, the factors for the standard deviations of such sums, and degrees of freedom.
 
         Neighbourhoods of a fifth of the labels are held out; sums over 1, 2, 4, ... neighbouring labels of them, less
         what the field fitted to the others says, are compared with their joint standard deviation. Every scale is
-        shrunk to that of the size before, the first to that of the nodes.
+        shrunk to that of the size before, the first to that of the nodes. It is as uncertain as these sums are few.
         """
         field, m = self.field, self.field.rows.size
         if m < _FEWEST or field.scale.is_constant:
-            return np.ones(1), np.array([self.node_scale])
+            return np.ones(1), np.array([self.node_scale]), np.array([max(m - 1.0, 2.0)])
         most, rng = min(-(-m // _FOLDS), _FOLD_LABELS), np.random.default_rng(field.seed)
         sizes = 2 ** np.arange(int(math.log2(most)) + 1)
         scores: dict[int, list[float]] = {int(size): [] for size in sizes}
@@ -282,7 +310,7 @@ class RegionSums:
         for found in scores.values():
             scale2 = (sum(found) + _PRIOR_SCORES * scale2) / (len(found) + _PRIOR_SCORES)
             scales.append(math.sqrt(scale2))
-        return sizes.astype(np.float64), np.array(scales)
+        return sizes.astype(np.float64), np.array(scales), _PRIOR_SCORES + np.array([len(s) for s in scores.values()])
 
     def _held_out(self, own: Bools) -> tuple[Floats, Floats]:
         """Return residuals and joint covariance of labels given the others, which alone tell few hyper-parameters."""
@@ -294,16 +322,17 @@ class RegionSums:
         spread = others.times_covariance(nodes, unit) + others.h["noise"] * unit
         return posterior.z[own] - others.moments(nodes)[0], spread
 
-    def scale(self, nodes: int) -> float:
-        """Return the factor for a sum over so many unlabelled nodes: that of as large a part of the labels.
+    def scale(self, nodes: int) -> tuple[float, float]:
+        """Return the factor for a sum over so many unlabelled nodes, that of as large a part of the labels.
 
-        One node has the factor of all nodes.
+        With it come its degrees of freedom. One node has the factor of all nodes.
         """
         if nodes < 2:
-            return self.node_scale
-        sizes, scales = self.scales
+            return self.node_scale, max(self.field.rows.size - 1.0, 2.0)
+        sizes, scales, freedoms = self.scales
         size = max(nodes * self.field.rows.size / max(self.field.y.size - self.field.rows.size, 1), 1.0)
-        return float(np.interp(math.log(size), np.log(sizes), scales))
+        factor, freedom = (float(np.interp(math.log(size), np.log(sizes), values)) for values in (scales, freedoms))
+        return factor, freedom
 
     def sums(self, members: Sequence[Ints], level: float) -> Floats:
         """Return sum, standard deviation and ends of the interval of every region, shape (4, len(members)).
@@ -319,19 +348,16 @@ class RegionSums:
         unknown = [nodes[np.isnan(y[nodes])] for nodes in members]
         totals = np.array([mean[nodes].sum() for nodes in members])
         deviations = self._drawn(unknown) if self.field.scale.power is not None else self._exact(unknown)
-        scales = np.array([self.scale(nodes.size) for nodes in unknown]) / self.node_scale
-        std = scales * deviations
-        low, high = totals - self._width(level) * std, totals + self._width(level) * std
+        scales, freedoms = np.array([self.scale(nodes.size) for nodes in unknown]).reshape(-1, 2).T
+        std = scales / self.node_scale * deviations
+        width = student.ppf(0.5 + 0.5 * level, freedoms) * std
+        low, high = totals - width, totals + width
         alone = np.flatnonzero([nodes.size == 1 for nodes in unknown])
         ends = self.field.interval(level, "field") if alone.size else (mean, mean)
         for i in alone:
             node, rest = int(unknown[i][0]), totals[i] - mean[unknown[i][0]]
             low[i], high[i] = rest + ends[0][node], rest + ends[1][node]
         return np.array([totals, std, low, high])
-
-    def _width(self, level: float) -> float:
-        """Return the half width of an interval in standard deviations, which as many labels have told."""
-        return float(student.ppf(0.5 + 0.5 * level, max(self.field.rows.size - 1, 2)))
 
     def _exact(self, unknown: Sequence[Ints]) -> Floats:
         """Return the standard deviations of sums over unlabelled nodes as calibrated for single ones."""

@@ -89,7 +89,7 @@ class Eigen:
 
     def variances(self, omega: float, nu: float) -> Floats:
         """Return the diagonal of the matrix with the spectrum `matern`, shape (n,)."""
-        return np.asarray(self.vectors**2 @ self.matern(omega, nu))
+        return np.asarray(self.diagonals @ (self.matern(omega, nu) @ self.basis))
 
     @cached_property
     def diagonals(self) -> Floats:
@@ -233,7 +233,7 @@ class Correlations:
 
     def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
         spectrum, V = self.eigen.matern(omega, nu), self.eigen.vectors
-        K = (V[nodes] * spectrum) @ V[self.rows].T
+        K = V[nodes] @ (V[self.rows] * spectrum).T
         if not unit_variance:
             return np.asarray(K)
         scale = self.eigen.variances(omega, nu) ** -0.5

@@ -87,6 +87,10 @@ class Posterior(Protocol):
     def refitted_up_to(self) -> int:
         """Number of labels up to which `refitted` is worth its time."""
 
+    @property
+    def central(self) -> Posterior:
+        """The field at one point of the hyper-parameters and features, in place of an average."""
+
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of unlabelled nodes, noise included."""
 

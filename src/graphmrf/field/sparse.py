@@ -295,6 +295,11 @@ class SparsePosterior:
         carried = self.projected.carried
         return np.asarray(self._gain[nodes] * (carried[nodes, 0] - carried[nodes, 1:] @ self.beta.mean))
 
+    @property
+    def central(self) -> SparsePosterior:
+        """Itself."""
+        return self
+
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of unlabelled nodes, noise included."""
         mean, variance = np.empty(nodes.size), np.empty(nodes.size)
