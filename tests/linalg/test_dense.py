@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphmrf._typing import Floats
 from graphmrf.linalg.dense import Dense, Factor, Triangle
 
 seeds = st.integers(0, 2**32 - 1)
@@ -12,6 +13,8 @@ rng = np.random.default_rng(3)
 A, B = (M + M.T for M in rng.normal(size=(2, 7, 7)))
 POSITIVE = A @ A + np.eye(7)
 TRIANGLE = Triangle(7)
+MANY = rng.normal(size=(300, 300))
+"""More rows than a strip has, and not a multiple of them."""
 
 
 @given(seeds)
@@ -29,14 +32,23 @@ def test_dense_factor_solves_draws_and_gives_variances(seed: int) -> None:
     np.testing.assert_allclose(factored.factor.T @ factored.draw(3, np.random.default_rng(seed)), E, atol=1e-12)
 
 
-def test_packed_operations_are_those_of_the_square() -> None:
-    a, b, x = TRIANGLE.pack(A), TRIANGLE.pack(B), rng.normal(size=(7, 3))
-    np.testing.assert_allclose(TRIANGLE.square(a), A)
-    np.testing.assert_allclose(TRIANGLE.dot(a, b), np.sum(A * B))
-    np.testing.assert_allclose(TRIANGLE.double(a) @ b, np.sum(A * B))
-    np.testing.assert_allclose(TRIANGLE.sums(a), A.sum(axis=1))
-    np.testing.assert_allclose(TRIANGLE.times(a, x), A @ x)
-    np.testing.assert_allclose(TRIANGLE.outer(x[:, 0]), TRIANGLE.pack(np.outer(x[:, 0], x[:, 0])))
+@pytest.mark.parametrize(("A", "B"), [(A, B), (MANY + MANY.T, MANY @ MANY.T)])
+def test_packed_operations_are_those_of_the_square(A: Floats, B: Floats) -> None:
+    n = len(A)
+    triangle, x = Triangle(n), rng.normal(size=(n, 3))
+    a, b = triangle.pack(A), triangle.pack(np.tril(B))
+    np.testing.assert_allclose(triangle.square(a), A)
+    np.testing.assert_allclose(triangle.square(b), B)
+    np.testing.assert_allclose(np.tril(triangle.lower(a)), np.tril(A))
+    np.testing.assert_allclose(triangle.dot(a, b), np.sum(A * B))
+    np.testing.assert_allclose(triangle.total(b), B.sum())
+    np.testing.assert_allclose(triangle.sums(a), A.sum(axis=1), atol=1e-10)
+    np.testing.assert_allclose(triangle.times(a, x), A @ x, atol=1e-10)
+    np.testing.assert_allclose(triangle.square(triangle.gram(x)), x @ x.T, atol=1e-12)
+    np.testing.assert_allclose(triangle.square(triangle.outer(x[:, 0])), np.outer(x[:, 0], x[:, 0]))
+    np.testing.assert_allclose(a[triangle.places(np.arange(n)[:, None], np.arange(n))], A)
+    triangle.scale(b, x[:, 0])
+    np.testing.assert_allclose(triangle.square(b), B * np.outer(x[:, 0], x[:, 0]), atol=1e-12)
 
 
 def test_a_factor_solves_inverts_and_has_the_determinant() -> None:

@@ -34,6 +34,8 @@ _UNEQUAL = (20.0, 2.0)
 
 Slopes: TypeAlias = "dict[str, float | Floats]"
 Vjp: TypeAlias = "Callable[[Floats], Slopes]"
+Jvp: TypeAlias = "Callable[[Floats], dict[str, Floats]]"
+"""Takes a vector (m,), and returns the derivatives of the covariance by every coordinate times it, (m,) or (m, k)."""
 
 
 class Component(ABC):
@@ -67,10 +69,11 @@ class Component(ABC):
         return {parameter.name: float(values[parameter.name][0]) for parameter in self.parameters}
 
     @abstractmethod
-    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes as a lower triangle, and its vector-Jacobian product.
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, packed, its vector-Jacobian product, and its derivatives.
 
-        That takes the gradient of a function by the triangle, and returns its derivatives by every coordinate.
+        The former takes the gradient of a function by the packed matrix, and returns its derivatives by every
+        coordinate; the latter takes a vector, and returns the derivatives of the matrix times it.
         """
 
     @abstractmethod
@@ -119,16 +122,16 @@ class LinearComponent(Component):
     def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the columns at some nodes."""
 
-    def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the columns at the labelled nodes, and their vector-Jacobian product; here they are fixed."""
-        return self.features(labels, h, labels.rows), lambda _: {}
+    def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, dict[str, Floats]]:
+        """Return the columns at the labelled nodes, and their derivatives by coordinates; here they are fixed."""
+        return self.features(labels, h, labels.rows), {}
 
     def weight(self, width: int) -> float:
         """Return the prior variance of a coefficient: columns of variance 1 together have that of the component."""
         return 1.0 / max(width, 1)
 
-    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         return linear_among((self,), labels, h)
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
@@ -159,7 +162,7 @@ class LinearComponent(Component):
         return None
 
 
-def linear_among(components: Sequence[LinearComponent], labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
+def linear_among(components: Sequence[LinearComponent], labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
     """Return the covariance of several linear components together: one product of matrices in place of many."""
     triangle = labels.triangle
     found = [component.labelled(labels, h) for component in components]
@@ -169,14 +172,21 @@ def linear_among(components: Sequence[LinearComponent], labels: Covariance, h: V
 
     def vjp(G: Floats) -> Slopes:
         GF, slopes, first = triangle.times(G, stacked), Slope(), 0
-        for component, share, (F, columns_vjp) in zip(components, shares, found, strict=True):
+        for component, share, (F, derivatives) in zip(components, shares, found, strict=True):
             own = GF[:, first : first + F.shape[1]]
-            slopes.add({component.name: share * float(np.einsum("ij,ij->", F, own))})
-            slopes.add({name: 2.0 * share * slope for name, slope in columns_vjp(own).items()})
+            slopes.add({component.name: share * float(np.vdot(F, own))})
+            slopes.add({name: 2.0 * share * float(np.vdot(dF, own)) for name, dF in derivatives.items()})
             first += F.shape[1]
         return slopes
 
-    return triangle.pack(scaled @ scaled.T), vjp
+    def jvp(a: Floats) -> dict[str, Floats]:
+        products = Slope()
+        for component, share, (F, derivatives) in zip(components, shares, found, strict=True):
+            products.add({component.name: share * (F @ (F.T @ a))})
+            products.add({name: share * (F @ (dF.T @ a) + dF @ (F.T @ a)) for name, dF in derivatives.items()})
+        return products
+
+    return triangle.gram(scaled), vjp, jvp
 
 
 class Slope(dict[str, Any]):
@@ -248,32 +258,41 @@ class Covariance:
     def distances(self, weights: Floats) -> Floats:
         """Return weighted squared distances of the labelled nodes, as a lower triangle."""
         Z = self.design.Z[self.rows] * np.sqrt(weights)
-        norms = np.einsum("ij,ij->i", Z, Z)
-        square = norms[:, None] + norms - 2.0 * (Z @ Z.T)
-        return np.maximum(self.triangle.pack(square), 0.0)
+        half = 0.5 * np.einsum("ij,ij->i", Z, Z)
+        found = -self.triangle.gram(Z)
+        for rows, strip in self.triangle.strips(found):
+            np.add(strip, half[rows, None] + half[: rows.stop], out=strip)
+        found *= 2.0
+        return np.maximum(found, 0.0, out=found)
 
     def present(self, h: Values) -> list[Component]:
         """Return the components that have a variance."""
         return [c for c in self.components if h[c.name] and (self.design.p or not c.of_features)]
 
-    def among(self, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes as a lower triangle, and its vector-Jacobian product."""
+    def among(self, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, packed, its vector-Jacobian product, and its derivatives."""
         present = self.present(h)
         linear = [component for component in present if isinstance(component, LinearComponent)]
         terms = [component.among(self, h) for component in present if not isinstance(component, LinearComponent)]
         if linear:
             terms.insert(0, linear_among(linear, self, h))
-        total = np.full(self.triangle.rows.size, h["constant"])
-        for K, _ in terms:
+        total = np.full(self.triangle.size, h["constant"])
+        for K, _, _ in terms:
             total += K
 
         def vjp(G: Floats) -> Slopes:
             slopes = Slope()
-            for _, each in terms:
+            for _, each, _ in terms:
                 slopes.add(each(G))
             return slopes
 
-        return total, vjp
+        def jvp(a: Floats) -> dict[str, Floats]:
+            products = Slope()
+            for _, _, each in terms:
+                products.add(each(a))
+            return products
+
+        return total, vjp, jvp
 
     def across(self, h: Values, nodes: Ints) -> dict[str, Floats]:
         """Return the components between other nodes and the labelled ones, each of shape (len(nodes), m)."""

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
-from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, restarted_lbfgs
+from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.linalg.dense import Factor
@@ -80,18 +80,27 @@ class Evidence:
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log posterior, up to a constant, and its gradient."""
+        return self.expanded(theta)[:2]
+
+    def expanded(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        r"""Return the negative log posterior, up to a constant, its gradient, and its average information.
+
+        That is the mean of observed and expected information where K is linear in the coordinates (Gilmour, Thompson
+        and Cullis, 1995), :math:`\tfrac12 a'K_i K^{-1} K_j a` with derivatives :math:`K_i`: no matrix product.
+        """
         space, triangle = self.space, self.covariance.triangle
-        K, vjp = self.covariance.among(space.read(theta))
+        K, vjp, jvp = self.covariance.among(space.read(theta))
         factor = Factor.of(triangle, K)
-        if factor is None:  # the line search steps back
-            return _IMPOSSIBLE, np.zeros(theta.size)
+        if factor is None:  # the search steps back
+            return _IMPOSSIBLE, np.zeros(theta.size), np.zeros((theta.size,) * 2)
         a = factor.solve(self.z)
         G = factor.inverse(triangle)
         G -= triangle.outer(a)
         G *= 0.5
-        penalty, slope = space.penalty(theta)
+        penalty, slope, curvature = space.penalty(theta)
         value = 0.5 * (float(self.z @ a) + factor.log_determinant) + penalty
-        return value, space.gather(vjp(G)) + slope
+        U = space.stack(jvp(a))
+        return value, space.gather(vjp(G)) + slope, 0.5 * (U.T @ factor.solve(U)) + np.diag(curvature)
 
     def log_evidence(self, theta: Floats) -> float:
         """Return the log marginal likelihood, without the prior."""
@@ -105,8 +114,8 @@ class Evidence:
         """Return the optimum found from a start in at most so many steps."""
         _PROGRESS.info("field: searching hyper-parameters on %d labels", self.z.size)
         with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
-            theta, value, evaluations = restarted_lbfgs(
-                self, start, self.space.bounds, steps=steps, least_gain=_LEAST_GAIN, ftol=1e-7
+            theta, value, evaluations = trust_region_newton(
+                self.expanded, start, self.space.bounds, steps=steps, least_gain=_LEAST_GAIN
             )
         log_evidence = self.space.penalty(theta)[0] - value - self._constant
         return Optimum(theta, log_evidence, -value - self._constant, evaluations)
@@ -288,8 +297,7 @@ class ExactPosterior:
     def _spread(self, own: Bools) -> Floats:
         """Return the joint covariance of some labels given the others, noise included."""
         triangle, places = self.covariance.triangle, np.flatnonzero(own)
-        low, high = np.minimum.outer(places, places), np.maximum.outer(places, places)
-        return np.linalg.inv(self._inverse[triangle.diagonal[high] - (high - low)])
+        return np.linalg.inv(self._inverse[triangle.places(places[:, None], places)])
 
     def held_out(self, own: Bools) -> tuple[Floats, Floats]:
         """Return residuals and joint covariance, noise included, of some labels given the others."""

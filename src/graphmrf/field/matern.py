@@ -44,8 +44,6 @@ _SERIES = 1e-10
 """Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
 _MOST_TERMS = 4096
 """Terms of the longest series: 8 digits at the largest omega, and a second for 1000 nodes."""
-_BLOCK = 256
-"""Rows of a triangle computed at once, so that the products above the diagonal are skipped; chosen by eye."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,16 +181,13 @@ class Correlations:
 
     @cached_property
     def basis(self) -> Floats:
-        """Lower triangles of the matrices of the basis, shape (k, m (m + 1) / 2)."""
+        """Packed matrices of the basis, shape (k, size of the triangle)."""
         V, triangle = self.eigen.vectors[self.rows], self.triangle
-        packed = np.empty((self.eigen.basis.shape[1], triangle.rows.size))
-        square = np.zeros((triangle.n, triangle.n))
-        for j, q in enumerate(self.eigen.basis.T):
+        packed = np.empty((self.eigen.basis.shape[1], triangle.size))
+        for each, q in zip(packed, self.eigen.basis.T, strict=True):
             weighted = V * q
-            for first in range(0, triangle.n, _BLOCK):
-                last = min(first + _BLOCK, triangle.n)
-                square[first:last, :last] = weighted[first:last] @ V[:last].T
-            packed[j] = triangle.pack(square)
+            for rows, strip in triangle.strips(each):
+                np.matmul(weighted[rows], V[: rows.stop].T, out=strip)
         return packed
 
     def among(self, omega: float, nu: float, *, unit_variance: bool = True) -> Correlation:
@@ -202,7 +197,7 @@ class Correlations:
         if not unit_variance:
             return Correlation(self, R, None, (omega, nu))
         scale = (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
-        R *= self.triangle.outer(scale)
+        self.triangle.scale(R, scale)
         return Correlation(self, R, scale, (omega, nu))
 
     def across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
@@ -265,16 +260,26 @@ class Correlation:
     scale: Floats | None
     at: tuple[float, float]
 
+    @cached_property
+    def slopes(self) -> Floats:
+        r"""Derivatives of R by :math:`\log \omega` and :math:`\log \nu`, packed, shape (2, size)."""
+        triangle, eigen = self.family.triangle, self.family.eigen
+        coefficients = eigen.slopes(*self.at) @ eigen.basis
+        slopes = np.empty((2, triangle.size))
+        for slope, c in zip(slopes, coefficients, strict=True):  # faster than one product of so few rows
+            np.dot(c, self.family.basis, out=slope)
+        if self.scale is None:
+            return slopes
+        variances = (coefficients @ eigen.diagonals[self.family.rows].T) * (0.5 * self.scale**2)
+        for slope, variance in zip(slopes, variances, strict=True):
+            triangle.scale(slope, self.scale)
+            for (rows, strip), (_, R) in zip(triangle.strips(slope), triangle.strips(self.R), strict=True):
+                np.subtract(strip, (variance[rows, None] + variance[: rows.stop]) * R, out=strip)
+        return slopes
+
     def vjp(self, G: Floats) -> Floats:
         r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
-        triangle, eigen = self.family.triangle, self.family.eigen
-        slopes = eigen.basis.T @ eigen.slopes(*self.at).T
-        if self.scale is None:
-            return np.asarray(self.family.basis @ triangle.double(G) @ slopes)
-        by_variance = -triangle.sums(G * self.R) * self.scale**2
-        by_basis = self.family.basis @ triangle.double(G * triangle.outer(self.scale))
-        by_basis += eigen.diagonals[self.family.rows].T @ by_variance
-        return np.asarray(by_basis @ slopes)
+        return np.array([self.family.triangle.dot(G, slope) for slope in self.slopes])
 
 
 @dataclass(frozen=True, eq=False)

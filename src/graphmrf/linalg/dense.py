@@ -7,10 +7,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import blas, cho_solve, cholesky, lapack, solve_triangular
+from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphmrf._typing import Floats, Ints
+
+_STRIP = 128
+"""Rows of a strip of a packed matrix: blocks on the diagonal are stored twice, an eighth more at 1000 rows. Twice as
+many double that; half as many are thin for matrix products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +72,16 @@ class Dense:
 
 @dataclass(frozen=True)
 class Triangle:
-    r"""The layout of symmetric matrices of `n` rows, stored row by row up to the diagonal.
+    r"""The layout of symmetric matrices of `n` rows: strips of rows, each up to the end of its block on the diagonal.
+
+    A vector holds strip after strip, and every strip is a matrix without a copy; blocks on the diagonal are whole.
 
     Examples
     --------
     >>> triangle = Triangle(2)
     >>> packed = triangle.pack(np.array([[4.0, 2.0], [2.0, 5.0]]))
     >>> packed
-    array([4., 2., 5.])
+    array([4., 2., 2., 5.])
     >>> triangle.dot(packed, packed)  # 4² + 2² + 2² + 5²
     49.0
     """
@@ -81,63 +89,103 @@ class Triangle:
     n: int
 
     @cached_property
-    def rows(self) -> Ints:
-        """Row of every entry."""
-        return np.repeat(np.arange(self.n), np.arange(1, self.n + 1))
+    def _starts(self) -> Ints:
+        return np.arange(0, max(self.n, 1), _STRIP)
 
     @cached_property
-    def columns(self) -> Ints:
-        """Column of every entry."""
-        return np.arange(self.rows.size) - self.rows * (self.rows + 1) // 2
+    def _ends(self) -> Ints:
+        return np.minimum(self._starts + _STRIP, self.n)
 
     @cached_property
-    def flat(self) -> Ints:
-        """Place of every entry in the flattened square."""
-        return self.rows * self.n + self.columns
+    def _offsets(self) -> Ints:
+        return np.append(0, np.cumsum((self._ends - self._starts) * self._ends))
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return int(self._offsets[-1])
+
+    def strips(self, packed: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows of every strip, and the strip itself, a view of shape (rows, last row + 1)."""
+        for k, (first, last) in enumerate(zip(self._starts.tolist(), self._ends.tolist(), strict=True)):
+            place = slice(int(self._offsets[k]), int(self._offsets[k + 1]))
+            yield slice(first, last), packed[place].reshape(last - first, last)
+
+    def places(self, i: Ints, j: Ints) -> Ints:
+        """Return the places in the vector of the entries (i, j)."""
+        high, low = np.maximum(i, j), np.minimum(i, j)
+        strip = high // _STRIP
+        return np.asarray(self._offsets[strip] + (high - self._starts[strip]) * self._ends[strip] + low)
 
     @cached_property
     def diagonal(self) -> Ints:
         """Places of the diagonal in the vector."""
-        return np.arange(self.n) * (np.arange(self.n) + 3) // 2
+        return self.places(np.arange(self.n), np.arange(self.n))
 
     def pack(self, A: Floats) -> Floats:
-        """Return the lower triangle of a square."""
-        return np.take(np.ascontiguousarray(A).reshape(-1), self.flat)
+        """Return the strips of a symmetric square, of which only the lower triangle is read."""
+        packed = np.empty(self.size, dtype=A.dtype)
+        for rows, strip in self.strips(packed):
+            strip[:] = A[rows, : rows.stop]
+            block = np.tril(strip[:, rows])
+            strip[:, rows] = block + np.tril(block, -1).T
+        return packed
 
     def lower(self, packed: Floats) -> Floats:
-        """Return the square that holds the lower triangle, and zeros above it."""
-        A = np.zeros(self.n * self.n)
-        A[self.flat] = packed
-        return A.reshape(self.n, self.n)
+        """Return a square that holds the lower triangle; above it there may be anything."""
+        A = np.empty((self.n, self.n), dtype=packed.dtype)
+        for rows, strip in self.strips(packed):
+            A[rows, : rows.stop] = strip
+        return A
 
     def square(self, packed: Floats) -> Floats:
         """Return the symmetric square."""
         A = self.lower(packed)
-        A += np.tril(A, -1).T
+        for rows, strip in self.strips(packed):
+            A[: rows.start, rows] = strip[:, : rows.start].T
         return A
+
+    def gram(self, F: Floats) -> Floats:
+        """Return the inner products of the rows of a matrix."""
+        packed = np.empty(self.size)
+        for rows, strip in self.strips(packed):
+            np.matmul(F[rows], F[: rows.stop].T, out=strip)
+        return packed
 
     def outer(self, a: Floats) -> Floats:
         """Return the products :math:`a_i a_j`."""
-        return np.asarray(a[self.rows] * a[self.columns])
+        packed = np.empty(self.size)
+        for rows, strip in self.strips(packed):
+            np.multiply.outer(a[rows], a[: rows.stop], out=strip)
+        return packed
+
+    def scale(self, packed: Floats, a: Floats) -> None:
+        """Multiply every entry by :math:`a_i a_j`, in place."""
+        for rows, strip in self.strips(packed):
+            np.multiply(strip, np.multiply.outer(a[rows], a[: rows.stop]), out=strip)
 
     def sums(self, packed: Floats) -> Floats:
         """Return the sums of the rows of the symmetric matrix."""
-        below = np.bincount(self.rows, packed, self.n) + np.bincount(self.columns, packed, self.n)
-        return np.asarray(below - packed[self.diagonal])
+        return self.times(packed, np.ones((self.n, 1)))[:, 0]
 
-    def double(self, packed: Floats) -> Floats:
-        """Return the vector whose plain inner product with another vector is that of the symmetric matrices."""
-        twice = 2.0 * packed
-        twice[self.diagonal] -= packed[self.diagonal]
-        return twice
+    def total(self, packed: Floats) -> float:
+        """Return the sum of all entries of the symmetric matrix."""
+        once = sum(float(strip[:, rows].sum()) for rows, strip in self.strips(packed))
+        return 2.0 * float(packed.sum()) - once
 
     def dot(self, a: Floats, b: Floats) -> float:
         """Return the sum of the products of the entries of two symmetric matrices."""
-        return float(2.0 * (a @ b) - a[self.diagonal] @ b[self.diagonal])
+        both = zip(self.strips(a), self.strips(b), strict=True)
+        once = sum(float(np.vdot(A[:, rows], B[:, rows])) for (rows, A), (_, B) in both)
+        return float(2.0 * (a @ b) - once)
 
     def times(self, packed: Floats, B: Floats) -> Floats:
         """Return the symmetric matrix times a block of columns."""
-        return np.asarray(blas.dsymm(1.0, self.lower(packed).T, B, lower=0))
+        out = np.zeros((self.n, B.shape[1]))
+        for rows, strip in self.strips(packed):
+            out[rows] += strip @ B[: rows.stop]
+            out[: rows.start] += strip[:, : rows.start].T @ B[rows]
+        return out
 
 
 @dataclass(frozen=True, eq=False)

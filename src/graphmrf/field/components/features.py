@@ -15,7 +15,7 @@ from graphmrf.field.hyperparameters import variance
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
-    from graphmrf.field.covariance import Covariance, OtherGraph, Vjp
+    from graphmrf.field.covariance import Covariance, OtherGraph
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Parameter, Values
 
@@ -92,15 +92,10 @@ class Smoothed(LinearComponent):
         """Return the smoothed features at some nodes."""
         return np.asarray(labels.smoothings.everywhere(h["omega"], h["nu"])[nodes])
 
-    def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the smoothed features at the labelled nodes, and their vector-Jacobian product."""
-        at = h["omega"], h["nu"]
-
-        def vjp(G: Floats) -> dict[str, float | Floats]:
-            omega, nu = np.einsum("ij,kij->k", G, labels.smoothings.slopes(*at)).tolist()
-            return {"omega": omega, "nu": nu}
-
-        return labels.smoothings.among(*at), vjp
+    def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, dict[str, Floats]]:
+        """Return the smoothed features at the labelled nodes, and their derivatives."""
+        omega, nu = labels.smoothings.slopes(h["omega"], h["nu"])
+        return labels.smoothings.among(h["omega"], h["nu"]), {"omega": omega, "nu": nu}
 
     def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats:
         """Return the smoothed features at some nodes of another graph, over the mean eigenvalue of this one."""

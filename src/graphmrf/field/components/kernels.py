@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.field.covariance import Covariance, OtherGraph, Slopes, Vjp
+    from graphmrf.field.covariance import Covariance, Jvp, OtherGraph, Slopes, Vjp
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Values
     from graphmrf.graph import Graph
@@ -82,6 +82,14 @@ def typical_distance(p: int) -> float:
     return math.sqrt(4.0 * p)
 
 
+def _times_squares(labels: Covariance, K: Floats, a: Floats) -> tuple[Floats, Floats]:
+    r"""Return :math:`K a`, and :math:`(K \circ D_d) a` of the squared differences :math:`D_d` of every argument `d`."""
+    Z = labels.design.Z[labels.rows]
+    Za = Z * a[:, None]
+    Ka, KZa, KZZa = np.split(labels.triangle.times(K, np.hstack([a[:, None], Za, Z * Za])), [1, 1 + Z.shape[1]], axis=1)
+    return Ka[:, 0], Z**2 * Ka - 2.0 * Z * KZa + KZZa
+
+
 class GraphField(Component):
     r"""The field that is smooth over the graph, :math:`f R_{\omega\nu}`, with `R` from :math:`(I + \omega N)^{-\nu}`.
 
@@ -94,15 +102,21 @@ class GraphField(Component):
     parameters = (variance("field", 0.3), OMEGA, NU)
     of_features = False
 
-    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         found = labels.correlations.among(h["omega"], h["nu"], unit_variance=h["unit_variance"])
 
         def vjp(G: Floats) -> Slopes:
             omega, nu = (h["field"] * found.vjp(G)).tolist()
             return {"field": h["field"] * labels.triangle.dot(G, found.R), "omega": omega, "nu": nu}
 
-        return h["field"] * found.R, vjp
+        def jvp(a: Floats) -> dict[str, Floats]:
+            R, omega, nu = (
+                h["field"] * labels.triangle.times(each, a[:, None])[:, 0] for each in (found.R, *found.slopes)
+            )
+            return {"field": R, "omega": omega, "nu": nu}
+
+        return h["field"] * found.R, vjp, jvp
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
@@ -145,8 +159,8 @@ class Nonlinear(Component):
         factors = values["length"] * values["groups"][:, None] * values["features"]
         return {"nonlinear": float(values["nonlinear"][0]), "lengths": typical_distance(p) * factors.ravel()}
 
-    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         K = h["nonlinear"] * np.exp(-0.5 * labels.distances(h["lengths"] ** -2.0))
 
         def vjp(G: Floats) -> Slopes:
@@ -154,13 +168,19 @@ class Nonlinear(Component):
             spread = triangle.sums(GK) @ Z**2 - np.einsum("ij,ij->j", Z, triangle.times(GK, Z))
             by_length = (2.0 * spread * h["lengths"] ** -2.0).reshape(2, -1)
             return {
-                "nonlinear": float(triangle.double(GK).sum()),
+                "nonlinear": triangle.total(GK),
                 "length": float(by_length.sum()),
                 "groups": by_length.sum(axis=1),
                 "features": by_length.sum(axis=0),
             }
 
-        return K, vjp
+        def jvp(a: Floats) -> dict[str, Floats]:
+            Ka, by_square = _times_squares(labels, K, a)
+            by_length = (by_square * h["lengths"] ** -2.0).reshape(a.size, 2, -1)
+            groups, features = by_length.sum(axis=2), by_length.sum(axis=1)
+            return {"nonlinear": Ka, "length": groups.sum(axis=1), "groups": groups, "features": features}
+
+        return K, vjp, jvp
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
@@ -209,20 +229,27 @@ class Local(Component):
         plain = {parameter.name: float(values[parameter.name][0]) for parameter in self.parameters}
         return plain | {"local_length": plain["local_length"] * typical_distance(p)}
 
-    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
-        kernel = h["local"] * np.exp(labels.squares * (-0.5 * h["local_length"] ** -2.0))
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
+        kernel = labels.squares * (-0.5 * h["local_length"] ** -2.0)
+        np.exp(kernel, out=kernel)
+        kernel *= h["local"]
         found = labels.correlations.among(h["local_omega"], h["local_nu"])
+        K, triangle = kernel * found.R, labels.triangle
 
         def vjp(G: Floats) -> Slopes:
-            by_field, triangle = kernel * G, labels.triangle
-            product = by_field * found.R
-            omega, nu = found.vjp(by_field).tolist()
+            product = K * G
+            omega, nu = found.vjp(kernel * G).tolist()
             by_length = triangle.dot(product, labels.squares) * h["local_length"] ** -2.0
-            by_variance = float(triangle.double(product).sum())
-            return {"local": by_variance, "local_length": by_length, "local_omega": omega, "local_nu": nu}
+            return {"local": triangle.total(product), "local_length": by_length, "local_omega": omega, "local_nu": nu}
 
-        return kernel * found.R, vjp
+        def jvp(a: Floats) -> dict[str, Floats]:
+            Ka, by_square = _times_squares(labels, K, a)
+            omega, nu = (triangle.times(kernel * slope, a[:, None])[:, 0] for slope in found.slopes)
+            by_length = by_square.sum(axis=1) * h["local_length"] ** -2.0
+            return {"local": Ka, "local_length": by_length, "local_omega": omega, "local_nu": nu}
+
+        return K, vjp, jvp
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
@@ -252,12 +279,16 @@ class Noise(Component):
     parameters = (Parameter("noise", math.log(0.1), math.log(LEAST_NOISE), 2.0, absent=LEAST_NOISE),)
     of_features = False
 
-    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp]:
-        """Return the covariance among the labelled nodes, and its vector-Jacobian product."""
+    def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
+        """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         triangle = labels.triangle
-        K = np.zeros(triangle.rows.size)
+        K = np.zeros(triangle.size)
         K[triangle.diagonal] = h["noise"]
-        return K, lambda G: {"noise": h["noise"] * float(G[triangle.diagonal].sum())}
+
+        def vjp(G: Floats) -> Slopes:
+            return {"noise": h["noise"] * float(G[triangle.diagonal].sum())}
+
+        return K, vjp, lambda a: {"noise": h["noise"] * a}
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - no covariance
         """Return that different nodes have none in common."""
