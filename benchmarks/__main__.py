@@ -10,7 +10,7 @@ from benchmarks.show import show
 NAMES = (
     *("search", "smoothing", "scaling", "factor", "published", "accuracy", "few_labels", "auto", "start"),
     *("fit", "recovery", "spectrum", "sample", "foresee", "foresee_field", "coupled", "missing"),
-    *("file_variants", "networks", "inductive", "classification", "sgc_speed", "scalable", "solvers"),
+    *("file_variants", "networks", "inductive", "classification", "sgc_speed", "scalable", "field_speed", "solvers"),
 )
 
 

@@ -286,7 +286,7 @@ class AveragedPosterior:
             return AveragedPosterior(self.base.fitted_without(own, z, seed), self.designs)
         others, weight = self.base.covariance.part(~own), point_weight(z.size)
         points, _ = sample_hyperparameters(others, z, steps=FOLD_STEPS, seed=seed)
-        h = maximise(others, z, seed=seed)[0] if weight else median(points)
+        h = maximise(others, z, seed=seed, ends=self.base.ends)[0] if weight else median(points)
         return AveragedPosterior(ExactPosterior(others, h, z), self.designs, points, weight)
 
     def by_features(self, own: Bools) -> tuple[Floats, Floats]:

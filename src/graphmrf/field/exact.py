@@ -121,7 +121,9 @@ class Evidence:
         return Optimum(theta, log_evidence, -value - self._constant, evaluations)
 
 
-def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> tuple[Hyperparameters, Optimum]:
+def maximise(
+    covariance: Covariance, z: Floats, *, seed: int = 0, ends: tuple[Floats, Floats] | None = None
+) -> tuple[Hyperparameters, Optimum]:
     """Return the hyper-parameters of maximum posterior density, and where the search ended.
 
     The whole family competes with the paper's own model (see `family_wins`). With many labels the search begins on a
@@ -135,8 +137,13 @@ def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> tuple[Hyper
         Their outcomes, standardised.
     seed : int
         Seed of the part.
+    ends : pair of array, optional
+        `Optimum.ends` of a search on more labels, from which this one goes on.
     """
     whole, paper = Evidence(covariance, z), Evidence(covariance, z, paper=True)
+    if ends is not None:
+        found = whole.climb(whole.space.revived(ends[0]), _STEPS[0])
+        return _winner(whole, found, paper, paper.climb(ends[1], _STEPS[0]))
     parts = [subset(z.size, size, seed) for size in _PARTS if 3 * z.size > 4 * size]
     steps = _STEPS[len(parts)]
     if not parts:
@@ -149,7 +156,7 @@ def maximise(covariance: Covariance, z: Floats, *, seed: int = 0) -> tuple[Hyper
         theta = whole.part(part).climb(whole.space.revived(theta), _PARTS[part.size]).point
     found = whole.climb(whole.space.revived(theta), steps)
     if settled:
-        return whole.space.read(found.point), found
+        return whole.space.read(found.point), found._replace(ends=(found.point, plain.point))
     return _winner(whole, found, paper, paper.climb(plain.point, steps))
 
 
@@ -162,9 +169,10 @@ def _compete(whole: Evidence, paper: Evidence, steps: int) -> tuple[Optimum, Opt
 
 
 def _winner(whole: Evidence, found: Optimum, paper: Evidence, plain: Optimum) -> tuple[Hyperparameters, Optimum]:
+    ends = found.point, plain.point
     if family_wins(found.log_posterior, plain.log_posterior, whole.z.size):
-        return whole.space.read(found.point), found
-    return paper.space.read(plain.point), plain
+        return whole.space.read(found.point), found._replace(ends=ends)
+    return paper.space.read(plain.point), plain._replace(ends=ends)
 
 
 def subset(count: int, size: int, seed: int) -> Ints:
@@ -188,6 +196,8 @@ class ExactPosterior:
         Effects of smoothed features that are known beforehand: the prior mean of all nodes.
     beta : array of shape (p,), optional
         Their coefficients, of the standardised smoothed features.
+    ends : pair of array, optional
+        `Optimum.ends` of the search for `h`: searches without some of the labels go on from there.
     """
 
     covariance: Covariance
@@ -195,6 +205,7 @@ class ExactPosterior:
     z: Floats
     offset: Floats | None = None
     beta: Floats | None = None
+    ends: tuple[Floats, Floats] | None = None
 
     refitted_up_to: ClassVar[int] = REFITTED_UP_TO
 
@@ -317,7 +328,7 @@ class ExactPosterior:
     def fitted_without(self, own: Bools, z: Floats, seed: int) -> ExactPosterior:
         """Return the field with hyper-parameters of the other labels alone."""
         others = self.covariance.part(~own)
-        return ExactPosterior(others, maximise(others, z, seed=seed)[0], z)
+        return ExactPosterior(others, maximise(others, z, seed=seed, ends=self.ends)[0], z)
 
     def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of all nodes of another graph, of which only features are known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -97,10 +97,11 @@ def fit_exact(
         calibration = calibrate(averaged, seed, trust=0.0)
         return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
     h, found = maximise(covariance, scale.z, seed=seed)
-    base, log_evidence = ExactPosterior(covariance, h, scale.z), found.log_evidence
+    base, log_evidence = ExactPosterior(covariance, h, scale.z, ends=found.ends), found.log_evidence
     if imputed is None and not h["unit_variance"] and scale.power is None and not scale.is_constant:
         joint = JointModel(graph, covariance, X[:, made.kept] / made.scales[0], y[rows] / scale.unit)
         base, log_evidence = joint.posterior(h["omega"]) or (base, log_evidence)
+        base = replace(base, ends=found.ends)
     likely: Posterior = AveragedPosterior(base, designs) if designs else base
     calibration = calibrate(likely, seed, trust=weight)
     posterior = AveragedPosterior(base, designs, points, weight) if points else likely

@@ -260,12 +260,16 @@ class Space:
 
 
 class Optimum(NamedTuple):
-    """Where a search ended: the point, its log evidence, the same with the log prior, and the likelihoods computed."""
+    """Where a search ended: the point, its log evidence, the same with the log prior, and the likelihoods computed.
+
+    `ends` are the points where the searches of the family and of the paper's own model ended, whichever won.
+    """
 
     point: Floats
     log_evidence: float
     log_posterior: float
     evaluations: int
+    ends: tuple[Floats, Floats] | None = None
 
 
 def family_wins(family: float, paper: float, labels: int) -> bool:
