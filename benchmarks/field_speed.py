@@ -1,9 +1,9 @@
 """A fit and prediction of GraphRegressor before and after a change, in one sitting: time, evaluations, R2, coverage.
 
 ``python -m benchmarks.field_speed --before DIR [--cases power:1000:300 U.S.:income London ...] [--splits 2]
-[--keep FILE]`` runs every case once with the sources of the tree DIR and once with those of this one, each in a process of one thread;
-without ``--before`` those of this tree alone. Cases are the paper's tasks with 30 % of the nodes labelled, by how their
-names begin, and power-law graphs of so many nodes and labels. Times are of the processor, the machine being shared.
+[--keep FILE]`` runs every case with the sources of the tree DIR and with those of this one, each in a process of one
+thread; without ``--before`` this tree alone. Cases are the paper's tasks with 30 % of the nodes labelled, by how
+their names begin, and power-law graphs of so many nodes and labels. Times are of the processor: the machine is shared.
 """
 
 from __future__ import annotations
