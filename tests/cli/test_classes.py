@@ -29,7 +29,9 @@ def test_words_are_classified_with_a_line_saying_so(worded: Any) -> None:
     assert "nodes classified from" in result.stdout
     assert "accuracy" in result.stdout
     frame = pd.read_csv(out, dtype={"place": str})
-    assert list(frame.columns) == ["place", "prediction", "probability", "observed"]
+    assert list(frame.columns) == ["place", "prediction", "probability", "observed", "left_out"]
+    assert (frame["left_out"].notna() == frame["observed"]).all()
+    assert (frame["left_out"] == frame["prediction"])[frame["observed"]].mean() > 0.5
     given = pd.read_csv(worded.folder / "nodes.csv")["wealth"]
     assert (frame["prediction"][given.notna()] == given.dropna()).all()
     assert (frame["observed"] == given.notna()).all()
@@ -47,19 +49,21 @@ def test_the_summary_of_classes(worded: Any) -> None:
     assert target["observed"] + target["predicted"] == 64
 
 
-def test_the_report_shows_the_probability(worded: Any) -> None:
+def test_the_report_has_one_section_for_all_classes(worded: Any) -> None:
     page = worded.folder / "page.html"
     assert worded.run("--target", "wealth", "--method", "lp", "--report", str(page)).exit_code == 0
     text = page.read_text()
-    assert "Predicted probability of wealth = low for" in text
-    assert "of the labels that were held out. Nodes by predicted class: " in text
+    assert text.count('<section class="target"') == 1
+    for part in ("Predicted wealth for", "of the classes to be right; always saying", "Which classes are confused"):
+        assert part in text
+    assert "Least sure classes" in text
 
 
 def test_the_report_and_the_table_compare_methods(worded: Any) -> None:
     page = worded.folder / "page.html"
     result = worded.run("--target", "wealth", "--report", str(page))
     assert result.stdout.count(" * ") == 1
-    assert "Right by other methods: " in page.read_text()
+    assert "Which method works here" in page.read_text()
     assert "(field; other methods" not in result.stderr
 
 
@@ -75,7 +79,7 @@ def test_several_targets_may_be_of_both_kinds(town: Any) -> None:
     assert "note: wealth, income: targets, so none is a feature of another" in result.stderr
     columns = list(pd.read_csv(out).columns)
     assert columns[1:4] == ["wealth_prediction", "wealth_probability", "wealth_observed"]
-    assert columns[4:6] == ["income_prediction", "income_std"]
+    assert columns[5:7] == ["income_prediction", "income_std"]
 
 
 @pytest.mark.parametrize(

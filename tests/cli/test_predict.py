@@ -40,7 +40,10 @@ def summary(town: Any, *options: str) -> dict[str, Any]:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_table_has_every_node_in_order_and_keeps_what_was_observed(method: str, town: Any) -> None:
     made = table(town, "--target", "income", "--method", method)
-    assert list(made.columns) == ["place", "prediction", "std", "lower", "upper", "observed"]
+    columns = ["prediction", "std", "lower", "upper", "observed", "left_out", "residual"]
+    assert list(made.columns) == ["place", *columns]
+    assert (made["left_out"].notna() == made["observed"]).all()
+    assert (made["residual"].notna() == made["observed"]).all()
     assert made["place"].tolist() == town.nodes["place"].tolist()
     observed = town.nodes["income"].notna()
     assert made["observed"].tolist() == observed.tolist()
@@ -183,7 +186,7 @@ def with_rent(town: Any) -> pd.DataFrame:
 def test_several_targets_have_columns_of_their_own(town: Any) -> None:
     town.write(with_rent(town))
     made = table(town, "--target", "income", "--target", "rent")
-    parts = ["prediction", "std", "lower", "upper", "observed"]
+    parts = ["prediction", "std", "lower", "upper", "observed", "left_out", "residual"]
     assert list(made.columns) == ["place", *(f"income_{part}" for part in parts), *(f"rent_{part}" for part in parts)]
 
 

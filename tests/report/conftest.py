@@ -2,10 +2,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphmrf.graph import Graph
-from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, TargetReport, Truth
+from graphmrf.report import AlphaCurve, Effects, MethodRow, PredictionReport, TargetReport
 
 ALPHAS = np.array([0.0, 0.5, 0.9])
 
@@ -19,6 +20,9 @@ def target(n: int, name: str = "income") -> TargetReport:
     y = rng.normal(size=n)
     y[::2] = np.nan
     prediction, std = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    left_out = y[1::2] + rng.normal(size=n // 2)
+    tested = {"node": np.arange(1, n, 2), "out_of_fold": left_out + 0.1, "left_out": left_out}
+    held_out = pd.DataFrame(tested | {"residual": np.linspace(-2.5, 1.9, n // 2)})
     return TargetReport(
         name=name,
         y=y,
@@ -31,12 +35,21 @@ def target(n: int, name: str = "income") -> TargetReport:
         carries="Neighbours carry the prediction.",
         comparison=(MethodRow("lp", 0.62, (0.6, 0.65), 0.5), MethodRow("lr", 0.31, (0.3, np.nan))),
         curves=(AlphaCurve("lp", ALPHAS, np.array([0.1, 0.62, 0.5]), rng.uniform(0, 0.7, (3, 2)), 0.5),),
-        coefficients=FeatureCoefficients(("age", "rooms"), np.array([0.3, -1.2]), intercept=2.0),
         effects=Effects(
-            ("age", "rooms"), ("own", "neighbours"), np.array([[0.3, 0.0], [-1.2, 4e-7]]), np.full((2, 2), 0.1)
+            ("age", "rooms"),
+            ("own", "neighbours"),
+            np.array([[0.3, 0.0], [-1.2, 4e-7]]),
+            np.full((2, 2), 0.1),
+            scales=np.array([2.0, 1.0]),
+            intercept=2.0,
         ),
         shares={"own features": 0.25, "graph field": 0.45, "noise": 0.3},
-        truth=Truth(r2=0.6, coverage=0.88, n_nodes=n // 2),
+        held_out=held_out,
+        coverage=pd.DataFrame({"level": [0.5, 0.9], "inside": [0.55, 0.88]}),
+        dependence=pd.DataFrame({"feature": ["age"] * 3, "x": [1.0, 2.0, 3.0], "mean": [0.0, 1.0, 0.5]}),
+        learning=pd.DataFrame(
+            {"n_labels": [20, 30], "expected_r2": [0.6, 0.65], "lower": [0.5, 0.6], "upper": [0.7, 0.7]}
+        ),
     )
 
 

@@ -3,14 +3,17 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from graphmrf.report import PredictionReport, write_report
+from graphmrf.report import PredictionReport, drawing, write_report
 
-Maker = Callable[..., PredictionReport]
+Maker = Callable[..., Any]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -18,8 +21,8 @@ FLAGS = [
     "--disable-component-update",
     "--no-first-run",
 ]
-LABELS = """() => [...document.querySelectorAll("section:not([hidden]) .map")]
-    .map((map) => map.querySelectorAll(".annotation").length)"""
+TIPS = """() => [...document.querySelectorAll("section:not([hidden]) .map")]
+    .map((map) => map.querySelectorAll(".tip:not([hidden])").length)"""
 
 
 def missing(what: str) -> None:
@@ -51,7 +54,7 @@ class Visit:
     def __init__(self, browser: Any, path: Path, **context: Any) -> None:
         self.requests: list[str] = []
         self.errors: list[str] = []
-        self.page = browser.new_context(**context).new_page()
+        self.page = browser.new_context(reduced_motion="reduce", **context).new_page()
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda line: self.errors.append(line.text) if line.type == "error" else None)
@@ -74,21 +77,51 @@ def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
         seen.page.context.close()
 
 
+def painted(page: Any, place: int = 0) -> int:
+    """Colours on a canvas, which is empty with one."""
+    colours: int = page.evaluate(
+        """(k) => { const c = document.querySelectorAll(".map canvas")[k];
+        const pixels = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        return new Set(new Uint32Array(pixels.buffer)).size; }""",
+        place,
+    )
+    return colours
+
+
 def test_every_figure_is_drawn(make_report: Maker, visit: Callable[..., Visit]) -> None:
     page = visit(make_report()).page
     drawn = page.evaluate(
         "[...document.querySelectorAll('[data-figure]')].map((d) => d.querySelectorAll('svg.main-svg').length)"
     )
-    assert len(drawn) == 6
+    assert len(drawn) == 8
     assert min(drawn) >= 1
-    assert page.locator(".map").first.locator(".scatterlayer path.point").count() == 40
+    assert [painted(page, k) > 20 for k in range(3)] == [True] * 3
 
 
-def test_many_nodes_are_drawn_with_webgl(make_report: Maker, visit: Callable[..., Visit]) -> None:
-    page = visit(make_report(2500)).page
-    kinds = page.evaluate("document.querySelector('.map').data.map((trace) => [trace.type, trace.x.length])")
-    assert [kind for kind, _ in kinds[1:]] == ["scattergl", "scattergl"]
-    assert kinds[1][1] + kinds[2][1] == 2500
+def test_areas_are_filled(make_report: Maker, visit: Callable[..., Visit]) -> None:
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    corners = np.stack(np.divmod(np.arange(40.0), 8), axis=1)
+    shapes = [[corner + square] for corner in corners]
+    page = visit(make_report(shapes=shapes, coordinates=corners + 0.5)).page
+    filled = page.evaluate(
+        """() => { const c = document.querySelector(".map canvas");
+        return c.getContext("2d").getImageData(c.width / 2, c.height / 2, 1, 1).data[3]; }"""
+    )
+    assert filled == 255
+    point_at(page, 0, 12)
+    assert page.inner_text(".readout").startswith("ward-12: ")
+
+
+def test_many_nodes_are_drawn_in_cells(
+    make_report: Maker, visit: Callable[..., Visit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "draw_graph", partial(drawing.draw_graph, max_nodes=1000))
+    page = visit(make_report(2500, coordinates=np.random.default_rng(0).uniform(size=(2500, 2)))).page
+    assert 300 < int(page.get_attribute(".map", "data-nodes")) < 2500
+    assert painted(page) > 20
+    page.hover("tr[data-node] >> nth=0")
+    assert "mean of" in page.inner_text(".tip >> nth=0")
+    assert page.locator(".find").count() == 0
 
 
 def test_columns_sort_both_ways(make_report: Maker, visit: Callable[..., Visit]) -> None:
@@ -110,18 +143,76 @@ def test_columns_sort_both_ways(make_report: Maker, visit: Callable[..., Visit])
     assert names == sorted(names, key=lambda name: int(name.removeprefix("ward-")))
 
 
-def test_pointing_at_a_node_marks_it_in_the_other_drawing(make_report: Maker, visit: Callable[..., Visit]) -> None:
-    page = visit(make_report()).page
-    page.locator(".map").first.scroll_into_view_if_needed()
-    point = (
-        page.locator(".map").first.locator(".scatterlayer .trace").nth(2).locator("path.point").nth(3).bounding_box()
-    )
-    x, y = point["x"] + point["width"] / 2, point["y"] + point["height"] / 2
-    page.mouse.move(x - 2, y)
-    page.mouse.move(x, y)
+def point_at(page: Any, place: int, node: int) -> None:
+    """Move the mouse over a node of a drawing, whose place is looked for by its tip."""
+    canvas = page.locator(".map canvas").nth(place)
+    canvas.scroll_into_view_if_needed()
+    page.locator("input[name=id]").fill(f"ward-{node}")
+    page.locator("input[name=id]").press("Enter")
+    ring = page.locator(".map").nth(place).locator(".ring").bounding_box()
+    page.locator("input[name=id]").fill("")
+    page.locator("input[name=id]").press("Enter")
+    page.mouse.move(ring["x"] + ring["width"] / 2 - 2, ring["y"] + ring["height"] / 2)
+    page.mouse.move(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
+
+
+def test_pointing_at_a_node_marks_it_in_all_drawings(make_report: Maker, visit: Callable[..., Visit]) -> None:
+    features = pd.DataFrame({"age": np.arange(40), "side": ["north", "south"] * 20})
+    page = visit(make_report(features=features)).page
+    point_at(page, 0, 6)
     page.wait_for_function("document.querySelector('.readout').textContent.startsWith('ward-6: ')")
     assert "±" in page.inner_text(".readout")
-    assert page.evaluate(LABELS) == [0, 1]
+    assert page.evaluate(TIPS) == [1, 1, 1]
+    tip = page.inner_text(".tip >> nth=0")
+    assert "90 % interval: " in tip
+    assert "age: 6" in tip
+    assert "side: north" in tip
+
+
+def test_drawings_zoom_together_by_button_and_by_key(make_report: Maker, visit: Callable[..., Visit]) -> None:
+    page = visit(make_report()).page
+    page.fill("input[name=id]", "ward-7")
+    page.press("input[name=id]", "Enter")
+
+    def places() -> list[Any]:
+        page.wait_for_timeout(200)
+        return [page.locator(".ring").nth(k).get_attribute("style") for k in (0, 1)]
+
+    before = places()
+    page.locator(".map").nth(1).get_by_label("Zoom in").click()
+    zoomed = places()
+    assert all(a != b for a, b in zip(before, zoomed, strict=True))
+    page.locator(".map").first.focus()
+    page.keyboard.press("ArrowLeft")
+    assert places() != zoomed
+    page.keyboard.press("0")
+    assert places() == before
+
+
+def test_the_table_is_saved_as_csv(make_report: Maker, visit: Callable[..., Visit], tmp_path: Path) -> None:
+    report = make_report(features=pd.DataFrame({"a,b": np.arange(40.0)}))
+    page = visit(report).page
+    with page.expect_download() as waiting:
+        page.click("[data-save=csv]")
+    waiting.value.save_as(tmp_path / "saved.csv")
+    assert waiting.value.suggested_filename == "income.csv"
+    frame, target = pd.read_csv(tmp_path / "saved.csv"), report.targets[0]
+    columns = ["id", "prediction", "std", "lower", "upper", "left_out", "residual", "observed", "a,b"]
+    assert list(frame.columns) == columns
+    np.testing.assert_array_equal(frame["prediction"], target.values)
+    np.testing.assert_array_equal(frame["std"].isna(), target.observed)
+    np.testing.assert_array_equal(frame["observed"], target.observed)
+
+
+def test_themes_and_tabs_may_change_while_it_draws(make_report: Maker, visit: Callable[..., Visit]) -> None:
+    page = visit(make_report(names=("income", "rent"))).page
+    for scheme in ("dark", "light") * 3:
+        page.emulate_media(color_scheme=scheme)
+        page.locator(".tabs a").nth(1).click()
+        page.locator(".tabs a").first.click()
+        page.dispatch_event("#target-0 tr[data-node]", "mouseenter")
+    page.wait_for_selector("#target-0[data-drawn]")
+    assert painted(page) > 20
 
 
 def test_a_node_is_found_by_its_id(make_report: Maker, visit: Callable[..., Visit]) -> None:
@@ -129,7 +220,7 @@ def test_a_node_is_found_by_its_id(make_report: Maker, visit: Callable[..., Visi
     page.fill("input[name=id]", "ward-7")
     page.press("input[name=id]", "Enter")
     assert page.inner_text(".readout").startswith("ward-7: ")
-    assert page.evaluate(LABELS) == [1, 1]
+    assert page.evaluate(TIPS) == [1, 1, 1]
     page.fill("input[name=id]", "nowhere")
     page.press("input[name=id]", "Enter")
     assert "No node" in page.inner_text(".readout")
@@ -163,7 +254,7 @@ def test_the_page_fits_its_screen_in_both_themes(
 def test_markup_in_names_stays_text(make_report: Maker, visit: Callable[..., Visit]) -> None:
     evil = "<script>document.title = 'hacked'</script><b>x</b>"
     page = visit(make_report(names=(evil,), title="Wards", node_ids=[f"{evil}{i}" for i in range(40)])).page
-    page.hover("tr[data-node]")
+    page.hover("tr[data-node] >> nth=0")
     assert page.title() == "Wards"
     assert evil in page.inner_text("h2")
-    assert evil in page.locator(".annotation-text").first.text_content()
+    assert evil in page.locator(".tip").first.text_content()

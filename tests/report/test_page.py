@@ -1,7 +1,9 @@
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,11 @@ import numpy as np
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, render, write_report
+from graphmrf.report import AlphaCurve, Effects, MethodRow, render, write_report
 from graphmrf.report.page import accuracy
 from graphmrf.text import DASH, MINUS
 
-Maker = Callable[..., PredictionReport]
+Maker = Callable[..., Any]
 EVIL = '<script>alert("1")</script><img src=x onerror=alert(2)>'
 
 
@@ -53,7 +55,7 @@ def test_the_page_says_what_was_predicted_how_well_and_by_what(make_report: Make
     assert "Predicted income for 20 of 40 nodes." in words
     assert "Expect an R² of about 0.62" in words
     assert "Neighbours carry the prediction." in words
-    assert "Checked against 20 outcomes it never saw: R² 0.60; the 90 % intervals contain 88 % of them." in words
+    assert "Left out one at a time, 88 % of the known values lie inside their 90 % interval." in words
     assert "dropped constant column 'zone'" in words
     assert "graphmrf predict nodes.csv edges.csv --target income" in words
     assert "graphmrf 0.1.0" in words
@@ -67,8 +69,7 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
         method=EVIL,
         comparison=(MethodRow(EVIL, 0.5, (0.4,), 0.1),),
         curves=(AlphaCurve(EVIL, np.zeros(1), np.zeros(1), np.zeros((1, 2)), 0.0),),
-        coefficients=FeatureCoefficients((EVIL,), np.ones(1)),
-        effects=Effects((EVIL,), (EVIL,), np.ones((1, 1)), np.ones((1, 1)), transform=EVIL),
+        effects=Effects((EVIL,), (EVIL,), np.ones((1, 1)), np.ones((1, 1)), scales=np.ones(1), transform=EVIL),
         shares={EVIL: 1.0},
     )
     content = render(replace(report, targets=(odd, report.targets[1])))
@@ -81,19 +82,31 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
 
 
 def test_names_are_literal_in_plotly_texts_too(make_report: Maker) -> None:
-    target = replace(make_report().targets[0], coefficients=FeatureCoefficients(("<b>x</b>",), np.ones(1)))
-    figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["coefficients"]
+    effects = Effects(("<b>x</b>",), ("own",), np.ones((1, 1)), np.ones((1, 1)), scales=np.ones(1))
+    target = replace(make_report().targets[0], effects=effects)
+    figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["effects"]
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b&gt;x&lt;/b&gt;"]
 
 
 def test_the_page_loads_nothing(make_report: Maker) -> None:
     tags = Reader(render(make_report())).tags
     links = [value for _, attributes in tags for name, value in attributes.items() if name in ("src", "href")]
-    assert set(links) == {"#main", "data:,"}
+    assert {link for link in links if not str(link).startswith("#word-")} == {"#main", "data:,"}
     policy = next(a["content"] for tag, a in tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "http" not in policy
+
+
+def test_no_script_runs_but_ours_and_none_is_made_of_text(make_report: Maker) -> None:
+    content = render(make_report())
+    policy = re.search(r"script-src ([^;]*);", content)
+    assert policy is not None
+    allowed = policy[1].split()
+    scripts = re.findall(r"<script>(.*?)</script>", content, re.DOTALL)
+    hashes = [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
+    assert allowed == hashes
+    assert len(scripts) == 2
 
 
 def test_every_figure_has_a_place_and_a_description(make_report: Maker) -> None:
@@ -101,7 +114,7 @@ def test_every_figure_has_a_place_and_a_description(make_report: Maker) -> None:
     placed = [a for _, a in Reader(content).tags if "data-figure" in a]
     figures = [name for target in data_of(content)["targets"] for name in target["figures"]]
     assert sorted(str(a["data-figure"]) for a in placed) == sorted(figures)
-    assert len(figures) == 12
+    assert len(figures) == 16
     assert all(a["role"] == "img" and a["aria-label"] for a in placed)
 
 
@@ -114,10 +127,12 @@ def test_sections_without_rows_are_left_out(make_report: Maker) -> None:
         upper=None,
         comparison=(),
         curves=(),
-        coefficients=None,
         effects=None,
         shares={},
-        truth=None,
+        held_out=None,
+        coverage=None,
+        dependence=None,
+        learning=None,
         carries="",
     )
     content = render(make_report(targets=(bare,), notes=(), command="", version=""))
@@ -128,11 +143,17 @@ def test_sections_without_rows_are_left_out(make_report: Maker) -> None:
         "Accuracy against",
         "features contribute",
         "What carries",
-        "Standard dev",
+        "Standard deviation of",
+        "Surprising values",
+        "Predicted against",
+        "intervals hold",
+        "more known values",
+        "depends on a feature",
         "Notes",
     ):
         assert absent not in words
-    assert set(data_of(content)["targets"][0]["figures"]) == {"value_map", "distribution"}
+    assert set(data_of(content)["targets"][0]["figures"]) == {"distribution"}
+    assert set(data_of(content)["targets"][0]["maps"]) == {"value"}
 
 
 def test_shares_have_bars_and_effects_their_errors(make_report: Maker) -> None:
@@ -144,13 +165,16 @@ def test_shares_have_bars_and_effects_their_errors(make_report: Maker) -> None:
     ]
     words = Reader(content).words()
     assert "The graph field what neighbours have in common beyond their features 45 %" in words
-    assert f"rooms {MINUS}1.20 ± 0.10 0.00 ± 0.10" in words
-    assert words.index("rooms " + MINUS) < words.index("age 0.30 ± 0.10")
+    standardised, units = words.split("In units of the features")
+    assert f"rooms {MINUS}1.20 ± 0.10 0.00 ± 0.10" in standardised
+    assert "age 0.60 ± 0.20" in standardised
+    assert f"rooms {MINUS}1.20 ± 0.10 0.00 ± 0.10 age 0.30 ± 0.10" in units
 
 
 def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> None:
     values, errors = np.array([[12345.0], [1.23e-9], [0.0]]), np.array([[321.0], [4.0e-10], [0.0]])
-    target = replace(make_report().targets[0], effects=Effects("abc", ("own",), values, errors, transform="log"))
+    effects = Effects("abc", ("own",), values, errors, scales=np.ones(3), transform="log")
+    target = replace(make_report().targets[0], effects=effects)
     words = Reader(render(make_report(targets=(target,)))).words()
     assert "a 12,345 ± 321" in words
     assert f"b 1.23e{MINUS}09 ± 4.00e{MINUS}10" in words
@@ -159,36 +183,39 @@ def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> No
 
 
 def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Maker) -> None:
-    rows = FeatureCoefficients("abcd", np.array([0.00138, -78.21, 0.0, 5.5e-8]))
-    words = Reader(render(make_report(targets=(replace(make_report().targets[0], coefficients=rows),)))).words()
-    assert f"Feature Coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c 0.00" in words
+    values = np.array([[0.00138], [-78.21], [0.0], [5.5e-8]])
+    rows = Effects("abcd", ("coefficient",), values, np.full((4, 1), np.nan), scales=np.ones(4))
+    words = Reader(render(make_report(targets=(replace(make_report().targets[0], effects=rows),)))).words()
+    assert f"Feature coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c {DASH}" in words
 
 
 @pytest.mark.parametrize(
     ("method", "where", "constant"),
     [
-        ("lr", "by one unit at the node and", "Constant term: 2.000"),
-        ("lgc-rp", "by one unit throughout a neighbourhood and", "Where all features are average: 2.000"),
+        ("lr", "at the node and the others stay", "Constant term: 2.000"),
+        ("lgc-rp", "throughout a neighbourhood and the others stay", "Where all features are average: 2.000"),
     ],
 )
 def test_coefficients_say_whose_features_they_are_of(
     method: str, where: str, constant: str, make_report: Maker
 ) -> None:
-    words = Reader(render(make_report(targets=(replace(make_report().targets[0], method=method),)))).words()
+    target = replace(make_report().targets[0], method=method, shares={})
+    words = Reader(render(make_report(targets=(target,)))).words()
     assert where in words
     assert constant in words
 
 
 def test_groups_without_effect_are_left_out(make_report: Maker) -> None:
     target = make_report().targets[0]
-    some = Effects("ab", ("own", "smoothed"), np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[0.0, 0.1], [0.0, 0.1]]))
-    words = Reader(render(make_report(targets=(replace(target, coefficients=None, effects=some),)))).words()
+    values, errors = np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[0.0, 0.1], [0.0, 0.1]])
+    some = Effects("ab", ("own", "smoothed"), values, errors, scales=np.ones(2))
+    words = Reader(render(make_report(targets=(replace(target, effects=some),)))).words()
     assert "Feature smoothed b 2.00 ± 0.10" in words
     tiny = replace(some, values=np.array([[1e-9, 1.0], [0.001, 2.0]]), errors=np.array([[1e-7, 0.1], [0.002, 0.1]]))
-    words = Reader(render(make_report(targets=(replace(target, coefficients=None, effects=tiny),)))).words()
+    words = Reader(render(make_report(targets=(replace(target, effects=tiny),)))).words()
     assert "Feature smoothed b 2.00 ± 0.10" in words
     none = replace(some, values=np.zeros((2, 2)))
-    words = Reader(render(make_report(targets=(replace(target, coefficients=None, effects=none),)))).words()
+    words = Reader(render(make_report(targets=(replace(target, effects=none),)))).words()
     assert "features contribute" not in words
 
 
@@ -211,8 +238,11 @@ def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_r
     target = replace(make_report().targets[0], curves=(curve,))
     figures = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]
     low, high = figures["alpha_curves"]["layout"]["yaxis"]["range"]
-    assert low == -1
+    assert -1.1 < low <= -1
     assert 0.7 < high < 1.2
+    marks = [trace for trace in figures["alpha_curves"]["data"] if trace.get("name") == "beyond the axis"]
+    assert [len(trace["text"]) for trace in marks] == [1]
+    assert marks[0]["text"][0].startswith(MINUS)
 
 
 def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
@@ -225,8 +255,11 @@ def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> No
 
 def test_the_table_counts_observed_neighbours(make_report: Maker) -> None:
     report = make_report(40)
-    rows = re.findall(r'<tr data-node="(\d+)">.*?<td[^>]*>(\d+)</td><td[^>]*>(\d+)</td></tr>', render(report))
+    rows = re.findall(
+        r'<tr data-node="(\d+)" data-place="\d+">.*?<td[^>]*>(\d+)</td><td[^>]*>(\d+)</td></tr>', render(report)
+    )
     W = report.graph.adjacency.toarray() > 0
+    rows = [row for row in rows if not report.targets[0].observed[int(row[0])]]
     assert len(rows) == 20
     for node, neighbours, observed in rows:
         assert int(neighbours) == W[int(node)].sum()
@@ -237,7 +270,9 @@ def test_the_table_counts_observed_neighbours(make_report: Maker) -> None:
 def test_any_scale_of_values_is_readable(make_report: Maker, scale: float) -> None:
     target = make_report().targets[0]
     target = replace(target, y=target.y * scale, prediction=target.prediction * scale, lower=None, upper=None)
-    rows = re.findall(r'<tr data-node="(\d+)">.*?</th><td[^>]*>([^<]*)</td>', render(make_report(targets=(target,))))
+    target = replace(target, held_out=None)
+    pattern = r'<tr data-node="(\d+)" data-place="\d+">.*?</th><td[^>]*>([^<]*)</td>'
+    rows = re.findall(pattern, render(make_report(targets=(target,))))
     assert max(len(text) for _, text in rows) <= 10
     shown = [float(text.replace(",", "").replace(MINUS, "-")) for _, text in rows]
     np.testing.assert_allclose(shown, target.prediction[[int(node) for node, _ in rows]], atol=0.01 * scale)
@@ -251,7 +286,8 @@ def test_the_same_report_gives_the_same_page(make_report: Maker) -> None:
 def test_all_observed_and_all_hidden_are_shown(make_report: Maker, everything: str, sentence: str) -> None:
     target = make_report().targets[0]
     y = np.ones(40) if everything == "observed" else np.full(40, np.nan)
-    assert sentence in Reader(render(make_report(targets=(replace(target, y=y),)))).words()
+    bare = replace(target, y=y, held_out=None)
+    assert sentence in Reader(render(make_report(targets=(bare,)))).words()
 
 
 def test_writing_replaces_the_file_and_leaves_nothing_else(make_report: Maker, tmp_path: Path) -> None:

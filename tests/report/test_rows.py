@@ -3,12 +3,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, PredictionReport
+from graphmrf.report import AlphaCurve, ClassReport, Effects
 
-Maker = Callable[..., PredictionReport]
+Maker = Callable[..., Any]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,8 @@ def test_a_target_rejects_what_cannot_be_shown(make_report: Maker, changes: dict
         ({"node_ids": ["a"]}, "must name all 40 nodes, got 1"),
         ({"coordinates": np.zeros((40, 3))}, r"shape \(40, 2\), got \(40, 3\)"),
         ({"coordinates": np.full((40, 2), np.inf)}, "must be finite, got 40 nodes without"),
+        ({"shapes": [[]]}, "shapes must be of all 40 nodes, got 1"),
+        ({"features": pd.DataFrame({"age": [1.0]})}, "features must be of all 40 nodes, got 1"),
     ],
 )
 def test_a_report_rejects_what_does_not_fit(make_report: Maker, changes: dict[str, Any], message: str) -> None:
@@ -47,12 +50,15 @@ def test_a_report_rejects_a_target_of_another_graph(make_report: Maker) -> None:
 
 
 def test_curves_and_coefficients_reject_ragged_rows() -> None:
+    sure, codes = np.ones((3, 1)), np.zeros(3, int)
     with pytest.raises(InvalidInputError, match="one row for each level"):
         AlphaCurve("lp", np.zeros(3), np.zeros(3), np.zeros(3), 0.0)
-    with pytest.raises(InvalidInputError, match="one value per name"):
-        FeatureCoefficients(("a", "b"), np.zeros(3))
     with pytest.raises(InvalidInputError, match="a value and an error for each of 2 names and 1 groups"):
-        Effects(("a", "b"), ("own",), np.zeros((2, 1)), np.zeros(2))
+        Effects(("a", "b"), ("own",), np.zeros((2, 1)), np.zeros(2), scales=np.ones(2))
+    with pytest.raises(InvalidInputError, match="a scale for each name"):
+        Effects(("a", "b"), ("own",), np.zeros((2, 1)), np.zeros((2, 1)), scales=np.ones(3))
+    with pytest.raises(InvalidInputError, match="classes of 'land' need arrays of shapes"):
+        ClassReport("land", ["a"], codes, np.ones(3, bool), sure, "lp", None, codes[:1], sure)
 
 
 def test_observed_nodes_may_lack_std_and_prediction(make_report: Maker) -> None:

@@ -12,6 +12,7 @@ from typer.main import get_command, get_group
 
 COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
+    "report": ("report", "Make the page of RESULTS again, without fitting."),
     "fit": ("model_commands", "Fit the generative model to the numeric columns of NODES."),
     "sample": ("model_commands", "Draw attributes for all nodes from MODEL, or, with --given, only what is empty."),
     "foresee": ("model_commands", "Say how accurate predictions of a column will be, now and with more labels."),

@@ -96,6 +96,11 @@ class Fit:
         return tuple(float(score) for score in self.scores["fold_r2"][_row(self.scores, self.alpha)])
 
     @property
+    def out_of_fold(self) -> Floats:
+        """Prediction (n_labelled,) of every known number without its fold, at that level."""
+        return np.asarray(self.scores["out_of_fold"][_row(self.scores, self.alpha)])
+
+    @property
     def shares(self) -> dict[str, float]:
         """Share of the variance of every kind of effect, and of noise; empty for a method that does not tell."""
         shares = getattr(self.estimator, "shares_", None)

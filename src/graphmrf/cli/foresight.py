@@ -60,9 +60,8 @@ class BeyondNodes:
         suggested = {name: suggestion_table(table, model, k) for name, model in models.items()} if k else {}
         return cls(by, suggested, settings)
 
-    def write(self, nodes: pd.DataFrame, output: Path) -> None:
-        """Write the predictions of nodes, and the groups beside them."""
-        write_table(nodes, output)
+    def write(self, output: Path) -> None:
+        """Write the groups beside the predictions of nodes."""
         if self.groups and self.settings.group is not None:
             write_table(all_groups(self.groups), group_file(output, self.settings.group))
 

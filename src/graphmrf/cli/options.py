@@ -163,7 +163,7 @@ TableOutput = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet or .xlsx.",
+        help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet, .xlsx or .geojson.",
         rich_help_panel=_OUTPUT,
     ),
 ]

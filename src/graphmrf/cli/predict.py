@@ -1,6 +1,7 @@
 """graphmrf predict: files, columns, fits; then the table, the page and the summary."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from graphmrf.cli.prediction import Bounds, Contest, PredictionSettings, folds_o
 from graphmrf.cli.results import (
     CLASS_COLUMNS,
     OUTPUT_COLUMNS,
+    Predictions,
+    places_of,
     result_page,
     result_summary,
-    result_table,
     show_results,
+    write_results,
 )
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.columns import FILLED, is_dates, is_text
@@ -32,7 +35,7 @@ from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart
-from graphmrf.report import write_report
+from graphmrf.report import PredictionReport, page_content, write_content
 from graphmrf.text import inner_percent
 
 SLOW = 5000
@@ -117,6 +120,7 @@ def predict(
                 unknown=unknown,
             )
 
+        places_of(table, output)
         groups, targets = read_groups(table, group), read_targets(table, target or (), ignore or (), settings)
         features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())
         methods = choose(settings.method, n_features=features.X.shape[1])
@@ -130,11 +134,9 @@ def predict(
         about_columns = _column_notes(targets, features, methods, named=bool(target))
         notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
         beyond = BeyondNodes.of(table, groups, predictions, settings)
-        if output is not None:
-            beyond.write(result_table(table, predictions, keep_columns=keep_columns), output)
-        if report is not None:
-            page = result_page(table, predictions, notes=notes, command=terminal.command_line(context))
-            write_report(report, beyond.on_page(page))
+        command = terminal.command_line(context)
+        page = partial(result_page, table, predictions, features, notes=notes, command=command)
+        _save(table, predictions, beyond, page, output=output, keep_columns=keep_columns, report=report)
         if not quiet:
             terminal.note(notes)
         if json:
@@ -142,6 +144,26 @@ def predict(
         elif not quiet:
             show_results(table, predictions, saved=saved)
             beyond.show()
+
+
+def _save(
+    table: AttributedGraph,
+    predictions: Predictions,
+    beyond: BeyondNodes,
+    page: Callable[[], PredictionReport],
+    *,
+    output: Path | None,
+    keep_columns: bool,
+    report: Path | None,
+) -> None:
+    """Write the table, the groups and the page, as far as they are asked for; Parquet keeps what the page shows."""
+    shown = report is not None or (output is not None and datasets.keeps_page(output))
+    content = page_content(beyond.on_page(page())) if shown else None
+    if output is not None:
+        write_results(table, predictions, output, keep_columns=keep_columns, content=content)
+        beyond.write(output)
+    if report is not None and content is not None:
+        write_content(report, content)
 
 
 def _read_graph(
@@ -176,7 +198,7 @@ def _check_places(*inputs: Path | None, output: Path | None, groups: Path | None
     """Return the files to write, after making sure that each can be written without harming another."""
     for written in (output, groups):
         if written is not None:
-            datasets.check_writable(written)
+            datasets.check_writable(written, geographic=written is output)
     if report is not None:
         check_page(report)
     check_apart((output, groups, report), inputs)

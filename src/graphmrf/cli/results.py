@@ -1,7 +1,7 @@
 """What a prediction leaves behind: the table, the rows of the page, the summary for scripts and that for people."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,23 +11,47 @@ import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from scipy.sparse import block_diag
+from scipy.stats import norm
 
-from graphmrf._typing import Floats
+from graphmrf import datasets
+from graphmrf._typing import Floats, Ints
 from graphmrf.cli import terminal
 from graphmrf.cli.comparison import Fit
 from graphmrf.cli.prediction import ClassPrediction, Prediction, transform_name
-from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
-from graphmrf.report import AlphaCurve, Effects, FeatureCoefficients, MethodRow, PredictionReport, TargetReport
+from graphmrf.graph import Graph
+from graphmrf.report import (
+    AlphaCurve,
+    ClassReport,
+    Content,
+    Effects,
+    MethodRow,
+    PredictionReport,
+    TargetReport,
+    pack_content,
+)
 from graphmrf.report.rows import effect_name
 from graphmrf.text import above_zero, decimals, nothing_predicts, number, r2_in_words
 
 Predictions: TypeAlias = Sequence[Prediction | ClassPrediction]
 
-OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed")
-CLASS_COLUMNS = ("prediction", "probability", "observed")
+OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed", "left_out", "residual")
+CLASS_COLUMNS = ("prediction", "probability", "observed", "left_out")
+_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Levels of the intervals whose coverage is shown, by eye: a line through them is smooth."""
+_BENT = 0.005
+"""Share of nonlinear and local effects from which dependence is drawn: less rounds to 0 %, and lines are straight."""
+_CURVES, _STEPS, _AROUND = 12, 15, 60
+"""Features that are tried, points of a curve, and nodes around the one that changes, by eye: a second in all, which
+grows with their product."""
+_FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
+"""Numbers of labels whose accuracy is foreseen, over those there are."""
+_MOST_FORESEEN = 1500
+"""Labels up to which that is done: each costs a factorisation, some .1 s; twice as many cost eight times that."""
 _ERROR = " (standard error)"
 _POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
 _PREVIEW = 8
@@ -51,6 +75,26 @@ def result_table(table: AttributedGraph, predictions: Predictions, *, keep_colum
     return pd.DataFrame(columns | (_kept(table, columns) if keep_columns else {}))
 
 
+def write_results(
+    table: AttributedGraph,
+    predictions: Predictions,
+    output: Path,
+    *,
+    keep_columns: bool = False,
+    content: Content | None = None,
+) -> None:
+    """Write the table of results; GeoJSON with the places of the nodes, Parquet with the content of the page."""
+    frame = result_table(table, predictions, keep_columns=keep_columns)
+    places = places_of(table, output)
+    kept = pack_content(content) if content is not None and datasets.keeps_page(output) else None
+    datasets.write(frame, output, places=places, page=kept)
+
+
+def places_of(table: AttributedGraph, output: Path | None) -> list[Any] | None:
+    """Return the places of the nodes for a file of GeoJSON, None for others; raise where nobody says what they are."""
+    return None if output is None or not datasets.is_geojson(output) else datasets.geometries(table)
+
+
 def _kept(table: AttributedGraph, results: dict[str, Any]) -> dict[str, Any]:
     """Return the columns of the input; raise where one has the name of a result."""
     others = {str(name): table.frame[name] for name in table.frame.columns if name != table.id}
@@ -67,80 +111,172 @@ def _columns(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
     if isinstance(prediction, ClassPrediction):
         position = np.searchsorted(prediction.labels.classes, prediction.value)
         likely = prediction.probability[np.arange(position.size), position]
-        return dict(zip(CLASS_COLUMNS, (prediction.value, likely, prediction.observed), strict=True))
-    columns = (prediction.value, prediction.std, prediction.lower, prediction.upper, prediction.observed)
+        said = np.full(position.size, None, dtype=object)
+        said[prediction.observed] = prediction.labels.classes[_held_out_codes(prediction.chosen)]
+        return dict(zip(CLASS_COLUMNS, (prediction.value, likely, prediction.observed, said), strict=True))
+    known, (left_out, residual) = prediction.observed, held_out(prediction)
+    whole = [np.full(known.size, np.nan) for _ in range(2)]
+    whole[0][known], whole[1][known] = left_out, residual
+    columns = (prediction.value, prediction.std, prediction.lower, prediction.upper, prediction.observed, *whole)
     return dict(zip(OUTPUT_COLUMNS, columns, strict=True))
 
 
+def held_out(prediction: Prediction) -> tuple[Floats, Floats]:
+    """Return the prediction (m,) of every known value from the others, and its standardised residual.
+
+    The field says both of each value given all others. Of other methods it is the prediction without the fold of the
+    value, and its residual over the root mean square of all of them.
+    """
+    fit, known = prediction.chosen, prediction.y[prediction.observed]
+    if isinstance(fit.estimator, GraphRegressor):
+        frame = fit.estimator.left_out_
+        left_out, std = frame["prediction"].to_numpy(float), frame["std"].to_numpy(float)
+    else:
+        left_out = fit.out_of_fold
+        std = np.full(known.size, np.sqrt(np.mean((known - left_out) ** 2)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        residual = (known - left_out) / std
+    return left_out, np.where(np.isfinite(residual), residual, np.nan)
+
+
+def _held_out_codes(fit: Fit) -> Ints:
+    """Return the class, as its position, of every label by a fit without its fold."""
+    return np.asarray(fit.estimator.held_out_).astype(np.int64)
+
+
 def result_page(
-    table: AttributedGraph, predictions: Predictions, *, notes: Sequence[str], command: str
+    table: AttributedGraph, predictions: Predictions, features: Features, *, notes: Sequence[str], command: str
 ) -> PredictionReport:
     """Return what the HTML page shows."""
     return PredictionReport(
         title=f"Predictions for {table.path.name if table.path else 'a graph'}",
         graph=table.graph,
         node_ids=table.frame[table.id].tolist(),
-        targets=tuple(section for prediction in predictions for section in _sections(prediction)),
+        targets=tuple(
+            _section(each, features.unfilled) if isinstance(each, Prediction) else _class_section(each)
+            for each in predictions
+        ),
         coordinates=_coordinates(table),
+        shapes=_outlines(table.shapes),
+        features=table.frame[list(features.names)],
         notes=notes,
         command=command,
         version=version("graphmrf"),
     )
 
 
-def _sections(prediction: Prediction | ClassPrediction) -> Iterator[TargetReport]:
-    """Yield the section of a target; of classes one for each, or for the later of two: its probability."""
-    if isinstance(prediction, Prediction):
-        yield _section(prediction)
-        return
-    labels, chosen = prediction.labels, prediction.chosen
-    for code in [1] if labels.classes.size == 2 else range(labels.classes.size):
-        yield TargetReport(
-            name=f"probability of {prediction.name} = {labels.classes[code]}",
-            y=labels.against_the_rest(code),
-            prediction=prediction.probability[:, code],
-            method=chosen.method.key,
-            alpha=chosen.alpha,
-            carries=_summed_up(prediction),
-        )
+def _class_section(prediction: ClassPrediction) -> ClassReport:
+    chosen, labels = prediction.chosen, prediction.labels
+    return ClassReport(
+        name=prediction.name,
+        classes=[str(each) for each in labels.classes],
+        codes=np.searchsorted(labels.classes, prediction.value),
+        observed=prediction.observed,
+        probability=prediction.probability,
+        method=chosen.method.key,
+        alpha=chosen.alpha,
+        left_out=_held_out_codes(chosen),
+        left_out_probability=chosen.estimator.held_out_proba_,
+        comparison=tuple(MethodRow(fit.method.key, fit.score, (), fit.alpha, fit.error) for fit in prediction.fits),
+    )
 
 
-def _section(prediction: Prediction) -> TargetReport:
+def _section(prediction: Prediction, features: pd.DataFrame) -> TargetReport:
     chosen = prediction.chosen
-    columns = _columns(prediction) if prediction.has_error_bars else {}
+    bars = prediction.has_error_bars
+    left_out, residual = held_out(prediction)
+    tested = {"node": np.flatnonzero(prediction.observed), "out_of_fold": chosen.out_of_fold}
     return TargetReport(
         name=prediction.name,
         y=prediction.y,
         prediction=prediction.value,
         method=chosen.method.key,
         alpha=chosen.alpha,
-        std=columns.get("std"),
-        lower=columns.get("lower"),
-        upper=columns.get("upper"),
+        std=prediction.std if bars else None,
+        lower=prediction.lower if bars else None,
+        upper=prediction.upper if bars else None,
         level=prediction.interval,
         carries=prediction.carries,
         comparison=tuple(_method_row(fit) for fit in prediction.fits),
         curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
-        coefficients=_named_coefficients(chosen),
-        effects=_effects(chosen),
+        effects=_effects(chosen, features),
         shares=chosen.shares,
+        held_out=pd.DataFrame(tested | {"left_out": left_out, "residual": residual}),
+        coverage=_coverage(chosen, residual, prediction.interval) if bars else None,
+        dependence=_dependence(chosen),
+        learning=_learning(chosen),
     )
+
+
+def _learning(fit: Fit) -> pd.DataFrame | None:
+    """Return the accuracy that the field foresees with more labels; None for others, and where it takes too long."""
+    model = fit.estimator
+    if not isinstance(model, GraphRegressor) or model.solver_ != "exact":
+        return None
+    known, most = model._field.rows.size, min(model._field.y.size - 2, _MOST_FORESEEN)
+    sizes = [round(known * factor) for factor in _FACTORS if known * factor <= most]
+    return model.expected_learning_curve(sizes, draws=2) if len(sizes) > 1 else None
+
+
+def _dependence(fit: Fit) -> pd.DataFrame | None:
+    """Return the prediction against each feature of a node whose neighbourhood is average; None without curves.
+
+    The node is in the middle of a part of the graph around a node of median degree, where it stands in for all others.
+    """
+    model = fit.estimator
+    bent = sum(fit.shares.get(name, 0.0) for name in ("nonlinear effects", "local effects"))
+    if not isinstance(model, GraphRegressor) or bent < _BENT or model._columns.names is None:
+        return None
+    graph, X = model._fitted_on
+    ends = np.nanquantile(X, [0.02, 0.98], axis=0)
+    bends = [j for j in range(X.shape[1]) if np.unique(X[:, j]).size > 2 and ends[1, j] > ends[0, j]][:_CURVES]
+    around = neighbourhood(graph)
+    steps, size, usual = np.linspace(0.0, 1.0, _STEPS), around.shape[0], np.nanmean(X, axis=0)
+    tried = np.tile(usual, (len(bends) * _STEPS * size, 1))
+    rows = []
+    for k, j in enumerate(bends):
+        x = ends[0, j] + steps * (ends[1, j] - ends[0, j])
+        tried[k * _STEPS * size : (k + 1) * _STEPS * size : size, j] = x
+        rows.append(pd.DataFrame({"feature": str(model._columns.names[j]), "x": x}))
+    if not rows:
+        return None
+    copies = Graph(block_diag([around] * (len(bends) * _STEPS), format="csr"))
+    mean, _ = model._field.posterior.elsewhere(copies, tried)
+    return pd.concat(rows, ignore_index=True).assign(mean=model._field.scale.back(mean[::size]))
+
+
+def neighbourhood(graph: Graph) -> Any:
+    """Return the adjacency of a node of median degree, first, and the nodes around it, up to two steps away.
+
+    Examples
+    --------
+    >>> neighbourhood(Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])).toarray()[0]
+    array([0., 1., 1., 0., 0.])
+    """
+    degrees = np.diff(graph.indptr)
+    centre = int(np.argsort(degrees, kind="stable")[degrees.size // 2])
+    pattern, near = graph.adjacency, [centre]
+    for _ in range(2):
+        near += [int(node) for node in np.unique(pattern[near].indices) if node not in near]
+    near = near[:_AROUND]
+    return pattern[near][:, near].astype(float)
+
+
+def _coverage(fit: Fit, residual: Floats, level: float) -> pd.DataFrame | None:
+    """Return the share of known values inside intervals of several levels, when they are left out."""
+    levels = np.unique([*_LEVELS, level])
+    width, found = norm.ppf(0.5 + 0.5 * levels), np.abs(residual[np.isfinite(residual)])
+    if isinstance(fit.estimator, GraphRegressor):
+        calibration = fit.estimator._field.calibration
+        found = np.abs(calibration.scores)
+        width = width + calibration.trust * (np.array([calibration.student(each) for each in levels]) - width)
+    if not found.size:
+        return None
+    return pd.DataFrame({"level": levels, "inside": [float(np.mean(found <= each)) for each in width]})
 
 
 def _method_row(fit: Fit) -> MethodRow:
     return MethodRow(fit.method.key, fit.score, fit.fold_r2, fit.alpha, fit.error)
-
-
-def _summed_up(found: ClassPrediction) -> str:
-    """Say how accurate the classes are, how many nodes got each of them, and how the other methods fared."""
-    counts = pd.Series(found.value[~found.observed]).value_counts()
-    said = [f"Right for {100 * found.chosen.score:.0f} % of the labels that were held out."]
-    said.append("Nodes by predicted class: " + ", ".join(f"{name} {n:,}" for name, n in counts.items()) + ".")
-    others = [fit for fit in found.fits if fit is not found.chosen]
-    if others:
-        rates = (f"{fit.method.name.lower()} {100 * fit.score:.0f} %" for fit in others)
-        said.append("Right by other methods: " + ", ".join(rates) + ".")
-    return " ".join(said)
 
 
 def _curve(fit: Fit) -> AlphaCurve:
@@ -161,33 +297,77 @@ def _coefficients(fit: Fit) -> dict[str, float] | None:
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
 
 
-def _named_coefficients(fit: Fit) -> FeatureCoefficients | None:
-    named = _coefficients(fit)
-    if named is None:
-        return None
-    return FeatureCoefficients(tuple(named), np.array(list(named.values())), getattr(_linear(fit), "intercept_", None))
-
-
-def _effects(fit: Fit) -> Effects | None:
-    """Return the linear effects of the field, with standard errors."""
-    if not isinstance(fit.estimator, GraphRegressor) or fit.estimator.coefficients_.empty:
+def _effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
+    """Return the linear effects of the method in use; of the field with standard errors."""
+    if not isinstance(fit.estimator, GraphRegressor):
+        return _coefficient_effects(fit, features)
+    if fit.estimator.coefficients_.empty:
         return None
     frame, transform = fit.estimator.coefficients_, transform_name(fit.estimator)
     groups = [name for name in frame.columns if f"{name}{_ERROR}" in frame.columns]
-    errors = frame[[f"{name}{_ERROR}" for name in groups]]
+    errors = frame[[f"{name}{_ERROR}" for name in groups]].to_numpy()
     names = tuple(str(name) for name in frame.index)
-    return Effects(names, tuple(groups), frame[groups].to_numpy(), errors.to_numpy(), transform)
+    return Effects(names, tuple(groups), frame[groups].to_numpy(), errors, _spread(features, names), transform)
+
+
+def _coefficient_effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
+    named = _coefficients(fit)
+    if not named:
+        return None
+    values = np.array(list(named.values()))[:, None]
+    intercept = getattr(_linear(fit), "intercept_", None)
+    unknown, scales = np.full(values.shape, np.nan), _spread(features, tuple(named))
+    return Effects(tuple(named), ("coefficient",), values, unknown, scales, intercept=intercept)
+
+
+def _spread(features: pd.DataFrame, names: Sequence[str]) -> Floats:
+    """Return the standard deviations of the features."""
+    return np.array([float(np.nanstd(features[name].to_numpy(float))) for name in names])
 
 
 def _coordinates(table: AttributedGraph) -> Floats | None:
+    """Return where the nodes are drawn, by the columns that say so; None for no such columns."""
+    if table.shapes is not None:
+        inside = _flat(table.shapes).representative_point()
+        return np.column_stack([inside.x, inside.y])
     known = {str(name).lower(): name for name in table.frame.columns}
     for x, y in _POSITIONS:
         if x in known and y in known:
             columns = table.frame[[known[x], known[y]]]
             numeric = all(kind.kind in "iuf" for kind in columns.dtypes)
             values = columns.to_numpy(dtype=np.float64) if numeric else np.full((1, 2), np.nan)
-            return values if np.isfinite(values).all() else None
+            if not np.isfinite(values).all():
+                return None
+            return values if x == "x" else values * [_shrunk(values[:, 1]), 1.0]
     return None
+
+
+def _shrunk(latitude: Floats) -> float:
+    """Return how long a degree of longitude is in degrees of latitude, in the middle of some places."""
+    middle = 0.5 * float(latitude.min() + latitude.max())
+    return max(math.cos(math.radians(middle)), 0.1) if abs(middle) <= 90 else 1.0
+
+
+def _flat(shapes: Any) -> Any:
+    """Return areas in a plane: those in degrees with longitudes as long as they are in the middle."""
+    if shapes.crs is not None and not shapes.crs.is_geographic:
+        return shapes
+    bounds = shapes.total_bounds
+    degrees = shapes.crs is not None or (np.abs(bounds) <= [180, 90, 180, 90]).all()
+    return shapes.scale(_shrunk(bounds[[1, 3]]), 1.0, origin=(0, 0)) if degrees else shapes
+
+
+def _outlines(shapes: Any) -> list[list[Floats]] | None:
+    """Return the rings of every area; None where there are none."""
+    if shapes is None:
+        return None
+    return [_rings(each) for each in _flat(shapes)]
+
+
+def _rings(area: Any) -> list[Floats]:
+    parts = [part for part in getattr(area, "geoms", [area]) if part.geom_type == "Polygon"]
+    lines = [ring for part in parts for ring in (part.exterior, *part.interiors)]
+    return [np.asarray(ring.coords, dtype=float)[:-1, :2] for ring in lines]
 
 
 def result_summary(table: AttributedGraph, predictions: Predictions, *, notes: Sequence[str]) -> dict[str, Any]:
@@ -257,7 +437,9 @@ def _class_summary(prediction: ClassPrediction) -> dict[str, Any]:
 
 
 def _effect_summary(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
-    rows = _effects(fit)
+    if not isinstance(fit.estimator, GraphRegressor):
+        return None
+    rows = _effects(fit, pd.DataFrame(0.0, index=[0], columns=fit.estimator.coefficients_.index.astype(str)))
     if rows is None:
         return None
     return {
@@ -346,7 +528,8 @@ def _print_shares(shares: dict[str, float]) -> None:
 def _preview(table: AttributedGraph, predictions: Predictions) -> None:
     for prediction in predictions:
         columns: dict[str, Any] = {table.id: table.frame[table.id], **_columns(prediction)}
-        frame = pd.DataFrame(columns)[~prediction.observed].drop(columns="observed")
+        known_only = [name for name in ("observed", "left_out", "residual") if name in columns]
+        frame = pd.DataFrame(columns)[~prediction.observed].drop(columns=known_only)
         terminal.print_rich(_first(frame, title=prediction.name if len(predictions) > 1 else None))
         shown = min(_PREVIEW, len(frame))
         terminal.say(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")

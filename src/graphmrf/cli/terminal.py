@@ -2,11 +2,13 @@
 
 import json
 import logging
+import os
 import re
 import shlex
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -152,8 +154,17 @@ def command_line(context: typer.Context) -> str:
         value = context.params[name]
         for each in value if isinstance(value, (list, tuple)) else [value]:
             flag = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            words += flag if isinstance(each, bool) else [*flag, str(each)]
+            text = _relative(each) if isinstance(each, Path) else str(each)
+            words += flag if isinstance(each, bool) else [*flag, text]
     return shlex.join(words)
+
+
+def _relative(path: Path) -> str:
+    """Return a path from the current folder: where a page is passed on, it tells nothing of the folders above."""
+    try:
+        return os.path.relpath(path) if path.is_absolute() else str(path)
+    except ValueError:  # on another drive
+        return path.name
 
 
 def print_rich(table: Table) -> None:

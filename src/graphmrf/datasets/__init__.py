@@ -7,8 +7,8 @@ from graphmrf.datasets import synthetic
 from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
-from graphmrf.datasets.places import NEAREST, read_points, read_shapes
-from graphmrf.datasets.table_files import check_writable, write
+from graphmrf.datasets.places import NEAREST, geometries, read_points, read_shapes
+from graphmrf.datasets.written_tables import check_writable, is_geojson, keeps_page, read_page, write
 
 if TYPE_CHECKING:
     from graphmrf.datasets.catalogue import info, load, n_files, names
@@ -27,13 +27,17 @@ __all__ = [
     "check_writable",
     "example",
     "features",
+    "geometries",
     "info",
+    "is_geojson",
+    "keeps_page",
     "load",
     "n_files",
     "names",
     "paper",
     "read",
     "read_edges",
+    "read_page",
     "read_points",
     "read_shapes",
     "synthetic",

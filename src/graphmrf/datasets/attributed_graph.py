@@ -58,6 +58,8 @@ class AttributedGraph:
         The node file, for messages.
     rounded : mapping of str to int
         Columns with a whole number that float64 rounds, and the first record with one.
+    shapes : GeoSeries, optional
+        Outlines of the nodes, where they were read from a file of areas.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class AttributedGraph:
     notes: tuple[str, ...] = ()
     path: Path | None = None
     rounded: Mapping[str, int] = field(default_factory=dict)
+    shapes: Any = None
 
     def __post_init__(self) -> None:
         if self.graph.ids is None and self.id in self.frame.columns:

@@ -1,5 +1,6 @@
 """Graphs of tables without a table of edges: places near each other, areas that touch."""
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,36 @@ def read_shapes(
     column, rows = _matched(areas, keys, name, Path(shapes))
     graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))
     note = f"{Path(shapes).name}: {graph.n_edges:,} pairs of areas touch, matched by '{column}'"
-    return with_nodes(graph, file, name, (*file.notes, *assumed, note))
+    table = with_nodes(graph, file, name, (*file.notes, *assumed, note))
+    return replace(table, shapes=areas.geometry.iloc[rows])
+
+
+def geometries(table: AttributedGraph) -> list[Any]:
+    """Return a geometry of GeoJSON for every node: its area, or its point by longitude and latitude in degrees.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing says where the nodes are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"id": ["a", "b"], "lon": [1.0, 2.0], "lat": [50.0, 51.0]})
+    >>> geometries(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"))[0]
+    {'type': 'Point', 'coordinates': [1.0, 50.0]}
+    """
+    if table.shapes is not None:
+        areas = table.shapes if table.shapes.crs is None else table.shapes.to_crs(4326)
+        return [area.__geo_interface__ for area in areas]
+    found = {_globe(str(name)): name for name in reversed(table.frame.columns[1:])}
+    if not {"lon", "lat"} <= set(found):
+        raise InvalidInputError(
+            "GeoJSON needs the places of the nodes; give areas with --shapes, or columns lon and lat, "
+            "or write .csv, .parquet or .xlsx"
+        )
+    points = [as_numbers(table.frame[found[axis]])[0] for axis in ("lon", "lat")]
+    return [{"type": "Point", "coordinates": [float(x), float(y)]} for x, y in zip(*points, strict=True)]
 
 
 def _read_areas(path: Path) -> Any:

@@ -1,6 +1,5 @@
 """Tables in files: text of any dialect (also gzipped), Parquet, xlsx; cells and ids as values; written atomically."""
 
-import contextlib
 import csv
 import gzip
 import io
@@ -24,7 +23,7 @@ import pyarrow.parquet
 from graphmrf._typing import Floats
 from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, undressed
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import atomic, check_place, check_readable
+from graphmrf.files import check_readable
 from graphmrf.text import count, did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -35,7 +34,6 @@ FRAME = Path("DataFrame.pq")
 """Stands for the file of a table that is in memory already; its columns have types, as those of Parquet have."""
 EXCEL = ".xlsx"
 SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL)
-WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
 STDIN = Path("-")
 """The path that stands for standard input: text of any delimiter."""
 
@@ -210,7 +208,7 @@ def read_table(path: PathLike | Any) -> TableFile:
     except InvalidInputError:
         raise
     except Exception as error:  # a damaged file makes its reader raise anything, even that memory is short
-        raise InvalidInputError(_unreadable(path, error)) from error
+        raise InvalidInputError(unreadable(path, error)) from error
 
 
 def _from_frame(table: Any) -> TableFile:
@@ -325,7 +323,7 @@ def _read_excel(path: Path) -> TableFile:
 def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of every sheet of a workbook that are not empty, those of the first sheet only with cells."""
     try:
-        book = _openpyxl(path).load_workbook(path, read_only=True, data_only=True)
+        book = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise OSError(f"no workbook: {error}") from error
     first = book.worksheets[0].iter_rows(values_only=True)
@@ -333,7 +331,8 @@ def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     return {sheet.title: rows for sheet in book.worksheets}
 
 
-def _openpyxl(path: PathLike) -> Any:
+def openpyxl_module(path: PathLike) -> Any:
+    """Return the reader and writer of Excel's files; raise where it is not installed."""
     try:
         import openpyxl
     except ImportError as error:
@@ -361,7 +360,8 @@ def _as_text(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def _unreadable(path: Path, error: Exception) -> str:
+def unreadable(path: Path, error: Exception) -> str:
+    """Return the message on a file that its reader cannot read."""
     message = (str(error) or type(error).__name__).removeprefix("CSV parse error: ").splitlines()[0][:_MESSAGE]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"{path} is neither UTF-8, UTF-16 nor Windows-1252 text; save it again as UTF-8"
@@ -425,7 +425,7 @@ def _line(path: Path, record: int) -> int:
 
 
 def _excel_row(path: Path, record: int) -> int:
-    sheet = _openpyxl(path).load_workbook(path, read_only=True, data_only=True).worksheets[0]
+    sheet = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True).worksheets[0]
     rows = enumerate(sheet.iter_rows(values_only=True), 1)
     return [number for number, row in rows if any(cell is not None for cell in row)][record + 1]
 
@@ -526,69 +526,3 @@ def as_numbers(series: pd.Series) -> tuple[Floats, int | None]:
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     stray = np.flatnonzero(np.isinf(numbers) | (np.isnan(numbers) & series.notna().to_numpy()))
     return numbers, int(stray[0]) if stray.size else None
-
-
-def check_writable(path: PathLike) -> Path:
-    """Return the path of a table to write later, after making sure that it can be.
-
-    Raises
-    ------
-    InvalidInputError
-        An unknown suffix, a missing extra, a directory in its place, or a folder that is missing or cannot be written.
-    """
-    if not Path(path).name.lower().endswith(WRITTEN):
-        raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(WRITTEN)}")
-    if suffix_of(path) == EXCEL:
-        _openpyxl(path)
-    return check_place(path)
-
-
-def write(frame: pd.DataFrame, path: PathLike) -> Path:
-    r"""Write a table as CSV, TSV (gzipped or not), Parquet or xlsx, by suffix; whole or not at all.
-
-    The table goes to a temporary file in the same folder, which then takes the final name in one step.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        What to write; its index is left out.
-    path : path
-        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq` or `.xlsx` (extra `excel`).
-
-    Returns
-    -------
-    Path
-        The file written.
-
-    Raises
-    ------
-    InvalidInputError
-        As `check_writable`.
-
-    Examples
-    --------
-    >>> import pandas as pd, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
-    'id,rent\n00123,9.5\n'
-    """
-    path = check_writable(path)
-    with atomic(path) as draft:
-        _save(frame, draft, suffix_of(path))
-    return path
-
-
-def _save(frame: pd.DataFrame, path: Path, suffix: str) -> None:
-    if suffix in PARQUET:
-        frame.to_parquet(path, index=False)
-        return
-    if suffix == EXCEL:
-        with path.open("wb") as raw:
-            frame.to_excel(raw, index=False, engine="openpyxl")
-        return
-    # No time and no name in the header: the same table gives the same bytes.
-    with path.open("wb") as raw, contextlib.ExitStack() as stack:
-        stream: IO[bytes] = raw
-        if suffix.endswith(".gz"):
-            stream = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)))
-        frame.to_csv(stream, index=False, sep=DELIMITERS[suffix], lineterminator="\n")

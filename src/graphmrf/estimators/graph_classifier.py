@@ -70,6 +70,8 @@ class GraphClassifier(NodeEstimator):
         The metric on held-out labels, which also chose the sigmoids and the cut-off, so a little too good.
     held_out_ : array of shape (n_labelled,)
         The class of each labelled node, in node order, by regressors that did not see its fold.
+    held_out_proba_ : array of shape (n_labelled, n_classes)
+        The probabilities of the classes there.
     regressors_ : list
         The fitted regressor of each class, or of the later of two.
 
@@ -137,6 +139,7 @@ class GraphClassifier(NodeEstimator):
             self.cutoff_ = _even_odds(self._probabilities[0])
         decided = self._decide(scores)
         self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided)
+        self.held_out_proba_ = self._probability(scores)
 
     @predicts_tables
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:

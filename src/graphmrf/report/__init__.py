@@ -1,26 +1,39 @@
 """One self-contained HTML page from rows and figures; no model runs here."""
 
-from graphmrf.report.page import render, write_report
+from graphmrf.report.page import (
+    Content,
+    pack_content,
+    page_content,
+    render,
+    render_content,
+    unpack_content,
+    write_content,
+    write_report,
+)
 from graphmrf.report.rows import (
     AlphaCurve,
+    ClassReport,
     Effects,
-    FeatureCoefficients,
     FurtherTable,
     MethodRow,
     PredictionReport,
     TargetReport,
-    Truth,
 )
 
 __all__ = [
     "AlphaCurve",
+    "ClassReport",
+    "Content",
     "Effects",
-    "FeatureCoefficients",
     "FurtherTable",
     "MethodRow",
     "PredictionReport",
     "TargetReport",
-    "Truth",
+    "pack_content",
+    "page_content",
     "render",
+    "render_content",
+    "unpack_content",
+    "write_content",
     "write_report",
 ]

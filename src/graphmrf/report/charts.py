@@ -1,16 +1,15 @@
-"""Drawings of the graph and charts, as Plotly specifications; colours are CSS variables that the page resolves."""
+"""Charts as Plotly specifications; colours are CSS variables that the page resolves."""
 
 import json
-from base64 import b64encode
 from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from graphmrf._typing import Floats
-from graphmrf.report.rows import AlphaCurve, FeatureCoefficients, PredictionReport, TargetReport, method_name
-from graphmrf.report.sampled_drawing import SampledDrawing
-from graphmrf.text import decimals, smoothing_level
+from graphmrf.report.rows import AlphaCurve, ClassReport, Effects, MethodRow, TargetReport, method_name
+from graphmrf.text import number, smoothing_level
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -20,10 +19,12 @@ BINS = 30
 """Bins of the histogram, by eye; with twice as many, the few dozen outcomes people have make a comb."""
 CHART_HEIGHT = 360
 """Pixels, by eye: a third of a laptop's screen; twice as high, a chart and its sentence do not fit one screen."""
-SVG_NODES = 2_000
-"""Drawn nodes up to which the drawing is SVG, by eye; with twice as many, dragging stutters on a laptop. Then WebGL."""
-SVG_EDGES = 6_000
-"""The same for edges, which are one path and cheaper; WebGL draws coarser lines, so SVG is kept while it is smooth."""
+SHOWN_LABELS = 2_000
+"""Dots of observed against predicted values, by eye: beyond, a random part of the labels; doubled, a phone stutters."""
+CURVES = 6
+"""Features with a dependence plot, by eye: two rows of three."""
+WORST_R2 = -1.0
+"""Where axes of R² are cut: below, a method is worse than the mean by far, and others would be squeezed together."""
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
 PLAIN_NUMBERS: Spec = {"exponentformat": "power", "minexponent": 5, "separatethousands": True}
 AXIS: Spec = {
@@ -64,128 +65,73 @@ def specification(traces: list[Any], layout: Spec) -> Spec:
     return figure
 
 
-def shared_arrays(report: PredictionReport, drawing: SampledDrawing) -> Spec:
-    """Identifiers, coordinates and edges of the drawn nodes, once for all drawings of the page."""
-    return {
-        "index": packed(drawing.nodes, "<i4"),
-        "id": [str(report.node_ids[node]) for node in drawing.nodes],
-        "x": packed(drawing.xy[:, 0], "<f8"),
-        "y": packed(drawing.xy[:, 1], "<f8"),
-        "from": packed(drawing.edges[:, 0], "<i4"),
-        "to": packed(drawing.edges[:, 1], "<i4"),
-    }
-
-
-def target_arrays(target: TargetReport, drawing: SampledDrawing) -> Spec:
-    """Values and standard deviations of the drawn nodes, and how many decimals to show."""
-    nodes = drawing.nodes
-    return {
-        "value": packed(target.values[nodes], "<f8"),
-        "std": None if target.std is None else packed(target.std[nodes], "<f8"),
-        "observed": packed(target.observed[nodes], "u1"),
-        "decimals": decimals(target.values),
-    }
-
-
-def value_map(target: TargetReport, drawing: SampledDrawing) -> Spec:
-    """The graph coloured by value: observed where known, predicted elsewhere."""
-    scale = _scale(target.values, "value", 7)
-    bar = {"colorbar": _colorbar(), "showscale": True}
-    return _graph(drawing, observed=scale, predicted=scale | bar)
-
-
-def std_map(target: TargetReport, drawing: SampledDrawing) -> Spec | None:
-    """The graph coloured by standard deviation; None for a method without error bars."""
-    if target.std is None:
-        return None
-    scale = _scale(target.std[~target.observed], "std", 5)
-    bar = {"colorbar": _colorbar(), "showscale": True}
-    return _graph(drawing, observed={"color": "var(--quiet-2)"}, predicted=scale | bar)
-
-
-def packed(values: Any, dtype: str) -> Spec:
-    """An array as base64, so that a hundred thousand numbers stay small and exact.
-
-    Examples
-    --------
-    >>> packed([1, 2], "<i4")
-    {'dtype': 'i4', 'data': 'AQAAAAIAAAA='}
-    """
-    return {"dtype": dtype[-2:], "data": b64encode(np.asarray(values).astype(dtype).tobytes()).decode("ascii")}
-
-
-def _scale(values: Floats, name: str, steps: int) -> Spec:
-    """Colours from the 1st to the 99th percentile, so that a few extremes do not wash out the rest."""
-    low, high = np.percentile(values, [1, 99]) if values.size else (0.0, 1.0)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    colors = [[i / (steps - 1), f"var(--{name}-{i})"] for i in range(steps)]
-    return {"cmin": float(low), "cmax": float(high), "colorscale": colors}
-
-
-def _colorbar() -> Spec:
-    return {
-        "orientation": "h",
-        "thickness": 10,
-        "len": 0.7,
-        "y": 0,
-        "yanchor": "top",
-        "outlinewidth": 0,
-        "ticks": "",
-        **PLAIN_NUMBERS,
-        "tickfont": {"color": "var(--ink-2)", "size": 12},
-    }
-
-
-def _graph(drawing: SampledDrawing, *, observed: Spec, predicted: Spec) -> Spec:
-    """Edges below, observed nodes as squares, predicted nodes as circles; the page fills in the shared arrays."""
-    import plotly.graph_objects as go
-
-    nodes = go.Scatter if len(drawing.nodes) <= SVG_NODES else go.Scattergl
-    lines = go.Scatter if len(drawing.edges) <= SVG_EDGES else go.Scattergl
-    size = float(np.clip(190 / np.sqrt(len(drawing.nodes)), 2.6, 13))
-    outline = {"width": 0.7 if nodes is go.Scatter else 0, "color": "var(--paper)"}
-    style = {"mode": "markers", "hoverinfo": "text"}
-    small, large = {"size": 0.8 * size, "symbol": "square"}, {"size": size, "symbol": "circle"}
-    width = float(np.clip(60 / np.sqrt(len(drawing.edges) + 1), 0.4, 1.2))
-    traces = [
-        lines(name="edges", mode="lines", hoverinfo="skip", line={"color": "var(--edge)", "width": width}),
-        nodes(name="observed", marker=small | observed | {"line": outline}, **style),
-        nodes(name="predicted", marker=large | predicted | {"line": outline}, **style),
-    ]
-    hidden = {"visible": False, "automargin": False}
-    y = hidden | {"scaleanchor": "x"}
-    margin = {"l": 4, "r": 4, "t": 4, "b": 44}
-    return specification(traces, {"xaxis": hidden, "yaxis": y, "margin": margin, "dragmode": "pan"})
-
-
-def comparison_chart(target: TargetReport) -> Spec | None:
+def comparison_chart(target: TargetReport | ClassReport) -> Spec | None:
     """Accuracy of every method as bars with a dot for each fold; None without rows."""
     import plotly.graph_objects as go
 
     rows = sorted((row for row in target.comparison if np.isfinite(row.r2)), key=lambda row: row.r2)
     if not rows:
         return None
+    name = "right" if isinstance(target, ClassReport) else "R²"
     colors = ["var(--accent)" if row.method == target.method else "var(--quiet)" for row in rows]
     bars = go.Bar(
-        x=[row.r2 for row in rows],
+        x=[max(row.r2, WORST_R2) for row in rows],
         orientation="h",
         width=0.36,
         marker={"color": colors, "line": {"width": 0}},
-        hovertemplate="R² %{x:.3f}<extra></extra>",
+        customdata=[row.r2 for row in rows],
+        hovertemplate=name + " %{customdata:.3f}<extra></extra>",
     )
-    folds = [(fold, i) for i, row in enumerate(rows) for fold in row.fold_r2 if np.isfinite(fold)]
-    dots = go.Scatter(
-        x=[fold for fold, _ in folds],
-        y=[i for _, i in folds],
-        mode="markers",
-        marker={"size": 7, "color": "var(--paper)", "line": {"width": 1.3, "color": "var(--ink)"}, "opacity": 0.9},
-        hovertemplate="one fold<br>R² %{x:.3f}<extra></extra>",
-    )
-    axis = AXIS | {"title": _title("R² in cross-validation"), "range": _r2_range([*(row.r2 for row in rows), *dots.x])}
+    dots = _fold_dots(rows)
+    shown = [value for row in rows for value in (row.r2, *row.fold_r2)]
+    title = "share of right classes, held out" if name == "right" else "R² in cross-validation"
+    axis = AXIS | {"title": _title(title), "range": _r2_range(shown)}
     names = [_above(i, method_name(row.method), bold=row.method == target.method) for i, row in enumerate(rows)]
     y = AXIS | {"visible": False, "range": [-0.4, len(rows) - 0.2]}
-    return specification([bars, dots], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)})
+    return specification(
+        [bars, *dots], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
+    )
+
+
+def _fold_dots(rows: list[MethodRow]) -> list[Any]:
+    """A dot for each fold; a triangle at the edge, with its value, where the axis ends before it."""
+    import plotly.graph_objects as go
+
+    folds = [(fold, i) for i, row in enumerate(rows) for fold in row.fold_r2 if np.isfinite(fold)]
+    inside, cut = [(r, i) for r, i in folds if r >= WORST_R2], [(r, i) for r, i in folds if r < WORST_R2]
+    outline = {"width": 1.3, "color": "var(--ink)"}
+    dots = go.Scatter(
+        x=[fold for fold, _ in inside],
+        y=[i for _, i in inside],
+        mode="markers",
+        marker={"size": 7, "color": "var(--paper)", "line": outline, "opacity": 0.9},
+        hovertemplate="one fold<br>%{x:.3f}<extra></extra>",
+    )
+    return [dots, *_cut_marks([WORST_R2] * len(cut), [i for _, i in cut], [r for r, _ in cut], "triangle-left")]
+
+
+def _cut_marks(x: list[float], y: list[float], values: list[float], symbol: str) -> list[Any]:
+    """Triangles at the edge of an axis for what lies beyond it, with the values in words; none for nothing."""
+    import plotly.graph_objects as go
+
+    if not values:
+        return []
+    side = {"triangle-left": "middle right", "triangle-down": "top center"}[symbol]
+    return [
+        go.Scatter(
+            x=x,
+            y=y,
+            mode="markers+text",
+            text=[number(value, 1 if abs(value) < 1e5 else None) for value in values],
+            textposition=side,
+            textfont={"size": 11, "color": "var(--warm)"},
+            marker={"size": 9, "symbol": symbol, "color": "var(--warm)"},
+            name="beyond the axis",
+            hovertemplate="beyond the axis: %{text}<extra></extra>",
+            showlegend=False,
+            cliponaxis=False,
+        )
+    ]
 
 
 def _above(bar: int, name: str, *, bold: bool) -> Spec:
@@ -202,6 +148,7 @@ def alpha_chart(target: TargetReport) -> Spec | None:
     levels = np.unique(np.concatenate([curve.alphas for curve in target.curves]))
     ordered = sorted(target.curves, key=lambda curve: curve.method == target.method)
     traces = [trace for i, curve in enumerate(ordered) for trace in _curve(curve, levels, target.method, i)]
+    traces += _beyond(target, levels) + _without_level(target, len(levels))
     ticks = list(range(len(levels))) if len(levels) <= 8 else [*range(0, len(levels) - 2, 2), len(levels) - 1]
     axis = AXIS | {
         "title": _title("smoothing level α"),
@@ -211,11 +158,43 @@ def alpha_chart(target: TargetReport) -> Spec | None:
         "showgrid": False,
         "range": [-0.4, len(levels) - 0.6],
     }
-    values = np.concatenate([np.ravel(curve.mean_r2) for curve in target.curves])
+    chosen = [target.chosen.r2] if target.chosen else []
+    values = np.concatenate([*(np.ravel(curve.mean_r2) for curve in target.curves), chosen])
     accuracy = AXIS | {"title": _title("R²"), "range": _r2_range(values, start=None, headroom=0.2)}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "reversed"}
     layout = {"xaxis": axis, "yaxis": accuracy, "legend": legend, "showlegend": True, "height": CHART_HEIGHT}
     return specification(traces, layout | {"hovermode": "closest"})
+
+
+def _beyond(target: TargetReport, levels: Floats) -> list[Any]:
+    """A mark at the lower edge for each level whose accuracy is below it."""
+    found = [
+        (float(np.searchsorted(levels, alpha)), float(r2))
+        for curve in target.curves
+        for alpha, r2 in zip(curve.alphas, curve.mean_r2, strict=True)
+        if r2 < WORST_R2
+    ]
+    worst = {x: min(r2 for at, r2 in found if at == x) for x, _ in found}
+    return _cut_marks(list(worst), [WORST_R2] * len(worst), list(worst.values()), "triangle-down")
+
+
+def _without_level(target: TargetReport, n_levels: int) -> list[Any]:
+    """The accuracy of the method in use as a line across, where it has no level to choose."""
+    import plotly.graph_objects as go
+
+    row = target.chosen
+    if row is None or not np.isfinite(row.r2) or any(curve.method == target.method for curve in target.curves):
+        return []
+    return [
+        go.Scatter(
+            x=[-0.4, n_levels - 0.6],
+            y=[row.r2, row.r2],
+            mode="lines",
+            name=_label(f"{method_name(row.method)} (no such level)", 60),
+            line={"color": "var(--accent)", "width": 3},
+            hovertemplate="R² %{y:.3f}<extra>%{fullData.name}</extra>",
+        )
+    ]
 
 
 def _curve(curve: AlphaCurve, levels: Floats, method: str, position: int) -> list[Any]:
@@ -332,39 +311,177 @@ def distribution_chart(target: TargetReport) -> Spec:
     return specification(bars, layout)
 
 
-def coefficient_chart(rows: FeatureCoefficients) -> Spec | None:
-    """The largest coefficients as bars to the left and right of zero; None without any."""
+def accuracy_chart(target: TargetReport) -> Spec | None:
+    """Observed values against predictions of them without their fold; None where nothing was held out."""
     import plotly.graph_objects as go
 
-    order = largest(rows)[::-1]
-    if not len(order):
+    if target.held_out is None:
         return None
-    values = rows.values[order]
-    bars = go.Bar(
-        x=values,
-        orientation="h",
-        width=0.62,
-        marker={"color": ["var(--accent)" if value >= 0 else "var(--warm)" for value in values], "line": {"width": 0}},
-        customdata=[escape(str(rows.names[i])) for i in order],
-        hovertemplate="%{customdata}<br>%{x:.4g}<extra></extra>",
+    rows = target.held_out[np.isfinite(target.held_out["out_of_fold"])]
+    if rows.empty:
+        return None
+    rows = rows.sample(SHOWN_LABELS, random_state=0) if len(rows) > SHOWN_LABELS else rows
+    y = target.y[rows["node"].to_numpy()]
+    ends = _padded([*y, *rows["out_of_fold"]])
+    same = go.Scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
+    dots = go.Scatter(
+        x=rows["out_of_fold"],
+        y=y,
+        mode="markers",
+        marker={"size": 7 if len(rows) < 300 else 5, "color": "var(--accent)", "opacity": 0.55},
+        hovertemplate="observed %{y:,.4g}<br>predicted %{x:,.4g}<extra></extra>",
     )
+    layout = {
+        "xaxis": AXIS | {"title": _title("predicted without it"), "range": ends},
+        "yaxis": AXIS | {"title": _title(_label(f"observed {target.name}", 40)), "range": ends},
+        "height": CHART_HEIGHT,
+    }
+    return specification([same, dots], layout)
+
+
+def _padded(values: Any) -> list[float]:
+    low, high = float(np.min(values)), float(np.max(values))
+    room = 0.04 * (high - low) or 0.5
+    return [low - room, high + room]
+
+
+def coverage_chart(rows: pd.DataFrame, n_labels: int, level: float) -> Spec:
+    """Share of left-out labels inside intervals against the probability the intervals claim, with a band of chance."""
+    import plotly.graph_objects as go
+
+    claimed, inside = rows["level"].to_numpy(), rows["inside"].to_numpy()
+    chance = 1.645 * np.sqrt(claimed * (1 - claimed) / max(n_labels, 1))
+    band = _ribbon(100 * claimed, 100 * (claimed - chance), 100 * (claimed + chance), "var(--quiet-2)")
+    ends = [0.0, 100.0]
+    same = go.Scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
+    curve = go.Scatter(
+        x=100 * claimed,
+        y=100 * inside,
+        mode="lines+markers",
+        line={"color": "var(--accent)", "width": 2.5},
+        marker={"size": [13 if np.isclose(each, level) else 6 for each in claimed], "color": "var(--accent)"},
+        hovertemplate="intervals of %{x:.0f} %<br>hold %{y:.1f} % of the values<extra></extra>",
+    )
+    return _percent_chart([*band, same, curve], "probability of the interval", "known values inside")
+
+
+def _percent_chart(traces: list[Any], x: str, y: str, *, low: float = 0.0) -> Spec:
+    axis = AXIS | {"ticksuffix": " %", "range": [low, 101]}
+    layout = {"xaxis": axis | {"title": _title(x)}, "yaxis": axis | {"title": _title(y)}, "height": CHART_HEIGHT}
+    return specification(traces, layout)
+
+
+def _ribbon(x: Any, low: Any, high: Any, color: str, **axes: str) -> list[Any]:
+    import plotly.graph_objects as go
+
+    plain = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **axes}
+    return [go.Scatter(x=x, y=low, **plain), go.Scatter(x=x, y=high, fill="tonexty", fillcolor=color, **plain)]
+
+
+def reliability_chart(target: ClassReport) -> Spec | None:
+    """Share of right classes against the probability they were given, of labels that were held out, by bins."""
+    import plotly.graph_objects as go
+
+    sure = target.left_out_probability[np.arange(len(target.left_out)), target.left_out]
+    if not len(sure):
+        return None
+    right = np.asarray(target.left_out) == target.codes[target.observed]
+    bins = np.array_split(np.argsort(sure, kind="stable"), int(np.clip(len(sure) // 20, 1, 10)))
+    x, y = (np.array([100 * values[each].mean() for each in bins]) for values in (sure, right))
+    error = 100 * np.array([1.645 * np.sqrt(sure[each].mean() * (1 - sure[each].mean()) / len(each)) for each in bins])
+    low = max(min(float(x.min()), float(y.min())) - 8, 0.0)
+    same = go.Scatter(
+        x=[0, 100], y=[0, 100], mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip"
+    )
+    dots = go.Scatter(
+        x=x,
+        y=y,
+        mode="lines+markers",
+        error_y={"array": error, "color": "var(--quiet)", "thickness": 1.5},
+        line={"color": "var(--accent)", "width": 2.5},
+        marker={"size": 8, "color": "var(--accent)"},
+        customdata=[len(each) for each in bins],
+        hovertemplate="given %{x:.0f} %: %{y:.0f} % right<br>%{customdata} labels<extra></extra>",
+    )
+    return _percent_chart([same, dots], "probability given to the class", "right among them", low=low)
+
+
+def learning_chart(rows: pd.DataFrame) -> Spec:
+    """Accuracy to be expected with more labels, with its band."""
+    import plotly.graph_objects as go
+
+    x = rows["n_labels"].to_numpy()
+    line = go.Scatter(
+        x=x,
+        y=rows["expected_r2"],
+        mode="lines+markers",
+        line={"color": "var(--accent)", "width": 2.5},
+        marker={"size": [13, *[6] * (len(x) - 1)], "color": "var(--accent)"},
+        customdata=rows[["lower", "upper"]].to_numpy(),
+        hovertemplate="%{x:,} labels<br>R² %{y:.3f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
+    )
+    band = _ribbon(x, rows["lower"], rows["upper"], "var(--accent-wash)")
+    labels = AXIS | {"type": "log", "title": _title("known values"), "tickvals": x, "ticktext": [f"{n:,}" for n in x]}
+    values = rows[["expected_r2", "lower", "upper"]].to_numpy().ravel()
+    accuracy = AXIS | {"title": _title("expected R²"), "range": _r2_range(values, start=None)}
+    return specification([*band, line], {"xaxis": labels, "yaxis": accuracy, "height": CHART_HEIGHT})
+
+
+def dependence_charts(target: TargetReport) -> dict[str, Spec]:
+    """The prediction against one feature at a time, all on one scale; those first that bend or rise most."""
+    import plotly.graph_objects as go
+
+    if target.dependence is None or target.dependence.empty:
+        return {}
+    reach = target.dependence.groupby("feature", sort=False)["mean"].agg(np.ptp).sort_values(ascending=False)
+    shown = target.dependence[target.dependence["feature"].isin(reach.index[:CURVES])]
+    ends, found = _padded(shown["mean"]), {}
+    for k, name in enumerate(reach.index[:CURVES]):
+        rows = shown[shown["feature"] == name]
+        line = go.Scatter(
+            x=rows["x"],
+            y=rows["mean"],
+            mode="lines",
+            line={"color": "var(--accent)", "width": 2.5},
+            hovertemplate="%{x:,.4g}: %{y:,.4g}<extra></extra>",
+        )
+        x = AXIS | {"title": _title(_label(str(name), 40)), "showgrid": False, "nticks": 6}
+        layout = {"xaxis": x, "yaxis": AXIS | {"range": ends, "nticks": 6}, "height": 220}
+        found[f"dependence-{k}"] = specification([line], layout)
+    return found
+
+
+def effects_chart(rows: Effects, groups: list[int]) -> Spec:
+    """Effects of a standard deviation of each feature: a dot with its interval of 90 % for each group."""
+    import plotly.graph_objects as go
+
+    order = rows.order[:LISTED_COEFFICIENTS][::-1]
+    values, errors = rows.standardised
+    symbols = ("circle", "square", "diamond", "triangle-up")
+    colors = ("var(--accent)", "var(--warm)", "var(--ink-2)", "var(--class-2)")
+    shift = 0.5 / max(len(groups), 1)
+    traces = [
+        go.Scatter(
+            x=values[order, k],
+            y=np.arange(len(order)) - shift * (place - (len(groups) - 1) / 2),
+            mode="markers",
+            name=_label(str(rows.groups[k]), 40),
+            marker={"size": 9, "symbol": symbols[place % 4], "color": colors[place % 4]},
+            error_x={"array": 1.645 * np.nan_to_num(errors[order, k]), "color": colors[place % 4], "thickness": 1.5},
+            customdata=[escape(str(rows.names[i])) for i in order],
+            hovertemplate="%{customdata}<br>%{x:.4g}<extra>%{fullData.name}</extra>",
+        )
+        for place, k in enumerate(groups)
+    ]
     names = _names([str(rows.names[i]) for i in order])
-    return specification([bars], {"xaxis": AXIS, "yaxis": names, "height": 60 + 26 * len(order)})
-
-
-def largest(rows: FeatureCoefficients) -> Any:
-    """Positions of the coefficients that are listed, largest magnitude first.
-
-    Examples
-    --------
-    >>> largest(FeatureCoefficients(("a", "b"), np.array([1.0, -2.0])))
-    array([1, 0])
-    """
-    return np.argsort(-np.abs(rows.values), kind="stable")[:LISTED_COEFFICIENTS]
+    legend = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"}
+    layout = {"xaxis": AXIS | {"zerolinecolor": "var(--ink-3)"}, "yaxis": names, "legend": legend}
+    height = 90 + max(30, 18 * len(groups)) * len(order)
+    return specification(traces, layout | {"showlegend": len(groups) > 1, "height": height})
 
 
 def _names(names: list[str]) -> Spec:
-    """A vertical axis of names, one for each bar; numbered underneath because names may repeat."""
+    """A vertical axis of names, one for each row; numbered underneath because names may repeat."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": [_label(name) for name in names]}
     return AXIS | ticks | {"showgrid": False, "zeroline": False, "ticklabelstandoff": 6}
 
@@ -379,9 +496,10 @@ def _label(text: str, limit: int = 24) -> str:
 
 
 def _r2_range(values: Any, *, start: float | None = 0.0, headroom: float = 0.08) -> list[float]:
-    """Axis limits: from `start` (or just below the smallest) to just above the largest, never below -1."""
+    """Axis limits: from `start` (or just below the smallest) to just above the largest, never below `WORST_R2`."""
     finite = np.asarray([value for value in values if np.isfinite(value)] or [0.0, 1.0])
     low, high = float(finite.min()), min(float(finite.max()), 1.0)
-    low = max(low if start is None else min(low, start), -1.0)
+    low = max(low if start is None else min(low, start), WORST_R2)
     span = max(high - low, 0.05)
-    return [max(low - (0 if low == start else 0.08 * span), -1.0), max(high + headroom * span, low + span)]
+    below = 0.0 if low == start else 0.08 * span if low > WORST_R2 else 0.02
+    return [low - below, max(high + headroom * span, low + span)]

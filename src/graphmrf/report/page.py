@@ -1,24 +1,61 @@
-"""The page: rows, figures and sentences laid out by templates, and written in one piece."""
+"""The page: rows, figures and sentences as plain content, laid out by templates, and written in one piece."""
 
+import json
 import math
 import os
+import re
+import zlib
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+from markupsafe import Markup, escape
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place
-from graphmrf.report import charts, tables
-from graphmrf.report.rows import MethodRow, PredictionReport, TargetReport, method_name
-from graphmrf.report.sampled_drawing import SampledDrawing, sample_drawing
+from graphmrf.report import charts, drawing, tables
+from graphmrf.report.rows import ClassReport, MethodRow, PredictionReport, TargetReport, method_name
 from graphmrf.text import DASH, above_zero, count, nothing_predicts, number, r2_in_words, smoothing_level
+
+Content: TypeAlias = dict[str, Any]
+"""What a page shows, as values of JSON: texts, tables, specifications of figures, arrays in base64."""
+
+FORMAT = 1
+"""Version of the content; pages are made again only from the same one."""
+
+LARGEST = 200_000_000
+"""Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them. Doubled, a file that was
+made to fill the memory fills more of it."""
 
 OWN_FEATURES = ("lr", "lr-rp")
 """Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
+
+GLOSSARY = {
+    "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, which known "
+    "values reveal around them.",
+    "local effects": "Effects of features that change from one part of the graph to another, as where a garden is "
+    "worth more in one district than in the next.",
+    "nonlinear effects": "Curves and interactions of features: what a straight line for each feature misses.",
+    "residual propagation": "What a method gets wrong at known values is passed on along the edges to their "
+    "neighbours, and added to the predictions there.",
+    "label propagation": "Every node gets a weighted average of the known values around it; features are not used.",
+    "graph convolution": "A linear regression on features that were first averaged over the neighbourhood of every "
+    "node.",
+    "field regression": "The outcome is a sum of random parts: linear, nonlinear and local effects of features, a "
+    "smooth field over the graph, and noise. How large each is, the known values decide by their likelihood.",
+    "smoothing level": "α says how far a value reaches along the edges: 0 ignores them, close to 1 averages over wide "
+    "neighbourhoods.",
+    "cross-validation": "Known values are hidden in turn, a fifth of them at a time by default, and predicted from the "
+    "others.",
+    "standard deviation": "How far the truth typically lies from a prediction: in about two of three cases nearer.",
+}
+"""Words of the page that are explained where they stand, and what they mean."""
+
+_WORDS = re.compile("|".join(map(re.escape, GLOSSARY)), re.IGNORECASE)
 
 
 def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path:
@@ -51,10 +88,15 @@ def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path
     ...     write_report(Path(folder) / "report.html", report).name
     'report.html'
     """
+    return write_content(path, page_content(report))
+
+
+def write_content(path: str | os.PathLike[str], content: Content) -> Path:
+    """Write a page of this content, all of it or nothing; see `write_report`."""
     path = check_place(path)
     try:
         with atomic(path) as draft:
-            draft.write_bytes(render(report).encode("utf-8", "xmlcharrefreplace"))
+            draft.write_bytes(render_content(content).encode("utf-8", "xmlcharrefreplace"))
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
     return path
@@ -72,34 +114,101 @@ def render(report: PredictionReport) -> str:
     ... )
     True
     """
+    return render_content(page_content(report))
+
+
+def page_content(report: PredictionReport) -> Content:
+    """All that a page shows: what `render_content` needs, ready for JSON, of a size that does not grow with the graph.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
+    >>> report = PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
+    >>> page_content(report)["title"]
+    'Two wards'
+    """
+    drawn = drawing.draw_graph(report)
+    sections, targets = zip(*(_target(report, target, drawn) for target in report.targets), strict=True)
+    return {
+        "format": FORMAT,
+        "title": report.title,
+        "subtitle": f"{count(report.graph.n_nodes, 'node')}, {count(report.graph.n_edges, 'edge')}",
+        "sections": list(sections),
+        "said": list(drawn.said),
+        "areas": report.shapes is not None and not drawn.size,
+        "cells": bool(drawn.size),
+        "notes": list(report.notes),
+        "command": report.command,
+        "version": report.version,
+        "data": {
+            "nodes": drawing.shared_arrays(report, drawn),
+            "features": drawing.feature_arrays(report, drawn),
+            "targets": [{"position": k, **target} for k, target in enumerate(targets)],
+        },
+    }
+
+
+def pack_content(content: Content) -> bytes:
+    """A content as few bytes, for `unpack_content`.
+
+    Examples
+    --------
+    >>> unpack_content(pack_content({"format": 1}))
+    {'format': 1}
+    """
+    return zlib.compress(json.dumps(content, allow_nan=False).encode("utf-8", "surrogatepass"), level=6)
+
+
+def unpack_content(packed: bytes) -> Content:
+    """The content of a page that was packed.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is damaged, or larger than any page.
+    """
+    try:
+        whole = zlib.decompressobj().decompress(packed, LARGEST)
+        content = json.loads(whole.decode("utf-8", "surrogatepass"))
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise InvalidInputError("the content of the page is damaged; predict again") from error
+    if not isinstance(content, dict):
+        raise InvalidInputError("the content of the page is damaged; predict again")
+    return content
+
+
+def render_content(content: Content) -> str:
+    """The HTML document of a content.
+
+    Only our own scripts run in it, by their hashes: whatever a content holds, none of it is executed.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is no content of this version.
+    """
     from plotly.offline import get_plotlyjs
 
-    drawing = sample_drawing(report)
-    figures = [_figures(target, drawing) for target in report.targets]
-    arrays = [charts.target_arrays(target, drawing) for target in report.targets]
-    return (
-        templates()
-        .get_template("prediction.html")
-        .render(
-            title=report.title,
-            subtitle=f"{count(report.graph.n_nodes, 'node')}, {count(report.graph.n_edges, 'edge')}",
-            style=asset("page.css"),
-            sections=[
-                _section(report, target) | {"figures": drawn}
-                for target, drawn in zip(report.targets, figures, strict=True)
-            ],
-            dropped=drawing.dropped,
-            notes=report.notes,
-            command=report.command,
-            version=report.version,
-            plotly=Markup(get_plotlyjs()),  # code of Plotly itself
-            data={
-                "nodes": charts.shared_arrays(report, drawing),
-                "targets": [each | {"figures": drawn} for each, drawn in zip(arrays, figures, strict=True)],
-            },
-            script=asset("page.js"),
+    if content.get("format") != FORMAT:
+        raise InvalidInputError(
+            f"a page needs content of format {FORMAT}, got {content.get('format')!r}; predict again"
         )
-    )
+    scripts = [Markup(get_plotlyjs()), asset("map.js") + asset("page.js")]
+    try:
+        return (
+            templates()
+            .get_template("prediction.html")
+            .render(**content, style=asset("page.css"), scripts=scripts, policy=_policy(scripts), glossary=GLOSSARY)
+        )
+    except (TemplateError, TypeError, KeyError, AttributeError, ValueError) as error:
+        raise InvalidInputError(f"the content of the page is damaged ({error}); predict again") from error
+
+
+def _policy(scripts: list[Markup]) -> str:
+    """The scripts that may run, by the hashes of their text."""
+    hashes = (b64encode(sha256(script.encode()).digest()).decode("ascii") for script in scripts)
+    return " ".join(f"'sha256-{each}'" for each in hashes)
 
 
 def templates() -> Environment:
@@ -118,7 +227,38 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
+    environment.filters["explained"] = explained
+    environment.filters["anchor"] = _anchor
     return environment
+
+
+def explained(text: str) -> Markup:
+    """A text whose words from the glossary, each where it comes first, link to what they mean.
+
+    Examples
+    --------
+    >>> print(explained("<b> the graph field").partition(" data-about")[0])
+    &lt;b&gt; the <a class="term" href="#word-graph-field"
+    """
+    told: set[str] = set()
+    parts, end = [], 0
+    for found in _WORDS.finditer(text):
+        word = found[0].lower()
+        if word in told:
+            continue
+        told.add(word)
+        parts += [escape(text[end : found.start()]), _linked(found[0])]
+        end = found.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+def _linked(word: str) -> Markup:
+    about = GLOSSARY[word.lower()]
+    return Markup('<a class="term" href="#word-{}" data-about="{}">{}</a>').format(_anchor(word), about, word)
+
+
+def _anchor(word: str) -> str:
+    return word.lower().replace(" ", "-")
 
 
 def asset(name: str) -> Markup:
@@ -126,48 +266,128 @@ def asset(name: str) -> Markup:
     return Markup(files("graphmrf.report").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
-def _figures(target: TargetReport, drawing: SampledDrawing) -> dict[str, Any]:
+def _target(
+    report: PredictionReport, target: TargetReport | ClassReport, drawn: drawing.GraphDrawing
+) -> tuple[Content, Content]:
+    """What the template says of one target, and what the scripts need for it; a part without rows is None."""
+    if isinstance(target, ClassReport):
+        figures, maps, section = _class_figures(target), _class_maps(target), _class_section(report, target)
+    else:
+        figures, maps, section = _figures(target), _maps(target), _section(report, target)
+    shown = {
+        "name": target.name,
+        "headline": headline(target),
+        "facts": {term: fact for term, fact in _facts(target).items() if fact != DASH},
+        "hidden": f"{int(np.sum(~target.observed)):,}",
+        "methods": tables.method_rows(target),
+        "further": [[each.title, each.about, tables.further_rows(each)] for each in target.further],
+        "figures": list(figures),
+        "maps": maps,
+    }
+    for rows in section.values():
+        if isinstance(rows, dict) and "body" in rows:
+            _with_places(rows, drawn)
+    arrays = drawing.target_arrays(target, drawn) | {"maps": maps, "figures": figures}
+    return _plain(shown | section), _plain(arrays)
+
+
+def _with_places(table: Content, drawn: drawing.GraphDrawing) -> None:
+    """Add to rows of nodes where they are in the drawings."""
+    for row in table["body"]:
+        if "node" in row:
+            row["place"] = int(drawn.place[row["node"]])
+
+
+def _plain(value: Content) -> Content:
+    """Values of JSON only, so that what is shown at once and what is shown from a file are the same."""
+    plain: Content = json.loads(json.dumps(value, allow_nan=False, default=str))
+    return plain
+
+
+def _maps(target: TargetReport) -> Content:
+    maps = {
+        "value": drawing.value_map(target),
+        "std": drawing.std_map(target),
+        "residual": drawing.residual_map(target),
+    }
+    return {name: spec for name, spec in maps.items() if spec is not None}
+
+
+def _class_maps(target: ClassReport) -> Content:
+    return {"class": drawing.class_map(target), "sure": drawing.sure_map(target)}
+
+
+def _figures(target: TargetReport) -> Content:
+    rows, n_labels = target.effects, int(target.observed.sum())
+    groups = tables.groups_with_effect(rows) if rows else []
     figures = {
-        "value_map": charts.value_map(target, drawing),
-        "std_map": charts.std_map(target, drawing),
+        "accuracy": charts.accuracy_chart(target),
+        "coverage": None if target.coverage is None else charts.coverage_chart(target.coverage, n_labels, target.level),
         "comparison": charts.comparison_chart(target),
+        "effects": charts.effects_chart(rows, groups) if rows and groups else None,
+        **charts.dependence_charts(target),
+        "learning": None if target.learning is None else charts.learning_chart(target.learning),
         "alpha_curves": charts.alpha_chart(target),
         "distribution": charts.distribution_chart(target),
-        "coefficients": charts.coefficient_chart(target.coefficients) if target.coefficients else None,
     }
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _section(report: PredictionReport, target: TargetReport) -> dict[str, Any]:
-    """Everything that the template says of one target: sentences, facts and tables; a part without rows is None."""
-    rows = target.coefficients
+def _class_figures(target: ClassReport) -> Content:
+    figures = {"reliability": charts.reliability_chart(target), "comparison": charts.comparison_chart(target)}
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _section(report: PredictionReport, target: TargetReport) -> Content:
+    """The sentences and tables of a target of numbers."""
+    rows = target.effects
     return {
-        "target": target,
-        "headline": headline(target),
-        "sentences": [each for each in (accuracy(target), target.carries, check(target)) if each],
-        "facts": {term: fact for term, fact in _facts(target).items() if fact != DASH},
-        "has_std": target.std is not None,
-        "hidden": f"{int(np.sum(~target.observed)):,}",
-        "level": smoothing_level(target.alpha),
+        "kind": "numbers",
+        "sentences": [each for each in (accuracy(target), target.carries, coverage(target)) if each],
+        "level": f"{100 * target.level:g} %",
+        "alpha": smoothing_level(target.alpha),
         "shares": tables.share_rows(target),
-        "methods": tables.method_rows(target),
         "uncertain": tables.uncertain_nodes(report, target),
-        "coefficients": tables.coefficient_rows(rows),
+        "surprising": tables.surprising_nodes(report, target),
+        "effects": tables.effect_rows(rows, standardised=True),
+        "raw_effects": tables.effect_rows(rows),
         "own_features": target.method in OWN_FEATURES,
+        "several_groups": rows is not None and len(rows.groups) > 1,
+        "transform": rows.transform if rows else "",
         "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
-        "effects": tables.effect_rows(target.effects),
-        "further": [(each.title, each.about, tables.further_rows(each)) for each in target.further],
+        "tested": 0 if target.held_out is None else len(target.held_out),
+        "has_field": bool(target.shares),
     }
 
 
-def _facts(target: TargetReport) -> dict[str, str]:
-    row = target.chosen
+def _class_section(report: PredictionReport, target: ClassReport) -> Content:
+    """The sentences and tables of a target of classes."""
     return {
+        "kind": "classes",
+        "sentences": [each for each in (class_accuracy(target), most_confused(target)) if each],
+        "classes": tables.class_rows(target),
+        "confusion": tables.confusion_matrix(target),
+        "unsure": tables.unsure_classes(report, target),
+    }
+
+
+def _facts(target: TargetReport | ClassReport) -> dict[str, str]:
+    row = target.chosen
+    known = {
         "Predicted": count(int(np.sum(~target.observed)), "node"),
         "Observed": count(int(np.sum(target.observed)), "node"),
         "Method": method_name(target.method),
         "Smoothing level α": smoothing_level(target.alpha),
+    }
+    if isinstance(target, ClassReport):
+        return known | {"Right, held out": _percent(row) if row else DASH}
+    inside = DASH
+    if target.coverage is not None:
+        share = np.interp(target.level, target.coverage["level"], target.coverage["inside"])
+        inside = f"{100 * share:.0f} % of known values"
+    return known | {
         "R² in cross-validation": _measured(row) if row else DASH,
+        f"{100 * target.level:g} % intervals hold": inside,
     }
 
 
@@ -176,7 +396,11 @@ def _measured(row: MethodRow) -> str:
     return number(row.r2, 3) + (f" ± {number(row.error, 3)}" if math.isfinite(row.error) else "")
 
 
-def headline(target: TargetReport) -> str:
+def _percent(row: MethodRow) -> str:
+    return f"{100 * row.r2:.0f} %" + (f" ± {100 * row.error:.0f} %" if math.isfinite(row.error) else "")
+
+
+def headline(target: TargetReport | ClassReport) -> str:
     """What was predicted, for how many nodes.
 
     Examples
@@ -186,7 +410,7 @@ def headline(target: TargetReport) -> str:
     'Predicted income for 1 of 2 nodes.'
     """
     hidden = int(np.sum(~target.observed))
-    return f"Predicted {target.name} for {hidden:,} of {count(len(target.y), 'node')}."
+    return f"Predicted {target.name} for {hidden:,} of {count(len(target.observed), 'node')}."
 
 
 def accuracy(target: TargetReport) -> str:
@@ -212,20 +436,44 @@ def accuracy(target: TargetReport) -> str:
     return f"Expect an R² of about {number(row.r2, 2)}: {explains}."
 
 
-def check(target: TargetReport) -> str:
-    """How the prediction fared against outcomes kept hidden; empty when there are none.
+def coverage(target: TargetReport) -> str:
+    """How many known values lie inside their interval when they are left out; empty where that was not tried.
 
     Examples
     --------
-    >>> from graphmrf.report.rows import Truth
-    >>> y = np.array([1.0, np.nan])
-    >>> check(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", truth=Truth(0.7, 0.88, 700)))
-    'Checked against 700 outcomes it never saw: R² 0.70; the 90 % intervals contain 88 % of them.'
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"level": [0.5, 0.9], "inside": [0.5, 0.88]})
+    >>> coverage(TargetReport("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
+    'Left out one at a time, 88 % of the known values lie inside their 90 % interval.'
     """
-    truth = target.truth
-    if truth is None:
+    if target.coverage is None:
         return ""
-    inside = ""
-    if truth.coverage is not None:
-        inside = f"; the {100 * target.level:g} % intervals contain {100 * truth.coverage:.0f} % of them"
-    return f"Checked against {count(truth.n_nodes, 'outcome')} it never saw: R² {number(truth.r2, 2)}{inside}."
+    inside = float(np.interp(target.level, target.coverage["level"], target.coverage["inside"]))
+    percent = f"{100 * target.level:g} %"
+    return f"Left out one at a time, {100 * inside:.0f} % of the known values lie inside their {percent} interval."
+
+
+def class_accuracy(target: ClassReport) -> str:
+    """How many classes are right, beside always saying the most frequent one; empty when it was not measured."""
+    row = target.chosen
+    if row is None or not math.isfinite(row.r2):
+        return ""
+    known = target.codes[target.observed]
+    often = int(np.bincount(known, minlength=len(target.classes)).argmax())
+    share = 100 * float(np.mean(known == often))
+    return (
+        f"Expect {100 * row.r2:.0f} % of the classes to be right; always saying “{target.classes[often]}” would be "
+        f"right for {share:.0f} % of the known ones."
+    )
+
+
+def most_confused(target: ClassReport) -> str:
+    """Which two classes are taken for each other most; empty where none is."""
+    truth, said = target.codes[target.observed], np.asarray(target.left_out)
+    k = len(target.classes)
+    mistakes = np.bincount(truth * k + said, minlength=k * k).reshape(k, k)
+    np.fill_diagonal(mistakes, 0)
+    if not mistakes.any():
+        return ""
+    a, b = divmod(int(mistakes.argmax()), k)
+    return f"Most often “{target.classes[a]}” is taken for “{target.classes[b]}” ({int(mistakes[a, b]):,} times)."

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.errors import InvalidInputError
@@ -60,7 +61,7 @@ class MethodRow:
     method : str
         Key of the method (``"lp"``, ``"lr"``, ``"lgc"``, ``"lgc-rp"``) or any other name.
     r2 : float
-        Accuracy over all folds; NaN when it could not be computed.
+        Accuracy over all folds, for classes the share of right ones; NaN when it could not be computed.
     fold_r2 : sequence of float
         Accuracy in every fold.
     alpha : float or None
@@ -118,39 +119,8 @@ class AlphaCurve:
 
 
 @dataclass(frozen=True)
-class FeatureCoefficients:
-    """Coefficients of a linear method, in the units of its features.
-
-    Parameters
-    ----------
-    names : sequence of str
-        One name per feature.
-    values : array of shape (p,)
-        One coefficient per feature.
-    intercept : float or None
-        Constant term; of methods that smooth features, the prediction where all features are average.
-
-    Examples
-    --------
-    >>> FeatureCoefficients(("age",), np.array([0.3]), intercept=1.0).names
-    ('age',)
-    """
-
-    names: Sequence[str]
-    values: Floats
-    intercept: float | None = None
-
-    def __post_init__(self) -> None:
-        _reject(
-            np.shape(self.values) != (len(self.names),),
-            f"coefficients need one value per name, got {np.shape(self.values)} values for {len(self.names)} names; "
-            "pass coef_.index and coef_.to_numpy()",
-        )
-
-
-@dataclass(frozen=True)
 class Effects:
-    """Linear coefficients of a node's own features and of its neighbours', with standard errors.
+    """Linear coefficients of a node's own features, of its neighbours' and so on, with standard errors.
 
     Parameters
     ----------
@@ -159,35 +129,46 @@ class Effects:
     groups : sequence of str
         Whose features: ``("own", "neighbours", ...)``.
     values, errors : arrays of shape (p, n_groups)
-        Coefficients in the units of the outcome and the feature, and their standard errors.
+        Coefficients in the units of the outcome and the feature, and their standard errors; NaN where not known.
+    scales : array of shape (p,)
+        Standard deviations of the features: times these, coefficients can be compared.
     transform : str
         The transform of the outcome whose units these are; empty for the outcome itself.
+    intercept : float or None
+        Constant term; of methods that smooth features, the prediction where all features are average.
 
     Examples
     --------
-    >>> Effects(("age",), ("own", "neighbours"), np.array([[0.3, 0.1]]), np.array([[0.1, 0.2]])).order
-    array([0])
+    >>> one = np.array([[0.3, 0.1]])
+    >>> Effects(("age",), ("own", "neighbours"), one, one / 2, scales=np.array([10.0])).standardised[0]
+    array([[3., 1.]])
     """
 
     names: Sequence[str]
     groups: Sequence[str]
     values: Floats
     errors: Floats
+    scales: Floats
     transform: str = ""
+    intercept: float | None = None
 
     def __post_init__(self) -> None:
         wanted, found = (len(self.names), len(self.groups)), (np.shape(self.values), np.shape(self.errors))
         _reject(
-            found != (wanted, wanted),
-            f"effects need a value and an error for each of {wanted[0]} names and {wanted[1]} groups, got {found}; "
-            "pass the columns of coefficients_",
+            found != (wanted, wanted) or np.shape(self.scales) != wanted[:1],
+            f"effects need a value and an error for each of {wanted[0]} names and {wanted[1]} groups, and a scale for "
+            f"each name, got {found} and {np.shape(self.scales)}; pass the columns of coefficients_",
         )
 
     @property
+    def standardised(self) -> tuple[Floats, Floats]:
+        """Coefficients and errors for a change by one standard deviation of the feature."""
+        return self.values * self.scales[:, None], self.errors * self.scales[:, None]
+
+    @property
     def order(self) -> Ints:
-        """Positions of the features, the clearest first: by the largest ratio of a coefficient to its error."""
-        clear = np.abs(self.values) / np.where(self.errors > 0, self.errors, np.inf)
-        return np.argsort(-clear.max(axis=1, initial=0.0), kind="stable")
+        """Positions of the features, the largest effect of a standard deviation first."""
+        return np.argsort(-np.abs(self.standardised[0]).max(axis=1, initial=0.0), kind="stable")
 
 
 @dataclass(frozen=True)
@@ -219,30 +200,6 @@ class FurtherTable:
 
 
 @dataclass(frozen=True)
-class Truth:
-    """How the prediction fared against outcomes that were kept hidden from it.
-
-    Parameters
-    ----------
-    r2 : float
-        Accuracy on the hidden outcomes.
-    coverage : float or None
-        Share of the hidden outcomes inside their interval.
-    n_nodes : int
-        Number of hidden outcomes.
-
-    Examples
-    --------
-    >>> Truth(r2=0.7, coverage=0.91, n_nodes=700).n_nodes
-    700
-    """
-
-    r2: float
-    coverage: float | None
-    n_nodes: int
-
-
-@dataclass(frozen=True)
 class TargetReport:
     """One predicted column and how it was predicted.
 
@@ -266,8 +223,17 @@ class TargetReport:
         One sentence saying what carries the prediction.
     shares : mapping of str to float
         Share of the variance by kind of effect, noise included.
-    comparison, curves, coefficients, effects, truth, further
+    comparison, curves, effects, further
         Further rows; a section without rows is left out.
+    held_out : DataFrame or None
+        A row for each label: `node`, `out_of_fold` prediction, prediction when it alone is `left_out`, and the
+        standardised `residual` of that.
+    coverage : DataFrame or None
+        Share of the labels `inside` intervals of each `level`, when they are left out.
+    dependence : DataFrame or None
+        The prediction against one feature at a time, all else average: `feature`, `x`, `mean`.
+    learning : DataFrame or None
+        What more labels would bring: `n_labels`, `expected_r2`, `lower`, `upper`.
 
     Raises
     ------
@@ -293,11 +259,13 @@ class TargetReport:
     carries: str = ""
     comparison: Sequence[MethodRow] = ()
     curves: Sequence[AlphaCurve] = ()
-    coefficients: FeatureCoefficients | None = None
     effects: Effects | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
-    truth: Truth | None = None
     further: Sequence[FurtherTable] = ()
+    held_out: pd.DataFrame | None = None
+    coverage: pd.DataFrame | None = None
+    dependence: pd.DataFrame | None = None
+    learning: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         _check_lengths(self)
@@ -318,6 +286,82 @@ class TargetReport:
         """The row of `comparison` for the method in use."""
         return next((row for row in self.comparison if row.method == self.method), None)
 
+    def at_labels(self, column: str) -> Floats:
+        """A column of `held_out` at every node, NaN where there is no label."""
+        found = np.full(len(self.y), np.nan)
+        if self.held_out is not None:
+            found[self.held_out["node"].to_numpy()] = self.held_out[column].to_numpy()
+        return found
+
+
+@dataclass(frozen=True)
+class ClassReport:
+    """One column of predicted classes, and how they were predicted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    classes : sequence of str
+        The k classes, in words.
+    codes : array of shape (n,)
+        Position of the class of every node, given or predicted.
+    observed : array of shape (n,)
+        True where the class was given.
+    probability : array of shape (n, k)
+        Probability of every class.
+    method : str
+        The method that made them; its accuracy is the row of `comparison` with this key, as a share of right ones.
+    alpha : float or None
+        Its smoothing level.
+    comparison, further
+        Further rows; a section without rows is left out.
+    left_out : array of shape (m,)
+        Class of each observed node, in node order, by a fit without its fold.
+    left_out_probability : array of shape (m, k)
+        Probabilities of the classes there.
+
+    Raises
+    ------
+    InvalidInputError
+        If lengths differ.
+
+    Examples
+    --------
+    >>> observed, halves = np.array([True, False]), np.full((2, 2), 0.5)
+    >>> one = ClassReport("land", ["sea", "wood"], np.array([0, 1]), observed, halves, "lp", None, [0], halves[:1])
+    >>> one.sure
+    array([0.5, 0.5])
+    """
+
+    name: str
+    classes: Sequence[str]
+    codes: Ints
+    observed: Bools
+    probability: Floats
+    method: str
+    alpha: float | None
+    left_out: Ints
+    left_out_probability: Floats
+    comparison: Sequence[MethodRow] = ()
+    further: Sequence[FurtherTable] = ()
+
+    def __post_init__(self) -> None:
+        n, k, m = len(self.codes), len(self.classes), int(np.sum(self.observed))
+        found = (np.shape(self.probability), np.shape(self.left_out), np.shape(self.left_out_probability))
+        wanted = ((n, k), (m,), (m, k))
+        _reject(found != wanted, f"classes of {self.name!r} need arrays of shapes {wanted}, got {found}")
+
+    @property
+    def sure(self) -> Floats:
+        """Probability of the class in use."""
+        return np.asarray(self.probability[np.arange(len(self.codes)), self.codes])
+
+    @property
+    def chosen(self) -> MethodRow | None:
+        """The row of `comparison` for the method in use."""
+        return next((row for row in self.comparison if row.method == self.method), None)
+
 
 @dataclass(frozen=True)
 class PredictionReport:
@@ -331,10 +375,14 @@ class PredictionReport:
         The graph with n nodes.
     node_ids : sequence of length n
         Identifiers, in node order.
-    targets : sequence of TargetReport
+    targets : sequence of TargetReport and ClassReport
         At least one; each gets its own section.
     coordinates : array of shape (n, 2) or None
         Where to draw the nodes; computed from the graph when None.
+    shapes : sequence of length n, or None
+        Outlines of the nodes, each some rings of shape (k, 2); nodes are then drawn as areas.
+    features : DataFrame of n rows, or None
+        Columns to show beside a node.
     notes : sequence of str
         Lines about what was done to the data.
     command, version : str
@@ -356,8 +404,10 @@ class PredictionReport:
     title: str
     graph: Graph
     node_ids: Sequence[object]
-    targets: Sequence[TargetReport]
+    targets: Sequence[TargetReport | ClassReport]
     coordinates: Floats | None = None
+    shapes: Sequence[Sequence[Floats]] | None = None
+    features: pd.DataFrame | None = None
     notes: Sequence[str] = ()
     command: str = ""
     version: str = ""
@@ -368,11 +418,14 @@ class PredictionReport:
         found = len(self.node_ids)
         _reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
         for target in self.targets:
-            shape = np.shape(target.y)
+            shape = np.shape(target.observed)
             _reject(
                 shape != (n,),
                 f"target {target.name!r} must cover all {n} nodes, got shape {shape}; use NaN for unknown outcomes",
             )
+        for rows, given in (("shapes", self.shapes), ("features", self.features)):
+            length = n if given is None else len(given)
+            _reject(length != n, f"{rows} must be of all {n} nodes, got {length}")
         if self.coordinates is not None:
             _check_coordinates(self.coordinates, n)
 

@@ -1,18 +1,19 @@
 """The tables of a report as texts with sort keys, which the templates escape and lay out."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NotRequired, TypeAlias, TypedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from graphmrf._typing import Ints
 from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
-from graphmrf.report.charts import LISTED_COEFFICIENTS, largest
+from graphmrf.report.charts import LISTED_COEFFICIENTS
 from graphmrf.report.rows import (
+    ClassReport,
     Effects,
-    FeatureCoefficients,
     FurtherTable,
     MethodRow,
     PredictionReport,
@@ -21,11 +22,17 @@ from graphmrf.report.rows import (
     method_name,
     method_uses,
 )
-from graphmrf.report.sampled_drawing import most_uncertain
 from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
 SMALLEST = -1e308
 """Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not."""
+
+LISTED_NODES = 25
+"""Rows of the tables of uncertain and of surprising nodes, by eye: two screens; a file of all predictions has more."""
+SURPRISING = 2.0
+"""Standard deviations from which a label is surprising, a convention: by chance 1 in 20 is; at 4, 1 in 16,000."""
+LISTED_CLASSES = 20
+"""Classes up to which there is a confusion matrix, by eye: its columns fit a screen."""
 
 FAINT = 0.01
 """Part of a feature's largest effect up to which another is as good as none, by eye; doubled, faint columns go, too."""
@@ -54,6 +61,21 @@ class TextTable(TypedDict):
     which: NotRequired[str]
 
 
+def most_uncertain(target: TargetReport, limit: int = LISTED_NODES) -> Ints:
+    """Predicted nodes with the largest std, largest first; ties in node order.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, np.nan, np.nan])
+    >>> most_uncertain(TargetReport("income", y, np.ones(3), method="lp", std=np.array([9.0, 1.0, 2.0])))
+    array([2, 1])
+    """
+    if target.std is None:
+        return np.empty(0, dtype=np.int64)
+    hidden = np.flatnonzero(~target.observed)
+    return hidden[np.argsort(-target.std[hidden], kind="stable")[:limit]]
+
+
 def uncertain_nodes(report: PredictionReport, target: TargetReport) -> TextTable | None:
     """The predicted nodes with the largest standard deviations; None without error bars."""
     nodes = most_uncertain(target)
@@ -61,50 +83,118 @@ def uncertain_nodes(report: PredictionReport, target: TargetReport) -> TextTable
         return None
     interval = [] if target.lower is None else [f"#{100 * target.level:g} % interval"]
     heads = ["Node", "#Prediction", "#Std", *interval, "#Neighbours", "#Observed among them"]
-    degree, known = _neighbours(report.graph, target)
-    places = decimals(target.values)
-    body: list[TextRow] = []
-    for node in nodes:
-        counts = [(f"{n:,}", float(n)) for n in (int(degree[node]), int(known[node]))]
-        name = str(report.node_ids[node])
-        body.append({"cells": [(name, name), *_moments(target, node, places), *counts], "node": int(node)})
+    around, places = _neighbours(report.graph, target), decimals(target.values)
+    body = [_node_row(report, node, *_moments(target, node, places), *around(node)) for node in nodes]
     return {"caption": f"Most uncertain predictions of {target.name}", "heads": heads, "body": body}
 
 
-def method_rows(target: TargetReport) -> TextTable | None:
+def surprising_nodes(report: PredictionReport, target: TargetReport) -> TextTable | None:
+    """The labels farthest from what all others say of them, in standard deviations; None where none was left out."""
+    residual = target.at_labels("residual")
+    beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= SURPRISING)
+    if target.held_out is None:
+        return None
+    nodes = beyond[np.argsort(-np.abs(residual[beyond]), kind="stable")[:LISTED_NODES]]
+    said, places = target.at_labels("left_out"), decimals(target.values)
+    body = [
+        _node_row(
+            report,
+            node,
+            _numeric(target.y[node], places),
+            _numeric(said[node], places),
+            _numeric(residual[node], 1),
+        )
+        for node in nodes
+    ]
+    heads = ["Node", "#Observed", "#From all others", "#Residual in std"]
+    found: TextTable = {"caption": f"Surprising values of {target.name}", "heads": heads, "body": body}
+    expected = 0.0455 * len(target.held_out)  # beyond two standard deviations of a normal distribution
+    found["which"] = (
+        f"{len(beyond):,} of {len(target.held_out):,} known values, where chance alone gives {expected:.0f}"
+    )
+    return found
+
+
+def _node_row(report: PredictionReport, node: int, *cells: TextCell) -> TextRow:
+    name = str(report.node_ids[node])
+    return {"cells": [(name, name), *cells], "node": int(node)}
+
+
+def method_rows(target: TargetReport | ClassReport) -> TextTable | None:
     """Accuracy, spread over folds and smoothing level of every method, best first; None without rows."""
     if not target.comparison:
         return None
     rows = sorted(target.comparison, key=lambda row: -row.r2 if np.isfinite(row.r2) else np.inf)
     body = [_method_row(row, chosen=row.method == target.method) for row in rows]
     caption = f"Accuracy of each method for {target.name}"
+    if isinstance(target, ClassReport):
+        body = [{**row, "cells": [row["cells"][0], row["cells"][1], row["cells"][3]]} for row in body]
+        return {"caption": caption, "heads": ["Method", "#Right", "#α"], "body": body}
     return {"caption": caption, "heads": ["Method", "#R²", "#Folds", "#α"], "body": body}
 
 
-def coefficient_rows(rows: FeatureCoefficients | None) -> TextTable | None:
-    """The largest coefficients by magnitude, each to three digits, because every feature has units of its own."""
-    if rows is None or not len(rows.names):
-        return None
-    pairs = [(str(rows.names[i]), float(rows.values[i])) for i in largest(rows)]
-    body: list[TextRow] = [
-        {"cells": [(name, name), _numeric(value, decimals([-value, value]))]} for name, value in pairs
-    ]
-    which = _which(len(rows.names), "largest", "coefficients") or "The coefficients"
-    return {"caption": "Coefficients", "heads": ["Feature", "#Coefficient"], "body": body, "which": which}
-
-
-def effect_rows(rows: Effects | None) -> TextTable | None:
-    """Coefficients with their standard errors, the clearest first; groups without any effect are left out."""
-    groups = [] if rows is None else _groups_with_effect(rows)
+def effect_rows(rows: Effects | None, *, standardised: bool = False) -> TextTable | None:
+    """Coefficients with their standard errors, the largest effects first; groups without any effect are left out."""
+    groups = [] if rows is None else groups_with_effect(rows)
     if rows is None or not groups:
         return None
+    values, errors = rows.standardised if standardised else (rows.values, rows.errors)
     body: list[TextRow] = []
     for i in rows.order[:LISTED_COEFFICIENTS]:
         name = str(rows.names[i])
-        body.append({"cells": [(name, name), *map(_estimate, rows.values[i, groups], rows.errors[i, groups])]})
+        body.append({"cells": [(name, name), *map(_estimate, values[i, groups], errors[i, groups])]})
     heads = ["Feature", *(f"#{rows.groups[k]}" for k in groups)]
-    which = _which(len(rows.names), "clearest", "features") or "Linear effects"
-    return {"caption": "Coefficients and their errors", "heads": heads, "body": body, "which": which}
+    which = _which(len(rows.names), "largest", "features") or "Linear effects"
+    per = "standard deviation" if standardised else "unit"
+    return {"caption": f"Effects of one {per} of each feature", "heads": heads, "body": body, "which": which}
+
+
+def class_rows(target: ClassReport) -> TextTable:
+    """Nodes of every class, known and predicted, and how often it was found and right among held-out labels."""
+    truth, said = target.codes[target.observed], np.asarray(target.left_out)
+    body: list[TextRow] = []
+    for k, name in enumerate(target.classes):
+        hits, is_k, said_k = int(np.sum((truth == k) & (said == k))), int(np.sum(truth == k)), int(np.sum(said == k))
+        counts = [(f"{n:,}", float(n)) for n in (is_k, int(np.sum(target.codes[~target.observed] == k)))]
+        body.append({"cells": [(name, name), *counts, _share(hits, is_k), _share(hits, said_k)]})
+    heads = ["Class", "#Observed", "#Predicted", "#Found (recall)", "#Right when said (precision)"]
+    return {"caption": f"Classes of {target.name}", "heads": heads, "body": body}
+
+
+def _share(part: int, whole: int) -> TextCell:
+    return (f"{100 * part / whole:.0f} %", part / whole) if whole else (DASH, SMALLEST)
+
+
+def confusion_matrix(target: ClassReport) -> dict[str, Any] | None:
+    """Counts of held-out labels by true and predicted class, with the share of the row that shades a cell."""
+    k = len(target.classes)
+    if k > LISTED_CLASSES or not len(target.left_out):
+        return None
+    counts = np.zeros((k, k), dtype=np.int64)
+    np.add.at(counts, (target.codes[target.observed], np.asarray(target.left_out)), 1)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    cells = [
+        [[f"{n:,}", round(float(p), 3)] for n, p in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
+    ]
+    return {"classes": list(target.classes), "rows": cells, "caption": f"Confusion matrix of {target.name}"}
+
+
+def unsure_classes(report: PredictionReport, target: ClassReport) -> TextTable | None:
+    """The predicted nodes whose class is least sure, with the runner-up."""
+    hidden = np.flatnonzero(~target.observed)
+    nodes = hidden[np.argsort(target.sure[hidden], kind="stable")[:LISTED_NODES]]
+    if not len(nodes):
+        return None
+    around, body = _neighbours(report.graph, target), []
+    for node in nodes:
+        others = target.probability[node].copy()
+        others[target.codes[node]] = -1.0
+        second = int(others.argmax())
+        chosen, other = (str(target.classes[code]) for code in (target.codes[node], second))
+        p, q = ((f"{100 * each:.0f} %", float(each)) for each in (target.sure[node], others[second]))
+        body.append(_node_row(report, node, (chosen, chosen), p, (other, other), q, *around(node)))
+    heads = ["Node", "Class", "#Probability", "Or else", "#Probability of that", "#Neighbours", "#Observed among them"]
+    return {"caption": f"Least sure classes of {target.name}", "heads": heads, "body": body}
 
 
 def share_rows(target: TargetReport) -> TextTable | None:
@@ -148,9 +238,9 @@ def _which(total: int, order: str, noun: str) -> str:
     return f"The {LISTED_COEFFICIENTS} {order} of {total:,} {noun}" if total > LISTED_COEFFICIENTS else ""
 
 
-def _groups_with_effect(rows: Effects) -> list[int]:
+def groups_with_effect(rows: Effects) -> list[int]:
     """Groups of which at least one feature has more than `FAINT` of its largest effect, errors included."""
-    size = np.abs(rows.values) + rows.errors
+    size = np.abs(rows.values) + np.nan_to_num(rows.errors)
     counts = size > FAINT * size.max(axis=1, keepdims=True, initial=0.0)
     return [k for k in range(len(rows.groups)) if rows.values[:, k].any() and counts[:, k].any()]
 
@@ -159,6 +249,8 @@ def _estimate(value: float, error: float) -> TextCell:
     """An estimate to two digits of its error, because every feature has units of its own."""
     if not value:
         return DASH, 0.0
+    if not math.isfinite(error):
+        return _numeric(value, decimals([-value, value]))
     digits = decimals([-error, error] if error > 0 else [0.0, value])
     places = None if digits is None else max(digits - 1, 0)
     return f"{number(value, places)} ± {number(error, places)}", _sortable(value)
@@ -195,6 +287,8 @@ def _sortable(value: float) -> float:
     return float(value) if math.isfinite(value) else SMALLEST
 
 
-def _neighbours(graph: Graph, target: TargetReport) -> tuple[np.ndarray, np.ndarray]:
+def _neighbours(graph: Graph, target: TargetReport | ClassReport) -> Callable[[int], list[TextCell]]:
+    """The cells that count the neighbours of a node, and the observed ones among them."""
     pattern = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(graph.n_nodes,) * 2)
-    return np.diff(graph.indptr), pattern @ target.observed
+    degree, known = np.diff(graph.indptr), pattern @ target.observed
+    return lambda node: [(f"{n:,}", float(n)) for n in (int(degree[node]), int(known[node]))]

@@ -2,30 +2,51 @@
 (() => {
   const page = JSON.parse(document.getElementById("data").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const touch = matchMedia("(pointer: coarse)").matches;
-  const kinds = { i4: Int32Array, f8: Float64Array, u1: Uint8Array };
+  const kinds = { i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array, u1: Uint8Array };
+  const unpack = (v) => (v && v.dtype ? new kinds[v.dtype](Uint8Array.from(atob(v.data), (c) => c.charCodeAt(0)).buffer) : v);
+  const unpacked = (object) => Object.fromEntries(Object.entries(object).map(([name, v]) => [name, unpack(v)]));
 
-  const unpack = (packed) => packed && new kinds[packed.dtype](Uint8Array.from(atob(packed.data), (c) => c.charCodeAt(0)).buffer);
-  const nodes = Object.fromEntries(Object.entries(page.nodes).map(([name, v]) => [name, Array.isArray(v) ? v : unpack(v)]));
-  const place = new Map(Array.from(nodes.index, (node, i) => [node, i]));
+  const nodes = unpacked(page.nodes);
+  const features = page.features.map(unpacked);
+  const targets = page.targets.map(unpacked);
   const named = new Map(nodes.id.map((id, i) => [id, i]));
-  const targets = page.targets.map((t) => ({ ...t, value: unpack(t.value), std: unpack(t.std), observed: unpack(t.observed) }));
-  const hasWebGL = (() => {
-    try { return Boolean(document.createElement("canvas").getContext("webgl")); } catch { return false; }
-  })();
+  const ground = new GraphMap.Ground(nodes);
 
-  // Plotly reads a few tags in its texts; what users wrote is shown as they wrote it.
-  const literal = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const formatted = (value, places) =>
     (places === null
       ? value.toExponential(2)
       : value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places })
     ).replace("-", "\u2212");
 
-  function describe(target, i) {
-    const value = formatted(target.value[i], target.decimals);
-    if (target.observed[i]) return `${value} (observed)`;
-    return target.std ? `${value} ± ${formatted(target.std[i], target.decimals)} (predicted)` : `${value} (predicted)`;
+  // The lines of a tip: what is known of a node, or of the many nodes of a cell.
+  function facts(target, i) {
+    const places = target.decimals, f = (v) => formatted(v, places), has = (name) => target[name] && !Number.isNaN(target[name][i]);
+    const lines = [];
+    if (nodes.count) lines.push(`mean of ${nodes.count[i].toLocaleString("en-US")} nodes`);
+    if (target.classes) {
+      const most = target.classes.map((name, k) => [target.probability[i * target.classes.length + k], name]);
+      if (target.observed[i]) lines.push(`${target.classes[target.code[i]]} (observed)`);
+      else most.sort((a, b) => b[0] - a[0]).slice(0, 3).forEach(([p, name]) => lines.push(`${name}: ${Math.round(100 * p)} %`));
+      if (has("left_out")) lines.push(`from the others: ${target.classes[target.left_out[i]]}`);
+    } else if (target.observed[i]) {
+      lines.push(`${f(target.value[i])} (observed)`);
+      if (has("left_out")) lines.push(`from all others: ${f(target.left_out[i])}`);
+    } else {
+      lines.push(has("std") ? `${f(target.value[i])} ± ${f(target.std[i])} (predicted)` : `${f(target.value[i])} (predicted)`);
+      if (has("lower")) lines.push(`${page.targets[target.position].interval}: ${f(target.lower[i])} to ${f(target.upper[i])}`);
+    }
+    if (has("residual")) lines.push(`${formatted(target.residual[i], 1)} standard deviations from what the others say`);
+    return lines;
+  }
+  const described = (i) => features.map((each) => {
+    const v = each.values[i];
+    const text = Number.isNaN(v) || v < 0 && each.levels ? "missing" : each.levels ? each.levels[v] : formatted(v, each.decimals);
+    return `${each.name}: ${text}`;
+  });
+
+  function told(target, i) {
+    const line = (text, kind) => Object.assign(document.createElement("div"), { textContent: text, className: kind });
+    return [line(nodes.id[i], "name"), ...facts(target, i).map((text) => line(text, "")), ...described(i).map((text) => line(text, "feature"))];
   }
 
   // Colours and fonts are written as CSS variables; Plotly needs what they stand for in the current theme.
@@ -40,100 +61,53 @@
     return walk(spec);
   }
 
-  let edges;
-  function edgeLines() {
-    if (edges) return edges;
-    const x = [], y = [];
-    nodes.from.forEach((u, k) => {
-      const v = nodes.to[k];
-      x.push(nodes.x[u], nodes.x[v], null);
-      y.push(nodes.y[u], nodes.y[v], null);
-    });
-    return (edges = { x, y });
+  function point(section, i, { centred = false } = {}) {
+    const target = targets[section.dataset.target], readout = section.querySelector(".readout");
+    views.get(section)?.mark(i, { centred });
+    if (readout) readout.textContent = i === null ? "" : `${nodes.id[i]}: ${facts(target, i).join(", ")}`;
   }
 
-  function fillMap(spec, target, values, width) {
-    const zoom = Math.min(1.1, Math.max(0.55, width / 520));
-    const at = (wanted) => Array.from(nodes.x.keys()).filter((i) => Boolean(target.observed[i]) === wanted);
-    for (const trace of spec.data) {
-      if (!hasWebGL && trace.type === "scattergl") trace.type = "scatter";
-      if (trace.name === "edges") { Object.assign(trace, edgeLines()); continue; }
-      const members = at(trace.name === "observed");
-      trace.x = members.map((i) => nodes.x[i]);
-      trace.y = members.map((i) => nodes.y[i]);
-      trace.text = members.map((i) => `<b>${literal(nodes.id[i])}</b><br>${describe(target, i)}`);
-      trace.customdata = members;
-      trace.marker.size *= zoom;
-      if (trace.marker.colorscale) trace.marker.color = members.map((i) => values[i]);
-    }
-    return spec;
-  }
-
-  const mapsOf = (section) => [...section.querySelectorAll(".map")];
-
-  function highlight(section, i, source) {
+  const views = new Map();
+  function drawMaps(section) {
     const target = targets[section.dataset.target];
-    const style = getComputedStyle(document.documentElement);
-    const color = (name) => style.getPropertyValue(name).trim();
-    for (const map of mapsOf(section)) {
-      if (map === source) continue;
-      const note = i === null ? [] : [{
-        x: nodes.x[i], y: nodes.y[i], text: `<b>${literal(nodes.id[i])}</b><br>${describe(target, i)}`, align: "left",
-        arrowhead: 6, arrowsize: 1, arrowwidth: 1.5, arrowcolor: color("--ink"), ax: 0, ay: -42, standoff: 0,
-        bgcolor: color("--raised"), bordercolor: color("--line-2"), borderpad: 5, font: { color: color("--ink"), size: 13 },
-      }];
-      Plotly.relayout(map, { annotations: note });
-    }
-    const readout = section.querySelector(".readout");
-    if (readout) readout.textContent = i === null ? "" : `${nodes.id[i]}: ${describe(target, i)}`;
-  }
-
-  function link(section) {
-    const maps = mapsOf(section);
-    for (const map of maps) {
-      map.removeAllListeners?.("plotly_hover");
-      map.on("plotly_hover", (event) => highlight(section, event.points[0].customdata, map));
-      map.on("plotly_unhover", () => highlight(section, null));
-      map.on("plotly_relayout", (change) => {
-        if (!("xaxis.range[0]" in change) && !("xaxis.autorange" in change)) return;
-        const view = Object.fromEntries(Object.entries(change).filter(([key]) => /^[xy]axis\./.test(key)));
-        const same = (other) => ["xaxis", "yaxis"].every((a) => String(other.layout[a].range) === String(map.layout[a].range));
-        maps.filter((other) => other !== map && !same(other)).forEach((other) => Plotly.relayout(other, view));
+    if (!views.has(section)) {
+      const view = new GraphMap.View(ground);
+      views.set(section, view);
+      section.querySelectorAll(".map").forEach((div) => {
+        const spec = target.maps[div.dataset.map];
+        new GraphMap.GraphMap(div, view, {
+          spec, values: target[spec.values], observed: target.observed, told: (i) => told(target, i),
+          onPoint: (i) => { if (view.marked !== i) point(section, i); },
+        });
       });
-    }
+    } else views.get(section).maps.forEach((map) => map.resize());
   }
 
-  async function show(section) {
+  // One chart after the other, so that the page answers meanwhile; a later call stops an earlier one.
+  async function drawCharts(section, turn) {
     const target = targets[section.dataset.target];
-    const drawn = [...section.querySelectorAll("[data-figure]")].map((div) => {
-      const name = div.dataset.figure;
-      const spec = themed(target.figures[name]);
-      const isMap = div.classList.contains("map");
-      if (isMap) fillMap(spec, target, name === "std_map" ? target.std : target.value, div.clientWidth);
-      if (isMap && touch) spec.layout.dragmode = false;
-      return Plotly.newPlot(div, spec.data, spec.layout, {
-        responsive: true, displaylogo: false, displayModeBar: isMap ? undefined : false, scrollZoom: false,
-        modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-      });
-    });
-    await Promise.all(drawn);
-    link(section);
-    section.dataset.drawn = "true";
-  }
-
-  function hide(section) {
-    section.querySelectorAll("[data-figure]").forEach((div) => Plotly.purge(div));
-    delete section.dataset.drawn;
+    for (const div of section.querySelectorAll("[data-figure]")) {
+      await new Promise((resolve) => setTimeout(resolve));
+      if (turn !== latest) return;
+      const spec = themed(target.figures[div.dataset.figure]);
+      await Plotly.react(div, spec.data, spec.layout, { responsive: true, displayModeBar: false });
+    }
+    if (turn === latest) section.dataset.drawn = "true";
   }
 
   const sections = [...document.querySelectorAll("section.target")];
   const tabs = [...document.querySelectorAll(".tabs a")];
-  let current = null;
+  let current = null, latest = 0;
 
-  // Only the open section holds drawings: browsers allow a page few WebGL canvases.
+  function show(section) {
+    delete section.dataset.drawn;
+    drawMaps(section);
+    latest += 1;
+    drawCharts(section, latest);
+  }
+
   function open(section) {
     if (section === current) return;
-    if (current) hide(current);
     current = section;
     sections.forEach((other) => { other.hidden = other !== section; });
     tabs.forEach((tab) => {
@@ -173,12 +147,13 @@
 
   document.querySelectorAll(".sort").forEach((button) => button.addEventListener("click", () => sortBy(button.parentElement)));
 
-  document.querySelectorAll("tr[data-node]").forEach((row) => {
-    const section = row.closest("section"), i = place.get(Number(row.dataset.node));
-    row.addEventListener("mouseenter", () => highlight(section, i));
-    row.addEventListener("mouseleave", () => highlight(section, null));
+  document.querySelectorAll("tr[data-place]").forEach((row) => {
+    const section = row.closest("section"), i = Number(row.dataset.place);
+    row.addEventListener("mouseenter", () => point(section, i));
+    row.addEventListener("mouseleave", () => point(section, null));
+    row.querySelector(".node").addEventListener("focus", () => point(section, i));
     row.addEventListener("click", () => {
-      highlight(section, i);
+      point(section, i, { centred: true });
       section.querySelector(".maps").scrollIntoView({ block: "center" });
     });
   });
@@ -186,10 +161,43 @@
   document.querySelectorAll(".find").forEach((form) => form.addEventListener("submit", (event) => {
     event.preventDefault();
     const section = form.closest("section"), wanted = form.elements.id.value.trim(), i = named.get(wanted);
-    highlight(section, i ?? null);
+    point(section, i ?? null, { centred: true });
     if (i === undefined) section.querySelector(".readout").textContent = wanted ? `No node “${wanted}” in the drawing.` : "";
   }));
 
-  dark.addEventListener("change", () => { if (current) { hide(current); show(current); } });
+  document.querySelectorAll(".classes button").forEach((button) => button.addEventListener("click", () => {
+    const section = button.closest("section"), pressed = button.getAttribute("aria-pressed") === "true";
+    section.querySelectorAll(".classes button").forEach((other) => other.setAttribute("aria-pressed", "false"));
+    button.setAttribute("aria-pressed", String(!pressed));
+    views.get(section).maps.filter((map) => map.spec.classes).forEach((map) => map.emphasise(pressed ? null : Number(button.value)));
+  }));
+
+  // The table of all drawn nodes, made when it is asked for.
+  const cell = (v) => (/[",\n\r]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v);
+  const plain = (v) => (v === undefined || v === null || Number.isNaN(v) ? "" : String(v));
+  function csv(target) {
+    const numbers = ["std", "lower", "upper", "left_out", "residual"].filter((name) => target[name] && !target.classes);
+    const heads = ["id", "prediction", ...(target.classes ? ["probability"] : numbers), "observed", ...features.map((each) => each.name)];
+    const rows = nodes.id.map((id, i) => {
+      const predicted = target.classes ? [target.classes[target.code[i]], plain(target.sure[i])] : [plain(target.value[i]), ...numbers.map((name) => plain(target[name][i]))];
+      const described = features.map(({ values, levels }) => (levels ? levels[values[i]] ?? "" : plain(values[i])));
+      return [id, ...predicted, target.observed[i] ? "True" : "False", ...described].map(cell).join(",");
+    });
+    return [heads.map(cell).join(","), ...rows, ""].join("\n");
+  }
+
+  function save(content, name) {
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(content), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  document.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => {
+    const section = button.closest("section"), target = targets[section.dataset.target];
+    if (button.dataset.save === "csv") save(new Blob([csv(target)], { type: "text/csv" }), `${target.file}.csv`);
+    else views.get(section).maps[0].base.toBlob((image) => save(image, `${target.file}.png`));
+  }));
+
+  dark.addEventListener("change", () => { if (current) show(current); });
   open(sections.find((section) => `#${section.id}` === location.hash) ?? sections[0]);
 })();

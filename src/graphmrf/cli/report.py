@@ -1,0 +1,44 @@
+"""graphmrf report: the page of results that were kept in Parquet, made again without fitting."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphmrf import datasets
+from graphmrf.cli import options, terminal
+from graphmrf.cli.foresight import check_page
+from graphmrf.report import unpack_content, write_content
+
+ResultsFile = Annotated[
+    Path,
+    typer.Argument(metavar="RESULTS", help="What graphmrf predict -o results.parquet has written.", show_default=False),
+]
+PageOutput = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="The page, one .html file; by default beside RESULTS."),
+]
+
+
+def report(
+    results: ResultsFile,
+    *,
+    output: PageOutput = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Make the page of RESULTS again, without fitting.
+
+    A table that was written as Parquet keeps all that its page shows.
+
+    [bold]Example[/bold]:
+
+        graphmrf predict nodes.csv edges.csv --target rent -o rents.parquet
+        graphmrf report rents.parquet -o rents.html
+    """
+    with terminal.errors_as_exit_codes(debug=debug):
+        page = results.with_suffix(".html") if output is None else output
+        check_page(page, results)
+        write_content(page, unpack_content(datasets.read_page(results)))
+        if not quiet:
+            terminal.say(f"Saved {page}")

@@ -1,0 +1,152 @@
+"""Tables to files: CSV, Parquet, Excel and GeoJSON by suffix, whole or not at all, and the page that Parquet keeps."""
+
+import contextlib
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+
+from graphmrf.datasets.table_files import (
+    DELIMITERS,
+    EXCEL,
+    PARQUET,
+    SUFFIXES,
+    PathLike,
+    openpyxl_module,
+    suffix_of,
+    unreadable,
+)
+from graphmrf.errors import InvalidInputError
+from graphmrf.files import atomic, check_place, check_readable
+
+GEOJSON = ".geojson"
+WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
+PAGE = b"graphmrf.page"
+"""Key of the metadata of a Parquet file under which the content of the page of the results is kept."""
+
+
+def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
+    """Return the path of a table to write later, after making sure that it can be; as GeoJSON only a geographic one.
+
+    Raises
+    ------
+    InvalidInputError
+        An unknown suffix, a missing extra, a directory in its place, or a folder that is missing or cannot be written.
+    """
+    known = (*WRITTEN, GEOJSON) if geographic else WRITTEN
+    if not Path(path).name.lower().endswith(known):
+        raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(known)}")
+    if _written_suffix(path) == EXCEL:
+        openpyxl_module(path)
+    return check_place(path)
+
+
+def _written_suffix(path: PathLike) -> str:
+    return GEOJSON if is_geojson(path) else suffix_of(path)
+
+
+def is_geojson(path: PathLike) -> bool:
+    """Return whether the suffix of a file to write says GeoJSON."""
+    return Path(path).name.lower().endswith(GEOJSON)
+
+
+def write(
+    frame: pd.DataFrame, path: PathLike, *, places: Sequence[Any] | None = None, page: bytes | None = None
+) -> Path:
+    r"""Write a table as CSV, TSV (gzipped or not), Parquet, xlsx or GeoJSON, by suffix; whole or not at all.
+
+    The table goes to a temporary file in the same folder, which then takes the final name in one step.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What to write; its index is left out.
+    path : path
+        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`) or `.geojson`.
+    places : sequence of dict, optional
+        Geometries of GeoJSON, one for each row, without which that cannot be written.
+    page : bytes, optional
+        What Parquet keeps besides the table; see `read_page`.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    InvalidInputError
+        As `check_writable`.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
+    'id,rent\n00123,9.5\n'
+    """
+    path = check_writable(path, geographic=places is not None)
+    suffix = _written_suffix(path)
+    with atomic(path) as draft:
+        if suffix == GEOJSON:
+            draft.write_text(_as_geojson(frame, places or ()), encoding="utf-8")
+        else:
+            _save(frame, draft, suffix, page)
+    return path
+
+
+def _as_geojson(frame: pd.DataFrame, places: Sequence[Any]) -> str:
+    """Return a feature for each row, missing cells being null."""
+    rows = json.loads(frame.to_json(orient="records", double_precision=15, date_format="iso"))
+    features = [
+        {"type": "Feature", "geometry": place, "properties": row} for place, row in zip(places, rows, strict=True)
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False)
+
+
+def keeps_page(path: PathLike) -> bool:
+    """Return whether a file to write is one that keeps the page of the results: Parquet."""
+    return not is_geojson(path) and suffix_of(path) in PARQUET
+
+
+def read_page(path: PathLike) -> bytes:
+    """Return what a Parquet file of results keeps of its page.
+
+    Raises
+    ------
+    InvalidInputError
+        No such file, no Parquet, or results without a page.
+    """
+    path = check_readable(path)
+    if not keeps_page(path):
+        raise InvalidInputError(f"{path}: pages are made again from Parquet; predict with -o results.parquet")
+    try:
+        metadata = pa.parquet.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InvalidInputError(unreadable(path, error)) from error
+    if PAGE not in metadata:
+        raise InvalidInputError(f"{path} holds no page; it is no result of graphmrf predict -o results.parquet")
+    return bytes(metadata[PAGE])
+
+
+def _save(frame: pd.DataFrame, path: Path, suffix: str, page: bytes | None) -> None:
+    if suffix in PARQUET:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        kept = (table.schema.metadata or {}) | ({} if page is None else {PAGE: page})
+        pa.parquet.write_table(table.replace_schema_metadata(kept), path)
+        return
+    if suffix == EXCEL:
+        with path.open("wb") as raw:
+            frame.to_excel(raw, index=False, engine="openpyxl")
+        return
+    # No time and no name in the header: the same table gives the same bytes.
+    with path.open("wb") as raw, contextlib.ExitStack() as stack:
+        stream: IO[bytes] = raw
+        if suffix.endswith(".gz"):
+            stream = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)))
+        frame.to_csv(stream, index=False, sep=DELIMITERS[suffix], lineterminator="\n")

@@ -1,0 +1,289 @@
+"""What is drawn of a graph: its nodes or cells of many of them, their outlines, colours, and arrays for the page."""
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from graphmrf._typing import Floats, Ints
+from graphmrf.report.layout import positions
+from graphmrf.report.rows import ClassReport, PredictionReport, TargetReport
+from graphmrf.text import count, decimals, number
+
+DRAWN_NODES = 20_000
+"""Nodes that are drawn each for itself, by eye: some 100 bytes each in the page, as many as pixels can tell apart."""
+DRAWN_EDGES = 30_000
+"""Edges up to which they are drawn, by eye; with twice as many the lines merge into one colour."""
+CELLS = 110
+"""Cells along the longer side of a drawing of more nodes, by eye: each is some 5 pixels; doubled, they are dots."""
+OUTLINE_POINTS = 200_000
+"""Points of all outlines, 4 bytes each in the page; beyond, they are drawn on a coarser grid. Doubled: 1 MB more."""
+SHOWN_FEATURES = 8
+"""Features beside a node, by eye: what a tip has room for; each is 8 bytes a node in the page."""
+GRID = 30_000
+"""Steps of the grid on which outlines are stored, within 16 bits: a fortieth of a pixel; halved, nobody would see."""
+EXTREME = 3.0
+"""Standard deviations at which the colours of residuals end: by chance 1 label in 400 lies beyond."""
+
+Packed: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class GraphDrawing:
+    """The places of a drawing: each a node, or a cell with many of them.
+
+    Parameters
+    ----------
+    place : array of shape (n,)
+        Place of every node.
+    xy : array of shape (m, 2)
+        Where the places are.
+    edges : array of shape (k, 2)
+        Edges that are drawn, between places.
+    size : float
+        Width of a cell; 0 where every node has a place of its own.
+    said : tuple of str
+        A line for each thing that is not drawn as it is.
+    """
+
+    place: Ints
+    xy: Floats
+    edges: Ints
+    size: float
+    said: tuple[str, ...]
+
+    @property
+    def counts(self) -> Ints:
+        """Nodes of every place."""
+        return np.bincount(self.place, minlength=len(self.xy))
+
+    def mean(self, values: Any) -> Floats:
+        """The mean of the values of every place that are known; NaN where none is.
+
+        Examples
+        --------
+        >>> drawing = GraphDrawing(np.array([0, 0, 1]), np.zeros((2, 2)), np.empty((0, 2), int), 1.0, ())
+        >>> drawing.mean(np.array([1.0, 3.0, np.nan]))
+        array([ 2., nan])
+        """
+        values = np.asarray(values, dtype=float)
+        if not self.size:
+            return np.asarray(values)
+        known = np.isfinite(values)
+        total = np.bincount(self.place[known], values[known], minlength=len(self.xy))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / np.bincount(self.place[known], minlength=len(self.xy)))
+
+
+def draw_graph(report: PredictionReport, *, max_nodes: int = DRAWN_NODES, max_edges: int = DRAWN_EDGES) -> GraphDrawing:
+    """Where every node is drawn: by itself, or with its neighbours in the plane in a cell of a grid.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> y = np.array([1.0, np.nan, np.nan])
+    >>> target = TargetReport("income", y, np.ones(3), method="lp", std=np.ones(3))
+    >>> graph = Graph.from_edges([0, 1], [1, 2])
+    >>> draw_graph(PredictionReport("wards", graph, "abc", (target,))).edges
+    array([[0, 1],
+           [1, 2]])
+    """
+    graph = report.graph
+    given = report.coordinates
+    xy = np.asarray(positions(graph.adjacency, graph.components) if given is None else given, dtype=float)
+    if graph.n_nodes > max_nodes:
+        return _in_cells(xy, graph.n_nodes, graph.n_edges)
+    nodes = np.arange(graph.n_nodes)
+    if report.shapes is not None:
+        return GraphDrawing(nodes, xy, np.empty((0, 2), np.int64), 0.0, ())
+    if graph.n_edges > max_edges:
+        said = (f"Its {count(graph.n_edges, 'edge')} are too many to be drawn.",)
+        return GraphDrawing(nodes, xy, np.empty((0, 2), np.int64), 0.0, said)
+    rows = np.repeat(nodes, np.diff(graph.indptr))
+    upper = rows < graph.indices
+    return GraphDrawing(nodes, xy, np.stack([rows[upper], graph.indices[upper]], axis=1), 0.0, ())
+
+
+def _in_cells(xy: Floats, n_nodes: int, n_edges: int) -> GraphDrawing:
+    """Nodes by cells of a square grid, each drawn with the means of its nodes."""
+    low = xy.min(axis=0)
+    size = float(np.ptp(xy, axis=0).max() / CELLS) or 1.0
+    column, row = np.floor((xy - low) / size).astype(np.int64).T
+    found, place = np.unique(row * (CELLS + 1) + column, return_inverse=True)
+    centres = low + size * (np.stack([found % (CELLS + 1), found // (CELLS + 1)], axis=1) + 0.5)
+    said = (
+        f"The drawing shows means over {count(len(found), 'cell')} of a grid, because {count(n_nodes, 'node')} and "
+        f"{count(n_edges, 'edge')} are too many to be drawn.",
+    )
+    return GraphDrawing(place, centres, np.empty((0, 2), np.int64), size, said)
+
+
+def packed(values: Any, dtype: str) -> Packed:
+    """An array as base64, so that a hundred thousand numbers stay small and exact.
+
+    Examples
+    --------
+    >>> packed([1, 2], "<i4")
+    {'dtype': 'i4', 'data': 'AQAAAAIAAAA='}
+    """
+    return {"dtype": dtype[-2:], "data": b64encode(np.asarray(values).astype(dtype).tobytes()).decode("ascii")}
+
+
+def shared_arrays(report: PredictionReport, drawing: GraphDrawing) -> Packed:
+    """Identifiers, places, edges and outlines, once for all drawings of the page."""
+    found = {
+        "x": packed(drawing.xy[:, 0], "<f8"),
+        "y": packed(drawing.xy[:, 1], "<f8"),
+        "from": packed(drawing.edges[:, 0], "<i4"),
+        "to": packed(drawing.edges[:, 1], "<i4"),
+    }
+    if drawing.size:
+        half = drawing.size / 2 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+        squares = [[centre + half] for centre in drawing.xy]
+        ids = [count(int(each), "node") for each in drawing.counts]
+        return found | {"id": ids, "count": packed(drawing.counts, "<i4")} | _outlines(squares)
+    ids = [str(each) for each in report.node_ids]
+    return found | {"id": ids} | ({} if report.shapes is None else _outlines(report.shapes))
+
+
+def _outlines(shapes: Any) -> Packed:
+    """Rings on a grid of whole numbers, one list for all: points of ring r are from `ring[r]`, of node k `shape[k]`."""
+    rings = [np.asarray(ring, dtype=float) for rings in shapes for ring in rings]
+    points = np.concatenate(rings) if rings else np.zeros((1, 2))
+    low = points.min(axis=0)
+    unit = float(np.ptp(points, axis=0).max() / GRID) or 1.0
+    coarse = max(1, round(len(points) / OUTLINE_POINTS)) ** 2
+    on_grid = [_thinned(np.rint((ring - low) / unit), coarse) for ring in rings]
+    return {
+        "shape": packed(np.cumsum([0, *(len(each) for each in shapes)]), "<i4"),
+        "ring": packed(np.cumsum([0, *(len(ring) for ring in on_grid)]), "<i4"),
+        "vertex": packed(np.concatenate([ring.ravel() for ring in on_grid]) if on_grid else [], "<i2"),
+        "frame": [float(low[0]), float(low[1]), unit],
+    }
+
+
+def _thinned(ring: Floats, coarse: int) -> Floats:
+    """The points of a ring without those that follow in the same cell of a grid `coarse` times as wide."""
+    cells = np.rint(ring / max(4 * coarse, 4))
+    kept = np.append(True, np.any(np.diff(cells, axis=0) != 0, axis=1))
+    return ring[kept] if kept.sum() >= 3 else ring
+
+
+def feature_arrays(report: PredictionReport, drawing: GraphDrawing) -> list[Packed]:
+    """The first features of every place, to be shown beside it; none of cells but the means of numbers."""
+    if report.features is None:
+        return []
+    return [
+        _feature(str(name), column, drawing)
+        for name, column in list(report.features.items())[:SHOWN_FEATURES]
+        if not drawing.size or column.dtype.kind in "iufb"
+    ]
+
+
+def _feature(name: str, column: pd.Series, drawing: GraphDrawing) -> Packed:
+    if column.dtype.kind in "iufb":
+        values = drawing.mean(column.to_numpy(dtype=float))
+        whole = not drawing.size and bool(np.all(np.isnan(values) | (values == np.rint(values))))
+        return {"name": name, "values": packed(values, "<f8"), "decimals": 0 if whole else decimals(values)}
+    codes, levels = pd.factorize(column)
+    return {"name": name, "values": packed(codes, "<i4"), "levels": [str(level) for level in levels], "decimals": 0}
+
+
+def target_arrays(target: TargetReport | ClassReport, drawing: GraphDrawing) -> Packed:
+    """What is known and predicted of every place, and how many decimals to show."""
+    observed = drawing.mean(target.observed) > 0.5
+    found: Packed = {"observed": packed(observed, "u1"), "file": re.sub(r"\W+", "-", target.name)[:40] or "target"}
+    if isinstance(target, ClassReport):
+        return found | _class_arrays(target, drawing)
+    hidden = ~target.observed
+    columns = {
+        "value": target.values,
+        "left_out": target.at_labels("left_out"),
+        "residual": target.at_labels("residual"),
+    }
+    columns |= {
+        name: np.where(hidden, values, np.nan)
+        for name in ("std", "lower", "upper")
+        if (values := getattr(target, name)) is not None
+    }
+    arrays = {name: packed(drawing.mean(values), "<f8") for name, values in columns.items()}
+    if target.held_out is None:
+        del arrays["left_out"], arrays["residual"]
+    return found | arrays | {"decimals": decimals(target.values), "interval": f"{100 * target.level:g} % interval"}
+
+
+def _class_arrays(target: ClassReport, drawing: GraphDrawing) -> Packed:
+    """Of cells the class with the largest mean probability."""
+    share = np.column_stack([drawing.mean(column) for column in target.probability.T])
+    left_out = np.full(len(target.codes), np.nan)
+    left_out[target.observed] = target.left_out
+    return {
+        "classes": list(target.classes),
+        "code": packed(share.argmax(axis=1) if drawing.size else target.codes, "<i4"),
+        "probability": packed(share.ravel(), "<f8"),
+        "sure": packed(drawing.mean(np.where(target.observed, np.nan, target.sure)), "<f8"),
+        "right": packed(drawing.mean(np.where(np.isnan(left_out), np.nan, left_out == target.codes)), "<f8"),
+        "left_out": packed(left_out if not drawing.size else np.full(len(share), np.nan), "<f8"),
+        "decimals": 2,
+    }
+
+
+def value_map(target: TargetReport) -> Packed:
+    """Colours by value: observed where known, predicted elsewhere."""
+    return _scale(target.values, "value", 7, decimals(target.values)) | {
+        "values": "value",
+        "only": "all",
+        "outlined": True,
+    }
+
+
+def std_map(target: TargetReport) -> Packed | None:
+    """Colours by standard deviation; None for a method without error bars."""
+    if target.std is None:
+        return None
+    places = decimals(target.values)
+    return _scale(target.std[~target.observed], "std", 5, places) | {"values": "std", "only": "predicted"}
+
+
+def residual_map(target: TargetReport) -> Packed | None:
+    """Colours by the standardised residual of labels that were left out; None where they were not."""
+    if target.held_out is None:
+        return None
+    residual = target.held_out["residual"].to_numpy()
+    scale = _legend(residual[np.isfinite(residual)], -EXTREME, EXTREME, 1)
+    return scale | _colours("residual", 7) | {"values": "residual", "only": "observed"}
+
+
+def class_map(target: ClassReport) -> Packed:
+    """Colours by class."""
+    colours = [f"--class-{k}" for k in range(8)]
+    return {"values": "code", "only": "all", "classes": list(target.classes), "colors": colours, "outlined": True}
+
+
+def sure_map(target: ClassReport) -> Packed:
+    """Colours by the probability of the predicted class; strong where it is low, as of large standard deviations."""
+    scale = _scale(target.sure[~target.observed], "std", 5, 2)
+    return scale | {"colors": scale["colors"][::-1], "values": "sure", "only": "predicted"}
+
+
+def _colours(name: str, steps: int) -> Packed:
+    return {"colors": [f"--{name}-{i}" for i in range(steps)]}
+
+
+def _scale(values: Floats, name: str, steps: int, places: int | None) -> Packed:
+    """Colours from the 1st to the 99th percentile, so that a few extremes do not wash out the rest."""
+    low, high = np.percentile(values, [1, 99]) if values.size else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return _legend(values, float(low), float(high), places) | _colours(name, steps)
+
+
+def _legend(values: Floats, low: float, high: float, places: int | None) -> Packed:
+    """The ends of a scale and its middle, in words; ends beyond which there are values say so."""
+    least, most = (float(np.min(values)), float(np.max(values))) if values.size else (low, high)
+    texts = [number(value, places) for value in (low, 0.5 * (low + high), high)]
+    ends = [f"≤ {texts[0]}" if least < low else texts[0], texts[1], f"≥ {texts[2]}" if most > high else texts[2]]
+    return {"low": low, "high": high, "legend": ends}
