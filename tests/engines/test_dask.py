@@ -14,7 +14,8 @@ import pytest
 
 import graphmrf as gm
 from cases import random_case
-from graphmrf.engines import map_columns
+from graphmrf._typing import Floats
+from graphmrf.engines import Engine, map_columns
 from graphmrf.engines.dask import Cluster, column_bytes
 from graphmrf.errors import ClusterError, InvalidInputError
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, 
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Cluster]:
-    with gm.cluster("local:2", silence=6.0) as made:
+    with gm.cluster("local:2") as made:
         yield made
 
 
@@ -63,12 +64,75 @@ def _squares(machines: Cluster, blow: signal.Signals) -> list[int]:
     hit = threading.Timer(0.5, os.kill, (pids[0], blow))
     hit.start()
     try:
-        engine = random_case(0, n=20).graph.on(machines).engine
+        engine = random_case(0, n=20).graph.on(Cluster(machines.client, silence=6.0)).engine
         return list(map_columns(engine, square, [(i,) for i in range(12)]))
     finally:
         hit.join()
         if blow == signal.SIGSTOP:
             os.kill(pids[0], signal.SIGKILL)  # its nanny starts another
+
+
+@pytest.fixture(scope="module")
+def rows(machines: Cluster) -> Cluster:
+    return Cluster(machines.client, partition="rows", parts=3)
+
+
+def test_rows_on_workers_do_what_one_engine_does(rows: Cluster) -> None:
+    rng = np.random.default_rng(0)
+    u, v, weight = *rng.integers(0, 39, (2, 80)), rng.uniform(0.5, 2.0, 80)
+    graph = gm.Graph.from_edges(u, v, weight, n_nodes=40)  # the last node has no edge
+    np.testing.assert_allclose(_exercise(graph.on(rows).engine), _exercise(graph.on("numba").engine), rtol=1e-12)
+
+
+def _exercise(engine: Engine) -> Floats:
+    """All operations of an engine, one after the other; what they return in one array."""
+    rng, chosen, width = np.random.default_rng(1), np.array([30, 2, 39, 17]), 8
+    found = [np.zeros(0)]
+    X, allowed, kinds = rng.normal(size=(40, 6)), rng.random((40, 6)) < 0.7, rng.integers(0, 3, 40)
+    scale, back, tables = rng.normal(size=width), rng.normal(size=width), rng.normal(size=(3, 2, 2))
+    V, start, few = engine.load(X), engine.random(3, 6, "normal"), engine.load(X[:4], chosen)
+    out, mixed = engine.like(V), engine.zeros(6)
+    for mask in (engine.mask(None, width), engine.mask(allowed, width), engine.mask(allowed[:4], width, chosen)):
+        found.append(engine.advance(V, scale, start, back, mask, out))
+        found.append(engine.subtract(out, back, few))
+    engine.mix(V, tables, kinds, out, mixed)
+    found += [engine.gram(mixed, V), engine.unload(mixed, 6), engine.unload(mixed, 5, chosen)]
+    some, whole, total = engine.window(6, 2, chosen), engine.window(6, 2, None), engine.window(6, 1, chosen)
+    for window in (some, whole):
+        engine.store(V, window, 0)
+        engine.store(mixed, window, 1)
+    engine.combine(some, rng.normal(size=(6, 1, 2)), total)
+    engine.combine(some, rng.normal(size=(6, 1, 1)), total, keep=rng.normal(size=(6, 1)))
+    engine.restore(whole, 1, out)
+    found += [engine.read(some), engine.read(whole), engine.read(total), engine.unload(out, 6)]
+    return np.concatenate([each.ravel() for each in found])
+
+
+def test_a_search_on_rows_is_that_of_one_machine(rows: Cluster) -> None:
+    case = random_case(4, n=300, p=3, labelled=150)
+    expected, found = (gm.LabelPropagation().fit(graph, None, case.y) for graph in (case.graph, case.graph.on(rows)))
+    assert found.alpha_ == expected.alpha_
+    np.testing.assert_allclose(found.predict(), expected.predict(), rtol=0, atol=1e-9)
+
+
+def test_a_part_is_computed_again_when_rows_are_lost(machines: Cluster, rows: Cluster) -> None:
+    case = random_case(4, n=300, p=3, labelled=150)
+    graph = case.graph.on(rows)
+    pid = next(iter(machines.client.run(os.getpid).values()))
+    attempts = []
+
+    def halve(engine: Engine, X: Floats) -> Floats:
+        V = engine.load(X)
+        attempts.append(engine.subtract(V, np.full(V.shape[1], 0.5), V))
+        if len(attempts) == 1:
+            os.kill(pid, signal.SIGKILL)
+            engine.subtract(V, np.zeros(V.shape[1]), V)
+            time.sleep(0.1)
+        return engine.unload(V, X.shape[1])
+
+    [half] = map_columns(graph.engine, halve, [(case.X,)])
+    np.testing.assert_allclose(half, case.X / 2, rtol=1e-12)
+    assert len(attempts) == 2
 
 
 def test_an_error_of_the_work_is_told_as_it_is(machines: Cluster) -> None:

@@ -10,6 +10,7 @@ be, and what was lost with its input is sent again.
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import sys
@@ -54,6 +55,10 @@ _BLOCKS = 14
 """Blocks of 16 float64 columns that a worker holds at the peak of a solve, with what it sends and receives
 (`benchmarks/cluster.py`). Doubled, rows are shared out on workers that could have held the graph."""
 
+_HALO = 1.3
+"""Memory that rows take on all workers together, over that of columns on one: rows of neighbours are held, too
+(`benchmarks/cluster.py`). Doubled, half as large a graph is said to fit."""
+
 _ANSWER = "10s"
 """How long a worker may take to answer when a part is sent. Doubled, parts wait twice as long for one that is gone."""
 
@@ -79,6 +84,8 @@ class Cluster:
         Folder that keeps the result of every part, so that a run that was stopped goes on from there.
     silence : float
         Seconds without a sign of life after which a worker counts as lost.
+    parts : int, optional
+        Parts that rows are cut into; by default one for every worker.
     """
 
     def __init__(
@@ -89,8 +96,10 @@ class Cluster:
         engine: str = "auto",
         checkpoint: str | Path | None = None,
         silence: float = _SILENCE,
+        parts: int | None = None,
     ) -> None:
         self.client, self.partition, self.engine, self.silence = client, partition, engine, silence
+        self.parts = parts
         self.checkpoint = None if checkpoint is None else _made(Path(checkpoint))
         self._owned: list[Any] = []
         self._folder: Path | None = None
@@ -171,12 +180,26 @@ class Cluster:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._owned, self._folder = [], None
 
-    def place(self, token: str, arrays: tuple[Any, ...]) -> Any:
-        """Return what workers find arrays by: a folder they map into memory if all see it, else a future."""
+    def place(self, token: str, arrays: tuple[Any, ...], home: str | None = None) -> Any:
+        """Return what all workers, or one, find arrays by: a folder mapped into memory if all see it, else a future."""
         self._tokens.append(token)
         if self._shares_disk:
             return _write(_made(self.folder / token), arrays)
-        return self.client.scatter([arrays], broadcast=True, hash=False, direct=self.direct)[0]
+        options = {"broadcast": True} if home is None else {"workers": [home]}
+        [sent] = self.client.scatter([arrays], hash=False, direct=self.direct, **options)
+        return sent
+
+    def some_workers(self) -> list[str]:
+        """Return the workers, and wait for one where there is none; raise if there is none for too long."""
+        end = time.monotonic() + self.silence
+        while not self.workers():
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"all workers at {self.address} are gone; start more, with more memory if that ended them: "
+                    f"dask worker {self.address} --memory-limit ..."
+                )
+            time.sleep(0.2)
+        return list(self.workers())
 
     @cached_property
     def direct(self) -> bool:
@@ -221,6 +244,13 @@ def column_bytes(arrays: tuple[Any, ...]) -> int:
     return int(edges + _BLOCKS * 16 * 8 * arrays[3].size)
 
 
+def largest_graphs(machines: Cluster) -> dict[str, int]:
+    """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is shared out."""
+    memory, one = machines.memory(), np.zeros(1)
+    per_node = column_bytes((np.zeros(1, np.int64), np.zeros(40, np.int32), None, one))
+    return {"columns": memory // per_node, "rows": memory * len(machines.workers()) // int(_HALO * per_node)}
+
+
 def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluster:
     """Return a cluster that graphs can run on, to be used in a ``with`` statement.
 
@@ -232,7 +262,7 @@ def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluste
     workers : int
         Workers to wait for.
     options
-        Those of `Cluster`: `partition`, `engine`, `checkpoint`, `silence`.
+        Those of `Cluster`: `partition`, `engine`, `checkpoint`, `silence`, `parts`.
 
     Raises
     ------
@@ -282,7 +312,7 @@ def _connect(where: Any) -> tuple[Any, list[Any]]:
 
 def _local(distributed: Any, count: str) -> tuple[Any, list[Any]]:
     """Start workers on this machine that listen on its loopback address alone."""
-    cores = import_module("os").cpu_count() or 1
+    cores = os.cpu_count() or 1
     if count and not (count.isdecimal() and int(count) > 0):
         raise InvalidInputError(f"local workers are written local or local:4, got local:{count}")
     n_workers = int(count or cores)
@@ -292,7 +322,7 @@ def _local(distributed: Any, count: str) -> tuple[Any, list[Any]]:
         threads_per_worker=threads,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
-        env={"NUMBA_NUM_THREADS": str(threads)},
+        env={"NUMBA_NUM_THREADS": os.environ.get("NUMBA_NUM_THREADS", str(threads))},
     )
     client = distributed.Client(machines, set_as_default=False)
     return client, [client, machines]
@@ -392,7 +422,6 @@ class Errands:
         self._machines, self._task = machines, task
         self._out: dict[int, tuple[Any, str, tuple[Any, ...], int]] = {}
         self._again: list[tuple[int, tuple[Any, ...], int]] = []
-        self._idle_since = time.monotonic()
 
     def results(self, parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the results in the order of the parts."""
@@ -424,14 +453,7 @@ class Errands:
 
     def _free(self) -> list[str]:
         """Return the workers without work; raise if there has been no worker for too long."""
-        workers = self._machines.workers()
-        if workers:
-            self._idle_since = time.monotonic()
-        elif time.monotonic() - self._idle_since > self._machines.silence:
-            raise ClusterError(
-                f"all workers at {self._machines.address} are gone; start more, with more memory if that ended them: "
-                f"dask worker {self._machines.address} --memory-limit ..."
-            )
+        workers = self._machines.some_workers()
         busy = {worker for _, worker, *_ in self._out.values()}
         return [worker for worker in workers if worker not in busy]
 
@@ -477,24 +499,23 @@ class Errands:
 
 _HELD: dict[str, Engine] = {}
 """Engines of this worker, by the token of their graph."""
-_ALONE = threading.Lock()
+ALONE = threading.Lock()
 """A worker computes one part at a time, with all of its threads: kernels that run at once would share them."""
 
 
 def work(function: Callable[..., Any], token: str, graph: Any, engine: str, part: tuple[Any, ...]) -> Any:
     """Compute a part on a worker, with its engine of the graph."""
-    with _ALONE:
+    with ALONE:
         if token not in _HELD:
-            _HELD[token] = build_engine(engine, *(_read(graph) if isinstance(graph, str) else graph))
-        _limit_threads()
+            _HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
+        limit_threads(import_module("distributed").get_worker().state.nthreads)
         return function(_HELD[token], *part)
 
 
-def _limit_threads() -> None:
+def limit_threads(given: int) -> None:
     """Let kernels use as many threads as this worker was given."""
     numba = sys.modules.get("numba")
     if numba is not None:
-        given = import_module("distributed").get_worker().state.nthreads
         numba.set_num_threads(min(given, numba.config.NUMBA_NUM_THREADS))
 
 
@@ -519,7 +540,8 @@ def _write(folder: Path, arrays: tuple[Any, ...]) -> str:
     return str(folder)
 
 
-def _read(folder: str) -> list[Any]:
+def read_arrays(folder: str) -> list[Any]:
+    """Return the arrays of a folder, mapped into memory."""
     files = [Path(folder) / f"{i}.npy" for i in range(4)]
     return [np.asarray(np.load(file, mmap_mode="r")) if file.exists() else None for file in files]
 

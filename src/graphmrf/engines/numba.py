@@ -79,7 +79,7 @@ class NumbaEngine:
 
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Floats:
         """Return `k` columns of zeros, and padding."""
-        return np.zeros((self.n, _width(k)), dtype=dtype)
+        return np.zeros((self.n, padded_width(k)), dtype=dtype)
 
     def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
         """Return `k` random columns."""
@@ -179,7 +179,8 @@ class NumbaEngine:
         return np.linspace(0, n_rows, n_chunks + 1).astype(np.int64)
 
 
-def _width(k: int) -> int:
+def padded_width(k: int) -> int:
+    """Return how wide a block of `k` columns is."""
     if k <= 1:
         return k
     return 4 if k <= 4 else -(-k // 8) * 8

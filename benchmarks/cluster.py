@@ -1,0 +1,211 @@
+"""Work on the workers of Dask against one process: time, memory, agreement; messages of rows; workers that are killed.
+
+    export NUMBA_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+    python -m benchmarks.cluster columns [--nodes 1000000] [--features 32] [--workers 2]
+    python -m benchmarks.cluster rows [--nodes 1000000] [--columns 16] [--workers 2]
+    python -m benchmarks.cluster overhead [--nodes 100000]
+    python -m benchmarks.cluster kills [--nodes 20000] [--runs 30]
+
+With these variables all processes, this one included, use one thread each. Ratios are within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.show import Row, show, timed
+from benchmarks.workload import workload
+from graphmrf.engines.dask import Cluster, cluster
+from graphmrf.linalg import smooth
+from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+
+ALPHA = 0.9
+
+
+def run(*, quick: bool) -> list[Row]:
+    """Run every part at a small size."""
+    options = argparse.Namespace(nodes=5_000 if quick else 50_000, features=32, columns=16, workers=2, runs=2)
+    return [row for part in PARTS.values() for row in part(options)]
+
+
+def columns(options: argparse.Namespace) -> Iterator[Row]:
+    """Search of LGC/RP, every worker with the whole graph."""
+    work = workload(options.nodes, n_features=options.features)
+    features, folds = whiten(work.X, centred=True), assign_folds(int((~np.isnan(work.y)).sum()), 5, seed=0)
+
+    def search(graph: Graph) -> Any:
+        return search_convolution_and_residual(graph, features, work.y, folds)
+
+    _warm(work.graph.on("numba"))
+    alone, expected = timed(lambda: search(work.graph.on("numba")))
+    with _workers(options, partition="columns") as machines:
+        graph = work.graph.on(machines)
+        _warm(graph)
+        seconds, found = timed(lambda: search(graph))
+        yield {
+            **_about("columns", work.graph, options),
+            "seconds": seconds,
+            "ratio": seconds / alone,
+            "same level": bool(found.alpha == expected.alpha),
+            "difference": float(np.abs(found.predictions - expected.predictions).max()),
+            "worker GB": _peak(machines),
+        }
+
+
+def rows(options: argparse.Namespace) -> Iterator[Row]:
+    """Smoothing of some columns, every worker with some rows, against SciPy."""
+    work = workload(options.nodes, n_features=options.columns)
+    X = np.ascontiguousarray(work.X)
+    peers = {name: timed(lambda name=name: smooth(work.graph.on(name), X, ALPHA)) for name in ("scipy", "numba")}
+    with _workers(options, partition="rows") as machines:
+        _warm(workload(2_000).graph.on(machines))
+        rest, graph = _peak(machines), work.graph.on(machines)
+        seconds, found = timed(lambda: smooth(graph, X, ALPHA))
+        peak, share = _peak(machines), _share(work.graph, X) / options.workers / 1e9
+        yield {
+            **_about("rows", work.graph, options),
+            "seconds": seconds,
+            "ratio to scipy": seconds / peers["scipy"][0],
+            "ratio to numba": seconds / peers["numba"][0],
+            "difference": float(np.abs(found - peers["numba"][1]).max()),
+            "worker GB": peak,
+            "over share": (peak - rest) / share,
+        }
+
+
+def overhead(options: argparse.Namespace) -> Iterator[Row]:
+    """Messages, bytes and seconds of one step on rows, for several numbers of parts and workers."""
+    work = workload(options.nodes, n_features=16)
+    for n_workers, parts in ((4, 4), (4, 16), (4, 64), (8, 8), (16, 16)):
+        options.workers = n_workers
+        with _workers(options, partition="rows", parts=parts) as machines:
+            engine: Any = work.graph.on(machines).engine
+            V = engine.load(work.X)
+            out, mask, ones = engine.like(V), engine.mask(None, 16), np.ones(16)
+            engine.advance(V, ones, V, 0 * ones, mask, out)
+            messages, start, busy = engine.messages, time.perf_counter(), time.process_time()
+            for _ in range(10):
+                engine.advance(V, ones, V, 0 * ones, mask, out)
+                engine.subtract(out, ones, V)
+            yield {
+                **_about("overhead", work.graph, options),
+                "parts": parts,
+                "messages a step": (engine.messages - messages) / 10,
+                "halo MB a step": _halo_rows(work.graph, engine.bounds) * 16 * 8 / 1e6,
+                "seconds a step": (time.perf_counter() - start) / 10,
+                "CPU s of client and scheduler": (time.process_time() - busy) / 10,
+            }
+
+
+def kills(options: argparse.Namespace) -> Iterator[Row]:
+    """One worker killed at a random moment of a smoothing, again and again."""
+    work, rng = workload(options.nodes, n_features=48), np.random.default_rng(0)
+    expected = smooth(work.graph.on("numba"), work.X, 0.99)
+    for partition in ("columns", "rows"):
+        with _workers(options, partition=partition) as machines:
+            graph = work.graph.on(machines)
+            _warm(graph)
+            undisturbed, _ = timed(lambda graph=graph: smooth(graph, work.X, 0.99))
+            lost, same = [], 0
+            for _ in range(options.runs):
+                machines.client.wait_for_workers(options.workers)
+                pid = rng.choice(list(machines.client.run(os.getpid).values()))
+                blow = threading.Timer(undisturbed * rng.random(), os.kill, (int(pid), signal.SIGKILL))
+                blow.start()
+                seconds, found = timed(lambda graph=graph: smooth(graph, work.X, 0.99))
+                blow.join()
+                lost.append(seconds - undisturbed)
+                same += bool(np.abs(found - expected).max() < 1e-8)
+            yield {
+                **_about(f"kills, {partition}", work.graph, options),
+                "runs": options.runs,
+                "same answer": same,
+                "undisturbed s": undisturbed,
+                "median s lost": float(np.median(lost)),
+                "most s lost": float(np.max(lost)),
+            }
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
+    "columns": columns,
+    "rows": rows,
+    "overhead": overhead,
+    "kills": kills,
+}
+
+
+def _workers(options: argparse.Namespace, **settings: Any) -> Cluster:
+    return cluster(f"local:{options.workers}", **settings)
+
+
+def _warm(graph: Graph) -> None:
+    """Let workers load their kernels and their share of the graph."""
+    smooth(graph, np.ones((graph.n_nodes, 16)), 0.1)
+
+
+def _about(part: str, graph: Graph, options: argparse.Namespace) -> Row:
+    return {"part": part, "nodes": graph.n_nodes, "edges": graph.n_edges, "workers": options.workers}
+
+
+def _share(graph: Graph, X: Floats) -> int:
+    """Bytes of the edges, and of the blocks of a solve: 10 of 16 columns, see `linalg.multishift`."""
+    return int(graph.indptr.nbytes + graph.indices.nbytes + 10 * X.nbytes)
+
+
+def _memory_of_process() -> tuple[float, float]:
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) / 1e6, int(lines["VmRSS"].split()[0]) / 1e6
+
+
+def _peak(machines: Cluster) -> float:
+    return max(peak for peak, _ in machines.client.run(_memory_of_process).values())
+
+
+def _halo_rows(graph: Graph, bounds: Floats) -> int:
+    """Rows that parts fetch from others in one product."""
+    total = 0
+    for a, b in pairwise(bounds.tolist()):
+        ends = np.unique(graph.indices[graph.indptr[a] : graph.indptr[b]])
+        total += int(((ends < a) | (ends >= b)).sum())
+    return total
+
+
+def main() -> None:
+    """Run one part, or all, and print a table and JSON lines; with --keep they are added to a file, too."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="default all")
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--features", type=int, default=32)
+    parser.add_argument("--columns", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--keep", type=Path, help="file that JSON lines are added to")
+    options = parser.parse_args()
+    for name in options.parts or PARTS:
+        found = []
+        for row in PARTS[name](options):
+            found.append(row)
+            if options.keep:
+                with options.keep.open("a") as stream:
+                    stream.write(json.dumps(row, default=float) + "\n")
+        show(f"cluster {name}", PARTS[name].__doc__, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""graphmrf cluster: what a Dask cluster has, and what would fit; and the cluster that a command runs on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphmrf.cli import options, terminal
+from graphmrf.datasets import AttributedGraph
+from graphmrf.engines.dask import Cluster, cluster, largest_graphs
+
+group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on.")
+_Address = Annotated[
+    str,
+    typer.Argument(metavar="ADDRESS", help="tcp://host:8786, a scheduler file .json, or local:4.", show_default=False),
+]
+
+
+@group.callback()
+def only_group() -> None:
+    """Clusters of Dask to run on, as `graphmrf predict --cluster ADDRESS` does."""
+
+
+@group.command()
+def check(address: _Address, *, json: options.Json = False, debug: options.Debug = False) -> None:
+    """Say which workers a cluster has, whether their versions match, and what would fit.
+
+    Exit code 0: it can be used, 1: it cannot, and why.
+    """
+    with terminal.errors_as_exit_codes(debug=debug), cluster(address) as machines:
+        summary = summarise(machines)
+        if json:
+            terminal.print_json(summary)
+            return
+        terminal.say(f"{machines.address}: {len(summary['workers'])} workers, versions match; {machines.dashboard}")
+        rows = [[each["address"], str(each["threads"]), _gigabytes(each["memory"])] for each in summary["workers"]]
+        terminal.print_table(["worker", "threads", "memory"], rows)
+        fits = summary["fits"]
+        terminal.say(
+            f"With 20 edges for every node, unweighted: columns are shared out up to {fits['columns']:,} nodes, "
+            f"rows up to {fits['rows']:,}."
+        )
+
+
+def summarise(machines: Cluster) -> dict[str, Any]:
+    """Return what a cluster has, for scripts."""
+    workers = [
+        {"address": name, "threads": about["nthreads"], "memory": about["memory_limit"]}
+        for name, about in machines.workers().items()
+    ]
+    return {"address": machines.address, "workers": workers, "fits": largest_graphs(machines)}
+
+
+@contextmanager
+def on_cluster(
+    table: AttributedGraph, address: str | None, partition: str, checkpoint: Path | None, *, quiet: bool
+) -> Iterator[AttributedGraph]:
+    """Yield a table whose graph runs on a cluster while the block lasts; as it is where no address is given."""
+    if address is None:
+        yield table
+        return
+    with cluster(address, partition=partition, checkpoint=checkpoint) as machines:
+        if not quiet:
+            terminal.note([f"running on {len(machines.workers())} workers, {machines.dashboard or machines.address}"])
+        yield replace(table, graph=table.graph.on(machines))
+
+
+def _gigabytes(memory: int) -> str:
+    return f"{memory / 1e9:.1f} GB" if memory else "no limit"

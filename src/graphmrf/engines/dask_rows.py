@@ -1,0 +1,426 @@
+"""Rows of a graph shared out: for graphs whose edges do not fit a worker.
+
+Every worker holds some rows of the adjacency, and the same rows of all blocks and windows, as an actor with the kernels
+of one machine. A product fetches the rows of other workers that its edges lead to (the halo) from where they are; sums
+over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos step is two
+messages to every worker, whatever the size of the graph.
+
+A lost worker takes its blocks along. Whoever computes by `map_columns` starts the part anew, on rows that the other
+workers take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from importlib import import_module
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from uuid import uuid4
+
+import numpy as np
+
+from graphmrf.engines.dask import ALONE, Cluster, Store, limit_threads, read_arrays
+from graphmrf.engines.numba import NumbaEngine, padded_width
+from graphmrf.engines.probes import random_columns
+from graphmrf.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import DTypeLike
+
+    from graphmrf._typing import Bools, Floats, Ints
+
+_ATTEMPTS = 5
+"""Times a part is computed before the run gives up. Doubled, work that kills its workers kills twice as many."""
+
+_KEPT_TABLES = 8
+"""Small matrices of nodes that stay with the workers: a solve uses three. Doubled, only the memory grows."""
+
+
+class Place(int):
+    """Number of a block or window that workers keep."""
+
+    __slots__ = ()
+
+
+_Operation: TypeAlias = "tuple[str, Place | None, tuple[Any, ...]]"
+"""Name, where its result is kept (None: it is returned), and arguments; a place stands for what is kept there."""
+
+
+class RowBlock:
+    """Some rows of a graph on a worker, and the same rows of the blocks and windows of an engine.
+
+    Parameters
+    ----------
+    source : str or tuple
+        Compressed rows of the adjacency with global columns: arrays, or the folder of their files.
+    bounds : array of shape (n_parts + 1,)
+        First row of every part.
+    number : int
+        Which part this is.
+    patience : float
+        Seconds to wait for the rows of another part.
+    """
+
+    def __init__(self, source: Any, bounds: Ints, number: int, patience: float) -> None:
+        indptr, indices, weights = (read_arrays(source) if isinstance(source, str) else source)[:3]
+        self.first, stop, self.number, self._patience = int(bounds[number]), int(bounds[number + 1]), number, patience
+        inside = (indices >= self.first) & (indices < stop)
+        halo = np.unique(indices[~inside])
+        places = np.where(inside, indices - self.first, stop - self.first + np.searchsorted(halo, indices))
+        degrees = np.diff(indptr).astype(float) if weights is None else _row_sums(indptr, weights)
+        self.engine, self._n_halo = NumbaEngine(indptr, places.astype(indices.dtype), weights, degrees), halo.size
+        cuts = np.searchsorted(halo, bounds).tolist()
+        self._spans = {p: slice(a, b) for p, (a, b) in enumerate(pairwise(cuts)) if a < b}
+        self._halo = {p: halo[span] - bounds[p] for p, span in self._spans.items()}
+        self._worker = import_module("distributed").get_worker()
+        self._asked: dict[int, Ints] = {}
+        self._kept: dict[int, Any] = {}
+        self._peers: list[Any] = []
+        self._ready, self._scratch = -1, np.empty((0, 0))
+
+    async def connect(self, peers: list[Any]) -> None:
+        """Take note of the other parts, and tell them which of their rows are needed here."""
+        self._peers = peers
+        for part, rows in self._halo.items():
+            peers[part]._worker = self._worker
+            await peers[part].expect(self.number, rows)
+
+    async def expect(self, asker: int, rows: Ints) -> None:
+        """Take note of the rows that another part will ask for."""
+        self._asked[asker] = rows
+
+    async def rows(self, batch: int, place: int, asker: int) -> Floats:
+        """Return the rows of a block that another part asked for, once this part is as far as that one."""
+        end = time.monotonic() + self._patience
+        while self._ready < batch:
+            if time.monotonic() > end:
+                raise TimeoutError(f"part {self.number} is not ready for part {asker}")
+            await asyncio.sleep(0.001)
+        return await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
+
+    async def run(self, batch: int, operations: list[_Operation]) -> Any:
+        """Do one operation after the other, and return the result of the last."""
+        *before, last = operations
+        await self._in_thread(self._do, before)
+        self._ready = batch
+        if last[0] == "advance":
+            last = (*last[:2], (await self._extended(batch, last[2][0]), *last[2][1:]))
+        return await self._in_thread(self._do, [last])
+
+    async def _in_thread(self, call: Callable[..., Any], *values: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(None, call, *values)
+
+    def _do(self, operations: list[_Operation]) -> Any:
+        result = None
+        with ALONE:
+            limit_threads(self._worker.state.nthreads)
+            for name, place, values in operations:
+                arguments = [self._kept[value] if isinstance(value, Place) else value for value in values]
+                result = self._local(name)(*arguments)
+                if place is not None:
+                    self._kept[place] = result
+        return result
+
+    async def _extended(self, batch: int, place: Place) -> Floats:
+        """Return a block with the rows of other parts below its own."""
+        V = self._kept[place]
+        if self._scratch.shape != (len(V) + self._n_halo, V.shape[1]) or self._scratch.dtype != V.dtype:
+            self._scratch = np.empty((len(V) + self._n_halo, V.shape[1]), V.dtype)
+        futures = {part: self._peers[part].rows(batch, place, self.number) for part in self._halo}
+        await self._in_thread(np.copyto, self._scratch[: len(V)], V)
+        for part, future in futures.items():
+            await self._in_thread(np.copyto, self._scratch[len(V) :][self._spans[part]], await future)
+        return self._scratch
+
+    def _local(self, name: str) -> Callable[..., Any]:
+        own = {"random": self._random, "mix": self._mix, "forget": self._forget, "keep": lambda *values: values}
+        return own.get(name) or getattr(self.engine, name)
+
+    def _random(self, seed: int, k: int, kind: Literal["rademacher", "normal"]) -> Floats:
+        return self.engine.load(random_columns(seed, self.engine.n, k, kind, first=self.first))
+
+    def _mix(self, V: Floats, matrices: tuple[Floats, Ints], minus: Floats | None, out: Floats) -> None:
+        self.engine.mix(V, *matrices, minus, out)
+
+    def _forget(self, places: list[int]) -> None:
+        for place in places:
+            self._kept.pop(place, None)
+
+
+def _row_sums(indptr: Ints, weights: Floats) -> Floats:
+    sums = np.zeros(indptr.size - 1)
+    filled = np.diff(indptr) > 0
+    sums[filled] = np.add.reduceat(weights, indptr[:-1][filled])
+    return sums
+
+
+class Remote:
+    """A block or window that workers keep until this is garbage.
+
+    Parameters
+    ----------
+    engine : RowsEngine
+        The engine it belongs to.
+    shape : tuple
+        Of the whole block; of a window (k, slots, n_rows).
+    rows : integer array, optional
+        Rows of a window, None for all.
+    """
+
+    def __init__(self, engine: RowsEngine, shape: tuple[int, ...], rows: Ints | None = None) -> None:
+        self.place, self.shape, self.rows, self._forget = engine.new_place(), shape, rows, engine.forgotten
+
+    def __del__(self) -> None:
+        self._forget.append(int(self.place))
+
+
+class RowsLostError(Exception):
+    """Rows were lost with their worker."""
+
+
+class RowsEngine:
+    """An engine whose rows lie on several workers.
+
+    Parameters
+    ----------
+    machines : Cluster
+        The workers.
+    n : int
+        Number of nodes.
+    sources : list
+        What every part of the rows is made from: arrays, or a callable that returns them or where they are.
+    bounds : integer array
+        First row of every part, and n.
+    """
+
+    def __init__(self, machines: Cluster, sources: list[Any], bounds: Ints, store: Store) -> None:
+        self.n, self.bounds, self._machines, self._sources = int(bounds[-1]), bounds, machines, sources
+        self.forgotten: list[int] = []
+        self.messages = 0
+        self._store, self._numbers, self._batches = store, count(), count()
+        self._queues: list[list[Any]] = [[] for _ in sources]
+        self._parts: list[Any] = []
+        self._futures: list[Any] = []
+        self._matrices: dict[tuple[int, int], tuple[Remote, Any, Any]] = {}
+
+    @classmethod
+    def of_arrays(
+        cls, machines: Cluster, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats
+    ) -> RowsEngine:
+        """Return the engine of a graph that is here: its rows are cut into parts with as many edges and rows each."""
+        n, n_parts = degrees.size, max(1, min(machines.parts or len(machines.workers()), degrees.size))
+        cost = indptr.astype(np.int64) + 16 * np.arange(n + 1)
+        bounds = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)).astype(np.int64)
+        bounds[0], bounds[-1] = 0, n
+        spans = [slice(int(indptr[a]), int(indptr[b])) for a, b in pairwise(bounds.tolist())]
+        sources = [
+            (indptr[a : b + 1] - indptr[a], indices[span], None if weights is None else weights[span])
+            for a, b, span in zip(bounds[:-1], bounds[1:], spans, strict=True)
+        ]
+        return cls(machines, sources, bounds, Store(machines.checkpoint, (indptr, indices, weights)))
+
+    def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``function(self, *part)`` of every part; one during which rows are lost is computed again."""
+        return self._store.remembered(function, parts, self._run)
+
+    def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        for part in parts:
+            yield self._attempts(function, part)
+
+    def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...]) -> Any:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return function(self, *part)
+            except RowsLostError as error:
+                self.close()
+                if attempt == _ATTEMPTS:
+                    raise ClusterError(
+                        f"workers were lost {_ATTEMPTS} times at the same work ({error.__cause__}); most likely it "
+                        "needs more memory than they have: start more of them, or with a higher --memory-limit"
+                    ) from error
+        raise AssertionError
+
+    def load(self, X: Floats, rows: Ints | None = None) -> Remote:
+        """Return a new block with the columns of `X`."""
+        X = np.asarray(X)
+        if rows is None:
+            return self._new("load", X.shape[1], [(X[a:b],) for a, b in self._ranges])
+        return self._new("load", X.shape[1], [(X[chosen], local) for chosen, local in self._split(rows)])
+
+    def unload(self, V: Remote, k: int, rows: Ints | None = None) -> Floats:
+        """Return some rows of the first `k` columns of a block."""
+        if rows is None:
+            return np.concatenate(self._ask("unload", [(V.place, k)] * len(self._queues)))
+        split = self._split(rows)
+        found = self._ask("unload", [(V.place, k, local) for _, local in split])
+        values = np.empty((len(rows), k), dtype=found[0].dtype)
+        for (chosen, _), part in zip(split, found, strict=True):
+            values[chosen] = part
+        return values
+
+    def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Remote:
+        """Return `k` columns of zeros, and padding."""
+        return self._new("zeros", k, [(k, dtype)] * len(self._queues))
+
+    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Remote:
+        """Return `k` random columns, the same on any number of workers."""
+        return self._new("random", k, [(seed, k, kind)] * len(self._queues))
+
+    def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Remote:
+        """Return a mask block."""
+        if allowed is None:
+            return self._new("mask", width, [(None, width)] * len(self._queues))
+        if rows is None:
+            return self._new("mask", width, [(allowed[a:b], width) for a, b in self._ranges])
+        split = self._split(rows)
+        return self._new("mask", width, [(allowed[chosen], width, local) for chosen, local in split])
+
+    def columns(self, n_bytes: int) -> None:
+        """Return that the caller's limits decide."""
+
+    def like(self, V: Remote) -> Remote:
+        """Return a block of the same shape and type, not initialised."""
+        return self._new("like", V.shape[1], [(V.place,)] * len(self._queues))
+
+    def gram(self, U: Remote, V: Remote) -> Floats:
+        """Return the inner products of all columns."""
+        return self._sum("gram", U.place, V.place)
+
+    def advance(self, V: Remote, scale: Floats, previous: Remote, back: Floats, mask: Remote, out: Remote) -> Floats:
+        """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
+        return self._sum("advance", V.place, scale, previous.place, back, mask.place, out.place)
+
+    def subtract(self, out: Remote, coefficient: Floats, V: Remote) -> Floats:
+        """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
+        return self._sum("subtract", out.place, coefficient, V.place)
+
+    def mix(self, V: Remote, tables: Floats, kinds: Ints, minus: Remote | None, out: Remote) -> None:
+        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
+        matrices = self._sent(tables, kinds).place
+        self._queue("mix", V.place, matrices, None if minus is None else minus.place, out.place)
+
+    def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> Remote:
+        """Return a window of zeros."""
+        made = Remote(self, (k, slots, self.n if rows is None else len(rows)), rows)
+        local = [None] * len(self._queues) if rows is None else [local for _, local in self._split(rows)]
+        self._each("window", made.place, [(k, slots, part, dtype) for part in local])
+        return made
+
+    def store(self, V: Remote, window: Remote, slot: int) -> None:
+        """Copy the window's rows and columns of a block into one of its slots."""
+        self._queue("store", V.place, window.place, slot)
+
+    def restore(self, window: Remote, slot: int, out: Remote) -> None:
+        """Copy one slot of a window back into a block."""
+        self._queue("restore", window.place, slot, out.place)
+
+    def combine(self, window: Remote, coefficients: Floats, out: Remote, keep: Floats | None = None) -> None:
+        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
+        self._queue("combine", window.place, coefficients.copy(), out.place, None if keep is None else keep.copy())
+
+    def read(self, window: Remote) -> Floats:
+        """Return what a window holds."""
+        found = self._ask("read", [(window.place,)] * len(self._queues))
+        if window.rows is None:
+            return np.concatenate(found, axis=2)
+        values = np.empty(window.shape, dtype=found[0].dtype)
+        for (chosen, _), part in zip(self._split(window.rows), found, strict=True):
+            values[:, :, chosen] = part
+        return values
+
+    def close(self) -> None:
+        """Let go of all that the workers hold of this graph."""
+        futures, self._futures, self._parts = self._futures, [], []
+        self._queues = [[] for _ in self._sources]
+        self._matrices = {}
+        if futures and self._machines.client.status == "running":
+            self._machines.client.cancel(futures, force=True)
+
+    def new_place(self) -> Place:
+        """Return the number of a new block or window."""
+        return Place(next(self._numbers))
+
+    @property
+    def _ranges(self) -> list[tuple[int, int]]:
+        return list(zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True))
+
+    def _split(self, rows: Ints) -> list[tuple[Bools, Ints]]:
+        """Return, for every part, which of the rows are in it, and their numbers there."""
+        return [((rows >= a) & (rows < b), rows[(rows >= a) & (rows < b)] - a) for a, b in self._ranges]
+
+    def _sent(self, tables: Floats, kinds: Ints) -> Remote:
+        """Return the small matrices of all nodes with the workers, each of which has those of its rows."""
+        key = id(tables), id(kinds)
+        if key not in self._matrices:
+            made = Remote(self, (self.n,))
+            used = [np.unique(kinds[a:b], return_inverse=True) for a, b in self._ranges]
+            self._each("keep", made.place, [(tables[some], inverse) for some, inverse in used])
+            self._matrices[key] = made, tables, kinds  # held, so that no other array gets their number
+            while len(self._matrices) > _KEPT_TABLES:
+                del self._matrices[next(iter(self._matrices))]
+        return self._matrices[key][0]
+
+    def _new(self, name: str, k: int, values: list[tuple[Any, ...]]) -> Remote:
+        made = Remote(self, (self.n, k if name == "mask" else padded_width(k)))
+        self._each(name, made.place, values)
+        return made
+
+    def _queue(self, name: str, *values: Any) -> None:
+        self._each(name, None, [values] * len(self._queues))
+
+    def _each(self, name: str, place: Place | None, values: list[tuple[Any, ...]]) -> None:
+        for queue, own in zip(self._queues, values, strict=True):
+            queue.append((name, place, own))
+
+    def _sum(self, name: str, *values: Any) -> Floats:
+        return np.asarray(sum(self._ask(name, [values] * len(self._queues))))
+
+    def _ask(self, name: str, values: list[tuple[Any, ...]]) -> list[Any]:
+        """Send what waits, and an operation with a result; return the results of the parts."""
+        forgotten, self.forgotten[:] = list(self.forgotten), []
+        if forgotten:
+            self._queue("forget", forgotten)
+        self._each(name, None, values)
+        queues, self._queues = self._queues, [[] for _ in self._sources]
+        batch, self.messages = next(self._batches), self.messages + len(queues)
+        try:
+            with self._machines.client.as_current():
+                parts = self._parts or self._start()
+                futures = [part.run(batch, queue) for part, queue in zip(parts, queues, strict=True)]
+                return [self._wait(future) for future in futures]
+        except (OSError, RuntimeError, KeyError, ValueError, AttributeError, asyncio.CancelledError) as error:
+            if self._machines.client.status != "running":
+                raise self._machines.lost() from error
+            raise RowsLostError(f"rows were lost with a worker: {error}") from error
+
+    def _wait(self, future: Any) -> Any:
+        """Return the result of an actor; give up on one whose worker is gone or gives no sign of life."""
+        while True:
+            try:
+                return future.result(1.0)
+            except TimeoutError:
+                if future.done():
+                    raise
+            alive = self._machines.workers()
+            if not all(worker in alive for worker in self._homes):
+                raise RuntimeError("a worker is gone")
+
+    def _start(self) -> list[Any]:
+        """Give every part of the rows to a worker."""
+        machines, client = self._machines, self._machines.client
+        machines.look_again()
+        workers = machines.some_workers()
+        self._homes = [workers[p % len(workers)] for p in range(len(self._sources))]
+        options = {"actor": True, "pure": False, "allow_other_workers": False}
+        for p, home in enumerate(self._homes):
+            source = machines.place(uuid4().hex, self._sources[p], home)
+            made = client.submit(RowBlock, source, self.bounds, p, machines.silence, workers=[home], **options)
+            self._futures.append(made)
+        parts = [future.result(machines.silence) for future in self._futures]
+        for future in [part.connect(parts) for part in parts]:
+            self._wait(future)
+        self._parts = parts
+        return parts
