@@ -17,13 +17,14 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.show import Row, show, timed
+from benchmarks.show import Row, peak_gigabytes, show, timed
 from benchmarks.workload import workload
 from graphmrf.engines.dask import Cluster, cluster
 from graphmrf.linalg import smooth
@@ -72,7 +73,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     """Smoothing of some columns, every worker with some rows, against SciPy."""
     work = workload(options.nodes, n_features=options.columns)
     X = np.ascontiguousarray(work.X)
-    peers = {name: timed(lambda name=name: smooth(work.graph.on(name), X, ALPHA)) for name in ("scipy", "numba")}
+    peers = {name: timed(partial(smooth, work.graph.on(name), X, ALPHA)) for name in ("scipy", "numba")}
     with _workers(options, partition="rows") as machines:
         _warm(workload(2_000).graph.on(machines))
         rest, graph = _peak(machines), work.graph.on(machines)
@@ -121,14 +122,14 @@ def kills(options: argparse.Namespace) -> Iterator[Row]:
         with _workers(options, partition=partition) as machines:
             graph = work.graph.on(machines)
             _warm(graph)
-            undisturbed, _ = timed(lambda graph=graph: smooth(graph, work.X, 0.99))
+            undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
             lost, same = [], 0
             for _ in range(options.runs):
                 machines.client.wait_for_workers(options.workers)
                 pid = rng.choice(list(machines.client.run(os.getpid).values()))
                 blow = threading.Timer(undisturbed * rng.random(), os.kill, (int(pid), signal.SIGKILL))
                 blow.start()
-                seconds, found = timed(lambda graph=graph: smooth(graph, work.X, 0.99))
+                seconds, found = timed(partial(smooth, graph, work.X, 0.99))
                 blow.join()
                 lost.append(seconds - undisturbed)
                 same += bool(np.abs(found - expected).max() < 1e-8)
@@ -168,13 +169,9 @@ def _share(graph: Graph, X: Floats) -> int:
     return int(graph.indptr.nbytes + graph.indices.nbytes + 10 * X.nbytes)
 
 
-def _memory_of_process() -> tuple[float, float]:
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines["VmHWM"].split()[0]) / 1e6, int(lines["VmRSS"].split()[0]) / 1e6
-
-
 def _peak(machines: Cluster) -> float:
-    return max(peak for peak, _ in machines.client.run(_memory_of_process).values())
+    """Gigabytes that a worker held at most, the files it has mapped included."""
+    return max(machines.client.run(peak_gigabytes).values(), default=0.0)
 
 
 def _halo_rows(graph: Graph, bounds: Floats) -> int:

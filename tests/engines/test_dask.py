@@ -87,7 +87,7 @@ def test_rows_on_workers_do_what_one_engine_does(rows: Cluster) -> None:
 def _exercise(engine: Engine) -> Floats:
     """All operations of an engine, one after the other; what they return in one array."""
     rng, chosen, width = np.random.default_rng(1), np.array([30, 2, 39, 17]), 8
-    found = [np.zeros(0)]
+    found: list[Floats] = []
     X, allowed, kinds = rng.normal(size=(40, 6)), rng.random((40, 6)) < 0.7, rng.integers(0, 3, 40)
     scale, back, tables = rng.normal(size=width), rng.normal(size=width), rng.normal(size=(3, 2, 2))
     V, start, few = engine.load(X), engine.random(3, 6, "normal"), engine.load(X[:4], chosen)

@@ -1,6 +1,6 @@
 """graphmrf cluster: what a Dask cluster has, and what would fit; and the cluster that a command runs on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ import typer
 from graphmrf.cli import options, terminal
 from graphmrf.datasets import AttributedGraph
 from graphmrf.engines.dask import Cluster, cluster, largest_graphs
+from graphmrf.errors import InvalidInputError
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on.")
 _Address = Annotated[
@@ -56,16 +57,18 @@ def summarise(machines: Cluster) -> dict[str, Any]:
 
 @contextmanager
 def on_cluster(
-    table: AttributedGraph, address: str | None, partition: str, checkpoint: Path | None, *, quiet: bool
-) -> Iterator[AttributedGraph]:
-    """Yield a table whose graph runs on a cluster while the block lasts; as it is where no address is given."""
+    address: str | None, partition: str | None, checkpoint: Path | None, *, quiet: bool
+) -> Iterator[Callable[[AttributedGraph], AttributedGraph]]:
+    """Yield what puts the graph of a table on a cluster while the block lasts, or leaves it here without an address."""
     if address is None:
-        yield table
+        if partition is not None or checkpoint is not None:
+            raise InvalidInputError("--partition and --checkpoint are for clusters; add --cluster ADDRESS")
+        yield lambda table: table
         return
-    with cluster(address, partition=partition, checkpoint=checkpoint) as machines:
+    with cluster(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
         if not quiet:
             terminal.note([f"running on {len(machines.workers())} workers, {machines.dashboard or machines.address}"])
-        yield replace(table, graph=table.graph.on(machines))
+        yield lambda table: replace(table, graph=table.graph.on(machines))
 
 
 def _gigabytes(memory: int) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-_COLUMNS, _OUTPUT, _METHOD = "Columns", "Output", "Method"
+_COLUMNS, _OUTPUT, _METHOD, _CLUSTER = "Columns", "Output", "Method", "Many machines"
 
 NodesFile = Annotated[
     Path,
@@ -174,6 +174,28 @@ KeepColumns = Annotated[
 Report = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="A page with maps and figures, one .html file.", rich_help_panel=_OUTPUT),
+]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on the workers of Dask: tcp://host:8786, a scheduler file .json, or local:4.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+Share = Annotated[
+    str | None,
+    typer.Option(
+        "--partition",
+        metavar="WHAT",
+        help="What workers share out: columns, each with the whole graph, or rows of a graph too large for one.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Keep finished work here, and go on from it.", rich_help_panel=_CLUSTER),
 ]
 Json = Annotated[
     bool,

@@ -13,6 +13,7 @@ from pandas.api import types
 from graphmrf import datasets
 from graphmrf._typing import Floats
 from graphmrf.cli import options, terminal
+from graphmrf.cli.cluster import on_cluster
 from graphmrf.cli.comparison import AUTO, FIELD, choose
 from graphmrf.cli.file_hints import EDGES, NODES, explained
 from graphmrf.cli.foresight import BeyondNodes, check_page, group_file, read_groups
@@ -81,6 +82,9 @@ def predict(
     output: options.TableOutput = None,
     keep_columns: options.KeepColumns = False,
     report: options.Report = None,
+    cluster: options.OnCluster = None,
+    partition: options.Share = None,
+    checkpoint: options.Checkpoint = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -99,25 +103,28 @@ def predict(
     std, lower, upper, observed; for a target of words: prediction, probability,
     observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
     """
-    with terminal.errors_as_exit_codes(debug=debug):
+    machines = on_cluster(cluster, partition, checkpoint, quiet=quiet)
+    with terminal.errors_as_exit_codes(debug=debug), machines as placed:
         bounds = Bounds(at_least, at_most)
         settings = PredictionSettings(
             method, interval, conformal, alpha, folds, seed, transform, group, suggest, bounds
         )
         saved = _check_places(nodes, edges, shapes, output=output, groups=_group_place(output, group), report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
-            table = _read_graph(
-                nodes,
-                edges,
-                knn=knn,
-                k=k,
-                shapes=shapes,
-                id=id,
-                source=source,
-                dest=dest,
-                weight=weight,
-                weight_is=weight_is,
-                unknown=unknown,
+            table = placed(
+                _read_graph(
+                    nodes,
+                    edges,
+                    knn=knn,
+                    k=k,
+                    shapes=shapes,
+                    id=id,
+                    source=source,
+                    dest=dest,
+                    weight=weight,
+                    weight_is=weight_is,
+                    unknown=unknown,
+                )
             )
 
         places_of(table, output)

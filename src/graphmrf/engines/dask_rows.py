@@ -99,7 +99,8 @@ class RowBlock:
             if time.monotonic() > end:
                 raise TimeoutError(f"part {self.number} is not ready for part {asker}")
             await asyncio.sleep(0.001)
-        return await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
+        found: Floats = await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
+        return found
 
     async def run(self, batch: int, operations: list[_Operation]) -> Any:
         """Do one operation after the other, and return the result of the last."""
@@ -136,8 +137,9 @@ class RowBlock:
         return self._scratch
 
     def _local(self, name: str) -> Callable[..., Any]:
+        own: dict[str, Callable[..., Any]]
         own = {"random": self._random, "mix": self._mix, "forget": self._forget, "keep": lambda *values: values}
-        return own.get(name) or getattr(self.engine, name)
+        return own[name] if name in own else getattr(self.engine, name)
 
     def _random(self, seed: int, k: int, kind: Literal["rademacher", "normal"]) -> Floats:
         return self.engine.load(random_columns(seed, self.engine.n, k, kind, first=self.first))
