@@ -168,7 +168,7 @@ def field(options: argparse.Namespace) -> Iterator[Row]:
     known = np.full(y.size, np.nan)
     known[labelled] = y[labelled]
     reference: GraphRegressor | None = None
-    for name in ("first", "cuda", *options.peers):
+    for name in (*(() if options.once else ("first",)), "cuda", *options.peers):
         on, model = (
             graph.on(name) if name in options.peers else _on_device(graph),
             GraphRegressor(solver=options.solver),
@@ -245,6 +245,7 @@ def main() -> None:
     parser.add_argument("--degree", type=int, default=20, help="mean degree, before repeated edges are counted once")
     parser.add_argument("--labels", type=float, default=0.01, help="share of the nodes that are labelled")
     parser.add_argument("--solver", default="auto", help="of the field: exact, sparse or auto")
+    parser.add_argument("--once", action="store_true", help="of the field: no run before to compile kernels")
     parser.add_argument("--counties", action="store_true", help="of the field: U.S. counties, not a random graph")
     parser.add_argument("--peers", nargs="*", default=["scipy"], help="of the field: CPU engines to compare with")
     parser.add_argument("--keep", type=Path, help="file that JSON lines are added to")

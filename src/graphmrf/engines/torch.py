@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import torch
 
+from graphmrf.engines.device import DeviceArray
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import InvalidInputError
 
@@ -20,8 +21,8 @@ Tensor: TypeAlias = Any
 """A tensor on the device; PyTorch's own types are not part of the check."""
 
 HEAVY = 1024
-"""Edges above which a row is cut into segments of so many: a program takes some ten microseconds for one, far less than
-a product. Doubled, the longest row of a graph of a million edges would be waited for."""
+"""Edges above which a row is cut into segments of so many, chosen by eye: a program takes about a millisecond for the
+rows it has of that length. Doubled, a product of a graph of ten million edges would wait for its longest rows."""
 
 _ROOM = 0.8
 """Share of the free memory that is planned with; the rest is for temporary arrays and for fragmentation."""
@@ -194,6 +195,11 @@ class TorchEngine:
     def read(self, window: Tensor) -> Floats:
         """Return the values of the window in main memory."""
         return _host(window[0])
+
+    def place(self, A: Floats) -> DeviceArray:
+        """Return a dense matrix on the device, in float64."""
+        self._check_room(6 * 8 * A.size, "a dense matrix, with what its eigenvectors take,")
+        return DeviceArray.of(A, self._device)
 
     def columns(self, n_bytes: int) -> int:
         """Return how many columns of so many bytes fit in the device's memory, at most 64.

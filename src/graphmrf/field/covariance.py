@@ -17,6 +17,7 @@ import numpy as np
 
 from graphmrf.field.matern import Correlations, Smoothings, matern_smooth
 from graphmrf.linalg import conditional_variance
+from graphmrf.linalg.dense import array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -137,7 +138,8 @@ class LinearComponent(Component):
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
         F = self.features(labels, h, labels.rows)
-        return np.asarray(h[self.name] * self.weight(F.shape[1]) * (self.features(labels, h, nodes) @ F.T))
+        there = labels.triangle.place(self.features(labels, h, nodes))
+        return array(h[self.name] * self.weight(F.shape[1]) * (there @ F.T))
 
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance at some nodes."""
@@ -276,7 +278,7 @@ class Covariance:
         terms = [component.among(self, h) for component in present if not isinstance(component, LinearComponent)]
         if linear:
             terms.insert(0, linear_among(linear, self, h))
-        total = np.full(self.triangle.size, h["constant"])
+        total = self.triangle.full(h["constant"])
         for K, _, _ in terms:
             total += K
 

@@ -23,7 +23,7 @@ from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
-from graphmrf.linalg.dense import Factor
+from graphmrf.linalg.dense import Factor, array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,10 +251,9 @@ class ExactPosterior:
         return self._mean(nodes) + mean, variance
 
     def _across(self, nodes: Ints) -> Floats:
-        total = np.full((nodes.size, self.covariance.rows.size), self.h["constant"])
-        for block in self.covariance.across(self.h, nodes).values():
-            total += block
-        return total
+        blocks = self.covariance.across(self.h, nodes).values()
+        constant = self.covariance.triangle.place(np.full((nodes.size, 1), self.h["constant"]))
+        return array(sum(blocks, start=constant + np.zeros((1, self.covariance.rows.size))))
 
     def _prior(self, nodes: Ints, others: Ints) -> Floats:
         """Return the covariance between any nodes before the labels, noise left out."""
@@ -266,8 +265,8 @@ class ExactPosterior:
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
         prior, across = self._prior(nodes, nodes), self._across(nodes)
-        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
-        spread = prior - whitened.T @ whitened
+        whitened = self.factor.whiten(across.T)
+        spread = np.asarray(prior - whitened.T @ whitened)
         spread[np.diag_indices_from(spread)] += self.h["noise"]
         E = rng.standard_normal((count, nodes.size))
         return np.asarray(self._mean(nodes) + across @ self.dual + E @ cholesky(spread, check_finite=False))
@@ -297,7 +296,7 @@ class ExactPosterior:
     @cached_property
     def left_out(self) -> tuple[Floats, Floats]:
         r"""Residual and variance of every label given the others: :math:`a_i / P_{ii}` and :math:`1 / P_{ii}`."""
-        precision = self._inverse[self.covariance.triangle.diagonal]
+        precision = np.asarray(self._inverse[self.covariance.triangle.diagonal])
         return self.dual / precision, 1.0 / precision
 
     def without(self, own: Bools) -> tuple[Floats, Floats]:
@@ -308,7 +307,7 @@ class ExactPosterior:
     def _spread(self, own: Bools) -> Floats:
         """Return the joint covariance of some labels given the others, noise included."""
         triangle, places = self.covariance.triangle, np.flatnonzero(own)
-        return np.linalg.inv(self._inverse[triangle.places(places[:, None], places)])
+        return np.asarray(np.linalg.inv(self._inverse[triangle.places(places[:, None], places)]))
 
     def held_out(self, own: Bools) -> tuple[Floats, Floats]:
         """Return residuals and joint covariance, noise included, of some labels given the others."""
@@ -341,9 +340,9 @@ class ExactPosterior:
 
     def _known(self, across: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of outcomes from their covariance with the labels and their prior variance."""
-        whitened = solve_triangular(self.factor.R, across.T, trans="T", check_finite=False)
-        variance = prior - np.einsum("ij,ij->j", whitened, whitened)
-        return across @ self.dual, np.maximum(variance, self.h["noise"])
+        whitened = self.factor.whiten(across.T)
+        variance = prior - np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+        return np.asarray(across @ self.dual), np.maximum(variance, self.h["noise"])
 
     def _mean_elsewhere(self, there: OtherGraph) -> Floats:
         """Return the prior mean of the nodes of another graph: the same coefficients of its smoothed features."""
@@ -383,7 +382,7 @@ class ExactPosterior:
         names = [component.name for component in self.covariance.components if component.name != "noise"]
         said: dict[str, Floats] = dict.fromkeys(names, np.zeros(rows.size))
         for name, block in self.covariance.across(self.h, rows).items():
-            said[name] = block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual
+            said[name] = np.asarray(block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual)
         own, *groups = self.covariance.design.groups[:3]
         for name, group in zip(("neighbours", "second"), groups, strict=True):
             if {"own", name} <= set(said) and np.array_equal(group, own):  # no edges: a node is all it is next to

@@ -125,7 +125,7 @@ def fit_sparse(
     """
     expected, rows = impute(graph, X, seed=seed).X if np.isnan(X).any() else X, np.flatnonzero(~np.isnan(y))
     plain, part = make_design(graph, expected), kernel_part(rows.size, seed)
-    alone = features_alone(plain, rows[part], components)
+    alone = features_alone(graph, plain, rows[part], components)
     scale = Scale(y[rows], choose_transform(alone, y[rows][part], kinds, seed=seed).power)
     alpha = _level(graph, expected, y, scale, seed)
     labelled = LabelledGraph(graph, rows, seed)

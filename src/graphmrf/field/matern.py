@@ -21,7 +21,7 @@ from numpy.polynomial import Chebyshev
 from threadpoolctl import threadpool_limits
 
 from graphmrf.linalg import multiply
-from graphmrf.linalg.dense import Triangle
+from graphmrf.linalg.dense import Triangle, array, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,9 @@ _UNSHARED = 5000
 """Nodes up to which one BLAS thread finds the eigenvectors: more gain little, and lose much where cores are busy."""
 _ACCURACY = 1e-9
 """Relative singular value below which a function of the basis is dropped: kernels are then exact to 1e-8."""
+_LAUNCHED = 400
+"""Labels from which covariances are on a GPU with the eigenvectors: starting the many small operations of a likelihood
+takes as long there as computing it for so many on a CPU. Doubled, a fit to 800 labels takes a second more."""
 _SERIES = 1e-10
 """Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
 _MOST_TERMS = 4096
@@ -111,8 +114,8 @@ def _eigen(graph: Graph) -> Eigen:
     _PROGRESS.info("eigenvectors of %d nodes", graph.n_nodes)
     # threads gain little on small graphs, and lose much where cores are busy
     with threadpool_limits(1, "blas") if graph.n_nodes <= _UNSHARED else nullcontext():
-        values, vectors = np.linalg.eigh(graph.N.toarray())
-    return Eigen(np.clip(values, 0.0, 2.0), vectors)
+        values, vectors = np.linalg.eigh(place(graph.engine, graph.N.toarray()))
+    return Eigen(np.clip(np.asarray(values), 0.0, 2.0), vectors)
 
 
 def matern_smooth(graph: Graph, X: Floats, omega: float, nu: float) -> Floats:
@@ -176,14 +179,15 @@ class Correlations:
 
     @cached_property
     def triangle(self) -> Triangle:
-        """Layout of the matrices."""
-        return Triangle(self.rows.size)
+        """Layout of the matrices, and whether they are on the device of the eigenvectors."""
+        there = not isinstance(self.eigen.vectors, np.ndarray) and self.rows.size >= _LAUNCHED
+        return Triangle(self.rows.size, self.eigen.vectors[:0] if there else None)
 
     @cached_property
     def basis(self) -> Floats:
         """Packed matrices of the basis, shape (k, size of the triangle)."""
         V, triangle = self.eigen.vectors[self.rows], self.triangle
-        packed = np.empty((self.eigen.basis.shape[1], triangle.size))
+        packed = triangle.empty(self.eigen.basis.shape[1])
         for each, q in zip(packed, self.eigen.basis.T, strict=True):
             weighted = V * q
             for rows, strip in triangle.strips(each):
@@ -224,15 +228,15 @@ class Correlations:
         if unit_variance:
             K *= (self.eigen.diagonals[nodes] @ coefficients)[:, None] ** -0.5
             K *= (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
-        return np.asarray(K)
+        return array(K)
 
     def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
         spectrum, V = self.eigen.matern(omega, nu), self.eigen.vectors
         K = V[nodes] @ (V[self.rows] * spectrum).T
         if not unit_variance:
-            return np.asarray(K)
+            return array(K)
         scale = self.eigen.variances(omega, nu) ** -0.5
-        return np.asarray(K * scale[nodes, None] * scale[self.rows])
+        return array(K * scale[nodes, None] * scale[self.rows])
 
     def variances(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
         """Return the variance of every node of some; 1, or what K says."""
@@ -265,12 +269,12 @@ class Correlation:
         r"""Derivatives of R by :math:`\log \omega` and :math:`\log \nu`, packed, shape (2, size)."""
         triangle, eigen = self.family.triangle, self.family.eigen
         coefficients = eigen.slopes(*self.at) @ eigen.basis
-        slopes = np.empty((2, triangle.size))
+        slopes = triangle.empty(2)
         for slope, c in zip(slopes, coefficients, strict=True):  # faster than one product of so few rows
             np.dot(c, self.family.basis, out=slope)
         if self.scale is None:
             return slopes
-        variances = (coefficients @ eigen.diagonals[self.family.rows].T) * (0.5 * self.scale**2)
+        variances = triangle.place((coefficients @ eigen.diagonals[self.family.rows].T) * (0.5 * self.scale**2))
         for slope, variance in zip(slopes, variances, strict=True):
             triangle.scale(slope, self.scale)
             for (rows, strip), (_, R) in zip(triangle.strips(slope), triangle.strips(self.R), strict=True):

@@ -30,6 +30,7 @@ from graphmrf.field.matern import Eigen
 from graphmrf.field.paper_model import NOISE, PaperSearch, smoothed_features
 from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.field.sparse_system import EffectColumns, Equations, FieldSystem, fit_variances
+from graphmrf.linalg.dense import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,10 +82,10 @@ _FOLD_TOLERANCE = 1e-4
 """Relative residual of the solves without a fold."""
 
 
-def features_alone(design: Design, nodes: Ints, components: Sequence[Component]) -> Covariance:
+def features_alone(graph: Graph, design: Design, nodes: Ints, components: Sequence[Component]) -> Covariance:
     """Return the covariance of some nodes without their graph, for which the field is one more noise."""
     part = Design(design.groups[:3, nodes], design.scales[:3], design.kept)
-    no_edges = Eigen(np.zeros(nodes.size), np.eye(nodes.size))
+    no_edges = Eigen(np.zeros(nodes.size), place(graph.engine, np.eye(nodes.size)))
     return Covariance.of(part, no_edges, np.arange(nodes.size), components)
 
 
@@ -231,7 +232,7 @@ class SparseSearch:
         _PROGRESS.info("length scales from %d labels", part.size)
         less = self.z[part] - self._field_of_others(effects, point, part)
         spread = float(less.std())
-        alone = features_alone(self.design, self.labelled.rows[part], self.components)
+        alone = features_alone(self.labelled.graph, self.design, self.labelled.rows[part], self.components)
         h, _ = maximise(alone, less / spread if spread else less, seed=self.labelled.seed)
         return np.asarray(h["lengths"])
 

@@ -42,8 +42,6 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 
 _SINGLE_CELLS = 20_000_000
 """Cells of the columns beyond which they are kept in float32: 80 MB, not 160; labels are noisier than rounding."""
-_BLOCK = 16
-"""Columns solved for at once: 16 float64 of a row are two cache lines."""
 _START_NOISE = 0.3
 """Variance of the noise at which the search starts."""
 _STEPS = 1000
@@ -180,9 +178,10 @@ class FieldSystem:
         there[:, 0], there[:, 1:] = z, F[rows]
         carried = np.empty((len(F), width + 1), dtype=F.dtype)
         products = np.empty((width + 1, width + 1))
-        for first in range(0, width + 1, _BLOCK):
+        together = self.A.together
+        for first in range(0, width + 1, together):
             _PROGRESS.info("solving for %d columns: %d of %d", width + 1, first, width + 1)
-            block = slice(first, first + _BLOCK)
+            block = slice(first, first + together)
             W = self.solve_from_labels(there[:, block])
             products[:, block] = there.T @ (there[:, block] - self.G[:, None] * W[rows])
             carried[:, block] = W

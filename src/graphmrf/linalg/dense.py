@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from graphmrf._typing import Floats, Ints
+    from graphmrf.engines import Engine
 
 _STRIP = 128
 """Rows of a strip of a packed matrix: blocks on the diagonal are stored twice, an eighth more at 1000 rows. Twice as
 many double that; half as many are thin for matrix products."""
+
+
+def place(engine: Engine | None, A: Floats) -> Floats:
+    """Return a matrix where an engine has its arrays; NumPy's functions, and what is below, work on it there."""
+    return cast("Floats", cast("Any", engine).place(A)) if hasattr(engine, "place") else A
+
+
+def array(A: Any) -> Floats:
+    """Return an array as it is, wherever it is; for the eyes of a type checker."""
+    return A if hasattr(A, "tensor") else np.asarray(A)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +98,35 @@ class Triangle:
     """
 
     n: int
+    beside: Any = None
+
+    @property
+    def _strip(self) -> int:
+        """Rows of a strip; on a device the matrix is one, as its memory is plenty and small products are slow."""
+        return _STRIP if self.beside is None else max(self.n, 1)
+
+    def place(self, A: Floats) -> Floats:
+        """Return an array where the matrices are."""
+        return A if self.beside is None else cast("Floats", self.beside.place(A))
+
+    def empty(self, *count: int) -> Floats:
+        """Return room for a vector, or for so many."""
+        shape = (*count, self.size)
+        return np.empty(shape) if self.beside is None else cast("Floats", self.beside.empty(*shape))
+
+    def full(self, value: float) -> Floats:
+        """Return the matrix whose entries all are a number."""
+        packed = self.empty()
+        packed[:] = value
+        return packed
 
     @cached_property
     def _starts(self) -> Ints:
-        return np.arange(0, max(self.n, 1), _STRIP)
+        return np.arange(0, max(self.n, 1), self._strip)
 
     @cached_property
     def _ends(self) -> Ints:
-        return np.minimum(self._starts + _STRIP, self.n)
+        return np.minimum(self._starts + self._strip, self.n)
 
     @cached_property
     def _offsets(self) -> Ints:
@@ -114,7 +146,7 @@ class Triangle:
     def places(self, i: Ints, j: Ints) -> Ints:
         """Return the places in the vector of the entries (i, j)."""
         high, low = np.maximum(i, j), np.minimum(i, j)
-        strip = high // _STRIP
+        strip = high // self._strip
         return np.asarray(self._offsets[strip] + (high - self._starts[strip]) * self._ends[strip] + low)
 
     @cached_property
@@ -124,7 +156,7 @@ class Triangle:
 
     def pack(self, A: Floats) -> Floats:
         """Return the strips of a symmetric square, of which only the lower triangle is read."""
-        packed = np.empty(self.size, dtype=A.dtype)
+        packed = self.empty()
         for rows, strip in self.strips(packed):
             strip[:] = A[rows, : rows.stop]
             block = np.tril(strip[:, rows])
@@ -133,6 +165,8 @@ class Triangle:
 
     def lower(self, packed: Floats) -> Floats:
         """Return a square that holds the lower triangle; above it there may be anything."""
+        if self.beside is not None:
+            return packed.reshape(self.n, self.n).copy()
         A = np.empty((self.n, self.n), dtype=packed.dtype)
         for rows, strip in self.strips(packed):
             A[rows, : rows.stop] = strip
@@ -147,14 +181,14 @@ class Triangle:
 
     def gram(self, F: Floats) -> Floats:
         """Return the inner products of the rows of a matrix."""
-        packed = np.empty(self.size)
+        packed = self.empty()
         for rows, strip in self.strips(packed):
             np.matmul(F[rows], F[: rows.stop].T, out=strip)
         return packed
 
     def outer(self, a: Floats) -> Floats:
         """Return the products :math:`a_i a_j`."""
-        packed = np.empty(self.size)
+        packed = self.empty()
         for rows, strip in self.strips(packed):
             np.multiply.outer(a[rows], a[: rows.stop], out=strip)
         return packed
@@ -192,6 +226,8 @@ class Triangle:
 class Factor:
     """A positive definite matrix by its factor :math:`R' R`.
 
+    What is given on the host comes back to the host, wherever the factor is.
+
     Attributes
     ----------
     R : array of shape (n, n)
@@ -203,6 +239,9 @@ class Factor:
     @classmethod
     def of(cls, triangle: Triangle, packed: Floats) -> Factor | None:
         """Factor a matrix; None when it is not positive definite to working accuracy."""
+        if triangle.beside is not None:
+            found = cast("Any", triangle.lower(packed)).cholesky()
+            return None if found is None else cls(found)
         R, failed = lapack.dpotrf(triangle.lower(packed).T, lower=0, overwrite_a=1)
         return None if failed else cls(np.asarray(R))
 
@@ -213,12 +252,28 @@ class Factor:
 
     def solve(self, B: Floats) -> Floats:
         """Return the inverse times a vector or a block."""
-        X, failed = lapack.dpotrs(self.R, B, lower=0)
+        if not isinstance(self.R, np.ndarray):
+            return self._on_device(self.R.solve_factored, B)
+        X, failed = lapack.dpotrs(self.R, np.asarray(B), lower=0)
         assert not failed
         return np.asarray(X)
 
+    def whiten(self, B: Floats) -> Floats:
+        """Return :math:`R^{-T} B` of a block, whose columns then have independent entries of variance 1."""
+        if not isinstance(self.R, np.ndarray):
+            return self._on_device(self.R.solve_triangular, B)
+        return np.asarray(solve_triangular(self.R, np.asarray(B), trans="T", check_finite=False))
+
+    def _on_device(self, solve: Any, B: Any) -> Floats:
+        block = cast("Any", self.R).place(B if B.ndim == 2 else B[:, None])
+        found = solve(block)
+        found = found if B.ndim == 2 else found[:, 0]
+        return np.asarray(found) if isinstance(B, np.ndarray) else cast("Floats", found)
+
     def inverse(self, triangle: Triangle) -> Floats:
-        """Return the lower triangle of the inverse."""
+        """Return the inverse, packed."""
+        if not isinstance(self.R, np.ndarray):
+            return cast("Floats", self.R.inverse_factored().ravel())
         A, failed = lapack.dpotri(self.R, lower=0)
         assert not failed
         return triangle.pack(np.asarray(A).T)

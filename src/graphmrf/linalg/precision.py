@@ -118,7 +118,12 @@ class NodePrecision:
         """
         if self.dense is not None:
             return self.dense.solve(B)
-        return self._system.solve(B, tolerance=tolerance, together=_TOGETHER).or_raise(tolerance)
+        return self._system.solve(B, tolerance=tolerance, together=self.together).or_raise(tolerance)
+
+    @property
+    def together(self) -> int:
+        """Columns solved for at once: what the engine has room for in eight blocks, or 16."""
+        return self.graph.engine.columns(8 * 8 * self.graph.n_nodes) or _TOGETHER
 
     def quadratic_forms(self, B: Floats, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
         r"""Return :math:`b'A^{-1}b` of every column of `B`, and :math:`\log\det A` by quadrature from the probes `Z`.

@@ -21,11 +21,13 @@ from graphmrf.field.covariance import Component
 from graphmrf.field.hyperparameters import LEAST_NOISE, Parameter, variance
 from graphmrf.field.matern import NUS, OMEGAS
 from graphmrf.linalg import smooth
+from graphmrf.linalg.dense import array, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from graphmrf._typing import Floats, Ints
+    from graphmrf.engines import Engine
     from graphmrf.field.covariance import Covariance, Jvp, OtherGraph, Slopes, Vjp
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Values
@@ -74,7 +76,7 @@ _LENGTH = (0.0, -2.5, 4.0, 1.0, 1.0)
 def squared_exponential(A: Floats, B: Floats) -> Floats:
     r"""Return :math:`\exp(-\lVert a_i - b_j \rVert^2 / 2)`."""
     squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * (A @ B.T)
-    return np.asarray(np.exp(-0.5 * np.maximum(squares, 0.0)))
+    return array(np.exp(-0.5 * np.maximum(squares, 0.0)))
 
 
 def typical_distance(p: int) -> float:
@@ -121,7 +123,7 @@ class GraphField(Component):
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
         R = labels.correlations.across(h["omega"], h["nu"], nodes, unit_variance=h["unit_variance"])
-        return np.asarray(h["field"] * R)
+        return array(h["field"] * R)
 
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance at some nodes."""
@@ -185,7 +187,7 @@ class Nonlinear(Component):
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
         Z = labels.design.Z / h["lengths"]
-        return np.asarray(h["nonlinear"] * squared_exponential(Z[nodes], Z[labels.rows]))
+        return array(h["nonlinear"] * squared_exponential(labels.triangle.place(Z[nodes]), Z[labels.rows]))
 
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same everywhere
         """Return the prior variance at some nodes."""
@@ -199,7 +201,7 @@ class Nonlinear(Component):
     def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:
         """Return the leading columns of the function."""
         size = min(max(_affordable(graph, NONLINEAR[1]), NONLINEAR[0]), most)
-        return nonlinear_columns(design, h["lengths"], size, graph.seed)
+        return nonlinear_columns(design, h["lengths"], size, graph.seed, engine=graph.graph.engine)
 
     def columns_elsewhere(self, there: OtherGraph, design: Design, h: Values, size: int, seed: int) -> Floats | None:
         """Return the same columns for another graph: its nodes seen from the same centres."""
@@ -255,7 +257,7 @@ class Local(Component):
         """Return the covariance between other nodes and the labelled ones."""
         Z = labels.design.Z / h["local_length"]
         R = labels.correlations.across(h["local_omega"], h["local_nu"], nodes)
-        return np.asarray(h["local"] * squared_exponential(Z[nodes], Z[labels.rows]) * R)
+        return array(h["local"] * squared_exponential(labels.triangle.place(Z[nodes]), Z[labels.rows]) * R)
 
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same everywhere
         """Return the prior variance at some nodes."""
@@ -282,7 +284,7 @@ class Noise(Component):
     def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         triangle = labels.triangle
-        K = np.zeros(triangle.size)
+        K = triangle.full(0.0)
         K[triangle.diagonal] = h["noise"]
 
         def vjp(G: Floats) -> Slopes:
@@ -304,18 +306,21 @@ def _affordable(graph: LabelledGraph, most: int) -> int:
     return min(_CELLS // graph.graph.n_nodes, graph.rows.size // 2, most)
 
 
-def nonlinear_columns(design: Design, lengths: Floats, size: int, seed: int, elsewhere: Floats | None = None) -> Floats:
+def nonlinear_columns(
+    design: Design, lengths: Floats, size: int, seed: int, elsewhere: Floats | None = None, engine: Engine | None = None
+) -> Floats:
     """Return at most so many columns of all nodes that span functions with some length scales best.
 
-    With the arguments `elsewhere` of nodes of another graph, the same columns for these.
+    With the arguments `elsewhere` of nodes of another graph, the same columns for these. They are computed where an
+    engine has its arrays, if one is given.
     """
     n = design.groups.shape[1]
     if not design.p:
         return np.zeros((n if elsewhere is None else len(elsewhere), 0))
     nodes = np.sort(np.random.default_rng(seed).permutation(n)[:_CENTRES])
     centres = design.Z[nodes] / lengths
-    values, vectors = np.linalg.eigh(squared_exponential(centres, centres))
-    values, vectors = values[::-1][:size], vectors[:, ::-1][:, :size]
+    found = np.linalg.eigh(squared_exponential(place(engine, centres), centres))
+    values, vectors = np.asarray(found[0])[::-1][:size], np.asarray(found[1])[:, ::-1][:, :size]
     kept = values > _RANK * values.max(initial=0.0)
     mixing = vectors[:, kept] / np.sqrt(values[kept])
     Z = design.Z if elsewhere is None else elsewhere
@@ -323,7 +328,7 @@ def nonlinear_columns(design: Design, lengths: Floats, size: int, seed: int, els
     columns = np.empty((len(Z), mixing.shape[1]), dtype=np.float32 if many else np.float64)
     for first in range(0, len(Z), _ROWS):
         rows = slice(first, first + _ROWS)
-        columns[rows] = squared_exponential(Z[rows] / lengths, centres) @ mixing
+        columns[rows] = squared_exponential(place(engine, Z[rows] / lengths), centres) @ mixing
     return columns
 
 
@@ -338,7 +343,9 @@ def local_columns(graph: Graph, design: Design, size: int, seed: int) -> Floats:
     >>> local_columns(ring, make_design(ring, np.cos(np.arange(40.0))[:, None]), 10, 0).shape
     (40, 10)
     """
-    features = nonlinear_columns(design, np.full(2 * design.p, typical_distance(design.p)), _FACTORS, seed)
+    features = nonlinear_columns(
+        design, np.full(2 * design.p, typical_distance(design.p)), _FACTORS, seed, engine=graph.engine
+    )
     places = _graph_functions(graph, seed)
     sizes = np.outer(np.mean(places**2, axis=0), np.mean(features**2, axis=0))
     place, feature = np.unravel_index(np.argsort(-sizes, axis=None)[:size], sizes.shape)
