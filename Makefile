@@ -14,7 +14,7 @@ export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-lowest test-highest wheel lint bench shape docs format clean chromium
+.PHONY: demo test test-lowest test-highest wheel lint bench shape docs gallery format clean chromium
 
 demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
@@ -64,6 +64,10 @@ shape: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The pictures of the gallery and of the pages, drawn anew by the examples.
+gallery: $(VENV)/.installed-test
+	$(BIN)/python examples/gallery
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-highest $(VENV)-wheel build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -26,7 +26,8 @@ from benchmarks.areas import areas
 from benchmarks.paper_data import SETS, root, tasks
 from benchmarks.pool import perform
 from benchmarks.show import show
-from graphmrf.cli.comparison import AUTO, FIELD, best, choose, fit_numbers, gain
+from graphmrf.cli.comparison import FIELD, best, choose, fit_numbers, gain
+from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 
 if TYPE_CHECKING:

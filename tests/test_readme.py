@@ -24,7 +24,7 @@ def test_the_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
     [shown] = re.findall(r"the command prints:\n\n```text\n(.*?)```", README.read_text(), re.DOTALL)
     files = datasets.example()
     arguments = ["predict", str(files.nodes), str(files.edges), "--target", "rent", "--ignore", "x", "--ignore", "y"]
-    printed = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.csv")], env={"COLUMNS": "118"}).stdout
+    printed = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.csv")], env={"COLUMNS": "80"}).stdout
     number, bar = r"\d+\.?\d*", "[█─]+"
     words = [re.sub(f"{number}|{bar}", "", text).split() for text in (shown, printed.partition("Saved")[0])]
     assert words[0] == words[1]

@@ -1,7 +1,6 @@
 """Numbers on the nodes of a graph: fill the missing ones, with error bars, from one generative model."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that a command or an engine loads only what it needs."""
     if name == "__version__":
-        return version("graphmrf")
+        return import_module("importlib.metadata").version("graphmrf")
     if name not in __all__:
         raise AttributeError(f"module 'graphmrf' has no attribute {name!r}")
     value = import_module(f"graphmrf.{_HOMES.get(name, name)}")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphmrf.cli.predict import is_category
+from graphmrf.cli.inputs import is_category
 
 
 @pytest.fixture

@@ -157,3 +157,13 @@ def test_predict_on_an_export(run: Run, raw_data: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     found = pd.read_csv(words[2])
     assert np.corrcoef(found["prediction"][::2], truth[::2])[0, 1] > 0.85
+
+
+def test_the_example_is_written_once(tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["datasets", "example", str(tmp_path / "city")])
+    assert made.exit_code == 0, made.output
+    assert "--target rent" in made.stdout
+    assert pd.read_csv(tmp_path / "city" / "nodes.csv")["rent"].isna().sum() == 700
+    again = CliRunner().invoke(app, ["datasets", "example", str(tmp_path / "city")])
+    assert (again.exit_code, "would be replaced" in again.stderr) == (2, True)
+    assert CliRunner().invoke(app, ["datasets", "example", str(tmp_path / "city"), "--force"]).exit_code == 0

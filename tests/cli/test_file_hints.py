@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 import graphmrf as gm
 from graphmrf.cli import app
-from graphmrf.cli.file_hints import looks_like
+from graphmrf.cli.inputs import looks_like
 
 CITY = gm.datasets.example()
 NODES, EDGES, MODEL = str(CITY.nodes), str(CITY.edges), "{model}"

@@ -31,6 +31,19 @@ def test_predictions_and_intervals_keep_to_the_bounds(town: Any) -> None:
     np.testing.assert_allclose(kept["std"], free["std"])
 
 
+def test_whole_values_have_whole_intervals(town: Any, refused: Callable[..., str]) -> None:
+    assert "--whole is not met by a known value" in refused(*LR, "--whole")
+    town.write(town.nodes.assign(income=town.nodes["income"].round()))
+    plain, whole = result(town, *LR), result(town, *LR, "--whole")
+    for name in ("prediction", "lower", "upper"):
+        assert (whole[name] == whole[name].round()).all()
+    np.testing.assert_array_equal(whole["prediction"], plain["prediction"].round())
+    for level in range(20, 50):  # as many whole values inside as before, and the prediction
+        inside = (plain["lower"] <= level) & (level <= plain["upper"])
+        kept = (whole["lower"] <= level) & (level <= whole["upper"])
+        assert (kept == (inside | (level == whole["prediction"]))).all()
+
+
 @pytest.mark.parametrize("bounds", [("--at-least", "29"), ("--at-most", "29"), ("--at-least", "2", "--at-most", "1")])
 def test_bounds_that_cannot_be(bounds: tuple[str, ...], refused: Callable[..., str]) -> None:
     assert bounds[0] in refused(*LR, *bounds)

@@ -1,6 +1,7 @@
 """predict without a table of edges: near places, touching areas."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,3 +58,28 @@ def test_bad_places_exit_with_2(places: Path, options: list[str], message: str) 
     result = run(places, "-t", "rent", *options)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+def test_models_are_fitted_drawn_and_asked_without_edges(places: Path) -> None:
+    model, draws, knn = places.with_name("model.json"), places.with_name("draws.csv"), ["--knn", "lon,lat", "-k", "4"]
+
+    def call(*arguments: object) -> Any:
+        return CliRunner().invoke(app, [str(each) for each in arguments])
+
+    fitted = call("fit", places, *knn, "-a", "rent", "-o", model)
+    assert fitted.exit_code == 0, fitted.output
+    assert "36 nodes, 24 of them with values, " in fitted.stdout
+    drawn = call("sample", model, "--given", places, *knn, "-n", 2, "-o", draws)
+    assert drawn.exit_code == 0, drawn.output
+    assert len(pd.read_csv(draws)) == 72
+    seen = call("foresee", model, places, *knn, "--target", "rent")
+    assert seen.exit_code == 0, seen.output
+    assert "24 nodes are labelled, 12 to be predicted" in seen.stdout
+    for wrong, message in (
+        (("sample", model, *knn), "need the nodes"),
+        (("sample", model), "no table of edges"),
+        (("foresee", model, places, places, *knn, "-t", "rent"), "foresee takes NODES, or MODEL and NODES"),
+        (("fit", places), "one of EDGES, --knn and --shapes, got none of them"),
+    ):
+        refused = call(*wrong)
+        assert (refused.exit_code, message in refused.stderr) == (2, True), refused.output

@@ -10,7 +10,7 @@ import pytest
 
 import graphmrf as gm
 from graphmrf.cli import comparison
-from graphmrf.cli.predict import SLOW, slow_fits
+from graphmrf.cli.inputs import SLOW, slow_fits
 from graphmrf.cli.prediction import scoring_notes
 from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.methods import METHODS

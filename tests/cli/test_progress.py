@@ -1,8 +1,9 @@
-"""The bar of a long fit: moved on by fits, with the latest stage beside it; silent where nobody watches."""
+"""The bar of a long fit: moved on by fits, with the latest stage beside it; lines where there is no terminal."""
 
 import io
 import logging
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -33,12 +34,12 @@ def test_the_latest_stage_stands_beside_the_bar(screen: io.StringIO, monkeypatch
             super().start()
 
     monkeypatch.setattr(terminal, "Progress", Watched)
-    with terminal.progress(2, quiet=False) as advance:
+    with terminal.progress([1.0, 1.0], quiet=False) as advance:
         LOGGER.info("solving for %d columns: %d of %d", 321, 96, 321)
         LOGGER.debug("not for everyone")
         bars[0].refresh()
         assert "solving for 321 columns: 96 of 321" in screen.getvalue()
-        assert "1/2" not in screen.getvalue()
+        assert "50%" not in screen.getvalue()
         LOGGER.info("searching [the] scale\nof the graph")
         bars[0].refresh()
         assert "searching [the] scale of the graph" in screen.getvalue()
@@ -49,21 +50,42 @@ def test_the_latest_stage_stands_beside_the_bar(screen: io.StringIO, monkeypatch
 
 
 def test_a_failure_leaves_the_logger_as_it_was(screen: io.StringIO) -> None:
-    with pytest.raises(ValueError, match="lost"), terminal.progress(2, quiet=False):
+    with pytest.raises(ValueError, match="lost"), terminal.progress([1.0, 1.0], quiet=False):
         raise ValueError("lost")
     assert "fitting" in screen.getvalue()
 
 
 def test_the_quiet_stay_quiet(screen: io.StringIO) -> None:
-    with terminal.progress(1, quiet=True) as advance:
+    with terminal.progress([1.0], quiet=True) as advance:
         assert LOGGER.handlers == []
         LOGGER.info("solving")
         advance()
     assert screen.getvalue() == ""
 
 
-def test_what_is_no_terminal_stays_silent(capsys: pytest.CaptureFixture[str]) -> None:
-    with terminal.progress(1, quiet=False) as advance:
+def test_a_short_fit_says_nothing_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.progress([1.0], quiet=False) as advance:
         LOGGER.info("solving")
         advance()
     assert capsys.readouterr() == ("", "")
+
+
+def test_lines_tell_how_far_it_is_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 5.0, 20.0, 22.0, 22.0, 40.0, 40.0, 55.0, 99.0])
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with terminal.progress([1.0, 1.0, 2.0], quiet=False) as advance:
+        LOGGER.info("searching")  # 5 s: too early for a line
+        LOGGER.info("solving \x1b[2J now")
+        advance()  # 22 s: too soon after the last
+        advance()
+        LOGGER.info("searching")
+        LOGGER.info("longer than before")
+    assert capsys.readouterr().err.splitlines() == [
+        "fitting: solving \\x1b[2J now",
+        "fitting, 50% done, about 0:00:40 left",
+        "fitting, 50% done, about 0:00:25 left: searching",
+        "fitting, 50% done: longer than before",
+    ]
+    assert LOGGER.handlers == []

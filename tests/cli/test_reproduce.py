@@ -41,7 +41,7 @@ def refused(*words: str | Path) -> str:
 def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Let these be all experiments there are."""
     few = tuple(each for each in EXPERIMENTS if each.name in names)
-    monkeypatch.setattr(import_module("graphmrf.cli.reproduce"), "find_experiments", lambda _: few)
+    monkeypatch.setattr(import_module("graphmrf.cli.reproduction"), "find_experiments", lambda _: few)
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 200])
@@ -156,7 +156,7 @@ def test_results_of_another_version_are_refused_and_kept(output: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["graphmrf.experiments.journal._write_line", "graphmrf.cli.reproduce.Path.write_bytes"]
+    "place", ["graphmrf.experiments.journal._write_line", "graphmrf.cli.reproduction.Path.write_bytes"]
 )
 def test_a_full_disk_is_told_and_what_was_done_is_kept(
     place: str, output: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Commands are loaded when called, so that the list of them does not wait."""
+"""The command line: parse, call, print. Commands are loaded when called, and what they compute with when they run."""
 
 import sys
 from importlib import import_module

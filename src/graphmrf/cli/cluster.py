@@ -8,9 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphmrf.cli import options, terminal
-from graphmrf.datasets import AttributedGraph
-from graphmrf.engines.dask import Cluster, cluster, largest_graphs
+from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on.")
@@ -31,7 +29,7 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
 
     Exit code 0: it can be used, 1: it cannot, and why.
     """
-    with terminal.errors_as_exit_codes(debug=debug), cluster(address) as machines:
+    with terminal.errors_as_exit_codes(debug=debug), later.clusters.cluster(address) as machines:
         summary = summarise(machines)
         if json:
             terminal.print_json(summary)
@@ -46,26 +44,26 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
         )
 
 
-def summarise(machines: Cluster) -> dict[str, Any]:
+def summarise(machines: "later.clusters.Cluster") -> dict[str, Any]:
     """Return what a cluster has, for scripts."""
     workers = [
         {"address": name, "threads": about["nthreads"], "memory": about["memory_limit"]}
         for name, about in machines.workers().items()
     ]
-    return {"address": machines.address, "workers": workers, "fits": largest_graphs(machines)}
+    return {"address": machines.address, "workers": workers, "fits": later.clusters.largest_graphs(machines)}
 
 
 @contextmanager
 def on_cluster(
     address: str | None, partition: str | None, checkpoint: Path | None, *, quiet: bool
-) -> Iterator[Callable[[AttributedGraph], AttributedGraph]]:
+) -> Iterator["Callable[[later.datasets.AttributedGraph], later.datasets.AttributedGraph]"]:
     """Yield what puts the graph of a table on a cluster while the block lasts, or leaves it here without an address."""
     if address is None:
         if partition is not None or checkpoint is not None:
             raise InvalidInputError("--partition and --checkpoint are for clusters; add --cluster ADDRESS")
         yield lambda table: table
         return
-    with cluster(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
+    with later.clusters.cluster(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
         if not quiet:
             terminal.note([f"running on {len(machines.workers())} workers, {machines.dashboard or machines.address}"])
         yield lambda table: replace(table, graph=table.graph.on(machines))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats, Ints
+from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.inputs import read_outcome
@@ -18,7 +19,6 @@ from graphmrf.report.rows import effect_name
 from graphmrf.selection import AlphaSearch
 from graphmrf.text import joined
 
-AUTO = "auto"
 FIELD = "field"
 
 CLEAR = 0.02

@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphmrf.datasets.attributed_graph import id_column
-from graphmrf.datasets.edge_files import named_ends, read_edge_file
-from graphmrf.datasets.table_files import STDIN, TableFile
+from graphmrf.cli import later
 from graphmrf.errors import InvalidInputError
 
 MODEL, NODES, EDGES, GIVEN = "MODEL", "NODES", "EDGES", "--given"
@@ -37,39 +35,8 @@ def explained(command: str, files: Mapping[str, Path | None]) -> Iterator[None]:
 
 def _misplaced(given: Mapping[str, Path]) -> str:
     """Return what files look like that is not what they stand for; nothing where that is no more than a guess."""
-    wrong = {name: seen for name, path in given.items() if (seen := looks_like(path)) not in ("", _ROLES[name])}
+    wrong = {
+        name: seen for name, path in given.items() if (seen := later.inputs.looks_like(path)) not in ("", _ROLES[name])
+    }
     sure = NODES not in given or any(seen != _ROLES[NODES] for seen in wrong.values())
     return ", and ".join(f"{name} is {given[name]}, which looks like {seen}" for name, seen in wrong.items() if sure)
-
-
-def looks_like(path: Path) -> str:
-    r"""Return whether a file looks like a model, a table of edges or a table of nodes; nothing where it is unclear.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "streets.csv")
-    ...     _ = path.write_text("from,to\na,b\n")
-    ...     looks_like(path)
-    'a table of edges'
-    """
-    if path.suffix.lower() == ".json":
-        return _ROLES[MODEL]
-    if path == STDIN:
-        return ""
-    try:
-        file = read_edge_file(path)
-    except InvalidInputError:
-        return ""
-    if named_ends(file):
-        return _ROLES[EDGES]
-    return _ROLES[NODES] if _has_ids(file) else ""
-
-
-def _has_ids(file: TableFile) -> bool:
-    try:
-        keys = file.keys(id_column(file, None)[0])
-    except InvalidInputError:
-        return False
-    return file.n_rows > 1 and keys.null_count == 0 and len(keys.unique()) == file.n_rows

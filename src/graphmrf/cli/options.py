@@ -7,6 +7,9 @@ import typer
 
 _COLUMNS, _OUTPUT, _METHOD, _CLUSTER = "Columns", "Output", "Method", "Many machines"
 
+AUTO = "auto"
+"""The method that is several, of which the best is taken."""
+
 NodesFile = Annotated[
     Path,
     typer.Argument(
@@ -35,7 +38,9 @@ Knn = Annotated[
         rich_help_panel=_COLUMNS,
     ),
 ]
-Nearest = Annotated[int, typer.Option("-k", metavar="K", help="How many nearest.", rich_help_panel=_COLUMNS)]
+Nearest = Annotated[
+    int | None, typer.Option("-k", metavar="K", help="How many nearest, 8 if not given.", rich_help_panel=_COLUMNS)
+]
 Shapes = Annotated[
     Path | None,
     typer.Option(
@@ -132,6 +137,10 @@ AtLeast = Annotated[
     typer.Option(metavar="MIN", help="No prediction or interval of numbers goes below it.", rich_help_panel=_METHOD),
 ]
 AtMost = Annotated[float | None, typer.Option(metavar="MAX", help="Nor above it.", rich_help_panel=_METHOD)]
+Whole = Annotated[
+    bool,
+    typer.Option("--whole", help="Predictions and intervals are whole numbers, like counts.", rich_help_panel=_METHOD),
+]
 Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.", rich_help_panel=_METHOD)]
 FoldSeed = Annotated[
     int,

@@ -1,55 +1,14 @@
 """graphmrf predict: files, columns, fits; then the table, the page and the summary."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import typer
-from pandas.api import types
 
-from graphmrf import datasets
-from graphmrf._typing import Floats
-from graphmrf.cli import options, terminal
+from graphmrf.cli import later, options, terminal
 from graphmrf.cli.cluster import on_cluster
-from graphmrf.cli.comparison import AUTO, FIELD, choose
 from graphmrf.cli.file_hints import EDGES, NODES, explained
-from graphmrf.cli.foresight import BeyondNodes, check_page, group_file, read_groups
-from graphmrf.cli.prediction import Bounds, Contest, PredictionSettings, folds_of_classes
-from graphmrf.cli.results import (
-    CLASS_COLUMNS,
-    OUTPUT_COLUMNS,
-    Predictions,
-    places_of,
-    result_page,
-    result_summary,
-    show_results,
-    write_results,
-)
-from graphmrf.datasets import AttributedGraph, Features
-from graphmrf.datasets.columns import FILLED, is_dates, is_text
-from graphmrf.datasets.table_files import listing
-from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.inputs import Labels, check_classes, read_labels
-from graphmrf.estimators.methods import Method
-from graphmrf.field import POSITIVE
-from graphmrf.files import check_apart
-from graphmrf.report import PredictionReport, page_content, write_content
-from graphmrf.text import inner_percent
-
-SLOW = 5000
-"""Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
-MOSTLY = 0.5
-"""Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
-ORDERS = 30
-"""Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has seen.
-By eye, beyond all data we know; doubled, squares of means overflow."""
-_SHOWN = 8
-"""Columns listed in an error, by eye: two lines of a terminal."""
-_DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
-"""A number as people write it, with separators, signs or units that are no letters."""
 
 
 def predict(
@@ -58,7 +17,7 @@ def predict(
     edges: options.MaybeEdgesFile = None,
     *,
     knn: options.Knn = None,
-    k: options.Nearest = datasets.NEAREST,
+    k: options.Nearest = None,
     shapes: options.Shapes = None,
     target: options.Target = None,
     ignore: options.Ignore = None,
@@ -69,13 +28,14 @@ def predict(
     weight_is: options.WeightIs = None,
     unknown: options.Unknown = "error",
     group: options.GroupBy = None,
-    method: options.MethodName = AUTO,
+    method: options.MethodName = options.AUTO,
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
     conformal: options.Conformal = False,
     transform: options.Transform = "identity",
     at_least: options.AtLeast = None,
     at_most: options.AtMost = None,
+    whole: options.Whole = False,
     folds: options.Folds = 5,
     seed: options.FoldSeed = 0,
     suggest: options.Suggest = 0,
@@ -105,294 +65,55 @@ def predict(
     """
     machines = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), machines as placed:
-        bounds = Bounds(at_least, at_most)
-        settings = PredictionSettings(
-            method, interval, conformal, alpha, folds, seed, transform, group, suggest, bounds
+        settings = later.prediction.PredictionSettings(
+            *(method, interval, conformal, alpha, folds, seed, transform, group, suggest),
+            later.prediction.Bounds(at_least, at_most, whole),
         )
-        saved = _check_places(nodes, edges, shapes, output=output, groups=_group_place(output, group), report=report)
+        saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
-            table = placed(
-                _read_graph(
-                    nodes,
-                    edges,
-                    knn=knn,
-                    k=k,
-                    shapes=shapes,
-                    id=id,
-                    source=source,
-                    dest=dest,
-                    weight=weight,
-                    weight_is=weight_is,
-                    unknown=unknown,
-                )
-            )
+            columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
+            table = placed(later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id))
 
-        places_of(table, output)
-        groups, targets = read_groups(table, group), read_targets(table, target or (), ignore or (), settings)
-        features = datasets.features(table, targets=tuple(targets), ignore=ignore or ())
-        methods = choose(settings.method, n_features=features.X.shape[1])
+        later.results.places_of(table, output)
+        groups = later.foresight.read_groups(table, group)
+        targets = later.inputs.read_targets(table, target or (), ignore or (), settings)
+        contest = later.inputs.contest(table, tuple(targets), ignore or (), settings)
         if not quiet:
-            terminal.note([*slow_fits(methods, table.graph.n_nodes, targets)])
+            terminal.note([*later.inputs.slow_fits(contest.methods, table.graph.n_nodes, targets)])
 
-        contest = Contest(table.graph, features, methods, settings)
-        with terminal.progress(len(methods) * len(targets), quiet=quiet) as advance:
+        with terminal.progress([*contest.durations] * len(targets), quiet=quiet) as advance:
             predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
 
-        about_columns = _column_notes(targets, features, methods, named=bool(target))
+        about_columns = later.inputs.column_notes(targets, contest, named=bool(target))
         notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
-        beyond = BeyondNodes.of(table, groups, predictions, settings)
-        command = terminal.command_line(context)
-        page = partial(result_page, table, predictions, features, notes=notes, command=command)
-        _save(table, predictions, beyond, page, output=output, keep_columns=keep_columns, report=report)
+        beyond = later.foresight.BeyondNodes.of(table, groups, predictions, settings)
+        page = partial(later.results.result_page, table, predictions, contest.features, notes=notes)
+        shown = partial(page, command=terminal.command_line(context))
+        _save(table, predictions, beyond, shown, output=output, keep_columns=keep_columns, report=report)
         if not quiet:
             terminal.note(notes)
         if json:
-            terminal.print_json(beyond.in_summary(result_summary(table, predictions, notes=notes)))
+            terminal.print_json(beyond.in_summary(later.results.result_summary(table, predictions, notes=notes)))
         elif not quiet:
-            show_results(table, predictions, saved=saved)
+            later.results.show_results(table, predictions, saved=saved)
             beyond.show()
 
 
 def _save(
-    table: AttributedGraph,
-    predictions: Predictions,
-    beyond: BeyondNodes,
-    page: Callable[[], PredictionReport],
+    table: "later.datasets.AttributedGraph",
+    predictions: "later.results.Predictions",
+    beyond: "later.foresight.BeyondNodes",
+    page: Callable[[], "later.report.PredictionReport"],
     *,
     output: Path | None,
     keep_columns: bool,
     report: Path | None,
 ) -> None:
     """Write the table, the groups and the page, as far as they are asked for; Parquet keeps what the page shows."""
-    shown = report is not None or (output is not None and datasets.keeps_page(output))
-    content = page_content(beyond.on_page(page())) if shown else None
+    shown = report is not None or (output is not None and later.datasets.keeps_page(output))
+    content = later.report.page_content(beyond.on_page(page())) if shown else None
     if output is not None:
-        write_results(table, predictions, output, keep_columns=keep_columns, content=content)
+        later.results.write_results(table, predictions, output, keep_columns=keep_columns, content=content)
         beyond.write(output)
     if report is not None and content is not None:
-        write_content(report, content)
-
-
-def _read_graph(
-    nodes: Path,
-    edges: Path | None,
-    *,
-    knn: str | None,
-    k: int,
-    shapes: Path | None,
-    id: str | None,  # noqa: A002 - named like the option
-    **asked: Any,
-) -> AttributedGraph:
-    """Return the graph of a table of nodes by its edges, or by the coordinates or the shapes of the nodes."""
-    given = sum(each is not None for each in (edges, knn, shapes))
-    if given != 1:
-        raise InvalidInputError(
-            f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
-            f"write for example: graphmrf predict {nodes} edges.csv"
-        )
-    if edges is not None:
-        return datasets.read(nodes, edges, id=id, **asked)
-    if shapes is not None:
-        return datasets.read_shapes(nodes, shapes, id=id)
-    return datasets.read_points(nodes, str(knn), k, id=id)
-
-
-def _group_place(output: Path | None, group: str | None) -> Path | None:
-    return None if output is None or group is None else group_file(output, group)
-
-
-def _check_places(*inputs: Path | None, output: Path | None, groups: Path | None, report: Path | None) -> list[Path]:
-    """Return the files to write, after making sure that each can be written without harming another."""
-    for written in (output, groups):
-        if written is not None:
-            datasets.check_writable(written, geographic=written is output)
-    if report is not None:
-        check_page(report)
-    check_apart((output, groups, report), inputs)
-    return [path for path in (output, groups, report) if path is not None]
-
-
-def read_targets(
-    table: AttributedGraph, named: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
-) -> dict[str, Floats | Labels]:
-    """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
-    names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
-    targets = {name: _read_target(table, name, settings) for name in names}
-    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
-    if table.id in (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
-        raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
-    return targets
-
-
-def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
-    """Return the only numeric column with empty cells; raise where there is none, or more than one to choose from.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "rooms": [3, 4]})
-    >>> only_target(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ())
-    'rent'
-    """
-    frame = table.frame.drop(columns=[table.id, *(name for name in ignore if name in table.frame)])
-    empty = frame.loc[:, frame.isna().any() & frame.notna().any()]
-    found = empty.loc[:, [_means_numbers(column) for _, column in empty.items()]]
-    if found.shape[1] == 1:
-        return str(found.columns[0])
-    if found.shape[1] > 1:
-        raise InvalidInputError(_which(table, found))
-    for name, column in frame.items():
-        if is_text(column) and _means_numbers(column):
-            table.outcome(str(name))
-    words = [name for name, column in empty.items() if is_category(column)]
-    remedy = f"classify a column of text with --target {words[0]}" if words else "name their column with --target"
-    raise InvalidInputError(
-        f"nothing to predict: no numeric column of {table.path} has an empty cell; empty the cells to predict, "
-        f"{'or' if words else 'and'} {remedy}"
-    )
-
-
-def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
-    """Ask which of several columns to predict, the emptiest first."""
-    shares = found.isna().mean().sort_values(ascending=False, kind="stable")
-    listed = [f"'{name}' ({inner_percent(share)} empty)" for name, share in shares.items()]
-    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    return (
-        f"{table.path}: {len(listed)} numeric columns have empty cells, {', '.join(listed[:_SHOWN])}{more}; "
-        f"name what to predict, such as --target {shares.index[0]} (repeatable): "
-        "the others are features then, and their empty cells are filled"
-    )
-
-
-def _means_numbers(column: pd.Series) -> bool:
-    """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
-    if types.is_numeric_dtype(column) or not is_text(column):
-        return types.is_numeric_dtype(column)
-    return MOSTLY < _share_of_numbers(column) < 1
-
-
-def is_category(column: pd.Series) -> bool:
-    """Return whether a column holds classes: true and false, or words, most of which are no numbers.
-
-    A word counts once, however often it is there: many a ``?`` among numbers is no class, but a cell to be emptied.
-
-    Examples
-    --------
-    >>> is_category(pd.Series(["red", None, "blue"])), is_category(pd.Series(["1.5", "2", "?", "?", "?"]))
-    (True, False)
-    """
-    kind = types.infer_dtype(column, skipna=True)
-    return kind in ("boolean", "categorical") or (kind == "string" and _share_of_numbers(column) <= MOSTLY)
-
-
-def _share_of_numbers(column: pd.Series) -> float:
-    """Return the share of numbers among the different cells of a column of text."""
-    return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
-
-
-def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings) -> Floats | Labels:
-    """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
-    table.require(name, option="--target")
-    if is_category(table.frame[name]):
-        return _read_classes(table, name, settings.folds)
-    y = table.outcome(name)
-    problem = _problem(y, settings.transform) or settings.bounds.problem(y)
-    if problem:
-        raise InvalidInputError(f"{table.path}, column {name}: {problem}")
-    return y
-
-
-def _problem(y: Floats, transform: str) -> str:
-    """Return what keeps numbers from being learned from, and the remedy; empty for nothing."""
-    known = y[~np.isnan(y)]
-    if known.size == y.size:
-        return "nothing to predict, every node has a value; leave the cells to predict empty"
-    if known.size == 0:
-        return "no labelled node, every cell is empty; give the values that are known"
-    if known.size == 1:
-        return "a single labelled node is not enough to learn from; give at least two values"
-    if np.ptp(known) == 0:
-        return f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
-    return "" if transform == "identity" else _transform_problem(known, transform)
-
-
-def _transform_problem(known: Floats, transform: str) -> str:
-    if transform in POSITIVE and known.min() <= 0:
-        return f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
-    sizes = np.abs(known[known != 0])
-    if np.log10(sizes.max()) - np.log10(sizes.min()) > ORDERS:
-        return f"values from {sizes.min():g} to {sizes.max():g} in size are too skewed to transform; give logarithms"
-    return ""
-
-
-def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
-    if is_dates(table.frame[name]):
-        raise InvalidInputError(f"{table.path}, column {name}: holds dates; give numbers, such as days or years")
-    if table.frame[name].dtype.kind != "b" and _dressed(table.frame[name]):
-        raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name])}")
-    try:
-        labels = read_labels(table.frame[name], len(table.frame))
-        check_classes(labels, folds_of_classes(labels, n_folds))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
-    if labels.known.all():
-        raise InvalidInputError(
-            f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"
-        )
-    return labels
-
-
-def _dressed(column: pd.Series) -> str:
-    """Return what to do about numbers that are written as people write them; nothing where cells are words.
-
-    Examples
-    --------
-    >>> print(_dressed(pd.Series(["1.080,50", "990,00"])))
-    cells such as '1.080,50' are no plain numbers; write 1080.5, with no other separator or sign, or words for classes
-    >>> _dressed(pd.Series(["10-20", "20-30"]))
-    ''
-    """
-    text = column.dropna().astype(str).drop_duplicates()
-    if text.str.fullmatch(_DRESSED).mean() <= MOSTLY:
-        return ""
-    return (
-        f"cells such as '{text.iloc[0]}' are no plain numbers; write 1080.5, with no other separator or sign, "
-        "or words for classes"
-    )
-
-
-def slow_fits(methods: Sequence[Method], n_nodes: int, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
-    """Warn of fits of the field that take minutes, and of more than two classes, each of which has its own."""
-    if all(method.key != FIELD for method in methods):
-        return
-    if n_nodes > SLOW:
-        yield f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
-    for name, y in targets.items():
-        count = y.classes.size if isinstance(y, Labels) else 0
-        if count > 2:
-            yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
-
-
-def _column_notes(
-    targets: Mapping[str, Floats | Labels], features: Features, methods: Sequence[Method], *, named: bool
-) -> Iterator[str]:
-    """Say which column was taken as the target, and how features were made of the others."""
-    if not named:
-        yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
-    if not any(method.features for method in methods):
-        return
-    if features.names or features.notes:
-        yield f"features: {listing(features.names) or 'none'}"
-    for note in features.notes:
-        yield _imputation_note(note, methods)
-    if len(targets) > 1:
-        yield f"{', '.join(targets)}: targets, so none is a feature of another"
-
-
-def _imputation_note(note: str, methods: Sequence[Method]) -> str:
-    """Return a note on the features, which says of missing cells how every method fills them."""
-    if not note.startswith(FILLED) or not any(method.missing for method in methods):
-        return note
-    jointly = "filled missing cells with what the other features and the neighbours say"
-    others = "" if all(method.missing for method in methods) else f" ({FIELD}; other methods: with the column mean)"
-    return note.replace(FILLED, jointly + others, 1)
+        later.report.write_content(report, content)

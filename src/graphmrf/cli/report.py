@@ -5,10 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphmrf import datasets
-from graphmrf.cli import options, terminal
-from graphmrf.cli.foresight import check_page
-from graphmrf.report import unpack_content, write_content
+from graphmrf.cli import later, options, terminal
 
 ResultsFile = Annotated[
     Path,
@@ -38,7 +35,7 @@ def report(
     """
     with terminal.errors_as_exit_codes(debug=debug):
         page = results.with_suffix(".html") if output is None else output
-        check_page(page, results)
-        write_content(page, unpack_content(datasets.read_page(results)))
+        later.foresight.check_page(page, results)
+        later.report.write_content(page, later.report.unpack_content(later.datasets.read_page(results)))
         if not quiet:
             terminal.say(f"Saved {page}")

@@ -5,25 +5,30 @@ import logging
 import os
 import re
 import shlex
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from graphmrf.errors import GraphMRFError, InvalidInputError
+from graphmrf.errors import GraphMRFError, InvalidInputError, MissingExtraError
 
 OURS, BAD_INPUT, STOPPED = 1, 2, 130
 """Exit codes; the last is what a shell says of a program that Ctrl-C ended."""
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
+EVERY = 10.0
+"""Seconds between lines where stderr is no terminal, by eye: a short fit says nothing, a log of an hour has a few
+hundred lines; doubled, people wonder for longer whether anything happens."""
 LOGGER = "graphmrf.progress"
 """The logger on which long fits tell their stages."""
 
@@ -33,7 +38,7 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
     """Turn an exception into one line on stderr and an exit code: 2 bad input, 1 a failure of ours, 130 Ctrl-C."""
     try:
         yield
-    except InvalidInputError as error:
+    except (InvalidInputError, MissingExtraError) as error:
         _fail(f"error: {error}", BAD_INPUT, debug=debug)
     except GraphMRFError as error:
         _fail(f"failed: {error}", OURS, debug=debug)
@@ -82,17 +87,65 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def progress(steps: int, *, quiet: bool, label: str = "fitting") -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr, moved on by what it yields, and the latest stage; nothing where stderr is no terminal."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> Iterator[Callable[[], None]]:
+    """Show how far a fit is on stderr, moved on by what it yields, with the time left and the latest stage.
+
+    `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal; elsewhere a line now and
+    then, see `EVERY`.
+    """
+    console, coming = Console(stderr=True), iter(steps)
+    if quiet:
         yield lambda: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _STAGE)
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=steps, stage="")
+    if not console.is_terminal:
+        lines = ProgressLines(label, sum(steps))
+        with listened_to(lines.stage):
+            yield lambda: lines.advance(next(coming, 0.0))
+        return
+    bars = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*bars, TextColumn("left"), TimeRemainingColumn(), _STAGE, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=sum(steps), stage="")
         with listened_to(lambda stage: bar.update(task, stage=stage)):
-            yield lambda: bar.update(task, advance=1, stage="")
+            yield lambda: bar.update(task, advance=next(coming, 0.0), stage="")
+
+
+class ProgressLines:
+    """Lines on stderr where there is no terminal: how far the work is, how long it will take, and the latest stage.
+
+    Parameters
+    ----------
+    label : str
+        What is done.
+    total : float
+        Amount of work, in any unit.
+    every : float
+        Seconds between lines.
+    """
+
+    def __init__(self, label: str, total: float, *, every: float = EVERY) -> None:
+        self.label, self.total, self.every = label, total, every
+        self.done = 0.0
+        self.start = self.last = self.moved = time.monotonic()
+
+    def advance(self, work: float, label: str = "") -> None:
+        """Note that some work is done."""
+        self.done, self.label, self.moved = self.done + work, label or self.label, time.monotonic()
+        self._print("")
+
+    def stage(self, words: str) -> None:
+        """Note what is being done."""
+        self._print(f": {words}")
+
+    def _print(self, words: str) -> None:
+        now = time.monotonic()
+        if now - self.last < self.every:
+            return
+        self.last = now
+        if self.done:
+            left = round((self.moved - self.start) * (self.total / self.done - 1) - (now - self.moved))
+            time_left = f", about {timedelta(seconds=left)} left" if left > 0 else ""
+            words = f", {self.done / self.total:.0%} done{time_left}{words}"
+        typer.echo(printable(f"{self.label}{words}"), err=True)
 
 
 class _Listener(logging.Handler):

@@ -1,0 +1,313 @@
+"""What a command is given: tables that make a graph, files to write, and the column to predict."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from graphmrf import datasets
+from graphmrf._typing import Floats
+from graphmrf.cli.comparison import FIELD, choose
+from graphmrf.cli.foresight import check_page, group_file
+from graphmrf.cli.prediction import Contest, PredictionSettings, folds_of_classes
+from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS
+from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets.attributed_graph import id_column
+from graphmrf.datasets.columns import FILLED, is_dates, is_text
+from graphmrf.datasets.edge_files import named_ends, read_edge_file
+from graphmrf.datasets.table_files import STDIN, TableFile, listing
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import Labels, check_classes, read_labels
+from graphmrf.estimators.methods import Method
+from graphmrf.field import POSITIVE
+from graphmrf.files import check_apart
+from graphmrf.text import inner_percent
+
+A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
+"""What a file may look like."""
+SLOW = 5000
+"""Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
+MOSTLY = 0.5
+"""Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
+ORDERS = 30
+"""Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has seen.
+By eye, beyond all data we know; doubled, squares of means overflow."""
+_SHOWN = 8
+"""Columns listed in an error, by eye: two lines of a terminal."""
+_DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
+"""A number as people write it, with separators, signs or units that are no letters."""
+
+
+def read_graph(
+    nodes: Path,
+    edges: Path | None,
+    columns: Mapping[str, Any],
+    *,
+    knn: str | None = None,
+    k: int | None = None,
+    shapes: Path | None = None,
+    id: str | None = None,  # noqa: A002 - named like the option
+) -> AttributedGraph:
+    """Return the graph of a table of nodes by its edges, or by the coordinates or the shapes of the nodes.
+
+    Parameters
+    ----------
+    nodes, edges : path
+        The tables; None for `edges` with `knn` or `shapes`.
+    columns : mapping
+        How edges are read: the options `source`, `dest`, `weight`, `weight_is` and `unknown` of `datasets.read`.
+    knn, k, shapes, id
+        The options of that name.
+    """
+    given = sum(each is not None for each in (edges, knn, shapes))
+    if given != 1:
+        raise InvalidInputError(
+            f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
+            f"write for example: graphmrf predict {nodes} edges.csv"
+        )
+    if edges is not None:
+        return datasets.read(nodes, edges, id=id, **columns)
+    if shapes is not None:
+        return datasets.read_shapes(nodes, shapes, id=id)
+    return datasets.read_points(nodes, str(knn), datasets.NEAREST if k is None else k, id=id)
+
+
+def looks_like(path: Path) -> str:
+    r"""Return whether a file looks like a model, a table of edges or a table of nodes; nothing where it is unclear.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "streets.csv")
+    ...     _ = path.write_text("from,to\na,b\n")
+    ...     looks_like(path)
+    'a table of edges'
+    """
+    if path.suffix.lower() == ".json":
+        return A_MODEL
+    if path == STDIN:
+        return ""
+    try:
+        file = read_edge_file(path)
+    except InvalidInputError:
+        return ""
+    if named_ends(file):
+        return OF_EDGES
+    return OF_NODES if _has_ids(file) else ""
+
+
+def _has_ids(file: TableFile) -> bool:
+    try:
+        keys = file.keys(id_column(file, None)[0])
+    except InvalidInputError:
+        return False
+    return file.n_rows > 1 and keys.null_count == 0 and len(keys.unique()) == file.n_rows
+
+
+def check_places(*inputs: Path | None, output: Path | None, group: str | None, report: Path | None) -> list[Path]:
+    """Return the files to write, after making sure that each can be written without harming another."""
+    groups = None if output is None or group is None else group_file(output, group)
+    for written in (output, groups):
+        if written is not None:
+            datasets.check_writable(written, geographic=written is output)
+    if report is not None:
+        check_page(report)
+    check_apart((output, groups, report), inputs)
+    return [path for path in (output, groups, report) if path is not None]
+
+
+def read_targets(
+    table: AttributedGraph, named: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
+) -> dict[str, Floats | Labels]:
+    """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
+    names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
+    targets = {name: _read_target(table, name, settings) for name in names}
+    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
+    if table.id in (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
+        raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
+    return targets
+
+
+def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
+    """Return the only numeric column with empty cells; raise where there is none, or more than one to choose from.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "rooms": [3, 4]})
+    >>> only_target(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ())
+    'rent'
+    """
+    frame = table.frame.drop(columns=[table.id, *(name for name in ignore if name in table.frame)])
+    empty = frame.loc[:, frame.isna().any() & frame.notna().any()]
+    found = empty.loc[:, [_means_numbers(column) for _, column in empty.items()]]
+    if found.shape[1] == 1:
+        return str(found.columns[0])
+    if found.shape[1] > 1:
+        raise InvalidInputError(_which(table, found))
+    for name, column in frame.items():
+        if is_text(column) and _means_numbers(column):
+            table.outcome(str(name))
+    words = [name for name, column in empty.items() if is_category(column)]
+    remedy = f"classify a column of text with --target {words[0]}" if words else "name their column with --target"
+    raise InvalidInputError(
+        f"nothing to predict: no numeric column of {table.path} has an empty cell; empty the cells to predict, "
+        f"{'or' if words else 'and'} {remedy}"
+    )
+
+
+def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
+    """Ask which of several columns to predict, the emptiest first."""
+    shares = found.isna().mean().sort_values(ascending=False, kind="stable")
+    listed = [f"'{name}' ({inner_percent(share)} empty)" for name, share in shares.items()]
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return (
+        f"{table.path}: {len(listed)} numeric columns have empty cells, {', '.join(listed[:_SHOWN])}{more}; "
+        f"name what to predict, such as --target {shares.index[0]} (repeatable): "
+        "the others are features then, and their empty cells are filled"
+    )
+
+
+def _means_numbers(column: pd.Series) -> bool:
+    """Return whether a column has numbers, or mostly numbers: a stray word in it is then an error, not a category."""
+    if types.is_numeric_dtype(column) or not is_text(column):
+        return types.is_numeric_dtype(column)
+    return MOSTLY < _share_of_numbers(column) < 1
+
+
+def is_category(column: pd.Series) -> bool:
+    """Return whether a column holds classes: true and false, or words, most of which are no numbers.
+
+    A word counts once, however often it is there: many a ``?`` among numbers is no class, but a cell to be emptied.
+
+    Examples
+    --------
+    >>> is_category(pd.Series(["red", None, "blue"])), is_category(pd.Series(["1.5", "2", "?", "?", "?"]))
+    (True, False)
+    """
+    kind = types.infer_dtype(column, skipna=True)
+    return kind in ("boolean", "categorical") or (kind == "string" and _share_of_numbers(column) <= MOSTLY)
+
+
+def _share_of_numbers(column: pd.Series) -> float:
+    """Return the share of numbers among the different cells of a column of text."""
+    return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
+
+
+def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings) -> Floats | Labels:
+    """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
+    table.require(name, option="--target")
+    if is_category(table.frame[name]):
+        return _read_classes(table, name, settings.folds)
+    y = table.outcome(name)
+    problem = _problem(y, settings.transform) or settings.bounds.problem(y)
+    if problem:
+        raise InvalidInputError(f"{table.path}, column {name}: {problem}")
+    return y
+
+
+def _problem(y: Floats, transform: str) -> str:
+    """Return what keeps numbers from being learned from, and the remedy; empty for nothing."""
+    known = y[~np.isnan(y)]
+    if known.size == y.size:
+        return "nothing to predict, every node has a value; leave the cells to predict empty"
+    if known.size == 0:
+        return "no labelled node, every cell is empty; give the values that are known"
+    if known.size == 1:
+        return "a single labelled node is not enough to learn from; give at least two values"
+    if np.ptp(known) == 0:
+        return f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
+    return "" if transform == "identity" else _transform_problem(known, transform)
+
+
+def _transform_problem(known: Floats, transform: str) -> str:
+    if transform in POSITIVE and known.min() <= 0:
+        return f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
+    sizes = np.abs(known[known != 0])
+    if np.log10(sizes.max()) - np.log10(sizes.min()) > ORDERS:
+        return f"values from {sizes.min():g} to {sizes.max():g} in size are too skewed to transform; give logarithms"
+    return ""
+
+
+def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
+    if is_dates(table.frame[name]):
+        raise InvalidInputError(f"{table.path}, column {name}: holds dates; give numbers, such as days or years")
+    if table.frame[name].dtype.kind != "b" and _dressed(table.frame[name]):
+        raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name])}")
+    try:
+        labels = read_labels(table.frame[name], len(table.frame))
+        check_classes(labels, folds_of_classes(labels, n_folds))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
+    if labels.known.all():
+        raise InvalidInputError(
+            f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"
+        )
+    return labels
+
+
+def _dressed(column: pd.Series) -> str:
+    """Return what to do about numbers that are written as people write them; nothing where cells are words.
+
+    Examples
+    --------
+    >>> print(_dressed(pd.Series(["1.080,50", "990,00"])))
+    cells such as '1.080,50' are no plain numbers; write 1080.5, with no other separator or sign, or words for classes
+    >>> _dressed(pd.Series(["10-20", "20-30"]))
+    ''
+    """
+    text = column.dropna().astype(str).drop_duplicates()
+    if text.str.fullmatch(_DRESSED).mean() <= MOSTLY:
+        return ""
+    return (
+        f"cells such as '{text.iloc[0]}' are no plain numbers; write 1080.5, with no other separator or sign, "
+        "or words for classes"
+    )
+
+
+def contest(
+    table: AttributedGraph, targets: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
+) -> Contest:
+    """Return the methods that compete, on the columns that are left as features."""
+    features = datasets.features(table, targets=targets, ignore=ignore)
+    return Contest(table.graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
+
+
+def slow_fits(methods: Sequence[Method], n_nodes: int, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
+    """Warn of fits of the field that take minutes, and of more than two classes, each of which has its own."""
+    if all(method.key != FIELD for method in methods):
+        return
+    if n_nodes > SLOW:
+        yield f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
+    for name, y in targets.items():
+        count = y.classes.size if isinstance(y, Labels) else 0
+        if count > 2:
+            yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
+
+
+def column_notes(targets: Mapping[str, Floats | Labels], contest: Contest, *, named: bool) -> Iterator[str]:
+    """Say which column was taken as the target, and how features were made of the others."""
+    features, methods = contest.features, contest.methods
+    if not named:
+        yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
+    if not any(method.features for method in methods):
+        return
+    if features.names or features.notes:
+        yield f"features: {listing(features.names) or 'none'}"
+    for note in features.notes:
+        yield _imputation_note(note, methods)
+    if len(targets) > 1:
+        yield f"{', '.join(targets)}: targets, so none is a feature of another"
+
+
+def _imputation_note(note: str, methods: Sequence[Method]) -> str:
+    """Return a note on the features, which says of missing cells how every method fills them."""
+    if not note.startswith(FILLED) or not any(method.missing for method in methods):
+        return note
+    jointly = "filled missing cells with what the other features and the neighbours say"
+    others = "" if all(method.missing for method in methods) else f" ({FIELD}; other methods: with the column mean)"
+    return note.replace(FILLED, jointly + others, 1)
