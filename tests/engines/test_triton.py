@@ -4,6 +4,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+pytest.importorskip("triton")
+
 SCRIPT = """
 import numpy as np
 from graphmrf.engines import _triton
