@@ -177,6 +177,7 @@ def test_features_are_weighed_and_error_bars_are_those_of_held_out_regions(solve
     transfer, scale = model._transfer, model.transform_
     assert transfer is not None
     assert (transfer.weights >= 0).all()
+    assert transfer.weights.sum() <= 1 + 1e-6
     each = [candidate.elsewhere(SECOND.graph, SECOND.X) for candidate in transfer.candidates]
     z = sum(w * m for w, (m, _) in zip(transfer.weights, each, strict=True))
     np.testing.assert_allclose(mean, scale.y.mean() + scale.unit * z)
@@ -199,6 +200,18 @@ def test_a_linear_effect_carries_over_and_the_mean_of_neighbours_does_not() -> N
     assert np.polyfit(there[:, 0], mean, 1)[0] == pytest.approx(2.0, abs=0.3)
     assert 1.5 < std.mean() < 6.0  # the sine is uncertainty: its standard deviation is 2.1, in other regions more
     assert model.predict(return_std=True)[1][np.isnan(labels)].max() < 1.0
+
+
+def test_intervals_hold_where_features_are_far_from_those_of_the_fit() -> None:
+    rng, n = np.random.default_rng(0), 200
+    path, place = Graph.from_edges(np.arange(n - 1), np.arange(1, n)), np.linspace(-3.0, 3.0, n)
+    X = np.column_stack([place + 0.1 * rng.standard_normal(n), rng.standard_normal(n)])
+    y = X[:, 1] + np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+    model = GraphRegressor().fit(path, X, np.where(rng.random(n) < 0.6, y, np.nan))
+    far = np.column_stack([np.full(50, 12.0), rng.standard_normal(50)])
+    low, high = model.predict_interval(0.9, graph=Graph(np.zeros((50, 50))), X=far)
+    truth = far[:, 1] + np.sin(2.0 * far[:, 0])
+    assert np.mean((low <= truth) & (truth <= high)) > 0.85
 
 
 def test_nodes_in_another_order_get_the_same() -> None:

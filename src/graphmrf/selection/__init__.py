@@ -1,6 +1,13 @@
 """Node splits, folds, least squares over folds, and the smoothing level by cross-validation on one graph."""
 
-from graphmrf.selection.least_squares import LeastSquares, Whitened, fit_least_squares, triangular, whiten
+from graphmrf.selection.least_squares import (
+    SHRINKAGE,
+    LeastSquares,
+    Whitened,
+    fit_least_squares,
+    triangular,
+    whiten,
+)
 from graphmrf.selection.search import (
     ALPHAS,
     AlphaSearch,
@@ -16,6 +23,7 @@ from graphmrf.selection.splits import assign_folds, assign_strata, split
 
 __all__ = [
     "ALPHAS",
+    "SHRINKAGE",
     "AlphaSearch",
     "LeastSquares",
     "Whitened",
