@@ -40,8 +40,8 @@ if find_spec("typer") is None or find_spec("plotly") is None:
         _bare.__path__ = [str(Path(datasets.__file__).parents[1] / _package.split(".")[1])]
         sys.modules.setdefault(_package, _bare)
 
-from graphmrf.cli.comparison import FIELD, best, choose, fit_numbers, gain  # noqa: E402
-from graphmrf.cli.options import AUTO  # noqa: E402
+from graphmrf.cli.comparison import FIELD, best, choose, fit_numbers, gain
+from graphmrf.cli.options import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

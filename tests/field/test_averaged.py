@@ -12,14 +12,19 @@ from cases import random_case
 from graphmrf.field import COMPONENTS, Covariance, Space
 from graphmrf.field.averaged import (
     BLENDED,
+    CONTAMINATED,
+    DOUBT,
     AveragedPosterior,
+    mean_alone,
     median,
+    noise_ratios,
     point_weight,
     sample_hyperparameters,
 )
 from graphmrf.field.design import make_design
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.fit import IntervalCalibration, fit_exact
+from graphmrf.field.hyperparameters import Hyperparameters
 from graphmrf.field.matern import Correlations, Smoothings, eigen
 from graphmrf.field.posterior import Mixture
 
@@ -68,7 +73,10 @@ def test_draws_are_from_the_posterior() -> None:
     """Against importance sampling from the prior, of the log variance of the noise."""
     few = covariance().part(np.arange(5))
     z, space, rng = Z[:5], Space(COMPONENTS, 2), np.random.default_rng(1)
-    prior = [space.read(space.from_normal(x)) for x in rng.standard_normal((1500, len(space.names) + 1))]
+    prior = [
+        Hyperparameters({**space.read(space.from_normal(x[5:])), "ratios": noise_ratios(x[:5])})
+        for x in rng.standard_normal((1500, 5 + len(space.names) + 1))
+    ]
     logs = np.array([ExactPosterior(few, h, z).log_likelihood for h in prior])
     weights = np.exp(logs - logs.max())
     values = np.sqrt([h["noise"] for h in prior])
@@ -87,8 +95,9 @@ def test_the_same_seed_draws_the_same() -> None:
 
 def test_members_are_exact_posteriors_weighted() -> None:
     posterior = averaged(0.25)
-    plain = [ExactPosterior(covariance(), h, Z) for h in (*posterior.points, posterior.h)]
-    weights = [0.75 / 6] * 6 + [0.25]
+    alone = mean_alone(covariance(), Z, posterior.points)
+    plain = [ExactPosterior(covariance(), h, Z) for h in (*posterior.points, alone, posterior.h)]
+    weights = [0.75 * posterior.belief / 6] * 6 + [0.75 * (1.0 - posterior.belief), 0.25]
     np.testing.assert_allclose(posterior.weights, weights)
     means, variances = (np.array(each) for each in zip(*(member.moments(REST) for member in plain), strict=True))
     mean = weights @ means
@@ -108,11 +117,52 @@ def test_missing_features_are_averaged_over_together_with_hyperparameters() -> N
     rng, base = np.random.default_rng(0), averaged().base
     designs = [make_design(CASE.graph, CASE.X + 0.3 * rng.standard_normal((40, 2))) for _ in range(2)]
     posterior = AveragedPosterior(base, designs, averaged().points, 0.5)
-    assert len(posterior.members) == 6 + 2
+    assert len(posterior.members) == 6 + 1 + 2
     wholes = [Covariance.of(made, eigen(CASE.graph), ROWS, COMPONENTS) for made in designs]
-    plain = [ExactPosterior(wholes[k % 2], h, Z) for k, h in enumerate((*posterior.points, base.h, base.h))]
-    means = np.array([member.moments(REST)[0] for member in plain])
-    np.testing.assert_allclose(posterior.moments(REST)[0], np.repeat([0.5 / 6, 0.25], [6, 2]) @ means, atol=1e-6)
+    alone, belief = mean_alone(covariance(), Z, posterior.points), posterior.belief
+    of_all = [(k % 2, h) for k, h in enumerate(posterior.points)] + [(0, alone), (0, base.h), (1, base.h)]
+    means = np.array([ExactPosterior(wholes[k], h, Z).moments(REST)[0] for k, h in of_all])
+    weights = np.repeat([0.5 * belief / 6, 0.5 * (1.0 - belief), 0.25], [6, 1, 2])
+    np.testing.assert_allclose(posterior.moments(REST)[0], weights @ means, atol=1e-6)
+
+
+def test_the_mean_of_the_labels_counts_where_the_field_expects_little() -> None:
+    posterior = averaged()
+    means, variances = zip(*(ExactPosterior(covariance(), h, Z).moments(REST) for h in posterior.points), strict=True)
+    mean, total = np.mean(means, axis=0), np.mean(variances, axis=0) + np.var(means, axis=0)
+    expected = mean.var() / (mean.var() + total.mean())
+    assert posterior.belief == pytest.approx(expected / (expected + DOUBT / Z.size), rel=1e-4)
+    alone = ExactPosterior(covariance(), mean_alone(covariance(), Z, posterior.points), Z)
+    told, spread = alone.moments(REST)
+    assert np.ptp(told) < 1e-9
+    assert abs(told[0]) < 0.5
+    assert (spread > 1.0).all()
+
+
+def test_a_field_that_predicts_nothing_leaves_the_mean() -> None:
+    point = mean_alone(covariance(), Z, averaged().points)
+    posterior = AveragedPosterior(ExactPosterior(covariance(), point, Z), [], [point], 0.0)
+    assert posterior.belief == pytest.approx(0.0, abs=1e-9)
+    assert posterior.shares["noise"] == pytest.approx(1.0)
+
+
+def test_few_labels_have_more_than_the_usual_noise() -> None:
+    usual, growth = CONTAMINATED
+    ratios = noise_ratios(np.random.default_rng(0).standard_normal(100_000))
+    assert np.mean(ratios > 1.0) == pytest.approx(norm.sf(usual), rel=0.1)
+    assert np.mean(ratios > np.exp(growth)) == pytest.approx(norm.sf(usual + 1.0), rel=0.6)
+    assert np.isfinite(noise_ratios(np.array([-60.0, 60.0]))).all()
+
+
+def test_draws_know_labels_by_their_values_and_features_alone() -> None:
+    order = np.random.default_rng(2).permutation(ROWS.size)
+    shuffled, mirrored = covariance().part(order), -Z[order]
+    expected, found = (
+        sample_hyperparameters(*pair, steps=STEPS)[0] for pair in ((covariance(), Z), (shuffled, mirrored))
+    )
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other["ratios"], one["ratios"][order], rtol=1e-6)
+        assert other["noise"] == pytest.approx(one["noise"], rel=1e-6)
 
 
 def test_a_label_left_out_has_no_part_in_the_weights_of_hyperparameters() -> None:

@@ -93,7 +93,7 @@ def fit_exact(
     if not weight:
         middle = ExactPosterior(covariance, median(points), scale.z)
         averaged = AveragedPosterior(middle, designs, points, weight)
-        log_evidence = float(np.mean([member.log_likelihood for member in averaged.members]))
+        log_evidence = float(np.mean([member.log_likelihood for member in averaged.members[: len(points)]]))
         calibration = calibrate(averaged, seed, trust=0.0)
         return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
     h, found = maximise(covariance, scale.z, seed=seed)

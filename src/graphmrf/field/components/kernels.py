@@ -273,7 +273,10 @@ class Local(Component):
 
 
 class Noise(Component):
-    """Independent noise of every node, :math:`s I`."""
+    r"""Independent noise of every node, :math:`s I`; of a label it may have a variance of its own, :math:`s r_i`.
+
+    The ratios :math:`r_i` are 1 but for labels far from all others (see `averaged`).
+    """
 
     name = "noise"
     effect = "noise"
@@ -284,13 +287,13 @@ class Noise(Component):
     def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         triangle = labels.triangle
-        K = triangle.full(0.0)
-        K[triangle.diagonal] = h["noise"]
+        K, variances = triangle.full(0.0), h["noise"] * h.get("ratios", 1.0)
+        K[triangle.diagonal] = variances
 
         def vjp(G: Floats) -> Slopes:
-            return {"noise": h["noise"] * float(G[triangle.diagonal].sum())}
+            return {"noise": float((variances * G[triangle.diagonal]).sum())}
 
-        return K, vjp, lambda a: {"noise": h["noise"] * a}
+        return K, vjp, lambda a: {"noise": variances * a}
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - no covariance
         """Return that different nodes have none in common."""
