@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from cli.conftest import Town
 from graphmrf import GraphRegressor, datasets
 from graphmrf.cli import app
+from graphmrf.cli.foresight import group_report, suggestion_report
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -78,6 +79,14 @@ def test_groups_do_not_overwrite_other_files(wards: Town) -> None:
     command = ["predict", str(path), str(wards.folder / "edges.csv"), *FIELD, "--group", "ward"]
     result = CliRunner().invoke(app, [*command, "-o", str(wards.folder / "x.csv")])
     assert result.exit_code == 2
+
+
+def test_ids_and_groups_that_are_numbers_stay_whole() -> None:
+    named = pd.DataFrame({"node": [116], "std": [0.5], "expected_r2": [0.9]})
+    assert suggestion_report(named, "said").body[0][0] == "116"
+    sums = dict.fromkeys(("prediction", "lower", "upper", "total", "total_lower", "total_upper"), 1.5)
+    groups = pd.DataFrame([{"area": 28, "n_nodes": 1200, "n_observed": 3} | sums])
+    assert group_report(groups, "income", 0.9).body[0][:3] == ("28", "1,200", "3")
 
 
 def foresee(town: Town, *options: str) -> Result:

@@ -180,7 +180,7 @@ def star() -> GraphRegressor:
 
 
 def test_suggested_nodes_raise_the_expected_r2_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foresight, "_HELPS", 0.0)
+    monkeypatch.setattr(foresight, "_HELPS", (0.0, 0.0))
     found = star().suggest(3)
     assert found["node"].is_unique
     assert np.isnan(star()._field.y[found["node"]]).all()
@@ -189,7 +189,7 @@ def test_suggested_nodes_raise_the_expected_r2_one_by_one(monkeypatch: pytest.Mo
 
 
 def test_probes_suggest_what_the_matrix_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foresight, "_HELPS", 0.0)
+    monkeypatch.setattr(foresight, "_HELPS", (0.0, 0.0))
     dense = star().suggest(3)
     monkeypatch.setattr(foresight, "_TARGETS", (10, 500, 64, 16))
     probed = star().suggest(3)
@@ -199,6 +199,14 @@ def test_probes_suggest_what_the_matrix_does(monkeypatch: pytest.MonkeyPatch) ->
 def test_only_nodes_that_can_be_asked_are_suggested() -> None:
     among = np.isin(np.arange(101), [0, 62, 65, 68])
     assert set(star().suggest(3, among=among)["node"]) <= {0, 62, 65, 68}
+
+
+def test_the_most_uncertain_nodes_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foresight, "_HELPS", (0.0, 0.0))
+    found = fitted().suggest(REST.size)["node"].to_numpy()
+    assert sorted(found) == REST.tolist()
+    std = fitted().predict(return_std=True)[1]
+    assert set(found[-2:]) == set(REST[np.argsort(-std[REST])[:2]])
 
 
 def test_where_no_label_helps_others_none_is_named() -> None:

@@ -237,15 +237,15 @@ def group_report(frame: pd.DataFrame, target: str, level: float) -> FurtherTable
     places, sums = decimals(frame["prediction"].to_numpy()), decimals(frame["total"].to_numpy())
     body = [
         (
-            str(row.iloc[0]),
-            f"{row['n_nodes']:,}",
-            f"{row['n_observed']:,}",
+            str(name),
+            f"{row['n_nodes']:,.0f}",
+            f"{row['n_observed']:,.0f}",
             number(row["prediction"], places),
             f"{number(row['lower'], places)} to {number(row['upper'], places)}",
             number(row["total"], sums),
             f"{number(row['total_lower'], sums)} to {number(row['total_upper'], sums)}",
         )
-        for _, row in frame.iterrows()
+        for name, (_, row) in zip(frame.iloc[:, 0], frame.iterrows(), strict=True)
     ]
     heads = (str(frame.columns[0]), "#Nodes", "#Observed", "#Mean", "#Interval", "#Total", "#Interval of total")
     return FurtherTable(f"By {frame.columns[0]}", about, heads, body)
@@ -271,9 +271,7 @@ def suggestion_table(table: AttributedGraph, model: GraphRegressor, k: int) -> t
 def suggestion_report(frame: pd.DataFrame, said: str) -> FurtherTable:
     """Return the nodes to ask next as a table of the page."""
     places = decimals(frame["std"].to_numpy()) if len(frame) else None
-    body = [
-        (str(row.iloc[0]), number(row["std"], places), number(row["expected_r2"], 3)) for _, row in frame.iterrows()
-    ]
+    body = [(str(node), number(std, places), number(r2, 3)) for node, std, r2 in frame.itertuples(index=False)]
     return FurtherTable(
         "Ask these next",
         f"{said[0].upper()}{said[1:]}.",
@@ -286,7 +284,7 @@ def show_suggestions(target: str, frame: pd.DataFrame, said: str) -> None:
     """Print the nodes to ask next."""
     typer.echo(f"{target}: {said}")
     if len(frame):
-        rows = [[str(row.iloc[0]), number(row["expected_r2"], 3)] for _, row in frame.iterrows()]
+        rows = [[str(node), number(r2, 3)] for node, _, r2 in frame.itertuples(index=False)]
         terminal.print_table([str(frame.columns[0]), "expected R² then"], rows)
 
 
@@ -333,7 +331,7 @@ def _crossing(curve: pd.DataFrame, name: str, wanted: float) -> int | None:
 
 
 def show_curve(target: str, curve: pd.DataFrame, n_nodes: int) -> None:
-    """Print what to expect with more labels, with bars."""
+    """Print what to expect with more labels: the curve with its band as bars."""
     first = curve.iloc[0]
     typer.echo(
         f"{target}: {int(first['n_labels'])} of {n_nodes} nodes are labelled; expect R² {first['expected_r2']:.3f} on "
@@ -343,12 +341,24 @@ def show_curve(target: str, curve: pd.DataFrame, n_nodes: int) -> None:
     for name in ("labels", "expected R²", "90 % band"):
         table.add_column(name, justify="right")
     table.add_column("")
-    block = "█" if Console().encoding.startswith("utf") else "#"
+    shades = "█▓░" if Console().encoding.startswith("utf") else "#=-"
     for _, row in curve.iterrows():
-        bar = block * round(_BAR * float(np.clip(row["expected_r2"], 0.0, 1.0)))
+        bar = banded_bar(row["lower"], row["expected_r2"], row["upper"], shades)
         band = f"{row['lower']:.2f} to {row['upper']:.2f}"
         table.add_row(f"{int(row['n_labels'])}", f"{row['expected_r2']:.3f}", band, bar)
     terminal.print_rich(table)
+
+
+def banded_bar(lower: float, middle: float, upper: float, shades: str) -> str:
+    """Return a bar in three shades: up to the lower end of a band, to the value, and to the upper end.
+
+    Examples
+    --------
+    >>> banded_bar(0.5, 0.75, 1.2, "#=-")
+    '############======------'
+    """
+    ends = [round(_BAR * float(np.clip(value, 0.0, 1.0))) for value in (lower, middle, upper)]
+    return "".join(shade * length for shade, length in zip(shades, np.diff([0, *ends]).tolist(), strict=True))
 
 
 def curve_report(curve: pd.DataFrame, said: Sequence[str]) -> FurtherTable:
