@@ -47,9 +47,9 @@ _SHORTLIST = (8, 128)
 """Best nodes by that estimate whose gains are computed exactly at every step, and columns of the covariance fetched at
 once where one of theirs is missing. Chosen by eye; doubled, a step takes twice as long and errs less."""
 _USUAL = 0.9
-"""Part of the nodes that are asked before the more uncertain ones: the best of nine rules tried on splits 0 and 1 of the
-benchmark (6 tasks), where 20 such labels beat random ones in 10 of 11 trials, and in 8 without a limit. At .8 fewer
-outlying features are asked for."""
+"""Part of the nodes that are asked before the more uncertain ones: the best of a dozen rules tried on the first splits
+of six of the paper's tasks, where 20 such labels beat random ones in 10 of 11 trials, and in 8 without a limit. At .8
+fewer outlying features are asked for."""
 _HELPS = (0.5, 0.002)
 """What a label must take from the variance of all others together to be worth naming: half of one node's variance, or
 of few nodes a 500th of theirs. On London's wards labels of pure noise take .05 to .35 of one, those of income several.
