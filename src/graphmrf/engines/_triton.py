@@ -136,7 +136,7 @@ def segments(edges: tuple[Any, Any, Any, Any], V: Any) -> Any:
     return out
 
 
-def advance(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: tuple[Any, ...]) -> Any:
+def advance_rows(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: tuple[Any, ...]) -> Any:
     """Compute the rows `order` of a step of the recurrence; return the sums by program, (n_programs, width).
 
     Parameters
@@ -163,7 +163,7 @@ def advance(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: tuple[
     return dots
 
 
-def subtract(out: Any, coefficient: Any, V: Any, degrees: Any) -> Any:
+def subtract_block(out: Any, coefficient: Any, V: Any, degrees: Any) -> Any:
     """Compute ``out -= V coefficient``; return the sums of squares of the result by program."""
     width, columns = V.shape[1], _tile(V.shape[1])[1]
     rows = _PASS // columns

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 
-from graphmrf.engines.device import DeviceArray
+from graphmrf.engines.device import DeviceArray, Tensor
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import InvalidInputError
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from graphmrf._typing import Bools, Floats, Ints
-
-Tensor: TypeAlias = Any
-"""A tensor on the device; PyTorch's own types are not part of the check."""
 
 HEAVY = 1024
 """Edges above which a row is cut into segments of so many, chosen by eye: a program takes about a millisecond for the
@@ -135,10 +132,10 @@ class TorchEngine:
             return _host(self._sums(V, out) * s.double())
         arrays = (self._degrees, V, s, previous, b, mask, out)
         weights, (light, heavy, parts) = self._weights_in(V.dtype), self._rows
-        dots = self._kernels.advance((self._indices, weights, *light[1:]), light[0], V, arrays).sum(dim=0)
+        dots = self._kernels.advance_rows((self._indices, weights, *light[1:]), light[0], V, arrays).sum(dim=0)
         if len(heavy[0]):
             G = self._kernels.segments((self._indices, weights, *parts), V)
-            dots += self._kernels.advance((None, None, *heavy[1:]), heavy[0], G, arrays).sum(dim=0)
+            dots += self._kernels.advance_rows((None, None, *heavy[1:]), heavy[0], G, arrays).sum(dim=0)
         return _host(dots)
 
     def subtract(self, out: Tensor, coefficient: Floats, V: Tensor) -> Floats:
@@ -147,7 +144,7 @@ class TorchEngine:
         if self._kernels is None or not V.numel():
             out -= V * factors
             return _host(self._sums(out, out))
-        return _host(self._kernels.subtract(out, factors, V, self._degrees).sum(dim=0))
+        return _host(self._kernels.subtract_block(out, factors, V, self._degrees).sum(dim=0))
 
     def mix(self, V: Tensor, tables: Floats, kinds: Ints, minus: Tensor | None, out: Tensor) -> None:
         """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""

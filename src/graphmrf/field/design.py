@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.linalg import conditional_variance, multiply, precision, smooth
+from graphmrf.linalg import multiply, precision, smooth
 from graphmrf.linalg.precision import lanczos_quadrature, rademacher
+from graphmrf.linalg.variance import ConditionalPrecision, precision_noise
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.precision import LanczosQuadrature
+    from graphmrf.linalg.variance import Noise
 
 _FLAT = 1e-12
 """Standard deviation, of features of variance 1, below which a column of sums over neighbours is rounding."""
@@ -254,12 +256,14 @@ class LabelledGraph:
 
     def _variance(self, omega: float) -> Floats:
         n = self.graph.n_nodes
-        nothing, alpha = np.zeros(n, dtype=np.bool_), omega / (1.0 + omega)
-        return conditional_variance(
-            self.graph,
-            nothing,
-            alpha,
-            seed=self.seed,
-            probes=_between(n, _VARIANCE_DRAWS),
-            tolerance=_KNOT_TOLERANCE,
+        A = ConditionalPrecision(self.graph, np.zeros(n, dtype=np.bool_), omega / (1.0 + omega))
+        return A.inverse_diagonal(
+            probes=_between(n, _VARIANCE_DRAWS), seed=self.seed, tolerance=_KNOT_TOLERANCE, noise=self._noise
         )
+
+    @cached_property
+    def _noise(self) -> Noise | None:
+        """The noise of all draws, which every knot has the same; None where it is too much to keep, or not needed."""
+        n, probes = self.graph.n_nodes, _between(self.graph.n_nodes, _VARIANCE_DRAWS)
+        drawn_anew = n <= precision.DENSE_LIMIT or n * probes > _VARIANCE_DRAWS[0]
+        return None if drawn_anew else list(precision_noise(self.graph, probes, self.seed))

@@ -21,7 +21,7 @@ from numpy.polynomial import Chebyshev
 from threadpoolctl import threadpool_limits
 
 from graphmrf.linalg import multiply
-from graphmrf.linalg.dense import Triangle, array, place
+from graphmrf.linalg.dense import Triangle, array, beside, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,8 +180,7 @@ class Correlations:
     @cached_property
     def triangle(self) -> Triangle:
         """Layout of the matrices, and whether they are on the device of the eigenvectors."""
-        there = not isinstance(self.eigen.vectors, np.ndarray) and self.rows.size >= _LAUNCHED
-        return Triangle(self.rows.size, self.eigen.vectors[:0] if there else None)
+        return Triangle(self.rows.size, beside(self.eigen.vectors) if self.rows.size >= _LAUNCHED else None)
 
     @cached_property
     def basis(self) -> Floats:

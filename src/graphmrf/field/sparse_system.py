@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.field.hyperparameters import INTERCEPT, LEAST_NOISE, LOG_VARIANCES, START, restarted_lbfgs
-from graphmrf.linalg.dense import Dense
+from graphmrf.linalg.dense import Dense, place
 from graphmrf.linalg.precision import NodePrecision
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class EffectColumns:
     def variances(self, by_component: Mapping[str, float]) -> Floats:
         """Return the prior variance of every coefficient from the variance of every component."""
         variances = np.full(self.F.shape[1], INTERCEPT)
-        for name, place in self.slices.items():
-            variances[place] = by_component[name] * self.weights[name]
+        for name, at in self.slices.items():
+            variances[at] = by_component[name] * self.weights[name]
         return variances
 
 
@@ -178,12 +178,12 @@ class FieldSystem:
         there[:, 0], there[:, 1:] = z, F[rows]
         carried = np.empty((len(F), width + 1), dtype=F.dtype)
         products = np.empty((width + 1, width + 1))
-        together = self.A.together
+        together, seen = self.A.together, place(self.labelled.graph.engine, there)
         for first in range(0, width + 1, together):
             _PROGRESS.info("solving for %d columns: %d of %d", width + 1, first, width + 1)
             block = slice(first, first + together)
             W = self.solve_from_labels(there[:, block])
-            products[:, block] = there.T @ (there[:, block] - self.G[:, None] * W[rows])
+            products[:, block] = seen.T @ (there[:, block] - self.G[:, None] * W[rows])
             carried[:, block] = W
         return ProjectedColumns(self, F, z, _semidefinite(products), carried)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.engines import Engine
+    from graphmrf.engines.device import DeviceArray
 
 _STRIP = 128
 """Rows of a strip of a packed matrix: blocks on the diagonal are stored twice, an eighth more at 1000 rows. Twice as
@@ -23,6 +24,11 @@ many double that; half as many are thin for matrix products."""
 def place(engine: Engine | None, A: Floats) -> Floats:
     """Return a matrix where an engine has its arrays; NumPy's functions, and what is below, work on it there."""
     return cast("Floats", cast("Any", engine).place(A)) if hasattr(engine, "place") else A
+
+
+def beside(A: Floats) -> DeviceArray | None:
+    """Return an empty array on the device of another, to place more there; None where that is in main memory."""
+    return None if isinstance(A, np.ndarray) else cast("DeviceArray", A[:0])
 
 
 def array(A: Any) -> Floats:
@@ -98,7 +104,12 @@ class Triangle:
     """
 
     n: int
-    beside: Any = None
+    beside: DeviceArray | None = None
+
+    @property
+    def _device(self) -> DeviceArray | None:
+        """What arrays are placed beside; what was there when it was pickled is now in main memory."""
+        return None if isinstance(self.beside, np.ndarray) else self.beside
 
     @property
     def _strip(self) -> int:
@@ -107,12 +118,12 @@ class Triangle:
 
     def place(self, A: Floats) -> Floats:
         """Return an array where the matrices are."""
-        return A if self.beside is None else cast("Floats", self.beside.place(A))
+        return A if self._device is None else cast("Floats", self._device.place(A))
 
     def empty(self, *count: int) -> Floats:
         """Return room for a vector, or for so many."""
         shape = (*count, self.size)
-        return np.empty(shape) if self.beside is None else cast("Floats", self.beside.empty(*shape))
+        return np.empty(shape) if self._device is None else cast("Floats", self._device.empty(*shape))
 
     def full(self, value: float) -> Floats:
         """Return the matrix whose entries all are a number."""
@@ -239,7 +250,7 @@ class Factor:
     @classmethod
     def of(cls, triangle: Triangle, packed: Floats) -> Factor | None:
         """Factor a matrix; None when it is not positive definite to working accuracy."""
-        if triangle.beside is not None:
+        if not isinstance(packed, np.ndarray):
             found = cast("Any", triangle.lower(packed)).cholesky()
             return None if found is None else cls(found)
         R, failed = lapack.dpotrf(triangle.lower(packed).T, lower=0, overwrite_a=1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -26,8 +26,13 @@ from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propa
 from graphmrf.linalg.spectrum import quadrature
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
+
+Noise: TypeAlias = "Iterable[tuple[Floats, Floats]]"
+"""Blocks of draws at the nodes and by the edges, see `precision_noise`."""
 
 _PROBES = 64
 """Draws or probes unless told: standard deviations are then good to 2 to 6 per cent on most graphs (`benchmarks/
@@ -111,15 +116,21 @@ class ConditionalPrecision:
         noise = rng.standard_normal((self.graph.n_nodes, k)) + np.sqrt(self.omega) * edge_noise(self.graph, k, rng)
         return self.solve(noise, tolerance=tolerance)
 
-    def inverse_diagonal(self, *, probes: int = _PROBES, seed: int = 0, tolerance: float = _TOLERANCE) -> Floats:
-        """Return the diagonal of the inverse, exactly or from so many draws; see `conditional_variance`."""
+    def inverse_diagonal(
+        self, *, probes: int = _PROBES, seed: int = 0, tolerance: float = _TOLERANCE, noise: Noise | None = None
+    ) -> Floats:
+        """Return the diagonal of the inverse, exactly or from so many draws; see `conditional_variance`.
+
+        With `noise` the draws are made of that, so that several levels share the work of drawing it.
+        """
         variance = np.zeros(self.graph.n_nodes)
         if self.alpha == 0:
             variance[~self.known] = 1.0
         elif self.dense is not None:
             variance[~self.known] = self.dense.inverse_diagonal()
         else:
-            explained = self.alpha**2 * self._drawn_squares(np.random.default_rng(seed), probes, tolerance)
+            drawn = precision_noise(self.graph, probes, seed) if noise is None else noise
+            explained = self.alpha**2 * self._drawn_squares(drawn, probes, tolerance)
             variance = np.where(self.graph.isolated, 1.0, 1.0 - self.alpha + explained) * ~self.known
         return variance
 
@@ -133,14 +144,25 @@ class ConditionalPrecision:
         mask = engine.mask(np.broadcast_to(inside, Z.shape), start.shape[1])
         return quadrature(engine, start, mask, (probes, 80)).log_determinant(self.omega)
 
-    def _drawn_squares(self, rng: np.random.Generator, probes: int, tolerance: float) -> Floats:
+    def _drawn_squares(self, noise: Noise, probes: int, tolerance: float) -> Floats:
         """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
         total, u = np.zeros(self.graph.n_nodes), _constant_vectors(self.graph, ~self.known)[:, None]
-        for start in range(0, probes, _TOGETHER):
-            x = self.draw(min(_TOGETHER, probes - start), rng, tolerance=tolerance)
+        for nodes, edges in noise:
+            x = self.solve(nodes + np.sqrt(self.omega) * edges, tolerance=tolerance)
             x -= u * _component_sums(self.graph, u * x)
             total += (multiply(self.graph, x) ** 2).sum(axis=1)
         return total / probes + u[:, 0] ** 2
+
+
+def precision_noise(graph: Graph, probes: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+    r"""Yield blocks of draws :math:`e_1` of covariance `I` and :math:`e_2`, by the edges, of covariance `N`.
+
+    At any level :math:`e_1 + \sqrt\omega e_2` has the covariance :math:`I + \omega N`.
+    """
+    rng = np.random.default_rng(seed)
+    for start in range(0, probes, _TOGETHER):
+        k = min(_TOGETHER, probes - start)
+        yield rng.standard_normal((graph.n_nodes, k)), edge_noise(graph, k, rng)
 
 
 def conditional_variance(
