@@ -40,7 +40,7 @@ def target(n: int, name: str = "income") -> TargetReport:
             ("own", "neighbours"),
             np.array([[0.3, 0.0], [-1.2, 4e-7]]),
             np.full((2, 2), 0.1),
-            scales=np.array([2.0, 1.0]),
+            scales=np.array([[2.0, 1.0], [1.0, 1.0]]),
             intercept=2.0,
         ),
         shares={"own features": 0.25, "graph field": 0.45, "noise": 0.3},

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks import page as page_benchmark
 
 from graphmrf.report import PredictionReport, drawing, write_report
 
@@ -249,6 +251,30 @@ def test_the_page_fits_its_screen_in_both_themes(
         "[...document.querySelectorAll('.bar')].map((b) => [b.clientWidth, b.parentElement.clientWidth])"
     )
     assert [width / whole for width, whole in bars] == pytest.approx([0.25, 0.45, 0.3], abs=0.02)
+
+
+def test_axe_finds_no_barrier_in_any_view(browser: Any, tmp_path: Path) -> None:
+    """Numbers and classes, desktop and phone, light and dark."""
+    axe = page_benchmark.axe_script()
+    if not axe:
+        pytest.skip("axe-core could not be fetched by npm, and it is not ours to ship")
+    path = write_report(tmp_path / "report.html", page_benchmark.town(100))
+    assert page_benchmark.violations(browser, path, axe) == []
+
+
+def test_classes_are_drawn_and_shown_alone(visit: Callable[..., Visit]) -> None:
+    report = page_benchmark.town(100)
+    page = visit(replace(report, targets=report.targets[1:])).page
+    before = painted(page)
+    page.locator(".classes button").first.click()
+    assert page.locator(".classes button").first.get_attribute("aria-pressed") == "true"
+    assert painted(page) < before
+    diagonal = page.locator(".confusion td.right").all_inner_texts()
+    target: Any = report.targets[1]
+    truth, said = target.codes[target.observed], target.left_out
+    assert [int(text) for text in diagonal] == [int(np.sum((truth == k) & (said == k))) for k in range(4)]
+    page.dispatch_event("tr[data-node] >> nth=0", "mouseenter")
+    assert "%" in page.inner_text(".tip >> nth=0")
 
 
 def test_markup_in_names_stays_text(make_report: Maker, visit: Callable[..., Visit]) -> None:

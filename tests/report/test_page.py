@@ -69,7 +69,7 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
         method=EVIL,
         comparison=(MethodRow(EVIL, 0.5, (0.4,), 0.1),),
         curves=(AlphaCurve(EVIL, np.zeros(1), np.zeros(1), np.zeros((1, 2)), 0.0),),
-        effects=Effects((EVIL,), (EVIL,), np.ones((1, 1)), np.ones((1, 1)), scales=np.ones(1), transform=EVIL),
+        effects=Effects((EVIL,), (EVIL,), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)), transform=EVIL),
         shares={EVIL: 1.0},
     )
     content = render(replace(report, targets=(odd, report.targets[1])))
@@ -82,7 +82,7 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
 
 
 def test_names_are_literal_in_plotly_texts_too(make_report: Maker) -> None:
-    effects = Effects(("<b>x</b>",), ("own",), np.ones((1, 1)), np.ones((1, 1)), scales=np.ones(1))
+    effects = Effects(("<b>x</b>",), ("own",), np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)))
     target = replace(make_report().targets[0], effects=effects)
     figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["effects"]
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b&gt;x&lt;/b&gt;"]
@@ -173,7 +173,7 @@ def test_shares_have_bars_and_effects_their_errors(make_report: Maker) -> None:
 
 def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> None:
     values, errors = np.array([[12345.0], [1.23e-9], [0.0]]), np.array([[321.0], [4.0e-10], [0.0]])
-    effects = Effects("abc", ("own",), values, errors, scales=np.ones(3), transform="log")
+    effects = Effects("abc", ("own",), values, errors, scales=np.ones((3, 1)), transform="log")
     target = replace(make_report().targets[0], effects=effects)
     words = Reader(render(make_report(targets=(target,)))).words()
     assert "a 12,345 ± 321" in words
@@ -184,7 +184,7 @@ def test_an_effect_is_shown_to_two_digits_of_its_error(make_report: Maker) -> No
 
 def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Maker) -> None:
     values = np.array([[0.00138], [-78.21], [0.0], [5.5e-8]])
-    rows = Effects("abcd", ("coefficient",), values, np.full((4, 1), np.nan), scales=np.ones(4))
+    rows = Effects("abcd", ("coefficient",), values, np.full((4, 1), np.nan), scales=np.ones((4, 1)))
     words = Reader(render(make_report(targets=(replace(make_report().targets[0], effects=rows),)))).words()
     assert f"Feature coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c {DASH}" in words
 
@@ -208,7 +208,7 @@ def test_coefficients_say_whose_features_they_are_of(
 def test_groups_without_effect_are_left_out(make_report: Maker) -> None:
     target = make_report().targets[0]
     values, errors = np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[0.0, 0.1], [0.0, 0.1]])
-    some = Effects("ab", ("own", "smoothed"), values, errors, scales=np.ones(2))
+    some = Effects("ab", ("own", "smoothed"), values, errors, scales=np.ones((2, 2)))
     words = Reader(render(make_report(targets=(replace(target, effects=some),)))).words()
     assert "Feature smoothed b 2.00 ± 0.10" in words
     tiny = replace(some, values=np.array([[1e-9, 1.0], [0.001, 2.0]]), errors=np.array([[1e-7, 0.1], [0.002, 0.1]]))

@@ -23,6 +23,7 @@ from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
+from graphmrf.field.matern import matern_smooth
 from graphmrf.graph import Graph
 from graphmrf.report import (
     AlphaCurve,
@@ -215,7 +216,10 @@ def _learning(fit: Fit) -> pd.DataFrame | None:
         return None
     known, most = model._field.rows.size, min(model._field.y.size - 2, _MOST_FORESEEN)
     sizes = [round(known * factor) for factor in _FACTORS if known * factor <= most]
-    return model.expected_learning_curve(sizes, draws=2) if len(sizes) > 1 else None
+    if len(sizes) < 2:
+        return None
+    curve = model.expected_learning_curve(sizes, draws=2)
+    return curve.assign(upper=curve["upper"].clip(upper=1.0))
 
 
 def _dependence(fit: Fit) -> pd.DataFrame | None:
@@ -307,7 +311,25 @@ def _effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
     groups = [name for name in frame.columns if f"{name}{_ERROR}" in frame.columns]
     errors = frame[[f"{name}{_ERROR}" for name in groups]].to_numpy()
     names = tuple(str(name) for name in frame.index)
-    return Effects(names, tuple(groups), frame[groups].to_numpy(), errors, _spread(features, names), transform)
+    scales = _group_spread(fit.estimator, groups)
+    return Effects(names, tuple(groups), frame[groups].to_numpy(), errors, scales, transform)
+
+
+def _group_spread(model: GraphRegressor, groups: Sequence[str]) -> Floats:
+    """Return the standard deviations (p, n_groups) over all nodes of what the coefficients of each group are of."""
+    graph, X = model._fitted_on
+    own = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    own = own - own.mean(axis=0)
+    design = getattr(model._field.posterior, "design", None)
+    h, found = model.hyperparameters_, {"own": own, "neighbours": graph.S @ own}
+    found["second neighbours"] = graph.S @ found["neighbours"]
+    if "smoothed" in groups:
+        found["smoothed"] = matern_smooth(graph, own, h["omega"], h["nu"])
+    spread = {name: values.std(axis=0) for name, values in found.items()}
+    if "distant" in groups and design is not None:
+        spread["distant"] = np.zeros(X.shape[1])
+        spread["distant"][model._field.kept] = np.where(np.isfinite(design.scales[3]), design.scales[3], 0.0)
+    return np.column_stack([spread[name] for name in groups])
 
 
 def _coefficient_effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
@@ -316,13 +338,8 @@ def _coefficient_effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
         return None
     values = np.array(list(named.values()))[:, None]
     intercept = getattr(_linear(fit), "intercept_", None)
-    unknown, scales = np.full(values.shape, np.nan), _spread(features, tuple(named))
-    return Effects(tuple(named), ("coefficient",), values, unknown, scales, intercept=intercept)
-
-
-def _spread(features: pd.DataFrame, names: Sequence[str]) -> Floats:
-    """Return the standard deviations of the features."""
-    return np.array([float(np.nanstd(features[name].to_numpy(float))) for name in names])
+    scales = np.array([[float(np.nanstd(features[name].to_numpy(float)))] for name in named])
+    return Effects(tuple(named), ("coefficient",), values, np.full(values.shape, np.nan), scales, intercept=intercept)
 
 
 def _coordinates(table: AttributedGraph) -> Floats | None:
@@ -439,7 +456,7 @@ def _class_summary(prediction: ClassPrediction) -> dict[str, Any]:
 def _effect_summary(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
     if not isinstance(fit.estimator, GraphRegressor):
         return None
-    rows = _effects(fit, pd.DataFrame(0.0, index=[0], columns=fit.estimator.coefficients_.index.astype(str)))
+    rows = _effects(fit, pd.DataFrame())
     if rows is None:
         return None
     return {

@@ -130,8 +130,8 @@ class Effects:
         Whose features: ``("own", "neighbours", ...)``.
     values, errors : arrays of shape (p, n_groups)
         Coefficients in the units of the outcome and the feature, and their standard errors; NaN where not known.
-    scales : array of shape (p,)
-        Standard deviations of the features: times these, coefficients can be compared.
+    scales : array of shape (p, n_groups)
+        Standard deviations of the features and of their sums over neighbours: times these, coefficients compare.
     transform : str
         The transform of the outcome whose units these are; empty for the outcome itself.
     intercept : float or None
@@ -140,8 +140,8 @@ class Effects:
     Examples
     --------
     >>> one = np.array([[0.3, 0.1]])
-    >>> Effects(("age",), ("own", "neighbours"), one, one / 2, scales=np.array([10.0])).standardised[0]
-    array([[3., 1.]])
+    >>> Effects(("age",), ("own", "neighbours"), one, one / 2, scales=np.array([[10.0, 5.0]])).standardised[0]
+    array([[3. , 0.5]])
     """
 
     names: Sequence[str]
@@ -153,17 +153,18 @@ class Effects:
     intercept: float | None = None
 
     def __post_init__(self) -> None:
-        wanted, found = (len(self.names), len(self.groups)), (np.shape(self.values), np.shape(self.errors))
+        wanted = (len(self.names), len(self.groups))
+        found = tuple(np.shape(each) for each in (self.values, self.errors, self.scales))
         _reject(
-            found != (wanted, wanted) or np.shape(self.scales) != wanted[:1],
-            f"effects need a value and an error for each of {wanted[0]} names and {wanted[1]} groups, and a scale for "
-            f"each name, got {found} and {np.shape(self.scales)}; pass the columns of coefficients_",
+            any(shape != wanted for shape in found),
+            f"effects need a value, an error and a scale for each of {wanted[0]} names and {wanted[1]} groups, got "
+            f"{found}; pass the columns of coefficients_",
         )
 
     @property
     def standardised(self) -> tuple[Floats, Floats]:
-        """Coefficients and errors for a change by one standard deviation of the feature."""
-        return self.values * self.scales[:, None], self.errors * self.scales[:, None]
+        """Coefficients and errors for a change by one standard deviation."""
+        return self.values * self.scales, self.errors * self.scales
 
     @property
     def order(self) -> Ints:

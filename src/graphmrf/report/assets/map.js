@@ -249,7 +249,7 @@ const GraphMap = (() => {
         c.fillStyle = colour;
         for (const i of members) { c.fill(ground.paths[i], "evenodd"); if (ground.n < 5000) c.stroke(ground.paths[i]); }
       };
-      fill(quiet, style("--quiet-2"));
+      fill(quiet, style(this.spec.only === "observed" ? "--ground" : "--quiet-2"));
       found.forEach((members, k) => fill(members, colours[k]));
       if (this.spec.outlined && ground.n < 5000) this.outlineObserved();
     }

@@ -1,0 +1,212 @@
+"""The page of a prediction in a real browser: size, time to load, frames while it moves, accessibility, errors.
+
+Pages of invented towns are made without fitting. Needs Chromium and Playwright; axe-core is fetched by npm into a
+cache, and its column is empty where that fails. ``python -m benchmarks.page --nodes 10000 --loads 50`` opens
+each page so often. Seconds of the browser are CPU time of its main thread, for the machine may be shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.show import show, timed
+from graphmrf.graph import Graph
+from graphmrf.report import ClassReport, MethodRow, PredictionReport, TargetReport, write_report
+
+if TYPE_CHECKING:
+    from benchmarks.show import Row
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+AXE = "axe-core@4.10.3"
+VIEWS = ((1280, "light"), (1280, "dark"), (360, "light"), (360, "dark"))
+"""Widths and themes in which accessibility is checked."""
+
+
+def axe_script() -> str:
+    """Return the script of axe-core, fetched once into a cache; empty where npm cannot fetch it."""
+    folder = Path.home() / ".cache" / "graphmrf" / "axe"
+    script = folder / "node_modules" / "axe-core" / "axe.min.js"
+    npm = shutil.which("npm")
+    if not script.exists() and npm is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--silent", AXE]
+        subprocess.run(command, check=False, capture_output=True, timeout=120)
+    return script.read_text(encoding="utf-8") if script.exists() else ""
+
+
+def town(n: int, *, shapes: bool = False) -> PredictionReport:
+    """Return the report of an invented town on a grid of n nodes: one target of numbers, one of classes."""
+    side = int(np.sqrt(n))
+    n, rng = side * side, np.random.default_rng(0)
+    node = np.arange(n).reshape(side, side)
+    u, v = np.concatenate([[node[:, :-1], node[:, 1:]], [node[:-1].T, node[1:].T]], axis=1).reshape(2, -1)
+    corners = np.stack(np.divmod(np.arange(n), side), axis=1).astype(float)
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    return PredictionReport(
+        title=f"A town of {n:,}",
+        graph=Graph.from_edges(u, v, n_nodes=n),
+        node_ids=[f"T{k}" for k in range(n)],
+        targets=(_numbers(corners, rng), _classes(corners, rng)),
+        coordinates=corners + 0.5,
+        shapes=[[corner + square] for corner in corners] if shapes else None,
+        features=pd.DataFrame({"age": rng.normal(40, 5, n).round(1), "side": rng.choice(["north", "south"], n)}),
+    )
+
+
+def _numbers(corners: Any, rng: np.random.Generator) -> TargetReport:
+    n = len(corners)
+    truth = np.sin(corners[:, 0] / 7) + np.cos(corners[:, 1] / 5) + 0.3 * rng.normal(size=n)
+    y = np.where(rng.random(n) < 0.3, truth, np.nan)
+    mean, std = truth + 0.3 * rng.normal(size=n), rng.uniform(0.2, 0.4, n)
+    known = np.flatnonzero(~np.isnan(y))
+    residual = rng.normal(size=known.size)
+    tested = {"node": known, "out_of_fold": mean[known], "left_out": mean[known], "residual": residual}
+    rows = tuple(MethodRow(key, 0.6, (0.5, 0.6, 0.7), error=0.03) for key in ("field", "lgc-rp", "lp"))
+    return TargetReport(
+        "rent",
+        y,
+        mean,
+        method="field",
+        std=std,
+        lower=mean - 1.6 * std,
+        upper=mean + 1.6 * std,
+        carries="The graph field carries the prediction.",
+        comparison=rows,
+        shares={"own features": 0.3, "graph field": 0.4, "noise": 0.3},
+        held_out=pd.DataFrame(tested),
+        coverage=pd.DataFrame({"level": [0.5, 0.8, 0.9], "inside": [0.52, 0.8, 0.89]}),
+    )
+
+
+def _classes(corners: Any, rng: np.random.Generator) -> ClassReport:
+    n, k = len(corners), 4
+    probability = rng.dirichlet(np.full(k, 0.6), n)
+    codes, observed = probability.argmax(axis=1), rng.random(n) < 0.3
+    m = int(observed.sum())
+    said, names = (
+        np.where(rng.random(m) < 0.7, codes[observed], rng.integers(0, k, m)),
+        ["sea", "wood", "field", "town"],
+    )
+    rows = (MethodRow("lgc-rp", 0.72, error=0.02), MethodRow("lp", 0.66, error=0.02))
+    return ClassReport(
+        "land", names, codes, observed, probability, "lgc-rp", 0.9, said, probability[observed], comparison=rows
+    )
+
+
+def visit(browser: Any, path: Path, **context: Any) -> tuple[Any, list[str]]:
+    """Open a page and wait until all of it is drawn; return it, and the list to which it adds its complaints."""
+    errors: list[str] = []
+    page = browser.new_context(reduced_motion="reduce", **context).new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda line: errors.append(line.text) if line.type in ("error", "warning") else None)
+    page.goto(path.as_uri())
+    page.wait_for_selector("section.target[data-drawn]", timeout=120_000)
+    return page, errors
+
+
+def busy(page: Any) -> float:
+    """Return the seconds of CPU that the main thread of a page has spent so far."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    found = session.send("Performance.getMetrics")["metrics"]
+    return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
+
+
+def frame(page: Any) -> float:
+    """Return the milliseconds in which the drawings are painted again, by median, while they are moved."""
+    script = """async () => {
+        const map = document.querySelector(".map"), taken = [];
+        const press = (key) => map.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        press("+");
+        for (let k = 0; k < 20; k++) {
+            press(k % 2 ? "ArrowLeft" : "ArrowRight");
+            await new Promise((next) => requestAnimationFrame(next));
+            const start = performance.now();
+            await new Promise((next) => setTimeout(next));
+            taken.push(performance.now() - start);
+        }
+        return taken; }"""
+    return float(statistics.median(page.evaluate(script)))
+
+
+def violations(browser: Any, path: Path, axe: str) -> list[str] | None:
+    """Return what axe-core finds in every view and target of a page; None without axe-core."""
+    if not axe:
+        return None
+    found: set[str] = set()
+    for width, scheme in VIEWS:
+        view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+        page, _ = visit(browser, path, bypass_csp=True, **view)
+        page.evaluate(axe)
+        for tab in range(page.locator(".tabs a").count()):
+            page.locator(".tabs a").nth(tab).click()
+            page.wait_for_selector(f"#target-{tab}[data-drawn]", timeout=120_000)
+            for each in page.evaluate("axe.run(document)")["violations"]:
+                found |= {f"{each['id']}: {node['target'][0]} ({width} {scheme})" for node in each["nodes"]}
+        page.context.close()
+    return sorted(found)
+
+
+def measure(browser: Any, report: PredictionReport, name: str, *, loads: int, axe: str) -> Row:
+    """Return the figures of one page."""
+    with tempfile.TemporaryDirectory() as folder:
+        made, path = timed(lambda: write_report(Path(folder) / "report.html", report))
+        seconds, complaints, moving = [], list[str](), float("nan")
+        for k in range(loads):
+            page, errors = visit(browser, path, color_scheme="dark" if k % 2 else "light")
+            seconds.append(busy(page))
+            moving = frame(page) if k == 0 else moving
+            page.locator(".tabs a").nth(1).click()
+            page.wait_for_selector("#target-1[data-drawn]", timeout=120_000)
+            page.dispatch_event("#target-1 tr[data-node]", "mouseenter")
+            complaints += errors
+            page.context.close()
+        found = violations(browser, path, axe)
+        return {
+            "page": name,
+            "nodes": report.graph.n_nodes,
+            "megabytes": path.stat().st_size / 1e6,
+            "made, s": made,
+            "drawn, CPU s": statistics.median(seconds),
+            "frame, ms": moving,
+            "loads": loads,
+            "console errors": len(complaints),
+            "axe violations": None if found is None else len(found),
+            "found": "; ".join([*dict.fromkeys(complaints), *(found or ())]),
+        }
+
+
+def pages(sizes: list[int], loads: int) -> list[Row]:
+    """Return the figures of towns of these sizes; of small ones also as areas."""
+    from playwright.sync_api import sync_playwright
+
+    axe = axe_script()
+    kinds = [(n, kind) for n in sizes for kind in (("nodes", "areas") if n <= 1000 else ("nodes",))]
+    with sync_playwright() as playwright:
+        chromium = shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
+        rows = [measure(browser, town(n, shapes=kind == "areas"), kind, loads=loads, axe=axe) for n, kind in kinds]
+        browser.close()
+    return rows
+
+
+def run(*, quick: bool = False) -> list[Row]:
+    """Return a row for every page."""
+    return pages([400] if quick else [1000, 10_000, 1_000_000], 1 if quick else 50)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1000])
+    parser.add_argument("--loads", type=int, default=5)
+    asked = parser.parse_args()
+    show("page", __doc__, pages(asked.nodes, asked.loads))
