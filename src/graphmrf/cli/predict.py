@@ -60,8 +60,10 @@ def predict(
         graphmrf predict districts.csv borders.csv --target rent -o rents.csv
 
     The result has one row per node, in the order of NODES: the id, prediction,
-    std, lower, upper, observed; for a target of words: prediction, probability,
-    observed. Exit code 0: done, 1: a failure of ours, 2: the input is wrong.
+    std, lower, upper, observed; of known values also left_out, the prediction
+    from all others, and its residual in standard deviations. For a target of
+    words: prediction, probability, observed, left_out. Exit code 0: done, 1: a
+    failure of ours, 2: the input is wrong.
     """
     machines = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), machines as placed:
