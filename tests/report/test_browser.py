@@ -167,8 +167,7 @@ def test_pointing_at_a_node_marks_it_in_all_drawings(make_report: Maker, visit: 
     assert page.evaluate(TIPS) == [1, 1, 1]
     tip = page.inner_text(".tip >> nth=0")
     assert "90 % interval: " in tip
-    assert "age: 6" in tip
-    assert "side: north" in tip
+    assert "age 6 · side north" in tip
 
 
 def test_drawings_zoom_together_by_button_and_by_key(make_report: Maker, visit: Callable[..., Visit]) -> None:

@@ -55,6 +55,7 @@ GLOSSARY = {
 }
 """Words of the page that are explained where they stand, and what they mean."""
 
+_PERCENT = re.compile(r"(?<=\d) (?=%)")
 _WORDS = re.compile("|".join(map(re.escape, GLOSSARY)), re.IGNORECASE)
 
 
@@ -233,7 +234,7 @@ def templates() -> Environment:
 
 
 def explained(text: str) -> Markup:
-    """A text whose words from the glossary, each where it comes first, link to what they mean.
+    """A text whose words from the glossary, each where it comes first, link to what they mean; per cents do not wrap.
 
     Examples
     --------
@@ -241,6 +242,7 @@ def explained(text: str) -> Markup:
     &lt;b&gt; the <a class="term" href="#word-graph-field"
     """
     told: set[str] = set()
+    text = _PERCENT.sub("\N{NO-BREAK SPACE}", text)
     parts, end = [], 0
     for found in _WORDS.finditer(text):
         word = found[0].lower()

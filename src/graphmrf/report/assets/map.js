@@ -270,8 +270,9 @@ const GraphMap = (() => {
       ring.style.transform = `translate(${x}px, ${y}px)`;
       if (this.written !== node) { this.tip.replaceChildren(...this.told(node)); this.written = node; }
       const wide = this.tip.offsetWidth, tall = this.tip.offsetHeight;
-      const left = Math.min(Math.max(x - wide / 2, 2), Math.max(this.width - wide - 2, 2));
-      const top = y - tall - 14 >= 0 ? y - tall - 14 : y + 16;
+      const within = (at, room) => Math.min(Math.max(at, 2), Math.max(room - 2, 2));
+      const left = within(x < this.width / 2 ? x + 16 : x - wide - 16, this.width - wide);
+      const top = within(y - tall / 2, this.height - tall);
       this.tip.style.transform = `translate(${left}px, ${top}px)`;
     }
 

@@ -35,18 +35,19 @@
       lines.push(has("std") ? `${f(target.value[i])} ± ${f(target.std[i])} (predicted)` : `${f(target.value[i])} (predicted)`);
       if (has("lower")) lines.push(`${page.targets[target.position].interval}: ${f(target.lower[i])} to ${f(target.upper[i])}`);
     }
-    if (has("residual")) lines.push(`${formatted(target.residual[i], 1)} standard deviations from what the others say`);
+    if (has("residual")) lines.push(`residual: ${formatted(target.residual[i], 1)} std`);
     return lines;
   }
   const described = (i) => features.map((each) => {
     const v = each.values[i];
     const text = Number.isNaN(v) || v < 0 && each.levels ? "missing" : each.levels ? each.levels[v] : formatted(v, each.decimals);
-    return `${each.name}: ${text}`;
+    return `${each.name} ${text}`;
   });
 
   function told(target, i) {
     const line = (text, kind) => Object.assign(document.createElement("div"), { textContent: text, className: kind });
-    return [line(nodes.id[i], "name"), ...facts(target, i).map((text) => line(text, "")), ...described(i).map((text) => line(text, "feature"))];
+    const features = described(i).join(" · ");
+    return [line(nodes.id[i], "name"), ...facts(target, i).map((text) => line(text, "")), ...(features ? [line(features, "feature")] : [])];
   }
 
   // Colours and fonts are written as CSS variables; Plotly needs what they stand for in the current theme.
