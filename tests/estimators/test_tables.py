@@ -1,6 +1,7 @@
 """Tables and ids: the order of rows does not matter, mismatches are told, pandas in is pandas out."""
 
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from graphmrf import (
     ResidualPropagation,
     SimpleGraphConvolution,
 )
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, MissingExtraError
 
 CASE = random_case(3, n=14, p=2, labelled=9)
 IDS = [f"n{i:02}" for i in range(14)]
@@ -189,6 +190,24 @@ def test_scores_names_and_summary(make: Callable[[], Any]) -> None:
         model.score(y=Y)
     with pytest.raises(InvalidInputError, match="needs the true outcomes"):
         model.score()
+
+
+def test_predictions_are_drawn_by_rank_or_on_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    model: Any = LinearGraphConvolution(alpha=0.5).fit(GRAPH, X, Y)
+    ranks = model.plot(ax=figure.add_subplot())
+    np.testing.assert_allclose(ranks.lines[0].get_ydata(), model.predict().sort_values())
+    places = pd.DataFrame({"x": np.arange(14.0), "y": 1.0}, index=IDS)
+    drawn = model.plot(places.iloc[::-1], ax=figure.add_subplot()).collections[0]
+    np.testing.assert_allclose(drawn.get_offsets(), places)
+    np.testing.assert_allclose(drawn.get_array(), model.predict())
+    squares = geopandas.GeoSeries(shapely.box(places["x"], 0, places["x"] + 1, 1), index=IDS)
+    areas = model.plot(squares.iloc[::-1], ax=figure.add_subplot()).collections[0]
+    np.testing.assert_allclose(areas.get_array(), model.predict())
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingExtraError, match=r"graphmrf\[figures\]"):
+        model.plot()
 
 
 def test_an_unfitted_model_says_so() -> None:

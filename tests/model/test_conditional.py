@@ -216,3 +216,17 @@ def test_what_contradicts_the_known_values_is_an_error() -> None:
 def test_a_posterior_shows_its_size() -> None:
     field = random_field(3)
     assert repr(field.mrf.condition(field.graph, field.A)).startswith("AttributePosterior(n_nodes=14, attributes=3")
+
+
+def test_tables_in_tables_out() -> None:
+    graph = Graph.from_edges(["a", "b"], ["b", "c"])
+    mrf = GaussianMRF([[2.0, -1.0], [-1.0, 2.0]], [1.0, 2.0], names=["x", "y"])
+    A = pd.DataFrame({"y": [1.0, None, 2.0], "x": [0.5, 1.0, None]}, index=["c", "b", "a"])
+    posterior = mrf.condition(graph, A)
+    plain = mrf.condition(graph.with_ids(None), A.loc[["a", "b", "c"], ["x", "y"]].to_numpy())
+    assert isinstance(plain.mean, np.ndarray)
+    for name in ("mean", "std", "std_error"):
+        table = getattr(posterior, name)
+        assert (table.index.tolist(), table.columns.tolist()) == (["a", "b", "c"], ["x", "y"])
+        np.testing.assert_allclose(table, getattr(plain, name))
+    np.testing.assert_allclose(posterior.sample(3, seed=1), plain.sample(3, seed=1))

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from graphmrf.datasets.cdc import CDC_RECIPES
+from graphmrf.datasets.columns import is_text
 from graphmrf.datasets.dataset import Dataset, Files, Info, Recipe, Tables
 from graphmrf.datasets.elliptic import ELLIPTIC_RECIPES
 from graphmrf.datasets.london import LONDON_RECIPES
@@ -132,7 +133,7 @@ def load(
     Examples
     --------
     >>> load("us-2016").graph  # doctest: +SKIP
-    Graph(n_nodes=3106, n_edges=22574, unweighted)
+    Graph(n_nodes=3106, n_edges=22574, unweighted, ids 01001, 01003, 01005, ...)
     """
     made = recipe(name)
     if not made.files:
@@ -268,6 +269,9 @@ def _changed(made: Recipe, sha256: dict[str, str]) -> tuple[str, ...]:
 def _dataset(made: Recipe, tables: Tables, notes: tuple[str, ...]) -> Dataset:
     nodes, edges = tables["nodes"], tables["edges"]
     graph = Graph.from_edges(edges["u"].to_numpy(), edges["v"].to_numpy(), n_nodes=len(nodes))
+    named = nodes.iloc[:, 1]  # what names a node comes first: codes of counties and wards
+    if is_text(named) and named.is_unique:
+        graph = graph.with_ids(named)
     if graph.n_nodes != made.info.n_nodes or graph.n_edges != (made.info.n_edges or graph.n_edges):
         known = f"the {made.info.n_nodes} and {made.info.n_edges} on record"
         notes = (*notes, f"{graph.n_nodes} nodes and {graph.n_edges} edges, not {known}")

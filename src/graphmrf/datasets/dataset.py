@@ -87,7 +87,8 @@ class Dataset:
     Parameters
     ----------
     graph : Graph
-        Undirected, unweighted; node ``i`` is row ``i`` of `frame`.
+        Undirected, unweighted; node ``i`` is row ``i`` of `frame`. Its ids are the codes of counties or wards, where
+        there are some.
     frame : DataFrame of shape (n, columns)
         The column `node` (0 to n - 1), what names the node, then the attributes; missing is NaN.
     info : Info
@@ -116,7 +117,7 @@ class Dataset:
     @property
     def table(self) -> AttributedGraph:
         """Graph and frame in the form that `read` gives, the id being the node number."""
-        return AttributedGraph(self.graph, self.frame, ID, self.notes)
+        return AttributedGraph(self.graph.with_ids(self.frame[ID]), self.frame, ID, self.notes)
 
     @property
     def edges(self) -> pd.DataFrame:

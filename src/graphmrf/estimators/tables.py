@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -14,7 +16,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.estimators.inputs import check_graph, read_outcome
 from graphmrf.graph.ids import in_node_order
 from graphmrf.text import number
@@ -110,9 +112,67 @@ class NodeEstimator(BaseEstimator):
         lines = [type(self).__name__, *(f"  {name:<12} {value}" for name, value in facts.items())]
         return "\n".join([*lines, *_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")])
 
+    def plot(self, places: Any = None, *, ax: Any = None) -> Any:
+        """Draw the predictions of the fit, with Matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        places : array or DataFrame of shape (n, 2), GeoSeries or GeoDataFrame, optional
+            Where the nodes are: a map, its colour the prediction, labelled nodes with a black rim. Without it, nodes in
+            the order of their predictions, with two standard deviations where the estimator has them.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        MissingExtraError
+            If Matplotlib is not installed.
+        InvalidInputError
+            If predictions are words, or places do not match the nodes.
+        """
+        if ax is None:
+            ax = _pyplot().subplots()[1]
+        known, mean = self._nodes.known, np.asarray(self.predict())
+        if mean.dtype.kind not in "fiu":
+            raise InvalidInputError("plot draws numbers, got classes; draw a column of predict_proba() instead")
+        if places is None:
+            return _draw_ranks(ax, known, mean, _deviations(self))
+        places, rim = self._nodes.align(places, "places"), np.where(known, "black", "none")
+        if hasattr(places, "geometry"):
+            areas = places.geometry.to_frame("geometry").assign(mean=mean)
+            return areas.plot("mean", ax=ax, edgecolor=rim, legend=True)
+        x, y = np.asarray(places, dtype=np.float64).T
+        ax.figure.colorbar(ax.scatter(x, y, c=mean, edgecolors=rim), ax=ax)
+        return ax
+
 
 _LEARNED = ("alpha", "omega", "n_layers", "epochs", "intercept", "scale", "log_evidence", "cutoff", "held_out_score")
 """Learned numbers that a summary names where an estimator has them."""
+
+
+def _pyplot() -> Any:
+    try:
+        return import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise MissingExtraError("plot needs Matplotlib; install it with pip install 'graphmrf[figures]'") from error
+
+
+def _deviations(estimator: Any) -> Any:
+    """Return the standard deviations of predictions, 0 where the estimator has none."""
+    if "return_std" in signature(estimator.predict).parameters:
+        return np.nan_to_num(np.asarray(estimator.predict(return_std=True)[1]))
+    return 0.0
+
+
+def _draw_ranks(ax: Any, known: Bools, mean: Any, std: Any) -> Any:
+    order = np.argsort(mean, kind="stable")
+    ranks, low, high = np.arange(order.size), (mean - 2 * std)[order], (mean + 2 * std)[order]
+    ax.fill_between(ranks, low, high, alpha=0.3, linewidth=0)
+    ax.plot(ranks, mean[order], label="predicted")
+    ax.plot(ranks[known[order]], mean[order][known[order]], "k.", markersize=3, label="labelled")
+    ax.set_xlabel("nodes, by prediction")
+    ax.legend()
+    return ax
 
 
 def takes_tables(fit: _Method) -> _Method:

@@ -254,6 +254,8 @@ class Graph:
     def from_pyg(cls, data: Any, weight: str | None = "auto", *, symmetrize: bool = False) -> Graph:
         """Graph of a PyTorch Geometric ``Data`` object, whose `edge_index` lists every edge in both directions.
 
+        A node attribute `node_id` or `name` with one distinct entry per node gives the `ids`.
+
         Parameters
         ----------
         data : torch_geometric.data.Data
@@ -263,8 +265,6 @@ class Graph:
             otherwise `edge_attr` if it has one number per edge. None ignores weights.
         symmetrize : bool, default False
             Accept directed edges, as `Graph` does.
-
-        A node attribute `node_id` or `name` with one distinct entry per node gives the `ids`.
 
         Examples
         --------

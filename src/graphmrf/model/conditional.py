@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import smooth
@@ -222,6 +223,8 @@ class AttributePosterior:
         Number of draws behind `std` where it is not exact.
     dense_entries, exact_entries : int
         As in `Conditional`.
+    index : Index, optional
+        Ids of the nodes where `A` was a table: `mean`, `std` and `std_error` are tables then.
     """
 
     parameters: Parameters
@@ -232,6 +235,7 @@ class AttributePosterior:
     probes: int = 64
     dense_entries: int = _DENSE_ENTRIES
     exact_entries: int = _EXACT_ENTRIES
+    index: pd.Index | None = None
 
     def __repr__(self) -> str:
         n, q = self.A.shape
@@ -248,32 +252,40 @@ class AttributePosterior:
         H, C = self.parameters.H, self.parameters.C
         return Conditional(self.graph, H, C, self.missing, self.dense_entries, self.exact_entries)
 
-    @cached_property
-    def mean(self) -> Floats:
+    @property
+    def mean(self) -> Any:
         """Expected values, shape (n, q); observed entries keep their value."""
+        return self._as_given(self._mean)
+
+    @cached_property
+    def _mean(self) -> Floats:
         deviation = np.where(self.missing, 0.0, self.A - self.parameters.mean)[None]
         solved = self.conditional.solve(-self.conditional.apply(deviation), tolerance=self.tolerance)
         return np.asarray(np.where(self.missing, self.parameters.mean + solved[0], self.A))
 
-    @cached_property
-    def std(self) -> Floats:
+    @property
+    def std(self) -> Any:
         """Standard deviations, shape (n, q); 0 where observed.
 
         Exact up to `exact_entries` missing entries (or nodes, where whole attributes are missing at them), estimated
         from `probes` draws beyond; `std_error` says how well.
         """
-        return np.asarray(np.sqrt(self._variance[0]))
+        return self._as_given(np.sqrt(self._variance[0]))
 
-    @cached_property
-    def std_error(self) -> Floats:
+    @property
+    def std_error(self) -> Any:
         """Standard error of `std`, shape (n, q); 0 where it is exact."""
-        return np.asarray(0.5 * self._variance[1] * inverse(self.std))
+        return self._as_given(0.5 * self._variance[1] * inverse(np.sqrt(self._variance[0])))
+
+    def _as_given(self, values: Floats) -> Any:
+        """Return values in a table where the attributes were one."""
+        return values if self.index is None else pd.DataFrame(values, index=self.index, columns=list(self.names))
 
     def sample(self, n_samples: int = 1, seed: int = 0) -> Floats:
         """Return independent draws of all attributes given the observed ones, shape (n_samples, n, q)."""
         rng = np.random.default_rng(seed)
         draws = self.conditional.draw(check_count(n_samples), rng, tolerance=self.tolerance)
-        draws += self.mean
+        draws += self._mean
         return draws
 
     def condition(self, A: Any) -> AttributePosterior:
@@ -326,7 +338,9 @@ def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str]
            [0. , 0.5]])
     """
     chosen = check_names(names, parameters.q)
-    return AttributePosterior(parameters, chosen, graph, aligned(graph.align(A, "A"), graph.n_nodes, chosen))
+    known = aligned(graph.align(A, "A"), graph.n_nodes, chosen)
+    index = (A.index if graph.ids is None else graph.ids) if isinstance(A, pd.DataFrame) else None
+    return AttributePosterior(parameters, chosen, graph, known, index=index)
 
 
 def sample_field(
