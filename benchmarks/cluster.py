@@ -77,10 +77,12 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     with _workers(options, partition="rows") as machines:
         _warm(workload(2_000).graph.on(machines))
         rest, graph = _peak(machines), work.graph.on(machines)
+        placing, _ = timed(partial(smooth, graph, X[:, :1], 0.1))
         seconds, found = timed(lambda: smooth(graph, X, ALPHA))
         peak, share = _peak(machines), _share(work.graph, X) / options.workers / 1e9
         yield {
             **_about("rows", work.graph, options),
+            "seconds to place": placing,
             "seconds": seconds,
             "ratio to scipy": seconds / peers["scipy"][0],
             "ratio to numba": seconds / peers["numba"][0],

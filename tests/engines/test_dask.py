@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphmrf as gm
@@ -19,6 +20,7 @@ from graphmrf.engines import Engine, map_columns
 from graphmrf.engines.dask import Cluster, column_bytes
 from graphmrf.errors import ClusterError, InvalidInputError
 
+distributed: Any = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
 
 
@@ -115,6 +117,32 @@ def test_a_search_on_rows_is_that_of_one_machine(rows: Cluster) -> None:
     np.testing.assert_allclose(found.predict(), expected.predict(), rtol=0, atol=1e-9)
 
 
+def test_a_graph_of_files_is_read_by_workers_alone(rows: Cluster, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    u, v = rng.integers(0, 299, (2, 900))  # with loops, edges listed again, and a node without any
+    for i in range(3):
+        part = pd.DataFrame({"source": u[i::3], "target": v[i::3]})
+        part.to_parquet(tmp_path / f"{i}.parquet")
+    whole = gm.Graph.from_edges(u, v, n_nodes=300)
+    graph = gm.Graph.from_parquet(str(tmp_path), n_nodes=300, cluster=rows)
+    y = np.where(rng.random(300) < 0.5, rng.normal(size=300), np.nan)
+    expected, found = (gm.LabelPropagation().fit(each, None, y) for each in (whole, graph))
+    np.testing.assert_allclose(found.predict(), expected.predict(), rtol=0, atol=1e-9)
+    assert graph.n_edges == whole.n_edges
+    with pytest.raises(InvalidInputError, match="with the workers"):
+        _ = graph.adjacency
+
+
+@pytest.mark.parametrize(("n_nodes", "words"), [(7, "raise n_nodes"), (9, None)])
+def test_numbers_beyond_the_nodes_are_refused(rows: Cluster, tmp_path: Path, n_nodes: int, words: str | None) -> None:
+    pd.DataFrame({"source": [0, 3], "target": [1, 8]}).to_parquet(tmp_path / "0.parquet")
+    if words is None:
+        assert gm.Graph.from_parquet(str(tmp_path), n_nodes=n_nodes, cluster=rows).n_edges == 2
+    else:
+        with pytest.raises(InvalidInputError, match=words):
+            gm.Graph.from_parquet(str(tmp_path), n_nodes=n_nodes, cluster=rows)
+
+
 def test_a_part_is_computed_again_when_rows_are_lost(machines: Cluster, rows: Cluster) -> None:
     case = random_case(4, n=300, p=3, labelled=150)
     graph = case.graph.on(rows)
@@ -196,6 +224,16 @@ def test_too_few_workers_are_told(machines: Cluster, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("graphmrf.engines.dask._CONNECT", "100ms")
     with pytest.raises(ClusterError, match="50 workers are needed"):
         gm.cluster(machines.client, workers=50)
+
+
+def test_a_scheduler_that_is_gone_is_told() -> None:
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as inside:
+        client = distributed.Client(inside, set_as_default=False)
+        engine = random_case(0, n=20).graph.on(client).engine
+        inside.close()
+        with pytest.raises(ClusterError, match="is gone"):
+            list(map_columns(engine, max, [(1,)]))
+        client.close()
 
 
 def test_other_versions_on_a_worker_are_told(machines: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

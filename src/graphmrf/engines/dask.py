@@ -104,15 +104,24 @@ class Cluster:
         self._owned: list[Any] = []
         self._folder: Path | None = None
         self._tokens: list[str] = []
-        self._seen: tuple[float, dict[str, dict[str, Any]]] = (0.0, {})
+        self._seen: tuple[float, dict[str, dict[str, Any]]] = (-np.inf, {})
+        self._signs: dict[str, tuple[float | None, float]] = {}
+        self._rows: list[Any] = []
 
     def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
         """Return an engine for a graph; the workers get what they need of it when they first compute."""
         arrays = indptr, indices, weights, degrees
         if self._by_columns(arrays):
             return cast("Engine", ColumnsEngine(self, arrays))
-        rows: Engine = import_module("graphmrf.engines.dask_rows").RowsEngine.of_arrays(self, *arrays)
+        self._rows.append(import_module("graphmrf.engines.dask_rows").RowsEngine.of_arrays(self, *arrays))
+        rows: Engine = self._rows[-1]
         return rows
+
+    def read_rows(self, path: str, n: int, names: tuple[str, str]) -> tuple[Engine, Ints]:
+        """Return an engine on rows of a graph that workers read from Parquet files, and its row pointers."""
+        engine, indptr = import_module("graphmrf.engines.dask_rows").RowsEngine.of_files(self, path, n, names)
+        self._rows.append(engine)
+        return engine, indptr
 
     def __enter__(self) -> Cluster:
         return self
@@ -140,22 +149,29 @@ class Cluster:
 
     def workers(self) -> dict[str, dict[str, Any]]:
         """Return what the scheduler says of every worker that gives signs of life, by address; at most a second old."""
-        now = time.time()
+        now = time.monotonic()
+        if self.client.status != "running":
+            raise self.lost()
         if now - self._seen[0] > 1.0:
             try:
                 self._seen = now, self.client.scheduler_info(n_workers=-1)["workers"]
             except (OSError, TypeError, AttributeError) as error:
                 raise self.lost() from error
-        found = self._seen[1].items()
-        return {name: about for name, about in found if now - about.get("last_seen", now) < self.silence}
+        signs, found = self._signs, self._seen[1]
+        for name, about in found.items():
+            if name not in signs or signs[name][0] != about.get("last_seen"):  # clocks of machines may differ
+                signs[name] = about.get("last_seen"), now
+        return {name: about for name, about in found.items() if now - signs[name][1] < self.silence}
 
     def within(self, call: Callable[..., Any], *values: Any, **options: Any) -> Any:
         """Return what a coroutine of the client returns; a worker that hangs must not hold it up for ever."""
+        if self.client.status != "running":
+            raise self.lost()
         return self.client.sync(call, *values, **options, callback_timeout=self.silence)
 
     def look_again(self) -> None:
         """Ask the scheduler the next time, however fresh the list of workers is."""
-        self._seen = 0.0, {}
+        self._seen = -np.inf, {}
 
     def lost(self) -> ClusterError:
         """Return the error of a scheduler that is gone."""
@@ -170,6 +186,8 @@ class Cluster:
         """Free the memory of the workers; stop them if they are our own."""
         tokens, self._tokens = self._tokens, []
         try:
+            for engine in self._rows:
+                engine.close()
             if tokens and self.client.status == "running":
                 self.within(self.client._run, _forget, tokens, workers=list(self.workers()), on_error="ignore")
         except (OSError, RuntimeError):
@@ -178,7 +196,7 @@ class Cluster:
             each.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._owned, self._folder = [], None
+        self._owned, self._rows, self._folder = [], [], None
 
     def place(self, token: str, arrays: tuple[Any, ...], home: str | None = None) -> Any:
         """Return what all workers, or one, find arrays by: a folder mapped into memory if all see it, else a future."""
@@ -223,7 +241,7 @@ class Cluster:
         mark = self.folder / "mark"
         mark.write_text(str(mark))
         seen = self.within(self.client._run, _sees, str(mark), workers=list(self.workers()), on_error="ignore")
-        return all(seen.values())
+        return bool(seen) and all(seen.values())
 
     def _by_columns(self, arrays: tuple[Any, ...]) -> bool:
         if self.partition != "auto":
@@ -376,7 +394,7 @@ class ColumnsEngine:
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of the engine of this machine."""
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._here, name)
 
@@ -499,6 +517,8 @@ class Errands:
 
 _HELD: dict[str, Engine] = {}
 """Engines of this worker, by the token of their graph."""
+_MOST_HELD = 2
+"""Engines that a worker keeps: of a graph, and of the same with loops. Doubled, graphs of before stay longer."""
 ALONE = threading.Lock()
 """A worker computes one part at a time, with all of its threads: kernels that run at once would share them."""
 
@@ -507,6 +527,8 @@ def work(function: Callable[..., Any], token: str, graph: Any, engine: str, part
     """Compute a part on a worker, with its engine of the graph."""
     with ALONE:
         if token not in _HELD:
+            while len(_HELD) >= _MOST_HELD:
+                del _HELD[next(iter(_HELD))]
             _HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
         limit_threads(import_module("distributed").get_worker().state.nthreads)
         return function(_HELD[token], *part)

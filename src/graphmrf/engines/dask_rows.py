@@ -15,6 +15,7 @@ import asyncio
 import time
 from importlib import import_module
 from itertools import count, pairwise
+from operator import getitem
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ import numpy as np
 from graphmrf.engines.dask import ALONE, Cluster, Store, limit_threads, read_arrays
 from graphmrf.engines.numba import NumbaEngine, padded_width
 from graphmrf.engines.probes import random_columns
-from graphmrf.errors import ClusterError
+from graphmrf.errors import ClusterError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -71,8 +72,9 @@ class RowBlock:
         halo = np.unique(indices[~inside])
         places = np.where(inside, indices - self.first, stop - self.first + np.searchsorted(halo, indices))
         degrees = np.diff(indptr).astype(float) if weights is None else _row_sums(indptr, weights)
-        self.engine, self._n_halo = NumbaEngine(indptr, places.astype(indices.dtype), weights, degrees), halo.size
-        cuts = np.searchsorted(halo, bounds).tolist()
+        index = np.int32 if max(int(indptr[-1]), degrees.size + halo.size) < 2**31 else np.int64
+        self.engine = NumbaEngine(indptr.astype(index), places.astype(index), weights, degrees)
+        cuts, self._n_halo = np.searchsorted(halo, bounds).tolist(), halo.size
         self._spans = {p: slice(a, b) for p, (a, b) in enumerate(pairwise(cuts)) if a < b}
         self._halo = {p: halo[span] - bounds[p] for p, span in self._spans.items()}
         self._worker = import_module("distributed").get_worker()
@@ -159,6 +161,55 @@ def _row_sums(indptr: Ints, weights: Floats) -> Floats:
     return sums
 
 
+def edge_files(path: str) -> list[str]:
+    """Return the Parquet files of a folder, a pattern or a URL, in order.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are none.
+    """
+    fsspec = import_module("fsspec")
+    files, _, found = fsspec.get_fs_token_paths(
+        path if "*" in path or path.endswith(".parquet") else f"{path}/*.parquet"
+    )
+    if not found:
+        raise InvalidInputError(
+            f"{path} has no .parquet files; give a folder of them, or a pattern such as edges/*.parquet"
+        )
+    return [files.unstrip_protocol(each) for each in sorted(found)]
+
+
+def split_edges(file: str, names: tuple[str, str], bounds: Ints) -> list[Ints]:
+    """Return the ends (2, m) of the edges of a file, both ways round and without loops, by the part of their row."""
+    with import_module("fsspec").open(file) as stream:
+        table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
+    u, v = (table[name].to_numpy() for name in names)
+    n = int(bounds[-1])
+    if u.dtype.kind not in "iu" or v.dtype.kind not in "iu" or min(u.min(initial=0), v.min(initial=0)) < 0:
+        raise InvalidInputError(f"{file}: {names[0]} and {names[1]} must be whole numbers from 0 to {n - 1}")
+    if max(u.max(initial=0), v.max(initial=0)) >= n:
+        raise InvalidInputError(f"{file}: there are {n} nodes, got the number {max(u.max(), v.max())}; raise n_nodes")
+    ends = np.hstack([np.stack([u, v]), np.stack([v, u])])[:, np.tile(u != v, 2)]
+    part = np.searchsorted(bounds, ends[0], side="right") - 1
+    return [ends[:, part == p] for p in range(bounds.size - 1)]
+
+
+def compress_rows(bounds: Ints, part: int, pieces: list[Ints]) -> tuple[Ints, Ints, None]:
+    """Return the compressed rows of a part from the ends of its edges; an edge listed again counts once."""
+    (u, v), first, stop = np.hstack(pieces), bounds[part], bounds[part + 1]
+    order = np.lexsort((v, u))
+    u, v = u[order], v[order]
+    once = np.ones(u.size, dtype=bool)
+    once[1:] = (np.diff(u) != 0) | (np.diff(v) != 0)
+    return np.searchsorted(u[once], np.arange(first, stop + 1)), v[once], None
+
+
+def row_counts(rows: tuple[Ints, Ints, None]) -> Ints:
+    """Return the neighbours that every row has."""
+    return np.diff(rows[0])
+
+
 class Remote:
     """A block or window that workers keep until this is garbage.
 
@@ -193,7 +244,7 @@ class RowsEngine:
     n : int
         Number of nodes.
     sources : list
-        What every part of the rows is made from: arrays, or a callable that returns them or where they are.
+        What every part of the rows is made from: arrays, or a future of them.
     bounds : integer array
         First row of every part, and n.
     """
@@ -223,6 +274,22 @@ class RowsEngine:
             for a, b, span in zip(bounds[:-1], bounds[1:], spans, strict=True)
         ]
         return cls(machines, sources, bounds, Store(machines.checkpoint, (indptr, indices, weights)))
+
+    @classmethod
+    def of_files(cls, machines: Cluster, path: str, n: int, names: tuple[str, str]) -> tuple[RowsEngine, Ints]:
+        """Return the engine of an unweighted graph in Parquet files that only workers read, and its row pointers.
+
+        No process ever holds more edges than a file has, or a part of the rows.
+        """
+        client, files = machines.client, edge_files(path)
+        n_parts = max(1, min(machines.parts or len(machines.workers()), n))
+        bounds = np.linspace(0, n, n_parts + 1).astype(np.int64)
+        split = [client.submit(split_edges, file, names, bounds, pure=False) for file in files]
+        pieces = [[client.submit(getitem, each, p, pure=False) for each in split] for p in range(n_parts)]
+        rows = [client.submit(compress_rows, bounds, p, each, pure=False) for p, each in enumerate(pieces)]
+        counts = client.gather([client.submit(row_counts, each, pure=False) for each in rows])
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        return cls(machines, rows, bounds, Store(machines.checkpoint, (path, indptr))), indptr
 
     def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``function(self, *part)`` of every part; one during which rows are lost is computed again."""
@@ -418,7 +485,9 @@ class RowsEngine:
         self._homes = [workers[p % len(workers)] for p in range(len(self._sources))]
         options = {"actor": True, "pure": False, "allow_other_workers": False}
         for p, home in enumerate(self._homes):
-            source = machines.place(uuid4().hex, self._sources[p], home)
+            source = self._sources[p]
+            if isinstance(source, tuple):
+                source = machines.place(uuid4().hex, source, home)
             made = client.submit(RowBlock, source, self.bounds, p, machines.silence, workers=[home], **options)
             self._futures.append(made)
         parts = [future.result(machines.silence) for future in self._futures]

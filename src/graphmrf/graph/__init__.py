@@ -157,6 +157,33 @@ class Graph:
         return cls._of(W, notes, index)
 
     @classmethod
+    def from_parquet(
+        cls, path: str, *, n_nodes: int, cluster: Any, source: str = "source", target: str = "target"
+    ) -> Graph:
+        """Graph of unweighted edges in Parquet files that the workers of a cluster read, each some rows of it.
+
+        No process ever holds all edges, this one none: solves, searches and predictions run, what needs the edges here
+        (error bars, components, the general field) is refused.
+
+        Parameters
+        ----------
+        path : str
+            A folder of .parquet files, a pattern, or a URL of fsspec such as s3://...; all workers must see it.
+        n_nodes : int
+            Number of nodes; the end points are whole numbers from 0 to ``n_nodes - 1``.
+        cluster : Cluster
+            A `graphmrf.cluster`.
+        source, target : str
+            Columns of the end points.
+        """
+        engine, indptr = cluster.read_rows(path, n_nodes, (source, target))
+        graph = object.__new__(cls)
+        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": None, "notes": (), "ids": None}
+        graph.__setstate__(state | {"engine_name": cluster})
+        graph.__dict__["engine"] = engine
+        return graph
+
+    @classmethod
     def from_knn(cls, points: Any, k: int = 8, *, metric: str = "euclidean", ids: Any = None) -> Graph:
         """Graph of the `k` nearest neighbours of every point; two are neighbours if either is near the other.
 
@@ -346,7 +373,7 @@ class Graph:
     @property
     def n_edges(self) -> int:
         """Number of undirected edges."""
-        return self.indices.size // 2
+        return int(self.indptr[-1]) // 2
 
     @property
     def is_weighted(self) -> bool:
@@ -383,6 +410,8 @@ class Graph:
     @cached_property
     def bandwidth(self) -> int:
         """Largest distance between neighbours in reverse Cuthill-McKee order: small if the graph is nearly a line."""
+        if self._is_elsewhere:
+            return self.n_nodes
         if not self.indices.size:
             return 0
         order = reverse_cuthill_mckee(self.adjacency, symmetric_mode=True)
@@ -482,7 +511,17 @@ class Graph:
         value: _Value = self._derived[make]
         return value
 
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether the edges are with the workers of a cluster, and not here."""
+        return bool(self.indices.size < self.indptr[-1])
+
     def _matrix(self, data: Floats) -> sparse.csr_array:
+        if self._is_elsewhere:
+            raise InvalidInputError(
+                "the edges of this graph are with the workers of a cluster; error bars, components and the general "
+                "field need them here: read the graph whole"
+            )
         shape = (self.n_nodes, self.n_nodes)
         matrix: sparse.csr_array = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)
         return matrix

@@ -145,8 +145,8 @@ class ShiftedSystems:
         return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
 
     def _blocks(self, sigma: Floats, together: int) -> list[slice | Ints]:
-        """Return blocks of columns with similar shifts, which converge together."""
-        order = np.argsort(-sigma.min(axis=0, initial=np.inf), kind="stable")
+        """Return blocks of columns with similar shifts, which converge together; first those that take longest."""
+        order = np.argsort(sigma.min(axis=0, initial=np.inf), kind="stable")
         return [_as_slice(block) for block in np.array_split(order, max(1, -(-order.size // together)))]
 
     def _together(self, dtype: np.dtype[np.floating], rows: Ints | None) -> int:

@@ -100,6 +100,11 @@ class WhitenedSystem:
         """Columns per right-hand side."""
         return len(self.C)
 
+    @property
+    def tables(self) -> tuple[Any, ...]:
+        """What it is made from, but for the engine."""
+        return self.kinds, self.D, self.C, self.whiten, self.onto_edges, self.sigma, self.limits
+
     def solve(self, B: Floats, *, tolerance: float, together: int) -> Solution:
         r"""Solve :math:`A x = b` by conjugate gradients with iterative refinement.
 
@@ -120,8 +125,7 @@ class WhitenedSystem:
         x, iterations, residual = np.empty(B.shape), 0, 0.0
         width = together * self.q
         blocks = [slice(first, first + width) for first in range(0, B.shape[1], width)]
-        tables = self.kinds, self.D, self.C, self.whiten, self.onto_edges, self.sigma, self.limits
-        solved = map_columns(self.engine, _solve, ((tables, B[:, block], tolerance) for block in blocks))
+        solved = map_columns(self.engine, _solve, ((self.tables, B[:, block], tolerance) for block in blocks))
         for block, (values, count, left) in zip(blocks, solved, strict=True):
             x[:, block] = values
             iterations, residual = max(iterations, count), max(residual, left)

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
+from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS, Limits
-from graphmrf.linalg.multishift import product
+from graphmrf.linalg.multishift import Solution, product
 from graphmrf.linalg.operator import WhitenedSystem, edge_noise
 from graphmrf.linalg.spectrum import LanczosQuadrature, quadrature
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.engines import Engine
     from graphmrf.graph import Graph
 
 __all__ = ["DENSE_LIMIT", "LanczosQuadrature", "NodePrecision", "PrecisionBlock", "lanczos_quadrature", "rademacher"]
@@ -158,12 +160,17 @@ class NodePrecision:
         """
         if self.dense is not None:
             return self.dense.inverse_diagonal()
-        rng, total = np.random.default_rng(seed), np.zeros(self.graph.n_nodes)
-        for first in range(0, probes, _TOGETHER):
-            x = self.draw(min(_TOGETHER, probes - first), rng)
-            total += (product(self.graph.engine, x) ** 2).sum(axis=1)
-        means = self.omega**2 * total / probes * ~self.graph.isolated
+        rng, sizes = np.random.default_rng(seed), (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER))
+        drawn = map_columns(self.graph.engine, _squares, ((self._system.tables, self.noise(k, rng)) for k in sizes))
+        means = self.omega**2 * sum(drawn) / probes * ~self.graph.isolated
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
+
+
+def _squares(engine: Engine, tables: tuple[Any, ...], noise: Floats) -> Floats:
+    """Return the sum of (S x)^2 over the draws x that solve for columns of noise, shape (n,)."""
+    x, iterations, residual = WhitenedSystem(engine, *tables).solve_block(noise, _DRAW_TOLERANCE)
+    Solution(x, iterations, residual, residual <= _DRAW_TOLERANCE).or_raise(_DRAW_TOLERANCE)
+    return np.asarray((product(engine, x) ** 2).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

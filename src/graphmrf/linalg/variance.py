@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
-from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.linalg.multishift import ShiftedSystems, product
 from graphmrf.linalg.operator import edge_noise
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 from graphmrf.linalg.spectrum import quadrature
@@ -28,7 +29,8 @@ from graphmrf.linalg.spectrum import quadrature
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from graphmrf._typing import Bools, Floats
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.engines import Engine
     from graphmrf.graph import Graph
 
 Noise: TypeAlias = "Iterable[tuple[Floats, Floats]]"
@@ -104,12 +106,9 @@ class ConditionalPrecision:
 
     def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
         """Return the inverse times `B` to a relative residual, recomputed at the end; or raise ConvergenceError."""
-        allowed = np.broadcast_to(~self.known[:, None], B.shape)
-        inside = B * allowed
         if self.alpha == 0:
-            return inside
-        systems = ShiftedSystems(self.graph.engine, np.array([[1.0 / self.alpha]]), allowed, self.limits)
-        return np.asarray(systems.solve(inside, tolerance=tolerance).or_raise(tolerance)[0] / self.omega)
+            return np.asarray(B * ~self.known[:, None])
+        return _solve(self.graph.engine, B, (self.known, self.alpha), (tolerance, self.limits))
 
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _TOLERANCE) -> Floats:
         """Return `k` columns drawn with the inverse as their covariance."""
@@ -146,12 +145,27 @@ class ConditionalPrecision:
 
     def _drawn_squares(self, noise: Noise, probes: int, tolerance: float) -> Floats:
         """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
-        total, u = np.zeros(self.graph.n_nodes), _constant_vectors(self.graph, ~self.known)[:, None]
-        for nodes, edges in noise:
-            x = self.solve(nodes + np.sqrt(self.omega) * edges, tolerance=tolerance)
-            x -= u * _component_sums(self.graph, u * x)
-            total += (multiply(self.graph, x) ** 2).sum(axis=1)
-        return total / probes + u[:, 0] ** 2
+        u, root = _constant_vectors(self.graph, ~self.known), np.sqrt(self.omega)
+        about = (self.known, self.alpha), (tolerance, self.limits), (u, self.graph.components)
+        parts = ((nodes + root * edges, *about) for nodes, edges in noise)
+        return np.asarray(sum(map_columns(self.graph.engine, _squared_draws, parts)) / probes + u**2)
+
+
+def _solve(engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits]) -> Floats:
+    """Solve for the unknown nodes of a field, given which nodes are known and the smoothing level."""
+    (known, alpha), (tolerance, limits) = which, how
+    allowed = np.broadcast_to(~known[:, None], B.shape)
+    systems = ShiftedSystems(engine, np.array([[1.0 / alpha]]), allowed, limits)
+    return np.asarray(systems.solve(B * allowed, tolerance=tolerance).or_raise(tolerance)[0] * (1.0 - alpha) / alpha)
+
+
+def _squared_draws(
+    engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits], constants: tuple[Floats, Ints]
+) -> Floats:
+    """Return the sum of (S x)^2 over the draws x that solve for columns of noise, less their share of constants."""
+    x, (u, components) = _solve(engine, B, which, how), constants
+    x -= u[:, None] * _component_sums(components, u[:, None] * x)
+    return np.asarray((product(engine, x) ** 2).sum(axis=1))
 
 
 def precision_noise(graph: Graph, probes: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
@@ -247,12 +261,11 @@ def _constant_vectors(graph: Graph, unknown: Bools) -> Floats:
     return np.asarray(np.sqrt(weight / total[graph.components]) * free[graph.components])
 
 
-def _component_sums(graph: Graph, X: Floats) -> Floats:
+def _component_sums(components: Ints, X: Floats) -> Floats:
     """Return, at every node, the column sums of `X` over its component."""
-    members = sparse.csr_array(
-        (np.ones(len(X)), (graph.components, np.arange(len(X)))), shape=(graph.n_components, len(X))
-    )
-    return np.asarray((members @ X)[graph.components])
+    n = len(X)
+    members = sparse.csr_array((np.ones(n), (components, np.arange(n))), shape=(int(components.max()) + 1, n))
+    return np.asarray((members @ X)[components])
 
 
 def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Generator, probes: int) -> Floats:

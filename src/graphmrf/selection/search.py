@@ -26,12 +26,6 @@ ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 0.
 """The grid of the paper, see its experiments; twice as fine it costs next to nothing, as levels share a Krylov space,
 but choices are noisier than its steps."""
 
-_COLUMNS = 32
-"""Columns solved at once for residuals: one pass over the graph serves them all, and a block stays in cache.
-
-Chosen by eye; twice as many double the memory of the blocks, and the slowest column holds up more of the others.
-"""
-
 
 @dataclass(frozen=True)
 class AlphaSearch:
@@ -278,9 +272,8 @@ def search_convolution_and_residual(
     fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
     predictions, levels = own_fold(fits, folds), np.asarray(alphas, dtype=np.float64)
     flowing = np.argsort(levels)[np.count_nonzero(levels == 0) :]  # nothing flows at level 0
-    for chunk in np.array_split(flowing, -(-flowing.size * known.shape[1] // _COLUMNS) or 1):
-        filled = _propagated(graph, y, fits[chunk], known, levels=levels[chunk], tolerance=tolerance)
-        predictions[chunk] += own_fold(filled, folds)
+    filled = _propagated(graph, y, fits[flowing], known, levels=levels[flowing], tolerance=tolerance)
+    predictions[flowing] += own_fold(filled, folds)
     return AlphaSearch.score(alphas, predictions, y[~np.isnan(y)], folds)
 
 
