@@ -181,7 +181,8 @@ def test_features_are_weighed_and_error_bars_are_those_of_held_out_regions(solve
     each = [candidate.elsewhere(SECOND.graph, SECOND.X) for candidate in transfer.candidates]
     z = sum(w * m for w, (m, _) in zip(transfer.weights, each, strict=True))
     np.testing.assert_allclose(mean, scale.y.mean() + scale.unit * z)
-    np.testing.assert_allclose(std / std[0], np.sqrt(each[0][1] / each[0][1][0]))
+    further = np.diff(std**2) / np.diff(each[0][1])  # all else that is added is the same for all nodes
+    np.testing.assert_allclose(further, further[0], rtol=1e-6)
     low, high = model.predict_interval(0.9, graph=SECOND.graph, X=SECOND.X)
     np.testing.assert_allclose((high - low) / std, (high - low)[0] / std[0])
     assert ((low < mean) & (mean < high)).all()
@@ -200,6 +201,17 @@ def test_a_linear_effect_carries_over_and_the_mean_of_neighbours_does_not() -> N
     assert np.polyfit(there[:, 0], mean, 1)[0] == pytest.approx(2.0, abs=0.3)
     assert 1.5 < std.mean() < 6.0  # the sine is uncertainty: its standard deviation is 2.1, in other regions more
     assert model.predict(return_std=True)[1][np.isnan(labels)].max() < 1.0
+
+
+def test_disagreement_of_the_candidates_is_uncertainty() -> None:
+    """Far from all features seen, a curve returns to the mean where a straight line goes on."""
+    fitted().predict(SECOND.graph, SECOND.X)
+    transfer = fitted()._transfer
+    assert transfer is not None
+    nowhere, far = Graph(np.zeros((25, 25))), np.full((25, 3), 1e3)
+    variance = transfer.candidates[0].elsewhere(nowhere, far)[1]
+    found = transfer.standardised(nowhere, far)[1]
+    np.testing.assert_allclose(found**2, transfer._unit**2 * variance + 1.0)  # no more than the labels vary
 
 
 def test_intervals_hold_where_features_are_far_from_those_of_the_fit() -> None:

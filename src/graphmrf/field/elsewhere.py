@@ -184,16 +184,18 @@ class Transfer:
 
     @cached_property
     def candidates(self) -> tuple[_Candidate, ...]:
-        """The fitted field, and unless it is the paper's own model, a field without a graph and linear convolution."""
+        """The fitted field and linear convolution; and a field without a graph, unless the paper's own model won."""
         whole, seed = self.field.posterior, self.field.seed
-        if not whole.h["unit_variance"] or not self.field.kept.any() or self.field.scale.is_constant:
+        if not self.field.kept.any() or self.field.scale.is_constant:
             return (whole,)
         X, rows, z = self.X[:, self.field.kept], self.field.rows[self._rows], whole.z[self._rows]
-        free = features_only(self.graph, self.X, rows, z, seed=seed)
-        return whole, free, LinearConvolution.of(self.graph, X, rows, z, seed=seed)
+        straight = LinearConvolution.of(self.graph, X, rows, z, seed=seed)
+        if not whole.h["unit_variance"]:
+            return whole, straight
+        return whole, straight, features_only(self.graph, self.X, rows, z, seed=seed)
 
     def _elsewhere(self, graph: Graph, X: Floats) -> list[tuple[Floats, Floats]]:
-        kept = [X, X, X[:, self.field.kept]]
+        kept = [X, X[:, self.field.kept], X]
         return [each.elsewhere(graph, table) for each, table in zip(self.candidates, kept, strict=False)]
 
     @cached_property
@@ -263,9 +265,15 @@ class Transfer:
         return IntervalCalibration(residual / (self._unit * np.sqrt(variance)))
 
     def standardised(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of the standardised outcome of another graph, before calibration."""
+        """Return mean and standard deviation of the standardised outcome of another graph, before calibration.
+
+        By how much more the candidates disagree there than on held-out regions is uncertainty, too; but no more of it
+        than the labels vary, as one of them may go astray alone.
+        """
         found = self._elsewhere(graph, X)
-        return self.weights @ np.array([mean for mean, _ in found]), self._unit * np.sqrt(found[0][1])
+        means, variance = np.array([mean for mean, _ in found]), self._unit**2 * found[0][1]
+        more = _disagreement(means, self.weights) - _disagreement(self._held_out[0].T, self.weights)
+        return self.weights @ means, np.sqrt(variance + np.clip(more, 0.0, 1.0))
 
     def predict(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the outcome of all nodes of another graph."""
@@ -280,3 +288,8 @@ class Transfer:
         width = self.calibration.student(level) if kind == "field" else self.calibration.conformal(level)
         low, high = (self.field.scale.back(mean + side * width * std) for side in (-1.0, 1.0))
         return low, high
+
+
+def _disagreement(means: Floats, weights: Floats) -> float:
+    """Return the mean square of what candidates (k, nodes) say about their weighted mean."""
+    return float(np.mean((means - weights @ means) ** 2)) if means.size else 0.0
