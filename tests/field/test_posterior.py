@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 
 from cases import random_case
+from graphmrf import Graph
 from graphmrf._typing import Floats, Ints
-from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Posterior, Space
+from graphmrf.field import (
+    COMPONENTS,
+    Covariance,
+    FittedField,
+    Hyperparameters,
+    Posterior,
+    Space,
+    fit_exact,
+    fit_sparse,
+)
 from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior
@@ -234,3 +244,16 @@ def test_suggested_nodes_take_most_variance_from_the_others_one_by_one() -> None
 def _gain(posterior: ExactPosterior, rows: Ints, nodes: Ints, label: int) -> float:
     before, after = (posterior.variances_given(np.sort(given), nodes) for given in (rows, np.append(rows, label)))
     return float((before - after).sum())
+
+
+RENUMBERED = [(fit_exact, 150, 1e-6), (fit_exact, 420, 1e-6), (fit_sparse, 150, 2e-3)]
+
+
+@pytest.mark.parametrize(("fit", "labelled", "most"), RENUMBERED)
+def test_numbers_of_nodes_do_not_matter(fit: Callable[..., FittedField], labelled: int, most: float) -> None:
+    case, rng = random_case(4, n=labelled + 40, p=2, labelled=labelled), np.random.default_rng(0)
+    y = np.where(case.known, case.X @ [1.0, -1.0] + 0.3 * case.y, np.nan)
+    order = rng.permutation(y.size)
+    found, again = fit(case.graph, case.X, y), fit(Graph(case.W[np.ix_(order, order)]), case.X[order], y[order])
+    for one, other in zip(found.predictions, again.predictions, strict=True):
+        np.testing.assert_allclose(other, one[order], atol=most * found.scale.unit)

@@ -165,6 +165,15 @@ def test_slopes_of_the_evidence_are_finite_differences(field: SparsePosterior) -
     np.testing.assert_allclose(field.beta.slopes, expected, atol=1e-5)
 
 
+def test_the_information_is_that_of_dense_algebra(field: SparsePosterior) -> None:
+    K = labels_covariance(dense(CASE, field.columns), CASE.known)
+    F, V, P = field.columns.F[CASE.known], field.beta.variances, np.linalg.inv(K)
+    places = list(field.columns.slices.values())
+    groups = [(F[:, at] * V[at]) @ F[:, at].T for at in places]
+    U = np.array([slope @ P @ labels(CASE) for slope in (*groups, K - (F * V) @ F.T)])
+    np.testing.assert_allclose(field.beta.information(places), 0.5 * U @ P @ U.T, atol=1e-6)
+
+
 def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> None:
     equations = field.projected.equations
     by_group, best = fit_variances(field.columns, equations)
@@ -240,7 +249,7 @@ def test_local_columns_are_0_where_no_node_of_their_basis_is() -> None:
     L = local_columns(graph, made, 80, 0)
     assert np.isfinite(L).all()
     reached = (L != 0).any(axis=1)
-    assert 0 < np.count_nonzero(reached) < n / 2
+    assert 0 < np.count_nonzero(reached) < 0.6 * n
     np.testing.assert_array_equal(reached, np.repeat(reached[::3], 3))
 
 

@@ -75,6 +75,15 @@ class Design:
         """Arguments of the nonlinear functions: own and neighbours' features, shape (n, 2 p)."""
         return np.hstack(list(self.groups[:2]))
 
+    @cached_property
+    def order(self) -> Ints:
+        """All nodes in the order of their features: what is chosen at random follows it, not the numbers of nodes."""
+        return np.lexsort(self.groups[0].T[::-1]) if self.p else np.arange(self.groups.shape[1])
+
+    def order_of_labels(self, rows: Ints, z: Floats) -> Ints:
+        """Return the places of labelled nodes in the order of labels and, where these are equal, of features."""
+        return np.lexsort((*self.groups[0][rows].T[::-1], z))
+
     def at(self, nodes: Ints) -> Design:
         """Return the same of some nodes."""
         return replace(self, groups=self.groups[:, nodes])
@@ -169,7 +178,7 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
 def _neighbourhoods(graph: Graph, made: Design, alpha: float) -> list[Floats]:
     """Return the features of neighbours, of second neighbours and from farther away, unusual row norms damped."""
     raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
-    return [group * damping for group, damping in zip(raw, _damping(graph, alpha), strict=True)]
+    return [group * damping for group, damping in zip(raw, _damping(graph, made, alpha), strict=True)]
 
 
 def _units(made: Design) -> list[Floats]:
@@ -184,9 +193,16 @@ def _far(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = Non
     return far
 
 
-def _damping(graph: Graph, alpha: float) -> list[Floats]:
+def norm_probes(made: Design) -> Floats:
+    """Return Rademacher probes for row norms, in the order of the features."""
+    probes = np.empty((made.order.size, _NORM_PROBES))
+    probes[made.order] = rademacher(made.order.size, _NORM_PROBES, 0)
+    return probes
+
+
+def _damping(graph: Graph, made: Design, alpha: float) -> list[Floats]:
     """Return, for the groups of neighbours, factors (n, 1) that bring unusual row norms back to what is usual."""
-    Z = rademacher(graph.n_nodes, _NORM_PROBES, 0)
+    Z = norm_probes(made)
     first = multiply(graph, Z)
     return [damped(image) for image in (first, multiply(graph, first), _far(graph, Z, alpha, tolerance=1e-3))]
 

@@ -86,7 +86,7 @@ def fit_exact(
     covariance = Covariance.of(made, eigen(graph), rows, components)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
     designs = [] if imputed is None else [make_design(graph, draw) for draw in imputed.draws]
-    weight = 1.0 if scale.is_constant else point_weight(rows.size)
+    weight, order = 1.0 if scale.is_constant else point_weight(rows.size), made.order_of_labels(rows, scale.z)
     effects, points, spent = {c.name: c.effect for c in components}, list[Hyperparameters](), 0
     if weight < 1.0:
         points, spent = sample_hyperparameters(covariance, scale.z, seed=seed)
@@ -94,7 +94,7 @@ def fit_exact(
         middle = ExactPosterior(covariance, median(points), scale.z)
         averaged = AveragedPosterior(middle, designs, points, weight)
         log_evidence = float(np.mean([member.log_likelihood for member in averaged.members[: len(points)]]))
-        calibration = calibrate(averaged, seed, trust=0.0)
+        calibration = calibrate(averaged, order, seed, trust=0.0)
         return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
     h, found = maximise(covariance, scale.z, seed=seed)
     base, log_evidence = ExactPosterior(covariance, h, scale.z, ends=found.ends), found.log_evidence
@@ -103,7 +103,7 @@ def fit_exact(
         base, log_evidence = joint.posterior(h["omega"]) or (base, log_evidence)
         base = replace(base, ends=found.ends)
     likely: Posterior = AveragedPosterior(base, designs) if designs else base
-    calibration = calibrate(likely, seed, trust=weight)
+    calibration = calibrate(likely, order, seed, trust=weight)
     posterior = AveragedPosterior(base, designs, points, weight) if points else likely
     spent += found.evaluations
     return FittedField(posterior, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
@@ -124,14 +124,15 @@ def fit_sparse(
     The parameters are those of `fit_exact`.
     """
     expected, rows = impute(graph, X, seed=seed).X if np.isnan(X).any() else X, np.flatnonzero(~np.isnan(y))
-    plain, part = make_design(graph, expected), kernel_part(rows.size, seed)
+    plain = make_design(graph, expected)
+    order, part = plain.order_of_labels(rows, y[rows]), kernel_part(plain, rows, y[rows], seed)
     alone = features_alone(graph, plain, rows[part], components)
     scale = Scale(y[rows], choose_transform(alone, y[rows][part], kinds, seed=seed).power)
-    alpha = _level(graph, expected, y, scale, seed)
+    alpha = _level(graph, expected, y, scale, _folds(order, seed))
     labelled = LabelledGraph(graph, rows, seed)
     search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components))
     posterior, found = search.run()
-    calibration, effects = calibrate(posterior, seed), {c.name: c.effect for c in components}
+    calibration, effects = calibrate(posterior, order, seed), {c.name: c.effect for c in components}
     found_at = (found.log_evidence, found.evaluations)
     return FittedField(posterior, scale, calibration, y, plain.kept, effects, *found_at, seed)
 
@@ -140,12 +141,18 @@ SOLVERS: dict[str, Callable[..., FittedField]] = {"exact": fit_exact, "sparse": 
 """The solvers by name."""
 
 
-def _level(graph: Graph, X: Floats, y: Floats, scale: Scale, seed: int) -> float:
+def _folds(order: Ints, seed: int) -> Ints:
+    """Return the fold of every label, by its place in an order that does not depend on the numbers of nodes."""
+    folds = np.empty(order.size, dtype=np.int64)
+    folds[order] = assign_folds(order.size, FOLDS, seed=seed)
+    return folds
+
+
+def _level(graph: Graph, X: Floats, y: Floats, scale: Scale, folds: Ints) -> float:
     """Return the level that cross-validation chooses for linear graph convolution with residual propagation."""
     _PROGRESS.info("level of smoothing by cross-validation")
     z, rows = y.copy(), np.flatnonzero(~np.isnan(y))
     z[rows] = scale.z
-    folds = assign_folds(rows.size, FOLDS, seed=seed)
     return search_convolution_and_residual(graph, whiten(X, centred=True), z, folds).alpha
 
 
@@ -173,14 +180,15 @@ def cross_fit(posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], s
     return mean, variance
 
 
-def calibrate(posterior: Posterior, seed: int, *, trust: float = 1.0) -> IntervalCalibration:
+def calibrate(posterior: Posterior, order: Ints, seed: int, *, trust: float = 1.0) -> IntervalCalibration:
     """Return the scores of the labels given the others; of few labels, by fields fitted without their fold.
 
+    Folds are assigned in an `order` of the labels, see `Design.order_of_labels`.
     With a `trust` of 0, as of the averaged field, whose error bars need no calibration, nothing is fitted again.
     """
     z, (residual, variance) = posterior.z, posterior.left_out
     if trust and CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
-        folds = assign_folds(z.size, FOLDS, seed=seed)
+        folds = _folds(order, seed)
         mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed)
         residual = z - mean
     std = np.sqrt(variance)

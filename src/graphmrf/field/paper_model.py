@@ -22,14 +22,13 @@ from scipy.optimize import minimize
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.field.components.kernels import OMEGA
-from graphmrf.field.design import damped
+from graphmrf.field.design import damped, norm_probes
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.hyperparameters import LEAST_NOISE, PAPER, Hyperparameters, Optimum, Space
 from graphmrf.field.matern import OMEGAS
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem, fit_variances
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Factor
-from graphmrf.linalg.precision import rademacher
 from graphmrf.model.mrf import GaussianMRF
 
 if TYPE_CHECKING:
@@ -57,8 +56,6 @@ _LOOSE = 1e-3
 """Relative residual of the solves of the search."""
 _HOPELESS = 0.05
 """Log evidence per label that no other level of smoothing gains."""
-_NORM_PROBES = 16
-"""Rademacher probes for row norms, as in `design`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +160,7 @@ class PaperSearch:
     def _smoothed(self, omega: float, tolerance: float) -> EffectColumns:
         """Return the smoothed features; with unit variance nodes of unusual row norm count as in `with_distant`."""
         graph, alpha = self.labelled.graph, omega / (1.0 + omega)
-        X, usual = smoothed_features(graph, self.design.groups[0], alpha, tolerance)
+        X, usual = smoothed_features(graph, self.design, alpha, tolerance)
         scales = np.sqrt(np.mean((usual - usual.mean(axis=0)) ** 2, axis=0))
         X = usual if self.labelled.unit_variance else X
         centres = X.mean(axis=0)
@@ -206,8 +203,10 @@ class PaperSearch:
         return Optimum(np.array([omega]), self.log_evidence(omega), self.log_posterior(omega), len(self._found))
 
 
-def smoothed_features(graph: Graph, X: Floats, alpha: float, tolerance: float | None = None) -> tuple[Floats, Floats]:
+def smoothed_features(
+    graph: Graph, design: Design, alpha: float, tolerance: float | None = None
+) -> tuple[Floats, Floats]:
     """Return smoothed features, and the same with unusual row norms brought back to what is usual."""
-    damping = damped(smooth(graph, rademacher(graph.n_nodes, _NORM_PROBES, 0), alpha, tolerance=1e-3))
-    smoothed = smooth(graph, X, alpha, tolerance=tolerance)
+    damping = damped(smooth(graph, norm_probes(design), alpha, tolerance=1e-3))
+    smoothed = smooth(graph, design.groups[0], alpha, tolerance=tolerance)
     return smoothed, smoothed * damping

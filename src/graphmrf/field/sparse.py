@@ -21,10 +21,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from graphmrf.field.components.features import FeatureGroup
-from graphmrf.field.components.kernels import NONLINEAR, OMEGA, typical_distance
+from graphmrf.field.components.kernels import OMEGA, typical_distance
 from graphmrf.field.covariance import Covariance, OtherGraph, unequal_variance_unseen
 from graphmrf.field.design import Design
-from graphmrf.field.exact import maximise, subset
+from graphmrf.field.exact import climbed, subset
 from graphmrf.field.hyperparameters import Hyperparameters, Optimum, Parameter, family_wins
 from graphmrf.field.matern import Eigen
 from graphmrf.field.paper_model import NOISE, PaperSearch, smoothed_features
@@ -49,10 +49,14 @@ RHO = Parameter("rho", 0.0, math.log(1e-4), math.log(1e4), 3.0)
 COEFFICIENTS_KEPT = 20_000
 """Labels beyond which out-of-fold predictions keep the coefficients that all labels give: some hundred of them."""
 
+_OF_THE_GRAPH = ("smoothed", "local", "field")
+"""Components that without edges are own features once more, or noise."""
 _UNSUPPORTED = 1e-4
 """Variance below which local effects are dropped for good, to save the solves for their columns."""
 _ROUGH = 64
 """Columns of a function in the first, rough field, which only has to separate effects from the field."""
+_FEWER = {"nonlinear": 128, "local": 64}
+"""Columns of functions in later rounds, which only tell omega and rho: twice as many solves change these little."""
 _KERNEL_LABELS = 2000
 """Labels that decide what needs dense algebra; twice as many take eight times as long."""
 _FOLDS = 5
@@ -83,15 +87,16 @@ _FOLD_TOLERANCE = 1e-4
 
 
 def features_alone(graph: Graph, design: Design, nodes: Ints, components: Sequence[Component]) -> Covariance:
-    """Return the covariance of some nodes without their graph, for which the field is one more noise."""
+    """Return the covariance of some nodes without their graph, in which a field would be one more noise."""
     part = Design(design.groups[:3, nodes], design.scales[:3], design.kept)
     no_edges = Eigen(np.zeros(nodes.size), place(graph.engine, np.eye(nodes.size)))
-    return Covariance.of(part, no_edges, np.arange(nodes.size), components)
+    alone = [component for component in components if component.name not in _OF_THE_GRAPH]
+    return Covariance.of(part, no_edges, np.arange(nodes.size), alone)
 
 
-def kernel_part(count: int, seed: int) -> Ints:
-    """Return the places of the labels on which what needs dense algebra is decided, in order."""
-    return subset(count, _KERNEL_LABELS, seed)
+def kernel_part(design: Design, rows: Ints, z: Floats, seed: int) -> Ints:
+    """Return the places of the labels on which what needs dense algebra is decided."""
+    return design.order_of_labels(rows, z)[subset(z.size, _KERNEL_LABELS, seed)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +150,8 @@ class SparseSearch:
         lengths = self._lengths(effects, point)
         columns = self._columns(lengths, np.iinfo(np.int64).max)
         for radii in _RADII[1:]:
-            before, (left, _, by_component) = point, self._left(columns.first(NONLINEAR[0], "nonlinear"), point)
+            fewer = columns.first(_FEWER["nonlinear"], "nonlinear").first(_FEWER["local"], "local")
+            before, (left, _, by_component) = point, self._left(fewer, point)
             if by_component.get("local", 1.0) < _UNSUPPORTED:
                 columns = columns.first(0, "local")
             point, count = self._improved(before, left, radii)
@@ -228,13 +234,12 @@ class SparseSearch:
         """Return the length scales of the nonlinear function, from a part of the labels less the field of others."""
         if not self.design.p:
             return np.zeros(0)
-        part = kernel_part(self.z.size, self.labelled.seed)
+        part = kernel_part(self.design, self.labelled.rows, self.z, self.labelled.seed)
         _PROGRESS.info("length scales from %d labels", part.size)
         less = self.z[part] - self._field_of_others(effects, point, part)
         spread = float(less.std())
         alone = features_alone(self.labelled.graph, self.design, self.labelled.rows[part], self.components)
-        h, _ = maximise(alone, less / spread if spread else less, seed=self.labelled.seed)
-        return np.asarray(h["lengths"])
+        return np.asarray(climbed(alone, less / spread if spread else less, seed=self.labelled.seed)["lengths"])
 
     def _field_of_others(self, effects: Floats, point: Floats, part: Ints) -> Floats:
         """Return the field at some labelled nodes that labels not of their own fold tell."""
@@ -485,7 +490,7 @@ class SparsePosterior:
     def _columns_elsewhere(self, name: str, width: int, there: OtherGraph) -> Floats | None:
         if self.columns.smoothing is not None:
             alpha, scales, centres = self.columns.smoothing
-            X, usual = smoothed_features(there.graph, there.design.groups[0], alpha)
+            X, usual = smoothed_features(there.graph, there.design, alpha)
             return np.asarray(((usual if self._system.labelled.unit_variance else X) - centres) / scales)
         component = next(c for c in self.components if c.name == name)
         return component.columns_elsewhere(there, self.design, self.h, width, self._system.labelled.seed)

@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.field.hyperparameters import INTERCEPT, LEAST_NOISE, LOG_VARIANCES, START, restarted_lbfgs
+from graphmrf.field.hyperparameters import INTERCEPT, LEAST_NOISE, LOG_VARIANCES, START, trust_region_newton
 from graphmrf.linalg.dense import Dense, place
 from graphmrf.linalg.precision import NodePrecision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from graphmrf._typing import Floats
@@ -44,10 +44,10 @@ _SINGLE_CELLS = 20_000_000
 """Cells of the columns beyond which they are kept in float32: 80 MB, not 160; labels are noisier than rounding."""
 _START_NOISE = 0.3
 """Variance of the noise at which the search starts."""
-_STEPS = 1000
+_STEPS = 100
 """Most steps of the search for the variances; a step costs one small factorisation."""
-_NO_GAIN = 1e-8
-"""Gain in log evidence per label below which it ends."""
+_LEAST_GAIN = 1e-4
+"""Gain in log evidence below which it ends: far below the differences of 1 by which models are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +312,24 @@ class Coefficients:
         logs = m * float(np.log(2.0 * np.pi * self.noise)) + self.equations.log_determinant + log_B
         return -0.5 * (logs + self.misfit)
 
+    def information(self, places: Sequence[slice]) -> Floats:
+        r"""Return the average information of the logarithms of groups' prior variances and, last, of the noise.
+
+        With :math:`x = T^{-1/2} \hat\beta / \sqrt s`, of which group `i` has the part :math:`x_i`, it is
+        :math:`\tfrac12 x_i'(I - B^{-1})x_j` of two groups, :math:`\tfrac12 x_i'B^{-1}x` of a group and the noise, and
+        :math:`\tfrac12 (z'K^{-1}z - x'x - x'B^{-1}x)` of the noise; see `Evidence.expanded`.
+        """
+        x = np.divide(self.mean, np.sqrt(self.variances), out=np.zeros_like(self.mean), where=self.variances > 0)
+        X = np.zeros((x.size, len(places) + 1))
+        X[:, -1] = x
+        for k, place in enumerate(places):
+            X[place, k] = x[place]
+        products, told = X.T @ X, X.T @ self.B.inverse @ X
+        half = 0.5 * (products - told)
+        half[:-1, -1] = half[-1, :-1] = 0.5 * told[:-1, -1]
+        half[-1, -1] = 0.5 * (self.misfit - products[-1, -1] - told[-1, -1])
+        return np.asarray(half)
+
     @property
     def slopes(self) -> Floats:
         """Derivatives of the log evidence by the logarithms of the prior variances and, last, of the noise."""
@@ -332,15 +350,15 @@ def fit_variances(
         found = dict(zip(names, np.exp(theta[:-1]).tolist(), strict=True))
         return dict.fromkeys(columns.slices, 0.0) | found, float(np.exp(theta[-1]))
 
-    def negative(theta: Floats) -> tuple[float, Floats]:
+    def negative(theta: Floats) -> tuple[float, Floats, Floats]:
         by_component, noise = read(theta)
         at = equations.given(columns.variances(by_component), noise)
-        slopes = at.slopes
-        by_name = [slopes[:-1][columns.slices[name]].sum() for name in names]
-        return -at.log_evidence / equations.m, -np.append(by_name, slopes[-1]) / equations.m
+        places, slopes = [columns.slices[name] for name in names], at.slopes
+        by_name = [slopes[place].sum() for place in places]
+        return -at.log_evidence, -np.append(by_name, slopes[-1]), at.information(places)
 
     start = np.log([START] * len(names) + [_START_NOISE])
     bounds = [LOG_VARIANCES] * len(names) + [(math.log(least_noise), 2.0)]
-    point, _, _ = restarted_lbfgs(negative, start, bounds, steps=_STEPS, least_gain=_NO_GAIN, ftol=1e-10)
+    point, _, _ = trust_region_newton(negative, start, bounds, steps=_STEPS, least_gain=_LEAST_GAIN)
     by_component, noise = read(point)
     return by_component, equations.given(columns.variances(by_component), noise)

@@ -320,7 +320,7 @@ def nonlinear_columns(
     n = design.groups.shape[1]
     if not design.p:
         return np.zeros((n if elsewhere is None else len(elsewhere), 0))
-    nodes = np.sort(np.random.default_rng(seed).permutation(n)[:_CENTRES])
+    nodes = design.order[np.random.default_rng(seed).permutation(n)[:_CENTRES]]
     centres = design.Z[nodes] / lengths
     found = np.linalg.eigh(squared_exponential(place(engine, centres), centres))
     values, vectors = np.asarray(found[0])[::-1][:size], np.asarray(found[1])[:, ::-1][:, :size]
@@ -349,16 +349,16 @@ def local_columns(graph: Graph, design: Design, size: int, seed: int) -> Floats:
     features = nonlinear_columns(
         design, np.full(2 * design.p, typical_distance(design.p)), _FACTORS, seed, engine=graph.engine
     )
-    places = _graph_functions(graph, seed)
+    places = _graph_functions(graph, design.order, seed)
     sizes = np.outer(np.mean(places**2, axis=0), np.mean(features**2, axis=0))
     place, feature = np.unravel_index(np.argsort(-sizes, axis=None)[:size], sizes.shape)
     return np.asarray(places[:, place] * features[:, feature])
 
 
-def _graph_functions(graph: Graph, seed: int) -> Floats:
+def _graph_functions(graph: Graph, order: Ints, seed: int) -> Floats:
     """Return columns that span smooth functions over the graph, of about the same size at all nodes."""
     n = graph.n_nodes
-    landmarks = np.sort(np.random.default_rng(seed).permutation(n)[:_LANDMARKS])
+    landmarks = order[np.random.default_rng(seed).permutation(n)[:_LANDMARKS]]
     ones = np.zeros((n, landmarks.size))
     ones[landmarks, np.arange(landmarks.size)] = 1.0
     K = smooth(graph, ones, DRIFT / (1.0 + DRIFT), tolerance=_TOLERANCE)
