@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri
 
 if TYPE_CHECKING:
@@ -279,51 +278,6 @@ def family_wins(family: float, paper: float, labels: int) -> bool:
     number of labels, as if it had two hyper-parameters more.
     """
     return family - paper > math.log(labels)
-
-
-def restarted_lbfgs(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    bounds: Sequence[tuple[float, float]],
-    *,
-    steps: int,
-    least_gain: float,
-    ftol: float,
-) -> tuple[Floats, float, int]:
-    """Return where a function is lowest, its value there, and how often it was computed.
-
-    L-BFGS takes one short step of its line search for the end, so it is started again from there while that gains.
-
-    Parameters
-    ----------
-    function : callable
-        Returns value and gradient at a point.
-    start : array of shape (k,)
-        Where to begin.
-    bounds : sequence of k pairs
-        Lower and upper bounds.
-    steps : int
-        Most steps to take.
-    least_gain : float
-        A search that gains less than this ends it; otherwise another one goes on from there.
-    ftol : float
-        Relative gain of a step that ends one search.
-
-    Examples
-    --------
-    >>> bounds = [(0.5, 2.0), (-1.0, 1.0)]
-    >>> restarted_lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2), bounds, steps=10, least_gain=1e-9, ftol=1e-9)[0]
-    array([0.5, 0. ])
-    """
-    point, value, taken, evaluations = start, np.inf, 0, 0
-    while taken < steps:
-        options: Any = {"maxiter": steps - taken, "maxcor": 20, "ftol": ftol}
-        found = minimize(function, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        point, gain, value = np.asarray(found.x), value - float(found.fun), float(found.fun)
-        taken, evaluations = taken + max(int(found.nit), 1), evaluations + int(found.nfev)
-        if gain < least_gain:
-            break
-    return point, value, evaluations
 
 
 def trust_region_newton(

@@ -322,8 +322,8 @@ class Coefficients:
         x = np.divide(self.mean, np.sqrt(self.variances), out=np.zeros_like(self.mean), where=self.variances > 0)
         X = np.zeros((x.size, len(places) + 1))
         X[:, -1] = x
-        for k, place in enumerate(places):
-            X[place, k] = x[place]
+        for k, group in enumerate(places):
+            X[group, k] = x[group]
         products, told = X.T @ X, X.T @ self.B.inverse @ X
         half = 0.5 * (products - told)
         half[:-1, -1] = half[-1, :-1] = 0.5 * told[:-1, -1]
@@ -354,7 +354,7 @@ def fit_variances(
         by_component, noise = read(theta)
         at = equations.given(columns.variances(by_component), noise)
         places, slopes = [columns.slices[name] for name in names], at.slopes
-        by_name = [slopes[place].sum() for place in places]
+        by_name = [slopes[group].sum() for group in places]
         return -at.log_evidence, -np.append(by_name, slopes[-1]), at.information(places)
 
     start = np.log([START] * len(names) + [_START_NOISE])
