@@ -171,7 +171,7 @@ def field(options: argparse.Namespace) -> Iterator[Row]:
     for name in (*(() if options.once else ("first",)), "cuda", *options.peers):
         on, model = (
             graph.on(name) if name in options.peers else _on_device(graph),
-            GraphRegressor(solver=options.solver),
+            GraphRegressor(solver=options.solver, exact_limits=(100_000, 100_000)),
         )
         fitting, _ = _timed(partial(model.fit, on, X, known))
         predicting, (mean, std) = _timed(partial(model.predict, return_std=True))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.precision import LanczosQuadrature
-    from graphmrf.linalg.variance import Noise
+    from graphmrf.linalg.variance import NoiseBlocks
 
 _FLAT = 1e-12
 """Standard deviation, of features of variance 1, below which a column of sums over neighbours is rounding."""
@@ -278,7 +278,7 @@ class LabelledGraph:
         )
 
     @cached_property
-    def _noise(self) -> Noise | None:
+    def _noise(self) -> NoiseBlocks | None:
         """The noise of all draws, which every knot has the same; None where it is too much to keep, or not needed."""
         n, probes = self.graph.n_nodes, _between(self.graph.n_nodes, _VARIANCE_DRAWS)
         drawn_anew = n <= precision.DENSE_LIMIT or n * probes > _VARIANCE_DRAWS[0]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from graphmrf.engines import Engine
     from graphmrf.graph import Graph
 
-Noise: TypeAlias = "Iterable[tuple[Floats, Floats]]"
+NoiseBlocks: TypeAlias = "Iterable[tuple[Floats, Floats]]"
 """Blocks of draws at the nodes and by the edges, see `precision_noise`."""
 
 _PROBES = 64
@@ -116,7 +116,7 @@ class ConditionalPrecision:
         return self.solve(noise, tolerance=tolerance)
 
     def inverse_diagonal(
-        self, *, probes: int = _PROBES, seed: int = 0, tolerance: float = _TOLERANCE, noise: Noise | None = None
+        self, *, probes: int = _PROBES, seed: int = 0, tolerance: float = _TOLERANCE, noise: NoiseBlocks | None = None
     ) -> Floats:
         """Return the diagonal of the inverse, exactly or from so many draws; see `conditional_variance`.
 
@@ -143,7 +143,7 @@ class ConditionalPrecision:
         mask = engine.mask(np.broadcast_to(inside, Z.shape), start.shape[1])
         return quadrature(engine, start, mask, (probes, 80)).log_determinant(self.omega)
 
-    def _drawn_squares(self, noise: Noise, probes: int, tolerance: float) -> Floats:
+    def _drawn_squares(self, noise: NoiseBlocks, probes: int, tolerance: float) -> Floats:
         """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
         u, root = _constant_vectors(self.graph, ~self.known), np.sqrt(self.omega)
         about = (self.known, self.alpha), (tolerance, self.limits), (u, self.graph.components)
