@@ -363,9 +363,10 @@ def banded_bar(lower: float, middle: float, upper: float, shades: str) -> str:
 
 def curve_report(curve: pd.DataFrame, said: Sequence[str]) -> FurtherTable:
     """Return the learning curve as a table of the page."""
-    about = "R² to be expected on the nodes without a label, with more labels at nodes drawn at random. " + " ".join(
-        said
-    )
+    about = (
+        "R² to be expected on the nodes without a label, with more labels at nodes drawn at random; the thin line "
+        "under a bar is the 90 % band. "
+    ) + " ".join(said)
     body = [
         (
             f"{int(row['n_labels']):,}",
@@ -374,8 +375,9 @@ def curve_report(curve: pd.DataFrame, said: Sequence[str]) -> FurtherTable:
         )
         for _, row in curve.iterrows()
     ]
-    widths = tuple(float(np.clip(value, 0.0, 1.0)) for value in curve["expected_r2"])
-    return FurtherTable("How many labels", about, ("Labels", "#Expected R²", "#90 % band", ""), body, widths)
+    low, middle, high = (np.clip(curve[name], 0.0, 1.0).tolist() for name in ("lower", "expected_r2", "upper"))
+    heads = ("#Labels", "#Expected R²", "#90 % band", "")
+    return FurtherTable("How many labels", about, heads, body, middle, tuple(zip(low, high, strict=True)))
 
 
 def rows_for_json(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -186,6 +186,8 @@ class FurtherTable:
         The cells of every row.
     widths : sequence of float
         Bars of the rows, between 0 and 1; empty for none.
+    bands : sequence of pairs of float
+        Ends of a band under every bar, between 0 and 1; empty for none.
 
     Examples
     --------
@@ -198,6 +200,7 @@ class FurtherTable:
     heads: Sequence[str]
     body: Sequence[Sequence[str]]
     widths: Sequence[float] = ()
+    bands: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True)
