@@ -109,6 +109,29 @@ def test_a_rare_class_is_predicted(town: Any) -> None:
     assert "only 2 labels are rare, so cross-validation uses 2 folds" in run.stderr
 
 
+@pytest.mark.parametrize("method", ["lp", "lr", "lgc-rp", "field"])
+@pytest.mark.parametrize("others", [("a", "b"), ("a", "a")])
+def test_a_class_of_one_label_is_predicted(town: Any, method: str, others: tuple[str, str]) -> None:
+    kind = np.array(others * (len(town.nodes) // 2), dtype=object)
+    kind[0], kind[40:] = "rare", None
+    town.write(town.nodes.assign(kind=kind).drop(columns="income"))
+    run = town.run("--target", "kind", "--method", method, "-o", str(town.folder / "out.csv"))
+    assert run.exit_code == 0, run.output
+    assert "only one label is rare: it can be predicted, but not checked" in run.stderr
+    made = pd.read_csv(town.folder / "out.csv")
+    assert made["prediction"][0] == "rare"
+    assert made["probability"].between(0, 1).all()
+
+
+def test_a_long_tail_is_noticed(town: Any) -> None:
+    node = np.arange(len(town.nodes))
+    town.write(town.nodes.assign(income=np.where(node < 40, np.exp(node / 8), np.nan)))
+    hint = "income: its values have a long tail; --transform auto may be more accurate"
+    assert hint in town.run("--target", "income", "--method", "field").stderr
+    assert hint not in town.run("--target", "income", "--method", "lp").stderr
+    assert hint not in town.run("--target", "income", "--transform", "log").stderr
+
+
 def test_dates_are_no_classes(town: Any, refused: Callable[..., str]) -> None:
     town.write(town.nodes.assign(since=["2020-01-31", None] * (len(town.nodes) // 2)))
     assert "column since: holds dates" in refused("--target", "since")

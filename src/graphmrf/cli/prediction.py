@@ -10,6 +10,7 @@ import pandas as pd
 
 from graphmrf._typing import Bools, Floats
 from graphmrf.cli.comparison import (
+    ENOUGH,
     FIELD,
     Fit,
     best,
@@ -30,11 +31,15 @@ from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
 from graphmrf.graph import Graph
+from graphmrf.text import joined
 
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
 _FIELD_TAKES = 30.0
 """Time of the field over that of another method, for the time left: as on the bundled example, the field being fitted
 again without each fold. Doubled, the time left is told too long by as much."""
+_SKEWED = 1.5
+"""Skewness from which a transform is hinted at, by eye: that of a log-normal whose logarithms vary by .45, so that one
+value in forty is twice the median. Doubled, house prices get no hint."""
 FEW = 10
 """With fewer known values than this beyond the coefficients, a warning: the standard deviation of the noise is then
 uncertain by 1 / sqrt(2 * 10), a fifth and more; doubled, a sixth."""
@@ -220,6 +225,7 @@ class Contest:
         notes = (
             *_reach(self.graph, observed, std, settings.folds),
             *_two_valued(y[observed]),
+            *_skewed(y[observed], settings),
             *([f"{outside} predictions beyond the bounds given were put on them"] if outside else []),
             *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
             *left_out,
@@ -319,6 +325,15 @@ def _two_valued(known: Floats) -> Iterator[str]:
         yield f"all known values are {' or '.join(values)}, and predicted as numbers; words would be classified"
 
 
+def _skewed(known: Floats, settings: PredictionSettings) -> Iterator[str]:
+    """Hint at a transform where the known values have a long tail."""
+    if settings.transform != "identity" or settings.method not in (AUTO, FIELD) or known.size < ENOUGH:
+        return
+    z = (known - known.mean()) / known.std()
+    if np.unique(known).size > 2 and abs(float(np.mean(z**3))) > _SKEWED:
+        yield "its values have a long tail; --transform auto may be more accurate, and has fitting intervals"
+
+
 def _roughness(observed: Bools, n_features: int) -> Iterator[str]:
     known = int(observed.sum())
     if 0 < known - 1 - n_features < FEW:
@@ -379,15 +394,19 @@ def transform_name(model: GraphRegressor) -> str:
 
 
 def folds_of_classes(labels: Labels, folds: int) -> int:
-    """Return how many folds there can be so that each has a label of every class; at least two."""
-    return max(2, min(folds, int(np.bincount(labels.codes[labels.known]).min())))
+    """Return how many folds there can be so that each has a label of every class that has two; at least two."""
+    counts = np.bincount(labels.codes[labels.known])
+    return max(2, min([folds, *counts[counts > 1].tolist()]))
 
 
 def _few_of_a_class(labels: Labels, folds: int) -> Iterator[str]:
-    used = folds_of_classes(labels, folds)
+    used, counts = folds_of_classes(labels, folds), np.bincount(labels.codes[labels.known])
     if used < folds:
-        rarest = labels.classes[np.bincount(labels.codes[labels.known]).argmin()]
+        rarest = labels.classes[np.where(counts > 1, counts, counts.max() + 1).argmin()]
         yield f"only {used} labels are {rarest}, so cross-validation uses {used} folds"
+    single = labels.classes[counts == 1]
+    if single.size:
+        yield f"only one label is {joined([str(each) for each in single])}: it can be predicted, but not checked"
 
 
 def _class_note(labels: Labels) -> str:

@@ -112,7 +112,8 @@ class GraphClassifier(NodeEstimator):
         Raises
         ------
         InvalidInputError
-            If the inputs break a rule: one class only, or a class with fewer labelled nodes than folds.
+            If the inputs break a rule: one class only, or a class with fewer labelled nodes than folds
+            (but for a class of one labelled node, which is held out once).
         """
         regressor = self._checked()
         labels = read_labels(y, check_graph(graph).n_nodes)

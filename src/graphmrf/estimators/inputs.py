@@ -173,13 +173,13 @@ def read_labels(y: Any, n: int) -> Labels:
 
 
 def check_classes(labels: Labels, n_folds: int) -> None:
-    """Raise unless there are at least two classes, each with a member for every fold."""
+    """Raise unless there are at least two classes, each with a member for every fold, or only one, held out once."""
     classes, counts = labels.classes, np.bincount(labels.codes[labels.known])
     if classes.size < 2:
         raise InvalidInputError(
             f"y must have at least two classes, got only {_quoted(classes[0])}; label nodes of another class too"
         )
-    rare = np.flatnonzero(counts < n_folds)
+    rare = np.flatnonzero((counts < n_folds) & ((counts > 1) | (counts.max() == 1)))
     if rare.size:
         found = ", ".join(f"{_quoted(classes[code])} with {counts[code]}" for code in rare[:5])
         more = f" and {rare.size - 5} more" if rare.size > 5 else ""
