@@ -8,6 +8,7 @@ each page so often. Seconds of the browser are CPU time of its main thread, for 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import statistics
 import subprocess
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.show import show, timed
+from benchmarks.show import timed
 from graphmrf.graph import Graph
 from graphmrf.report import ClassReport, MethodRow, PredictionReport, TargetReport, write_report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from benchmarks.show import Row
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -102,40 +105,40 @@ def _classes(corners: Any, rng: np.random.Generator) -> ClassReport:
     )
 
 
-def visit(browser: Any, path: Path, **context: Any) -> tuple[Any, list[str]]:
-    """Open a page and wait until all of it is drawn; return it, and the list to which it adds its complaints."""
+def visit(browser: Any, path: Path, **context: Any) -> tuple[Any, list[str], Callable[[], float]]:
+    """Open a page and wait until all of it is drawn.
+
+    Returned are the page, the list to which it adds its complaints, and a clock: the seconds of CPU that its main
+    thread has spent so far.
+    """
     errors: list[str] = []
     page = browser.new_context(reduced_motion="reduce", **context).new_page()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def clock() -> float:
+        found = session.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
+
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda line: errors.append(line.text) if line.type in ("error", "warning") else None)
     page.goto(path.as_uri())
     page.wait_for_selector("section.target[data-drawn]", timeout=120_000)
-    return page, errors
+    return page, errors, clock
 
 
-def busy(page: Any) -> float:
-    """Return the seconds of CPU that the main thread of a page has spent so far."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    found = session.send("Performance.getMetrics")["metrics"]
-    return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
-
-
-def frame(page: Any) -> float:
-    """Return the milliseconds in which the drawings are painted again, by median, while they are moved."""
+def frame(page: Any, clock: Callable[[], float]) -> float:
+    """Return the milliseconds of CPU of a frame in which the drawings are painted again, while they are moved."""
     script = """async () => {
-        const map = document.querySelector(".map"), taken = [];
-        const press = (key) => map.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-        press("+");
+        const map = document.querySelector(".map");
         for (let k = 0; k < 20; k++) {
-            press(k % 2 ? "ArrowLeft" : "ArrowRight");
-            await new Promise((next) => requestAnimationFrame(next));
-            const start = performance.now();
-            await new Promise((next) => setTimeout(next));
-            taken.push(performance.now() - start);
-        }
-        return taken; }"""
-    return float(statistics.median(page.evaluate(script)))
+            const key = k % 2 ? "ArrowLeft" : "ArrowRight";
+            map.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+            await new Promise((next) => requestAnimationFrame(() => setTimeout(next)));
+        } }"""
+    start = clock()
+    page.evaluate(script)
+    return 1000 * (clock() - start) / 20
 
 
 def violations(browser: Any, path: Path, axe: str) -> list[str] | None:
@@ -145,7 +148,7 @@ def violations(browser: Any, path: Path, axe: str) -> list[str] | None:
     found: set[str] = set()
     for width, scheme in VIEWS:
         view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-        page, _ = visit(browser, path, bypass_csp=True, **view)
+        page, _, _ = visit(browser, path, bypass_csp=True, **view)
         page.evaluate(axe)
         for tab in range(page.locator(".tabs a").count()):
             page.locator(".tabs a").nth(tab).click()
@@ -162,9 +165,9 @@ def measure(browser: Any, report: PredictionReport, name: str, *, loads: int, ax
         made, path = timed(lambda: write_report(Path(folder) / "report.html", report))
         seconds, complaints, moving = [], list[str](), float("nan")
         for k in range(loads):
-            page, errors = visit(browser, path, color_scheme="dark" if k % 2 else "light")
-            seconds.append(busy(page))
-            moving = frame(page) if k == 0 else moving
+            page, errors, clock = visit(browser, path, color_scheme="dark" if k % 2 else "light")
+            seconds.append(clock())
+            moving = frame(page, clock) if k == 0 else moving
             page.locator(".tabs a").nth(1).click()
             page.wait_for_selector("#target-1[data-drawn]", timeout=120_000)
             page.dispatch_event("#target-1 tr[data-node]", "mouseenter")
@@ -177,7 +180,7 @@ def measure(browser: Any, report: PredictionReport, name: str, *, loads: int, ax
             "megabytes": path.stat().st_size / 1e6,
             "made, s": made,
             "drawn, CPU s": statistics.median(seconds),
-            "frame, ms": moving,
+            "frame, CPU ms": moving,
             "loads": loads,
             "console errors": len(complaints),
             "axe violations": None if found is None else len(found),
@@ -185,8 +188,8 @@ def measure(browser: Any, report: PredictionReport, name: str, *, loads: int, ax
         }
 
 
-def pages(sizes: list[int], loads: int) -> list[Row]:
-    """Return the figures of towns of these sizes; of small ones also as areas."""
+def pages(sizes: list[int], loads: int) -> Iterator[Row]:
+    """Yield the figures of towns of these sizes; of small ones also as areas."""
     from playwright.sync_api import sync_playwright
 
     axe = axe_script()
@@ -194,14 +197,14 @@ def pages(sizes: list[int], loads: int) -> list[Row]:
     with sync_playwright() as playwright:
         chromium = shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
-        rows = [measure(browser, town(n, shapes=kind == "areas"), kind, loads=loads, axe=axe) for n, kind in kinds]
+        for n, kind in kinds:
+            yield measure(browser, town(n, shapes=kind == "areas"), kind, loads=loads, axe=axe)
         browser.close()
-    return rows
 
 
 def run(*, quick: bool = False) -> list[Row]:
     """Return a row for every page."""
-    return pages([400] if quick else [1000, 10_000, 1_000_000], 1 if quick else 50)
+    return [*pages([400] if quick else [1000, 10_000, 1_000_000], 1 if quick else 50)]
 
 
 if __name__ == "__main__":
@@ -209,4 +212,5 @@ if __name__ == "__main__":
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000])
     parser.add_argument("--loads", type=int, default=5)
     asked = parser.parse_args()
-    show("page", __doc__, pages(asked.nodes, asked.loads))
+    for row in pages(asked.nodes, asked.loads):
+        print(json.dumps(row), flush=True)

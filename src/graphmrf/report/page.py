@@ -24,10 +24,10 @@ from graphmrf.text import DASH, above_zero, count, nothing_predicts, number, r2_
 Content: TypeAlias = dict[str, Any]
 """What a page shows, as values of JSON: texts, tables, specifications of figures, arrays in base64."""
 
-FORMAT = 1
+CONTENT_FORMAT = 1
 """Version of the content; pages are made again only from the same one."""
 
-LARGEST = 200_000_000
+LARGEST_CONTENT = 200_000_000
 """Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them. Doubled, a file that was
 made to fill the memory fills more of it."""
 
@@ -132,7 +132,7 @@ def page_content(report: PredictionReport) -> Content:
     drawn = drawing.draw_graph(report)
     sections, targets = zip(*(_target(report, target, drawn) for target in report.targets), strict=True)
     return {
-        "format": FORMAT,
+        "format": CONTENT_FORMAT,
         "title": report.title,
         "subtitle": f"{count(report.graph.n_nodes, 'node')}, {count(report.graph.n_edges, 'edge')}",
         "sections": list(sections),
@@ -170,7 +170,7 @@ def unpack_content(packed: bytes) -> Content:
         If it is damaged, or larger than any page.
     """
     try:
-        whole = zlib.decompressobj().decompress(packed, LARGEST)
+        whole = zlib.decompressobj().decompress(packed, LARGEST_CONTENT)
         content = json.loads(whole.decode("utf-8", "surrogatepass"))
     except (zlib.error, ValueError, RecursionError) as error:
         raise InvalidInputError("the content of the page is damaged; predict again") from error
@@ -191,9 +191,9 @@ def render_content(content: Content) -> str:
     """
     from plotly.offline import get_plotlyjs
 
-    if content.get("format") != FORMAT:
+    if content.get("format") != CONTENT_FORMAT:
         raise InvalidInputError(
-            f"a page needs content of format {FORMAT}, got {content.get('format')!r}; predict again"
+            f"a page needs content of format {CONTENT_FORMAT}, got {content.get('format')!r}; predict again"
         )
     scripts = [Markup(get_plotlyjs()), asset("map.js") + asset("page.js")]
     try:
@@ -228,17 +228,17 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
-    environment.filters["explained"] = explained
+    environment.filters["explained"] = with_glossary
     environment.filters["anchor"] = _anchor
     return environment
 
 
-def explained(text: str) -> Markup:
+def with_glossary(text: str) -> Markup:
     """A text whose words from the glossary, each where it comes first, link to what they mean; per cents do not wrap.
 
     Examples
     --------
-    >>> print(explained("<b> the graph field").partition(" data-about")[0])
+    >>> print(with_glossary("<b> the graph field").partition(" data-about")[0])
     &lt;b&gt; the <a class="term" href="#word-graph-field"
     """
     told: set[str] = set()
@@ -273,9 +273,9 @@ def _target(
 ) -> tuple[Content, Content]:
     """What the template says of one target, and what the scripts need for it; a part without rows is None."""
     if isinstance(target, ClassReport):
-        figures, maps, section = _class_figures(target), _class_maps(target), _class_section(report, target)
+        figures, maps, section = _class_figures(target), _class_maps(target), _class_section(report, target, drawn)
     else:
-        figures, maps, section = _figures(target), _maps(target), _section(report, target)
+        figures, maps, section = _figures(target), _maps(target), _section(report, target, drawn)
     shown = {
         "name": target.name,
         "headline": headline(target),
@@ -286,18 +286,8 @@ def _target(
         "figures": list(figures),
         "maps": maps,
     }
-    for rows in section.values():
-        if isinstance(rows, dict) and "body" in rows:
-            _with_places(rows, drawn)
     arrays = drawing.target_arrays(target, drawn) | {"maps": maps, "figures": figures}
     return _plain(shown | section), _plain(arrays)
-
-
-def _with_places(table: Content, drawn: drawing.GraphDrawing) -> None:
-    """Add to rows of nodes where they are in the drawings."""
-    for row in table["body"]:
-        if "node" in row:
-            row["place"] = int(drawn.place[row["node"]])
 
 
 def _plain(value: Content) -> Content:
@@ -340,17 +330,17 @@ def _class_figures(target: ClassReport) -> Content:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _section(report: PredictionReport, target: TargetReport) -> Content:
+def _section(report: PredictionReport, target: TargetReport, drawn: drawing.GraphDrawing) -> Content:
     """The sentences and tables of a target of numbers."""
     rows = target.effects
     return {
         "kind": "numbers",
-        "sentences": [each for each in (accuracy(target), target.carries, coverage(target)) if each],
+        "sentences": [each for each in (accuracy(target), target.carries, intervals_hold(target)) if each],
         "level": f"{100 * target.level:g} %",
         "alpha": smoothing_level(target.alpha),
         "shares": tables.share_rows(target),
-        "uncertain": tables.uncertain_nodes(report, target),
-        "surprising": tables.surprising_nodes(report, target),
+        "uncertain": tables.uncertain_nodes(report, target, drawn),
+        "surprising": tables.surprising_nodes(report, target, drawn),
         "effects": tables.effect_rows(rows, standardised=True),
         "raw_effects": tables.effect_rows(rows),
         "own_features": target.method in OWN_FEATURES,
@@ -362,14 +352,14 @@ def _section(report: PredictionReport, target: TargetReport) -> Content:
     }
 
 
-def _class_section(report: PredictionReport, target: ClassReport) -> Content:
+def _class_section(report: PredictionReport, target: ClassReport, drawn: drawing.GraphDrawing) -> Content:
     """The sentences and tables of a target of classes."""
     return {
         "kind": "classes",
         "sentences": [each for each in (class_accuracy(target), most_confused(target)) if each],
         "classes": tables.class_rows(target),
         "confusion": tables.confusion_matrix(target),
-        "unsure": tables.unsure_classes(report, target),
+        "unsure": tables.unsure_classes(report, target, drawn),
     }
 
 
@@ -438,14 +428,14 @@ def accuracy(target: TargetReport) -> str:
     return f"Expect an R² of about {number(row.r2, 2)}: {explains}."
 
 
-def coverage(target: TargetReport) -> str:
+def intervals_hold(target: TargetReport) -> str:
     """How many known values lie inside their interval when they are left out; empty where that was not tried.
 
     Examples
     --------
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"level": [0.5, 0.9], "inside": [0.5, 0.88]})
-    >>> coverage(TargetReport("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
+    >>> intervals_hold(TargetReport("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
     'Left out one at a time, 88 % of the known values lie inside their 90 % interval.'
     """
     if target.coverage is None:

@@ -11,6 +11,7 @@ from graphmrf._typing import Ints
 from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
 from graphmrf.report.charts import LISTED_COEFFICIENTS
+from graphmrf.report.drawing import GraphDrawing
 from graphmrf.report.rows import (
     ClassReport,
     Effects,
@@ -46,6 +47,7 @@ class TextRow(TypedDict):
 
     cells: Sequence[TextCell]
     node: NotRequired[int]
+    place: NotRequired[int]
     chosen: NotRequired[bool]
     about: NotRequired[str]
     width: NotRequired[str]
@@ -77,7 +79,7 @@ def most_uncertain(target: TargetReport, limit: int = LISTED_NODES) -> Ints:
     return hidden[np.argsort(-target.std[hidden], kind="stable")[:limit]]
 
 
-def uncertain_nodes(report: PredictionReport, target: TargetReport) -> TextTable | None:
+def uncertain_nodes(report: PredictionReport, target: TargetReport, drawn: GraphDrawing) -> TextTable | None:
     """The predicted nodes with the largest standard deviations; None without error bars."""
     nodes = most_uncertain(target)
     if not len(nodes):
@@ -85,11 +87,11 @@ def uncertain_nodes(report: PredictionReport, target: TargetReport) -> TextTable
     interval = [] if target.lower is None else [f"#{100 * target.level:g} % interval"]
     heads = ["Node", "#Prediction", "#Std", *interval, "#Neighbours", "#Observed among them"]
     around, places = _neighbours(report.graph, target), decimals(target.values)
-    body = [_node_row(report, node, *_moments(target, node, places), *around(node)) for node in nodes]
+    body = [_node_row(report, drawn, node, *_moments(target, node, places), *around(node)) for node in nodes]
     return {"caption": f"Most uncertain predictions of {target.name}", "heads": heads, "body": body}
 
 
-def surprising_nodes(report: PredictionReport, target: TargetReport) -> TextTable | None:
+def surprising_nodes(report: PredictionReport, target: TargetReport, drawn: GraphDrawing) -> TextTable | None:
     """The labels farthest from what all others say of them, in standard deviations; None where none was left out."""
     residual = target.at_labels("residual")
     beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= SURPRISING)
@@ -100,6 +102,7 @@ def surprising_nodes(report: PredictionReport, target: TargetReport) -> TextTabl
     body = [
         _node_row(
             report,
+            drawn,
             node,
             _numeric(target.y[node], places),
             _numeric(said[node], places),
@@ -116,9 +119,10 @@ def surprising_nodes(report: PredictionReport, target: TargetReport) -> TextTabl
     return found
 
 
-def _node_row(report: PredictionReport, node: int, *cells: TextCell) -> TextRow:
+def _node_row(report: PredictionReport, drawn: GraphDrawing, node: int, *cells: TextCell) -> TextRow:
+    """The row of a node, with its place in the drawings."""
     name = str(report.node_ids[node])
-    return {"cells": [(name, name), *cells], "node": int(node)}
+    return {"cells": [(name, name), *cells], "node": int(node), "place": int(drawn.place[node])}
 
 
 def method_rows(target: TargetReport | ClassReport) -> TextTable | None:
@@ -180,7 +184,7 @@ def confusion_matrix(target: ClassReport) -> dict[str, Any] | None:
     return {"classes": list(target.classes), "rows": cells, "caption": f"Confusion matrix of {target.name}"}
 
 
-def unsure_classes(report: PredictionReport, target: ClassReport) -> TextTable | None:
+def unsure_classes(report: PredictionReport, target: ClassReport, drawn: GraphDrawing) -> TextTable | None:
     """The predicted nodes whose class is least sure, with the runner-up."""
     hidden = np.flatnonzero(~target.observed)
     nodes = hidden[np.argsort(target.sure[hidden], kind="stable")[:LISTED_NODES]]
@@ -193,7 +197,7 @@ def unsure_classes(report: PredictionReport, target: ClassReport) -> TextTable |
         second = int(others.argmax())
         chosen, other = (str(target.classes[code]) for code in (target.codes[node], second))
         p, q = ((f"{100 * each:.0f} %", float(each)) for each in (target.sure[node], others[second]))
-        body.append(_node_row(report, node, (chosen, chosen), p, (other, other), q, *around(node)))
+        body.append(_node_row(report, drawn, node, (chosen, chosen), p, (other, other), q, *around(node)))
     heads = ["Node", "Class", "#Probability", "Or else", "#Probability of that", "#Neighbours", "#Observed among them"]
     return {"caption": f"Least sure classes of {target.name}", "heads": heads, "body": body}
 
