@@ -1,8 +1,9 @@
 """What one GPU does: products, searches and fields on it beside their peers, each figure one sub-command.
 
-``python -m benchmarks.gpu product|search|field [--nodes N] [--degree 20] [--labels 0.01] [--keep FILE]``. Graphs are
-made on the GPU: "power law" is that of the other benchmarks, "uniform" has random end points. Without a GPU the engine
-runs on CPU tensors, to see that all works at a small size; nothing is told of its speed then.
+``python -m benchmarks.gpu product|search|field|gpytorch [--nodes N] [--degree 20] [--labels 0.01] [--keep FILE]``.
+
+Graphs are made on the GPU: "power law" is that of the other benchmarks, "uniform" has random end points. Without a GPU
+the engine runs on CPU tensors, to see that all works at a small size; nothing is told of its speed then.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from benchmarks.paper_data import counties
 from benchmarks.show import Row, show
 from graphmrf import GraphRegressor
 from graphmrf.engines.torch import TorchEngine
+from graphmrf.field.design import make_design
+from graphmrf.field.matern import eigen
 from graphmrf.graph import Graph
 from graphmrf.linalg import smooth
 from graphmrf.selection import assign_folds, search_convolution_and_residual, search_propagation, whiten
@@ -28,7 +31,7 @@ from graphmrf.selection import assign_folds, search_convolution_and_residual, se
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.selection import AlphaSearch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -163,22 +166,42 @@ def _outcome(graph: Graph, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 def field(options: argparse.Namespace) -> Iterator[Row]:
     """Yield the time of `GraphRegressor`, fit and predict, on the GPU and beside it on the CPU, and how they differ."""
-    graph, X, y = _data(options)
-    labelled = np.random.default_rng(1).permutation(y.size)[: round(options.labels * y.size)]
+    graph, X, y, labelled = _labelled(options)
     known = np.full(y.size, np.nan)
     known[labelled] = y[labelled]
     reference: GraphRegressor | None = None
     for name in (*(() if options.once else ("first",)), "cuda", *options.peers):
-        on, model = (
-            graph.on(name) if name in options.peers else _on_device(graph),
-            GraphRegressor(solver=options.solver, exact_limits=(100_000, 100_000)),
-        )
+        on = graph.on(name) if name in options.peers else _on_device(graph)
+        model = GraphRegressor(solver=options.solver, exact_limits=(100_000, 100_000))
         fitting, _ = _timed(partial(model.fit, on, X, known))
         predicting, (mean, std) = _timed(partial(model.predict, return_std=True))
         reference = reference or model
         row = {"engine": name, "solver": model.solver_, "nodes": y.size, "edges": graph.n_edges}
         row |= {"labels": labelled.size, "fit s": fitting, "predict s": predicting}
         yield row | _scores(y, known, mean, std) | _apart(reference, model)
+
+
+def gpytorch(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield time, accuracy and log marginal likelihood of the exact field's covariance as a kernel of GPyTorch."""
+    from benchmarks import gpytorch_field as peer
+
+    graph, X, y, labelled = _labelled(options)
+    rows, hidden = np.sort(labelled), np.delete(np.arange(y.size), labelled)
+    for name in (*(() if options.once else ("first",)), "again"):
+        decomposing, found = _timed(partial(eigen, _on_device(graph)))
+        fitting, (model, likelihood, evidence) = _timed(
+            partial(peer.fit, found, make_design(graph, X), rows, y[rows], DEVICE)
+        )
+        predicting, z = _timed(partial(peer.predict, model, likelihood, hidden))
+        mean = y[rows].mean() + y[rows].std() * z
+        row = {"GPyTorch": name, "nodes": y.size, "labels": rows.size, "steps": peer.STEPS, "log evidence": evidence}
+        row |= {"eigenvectors s": decomposing, "fit s": fitting, "predict s": predicting}
+        yield row | {"R2": 1.0 - float(np.mean((mean - y[hidden]) ** 2) / y[hidden].var())}
+
+
+def _labelled(options: argparse.Namespace) -> tuple[Graph, Floats, Floats, Ints]:
+    graph, X, y = _data(options)
+    return graph, X, y, np.random.default_rng(1).permutation(y.size)[: round(options.labels * y.size)]
 
 
 def _data(options: argparse.Namespace) -> tuple[Graph, Floats, Floats]:
@@ -234,6 +257,7 @@ FIGURES: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "product": product,
     "search": search,
     "field": field,
+    "gpytorch": gpytorch,
 }
 
 
