@@ -233,6 +233,11 @@ class AveragedPosterior:
         return self.base.z
 
     @property
+    def noise(self) -> float:
+        """Mean variance of the independent noise of a node."""
+        return float(self.weights @ [member.noise for member in self.members])
+
+    @property
     def central(self) -> ExactPosterior:
         """The field at the expected features and the central hyper-parameters."""
         return self.base

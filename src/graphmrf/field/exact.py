@@ -248,6 +248,11 @@ class ExactPosterior:
         return -0.5 * (misfit + self.factor.log_determinant + self.z.size * float(np.log(2.0 * np.pi)))
 
     @property
+    def noise(self) -> float:
+        """Variance of the independent noise of a node."""
+        return float(self.h["noise"])
+
+    @property
     def central(self) -> ExactPosterior:
         """Itself."""
         return self

@@ -116,7 +116,7 @@ class Foresight:
 
     @property
     def _noise(self) -> float:
-        return self._averaged * float(self.field.posterior.central.h["noise"])
+        return self._averaged * self.field.posterior.central.noise
 
     @cached_property
     def _spread(self) -> tuple[float, float]:
@@ -326,7 +326,7 @@ class RegionSums:
             return posterior.held_out(own)
         others = posterior.fitted_without(own, posterior.z[~own], self.field.seed)
         nodes, unit = self.field.rows[own], np.eye(int(own.sum()))
-        spread = others.times_covariance(nodes, unit) + others.h["noise"] * unit
+        spread = others.times_covariance(nodes, unit) + others.noise * unit
         return posterior.z[own] - others.moments(nodes)[0], spread
 
     def scale(self, nodes: int) -> tuple[float, float]:
@@ -374,7 +374,7 @@ class RegionSums:
         for i, own in enumerate(unknown):
             W[own, i] = 1.0
         shared = np.einsum("ij,ij->j", W[nodes], posterior.times_covariance(nodes, W[nodes]))
-        variance = np.maximum(shared, 0.0) + posterior.h["noise"] * W.sum(axis=0)
+        variance = np.maximum(shared, 0.0) + posterior.noise * W.sum(axis=0)
         std = self.node_scale * self.field.scale.unit * np.sqrt(variance)
         return self._as_alone(std, unknown)
 

@@ -88,6 +88,10 @@ class Posterior(Protocol):
         """Number of labels up to which `refitted` is worth its time."""
 
     @property
+    def noise(self) -> float:
+        """Variance of the independent noise of a node."""
+
+    @property
     def central(self) -> Posterior:
         """The field at one point of the hyper-parameters and features, in place of an average."""
 

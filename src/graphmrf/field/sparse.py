@@ -302,6 +302,11 @@ class SparsePosterior:
         return np.asarray(self._gain[nodes] * (carried[nodes, 0] - carried[nodes, 1:] @ self.beta.mean))
 
     @property
+    def noise(self) -> float:
+        """Variance of the independent noise of a node."""
+        return float(self.beta.noise)
+
+    @property
     def central(self) -> SparsePosterior:
         """Itself."""
         return self
