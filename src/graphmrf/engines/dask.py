@@ -10,6 +10,7 @@ be, and what was lost with its input is sent again.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import shutil
@@ -168,6 +169,19 @@ class Cluster:
         if self.client.status != "running":
             raise self.lost()
         return self.client.sync(call, *values, **options, callback_timeout=self.silence)
+
+    def fetch(self, future: Any, worker: str) -> Any:
+        """Return the result of a future, however long it travels; give up when its worker is gone."""
+        gathering = self.client._gather(future, direct=self.direct)
+        running = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    return running.result(1.0)
+                if running.done() or worker not in self.workers():
+                    raise OSError(f"worker {worker} is gone")
+        finally:
+            running.cancel()
 
     def look_again(self) -> None:
         """Ask the scheduler the next time, however fresh the list of workers is."""
@@ -444,7 +458,7 @@ class Errands:
     def results(self, parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield the results in the order of the parts."""
         waiting, done, turn = ((number, part, 0) for number, part in enumerate(parts)), dict[int, Any](), 0
-        client, more = self._machines.client, True
+        more = True
         while more or self._again or self._out or done:
             for worker in self._free():
                 errand = self._again.pop() if self._again else next(waiting, None)
@@ -456,9 +470,9 @@ class Errands:
                 yield done.pop(turn)
                 turn += 1
             for number in self._finished():
-                future, _, part, attempt = self._out.pop(number)
+                future, worker, part, attempt = self._out.pop(number)
                 try:
-                    done[number] = self._machines.within(client._gather, future, direct=self._machines.direct)
+                    done[number] = self._machines.fetch(future, worker)
                 except Exception as error:  # of the network, of Dask, or of the work itself
                     self._send_again(number, part, attempt, error)
 

@@ -114,7 +114,8 @@ class RowBlock:
         return await self._in_thread(self._do, [last])
 
     async def _in_thread(self, call: Callable[..., Any], *values: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(None, call, *values)
+        executor = self._worker.executors["actor"]  # one thread, which ends with the worker
+        return await asyncio.get_running_loop().run_in_executor(executor, call, *values)
 
     def _do(self, operations: list[_Operation]) -> Any:
         result = None
