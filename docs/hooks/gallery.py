@@ -9,7 +9,7 @@ from mkdocs.structure.files import File, Files
 _ROOT = Path(__file__).parents[2]
 _INTRO = """# Gallery
 
-Each picture is drawn by the lines below it, with data that come with a package
+Behind each picture are the lines that draw it, with data that come with a package
 (libpysal, NetworkX) or are made up on the spot. `make gallery` draws them anew.
 
 <div class="gallery" markdown>

@@ -1,4 +1,4 @@
-"""MkDocs hook: turn the TeX that arithmatex marks into MathML, so that pages need no script to show it."""
+"""MkDocs hook: turn TeX into MathML, so that pages need no script to show it: of pages, and of docstrings."""
 
 import html
 import re
@@ -7,13 +7,16 @@ from typing import Any
 from latex2mathml.converter import convert
 
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.+?)\\[)\]]</\1>', re.DOTALL)
+_ROLE = re.compile(r":math:<code>(.+?)</code>", re.DOTALL)
+_DIRECTIVE = re.compile(r"<p>\.\. math::\s*(.+?)</p>", re.DOTALL)
 
 
 def on_page_content(content: str, **_: Any) -> str:
     """HTML of a page, its formulas as MathML."""
-    return _FORMULA.sub(_mathml, content)
+    content = _FORMULA.sub(lambda found: _mathml(found[2], block=found[1] == "div"), content)
+    content = _ROLE.sub(lambda found: _mathml(found[1], block=False), content)
+    return _DIRECTIVE.sub(lambda found: f"<p>{_mathml(found[1], block=True)}</p>", content)
 
 
-def _mathml(match: re.Match[str]) -> str:
-    display = "block" if match[1] == "div" else "inline"
-    return str(convert(html.unescape(match[2]), display=display))
+def _mathml(tex: str, *, block: bool) -> str:
+    return str(convert(html.unescape(re.sub("<[^>]+>", "", tex)), display="block" if block else "inline"))
