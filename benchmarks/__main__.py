@@ -19,6 +19,7 @@ NAMES = (
         "scalable",
         "field_speed",
         "solvers",
+        "cluster",
         "page",
     ),
 )

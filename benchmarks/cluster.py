@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from functools import partial
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.show import Row, peak_gigabytes, show, timed
-from benchmarks.workload import workload
+from benchmarks.workload import Workload, workload
 from graphmrf.engines.dask import Cluster, cluster
 from graphmrf.linalg import smooth
 from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
@@ -117,32 +118,38 @@ def overhead(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def kills(options: argparse.Namespace) -> Iterator[Row]:
-    """One worker killed at a random moment of a smoothing, again and again."""
+    """One worker killed at a random moment of a smoothing, in new workers each time."""
     work, rng = workload(options.nodes, n_features=48), np.random.default_rng(0)
     expected = smooth(work.graph.on("numba"), work.X, 0.99)
     for partition in ("columns", "rows"):
-        with _workers(options, partition=partition) as machines:
-            graph = work.graph.on(machines)
-            _warm(graph)
-            undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
-            lost, same = [], 0
-            for _ in range(options.runs):
-                machines.client.wait_for_workers(options.workers)
-                pid = rng.choice(list(machines.client.run(os.getpid).values()))
-                blow = threading.Timer(undisturbed * rng.random(), os.kill, (int(pid), signal.SIGKILL))
-                blow.start()
-                seconds, found = timed(partial(smooth, graph, work.X, 0.99))
-                blow.join()
-                lost.append(seconds - undisturbed)
-                same += bool(np.abs(found - expected).max() < 1e-8)
-            yield {
-                **_about(f"kills, {partition}", work.graph, options),
-                "runs": options.runs,
-                "same answer": same,
-                "undisturbed s": undisturbed,
-                "median s lost": float(np.median(lost)),
-                "most s lost": float(np.max(lost)),
-            }
+        lost, same = [], 0
+        for k in range(options.runs):
+            with _workers(options, partition=partition) as machines:
+                undisturbed, seconds, found = _killed(machines, work, rng.random())
+            lost.append(seconds - undisturbed)
+            same += bool(np.abs(found - expected).max() < 1e-8)
+            line = {"partition": partition, "run": k, "same": same, "undisturbed s": undisturbed, "s lost": lost[-1]}
+            print(json.dumps(line), file=sys.stderr)
+        yield {
+            **_about(f"kills, {partition}", work.graph, options),
+            "runs": options.runs,
+            "same answer": same,
+            "median s lost": float(np.median(lost)),
+            "most s lost": float(np.max(lost)),
+        }
+
+
+def _killed(machines: Cluster, work: Workload, moment: float) -> tuple[float, float, Floats]:
+    """Smooth undisturbed, and with a worker killed at this moment of it; return both times, and the second result."""
+    graph = work.graph.on(machines)
+    _warm(graph)
+    undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
+    pid = next(iter(machines.client.run(os.getpid).values()))
+    blow = threading.Timer(moment * undisturbed, os.kill, (pid, signal.SIGKILL))
+    blow.start()
+    seconds, found = timed(partial(smooth, graph, work.X, 0.99))
+    blow.join()
+    return undisturbed, seconds, found
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
