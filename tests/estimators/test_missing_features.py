@@ -189,10 +189,10 @@ def test_answers_are_pooled_over_the_draws_by_rubins_rule() -> None:
     hidden = labelled(y)
     posterior = members(GraphRegressor().fit(graph, with_holes(X), hidden))
     new = np.flatnonzero(np.isnan(hidden))
-    means, variances = zip(*(member.moments(new) for member in posterior.members), strict=True)
+    means, variances = map(np.array, zip(*(member.moments(new) for member in posterior.members), strict=True))
     mean, variance = posterior.moments(new)
-    np.testing.assert_allclose(mean, np.mean(means, axis=0))
-    np.testing.assert_allclose(variance, np.mean(variances, axis=0) + np.var(means, axis=0))
+    np.testing.assert_allclose(mean, posterior.weights @ means)
+    np.testing.assert_allclose(variance, posterior.weights @ (variances + (means - mean) ** 2))
     residual, spread = posterior.left_out
     assert np.isfinite(IntervalCalibration(residual / np.sqrt(spread)).scale)
     draws = posterior.draw(new, 4000, np.random.default_rng(0))

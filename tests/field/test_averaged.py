@@ -96,7 +96,7 @@ def test_the_same_seed_draws_the_same() -> None:
 def test_members_are_exact_posteriors_weighted() -> None:
     posterior = averaged(0.25)
     alone = mean_alone(covariance(), Z, posterior.points)
-    plain = [ExactPosterior(covariance(), h, Z) for h in (*posterior.points, alone, posterior.h)]
+    plain = [ExactPosterior(covariance(), h, Z) for h in (*posterior.points, alone, posterior.base.h)]
     weights = [0.75 * posterior.belief / 6] * 6 + [0.75 * (1.0 - posterior.belief), 0.25]
     np.testing.assert_allclose(posterior.weights, weights)
     means, variances = (np.array(each) for each in zip(*(member.moments(REST) for member in plain), strict=True))
@@ -110,6 +110,7 @@ def test_members_are_exact_posteriors_weighted() -> None:
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=6 * np.sqrt(posterior.moments(REST)[1].max() / 6000))
     image = posterior.times_covariance(REST, np.ones((REST.size, 1)))[:, 0]
     noise = np.dot(weights, [member.h["noise"] for member in plain])
+    assert posterior.h["noise"] == pytest.approx(noise)
     assert image.sum() + noise * REST.size == pytest.approx(draws.sum(axis=1).var(), rel=0.12)
 
 

@@ -167,7 +167,7 @@ def noise_ratios(x: Floats) -> Floats:
     array([ 1.  ,  1.  , 20.09])
     """
     usual, growth = CONTAMINATED
-    return np.exp(np.minimum(growth * np.maximum(x - usual, 0.0), _MOST_RATIO))
+    return np.asarray(np.exp(np.minimum(growth * np.maximum(x - usual, 0.0), _MOST_RATIO)))
 
 
 def _log_likelihood(covariance: Covariance, z: Floats, h: Hyperparameters) -> float:
@@ -222,10 +222,11 @@ class AveragedPosterior:
     points: Sequence[Hyperparameters] = ()
     weight: float = 1.0
 
-    @property
+    @cached_property
     def h(self) -> Hyperparameters:
-        """The hyper-parameters of `base`."""
-        return self.base.h
+        """The hyper-parameters of `base`, with the variance of the noise that the mixture has."""
+        noise = float(self.weights @ [member.h["noise"] for member in self.members])
+        return Hyperparameters({**self.base.h, "noise": noise}) if self.points else self.base.h
 
     @property
     def z(self) -> Floats:
@@ -261,7 +262,7 @@ class AveragedPosterior:
         if not self.designs:
             return (*drawn, self.base)
         same = Correlations(field.eigen, field.rows, _REMEMBERED)
-        likely = [ExactPosterior(Covariance(each, same, field.components), self.h, self.z) for each in designs]
+        likely = [ExactPosterior(Covariance(each, same, field.components), self.base.h, self.z) for each in designs]
         return (*drawn, *likely)
 
     @cached_property
