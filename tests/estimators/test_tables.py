@@ -173,6 +173,18 @@ def test_tables_of_polars_and_arrow_are_read() -> None:
     np.testing.assert_array_equal(found.predict(), LinearRegression().fit(GRAPH, CASE.X, CASE.y).predict())
 
 
+def test_polars_by_position() -> None:
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    table, outcome = polars.from_pandas(X), polars.Series("rent", np.where(Y.isna(), None, Y).tolist())
+    found = LinearRegression().fit(GRAPH, table, outcome)
+    assert found.feature_names_in_.tolist() == ["age", "size"]
+    expected: Any = LinearRegression().fit(GRAPH, X, Y).predict()
+    answer: Any = found.predict()
+    assert (answer.name, answer.index.tolist()) == ("rent", list(IDS))
+    np.testing.assert_allclose(answer, expected)
+
+
 @over
 def test_scores_names_and_summary(make: Callable[[], Any]) -> None:
     model = make().fit(GRAPH, X, Y)

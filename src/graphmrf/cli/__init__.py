@@ -46,8 +46,8 @@ def load_command(name: str) -> Any:
     'predict'
     """
     module = import_module(f"graphmrf.cli.{COMMANDS[name][0]}")
-    if hasattr(module, "group"):
-        command: Any = get_group(module.group)
+    if hasattr(module, f"{name}_group"):
+        command: Any = get_group(getattr(module, f"{name}_group"))
     else:
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         settings = {"allow_extra_args": name in getattr(module, "TAKE_MORE", ())}

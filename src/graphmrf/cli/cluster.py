@@ -11,19 +11,19 @@ import typer
 from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 
-group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on.")
+cluster_group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on.")
 _Address = Annotated[
     str,
     typer.Argument(metavar="ADDRESS", help="tcp://host:8786, a scheduler file .json, or local:4.", show_default=False),
 ]
 
 
-@group.callback()
+@cluster_group.callback()
 def only_group() -> None:
     """Clusters of Dask to run on, as `graphmrf predict --cluster ADDRESS` does."""
 
 
-@group.command()
+@cluster_group.command()
 def check(address: _Address, *, json: options.Json = False, debug: options.Debug = False) -> None:
     """Say which workers a cluster has, whether their versions match, and what would fit.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
 
-group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
+datasets_group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
 
 
 class Preset(StrEnum):
@@ -53,7 +53,7 @@ _CacheDir = Annotated[
 ]
 
 
-@group.command("list")
+@datasets_group.command("list")
 def list_names(*, json: options.Json = False, debug: options.Debug = False) -> None:
     """List the data sets that can be loaded by name."""
     with terminal.errors_as_exit_codes(debug=debug):
@@ -67,7 +67,7 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
         terminal.print_rich(table)
 
 
-@group.command("info")
+@datasets_group.command("info")
 def show_info(name: _Name, *, json: options.Json = False, debug: options.Debug = False) -> None:
     """Show source, licence, counts and attributes of a data set."""
     with terminal.errors_as_exit_codes(debug=debug):
@@ -85,7 +85,7 @@ def show_info(name: _Name, *, json: options.Json = False, debug: options.Debug =
             typer.echo(f"and {len(known.attributes) - _SHOWN} more; --json shows all")
 
 
-@group.command()
+@datasets_group.command()
 def fetch(
     names: _Names,
     *,
@@ -105,7 +105,7 @@ def fetch(
                 typer.echo(f"{name}: {data.graph.n_nodes} nodes, {data.graph.n_edges} edges, ready to load")
 
 
-@group.command("example")
+@datasets_group.command("example")
 def write_example(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to; here by default.")] = Path(),
     *,
@@ -129,7 +129,7 @@ def write_example(
             terminal.say(f"Try: graphmrf predict {nodes} {edges} --target rent --ignore x --ignore y")
 
 
-@group.command()
+@datasets_group.command()
 def export(
     name: _Name,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.", show_default=False)],
