@@ -6,7 +6,7 @@ from scipy.linalg import fractional_matrix_power
 
 from cases import random_case
 from graphmrf._typing import Floats
-from graphmrf.field.matern import Correlations, eigen
+from graphmrf.field.matern import Correlations, eigen, single_eigen
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Triangle
 
@@ -70,3 +70,12 @@ def test_an_isolated_node_correlates_with_nobody() -> None:
 def test_eigenvectors_are_found_once_per_graph() -> None:
     graph = random_case(2).graph
     assert eigen(graph) is eigen(graph)
+
+
+def test_eigenvectors_in_single_precision_make_nearly_the_same_kernels() -> None:
+    case = random_case(3, n=200, p=1)
+    single, double = single_eigen(case.graph), eigen(case.graph)
+    for omega, nu in ((0.5, 0.5), (20.0, 1.0), (1e4, 3.0)):
+        found, expected = ((e.vectors * e.matern(omega, nu)) @ e.vectors.T for e in (single, double))
+        np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max())
+    np.testing.assert_allclose(single.values, double.values, atol=1e-10)
