@@ -127,6 +127,8 @@ const GraphMap = (() => {
       this.context = this.base.getContext("2d");
       view.maps.push(this);
       new ResizeObserver(() => this.resize()).observe(div);
+      this.seen = true;
+      new IntersectionObserver(([entry]) => { this.seen = entry.isIntersecting; this.request(); }).observe(div);
       this.listen();
       this.resize();
       div.dataset.nodes = this.ground.n;
@@ -171,20 +173,30 @@ const GraphMap = (() => {
       return Math.min(Math.max(0.3 * room * Math.sqrt(this.view.zoom), 1.3), 7);
     }
 
+    // Painted with the next frame, where it is in sight; elsewhere when it comes into sight.
     request() {
-      if (this.waiting) return;
+      if (this.waiting || !this.seen) return;
       this.waiting = true;
       requestAnimationFrame(() => { this.waiting = false; this.draw(); this.overlay(); });
     }
 
+    // Looked up once for a theme.
     colours() {
-      const { spec } = this;
-      if (spec.classes) return spec.classes.map((_, k) => style(spec.colors[k % spec.colors.length]));
-      return ramp(spec.colors);
+      const { spec } = this, theme = style("--paper");
+      if (this.theme !== theme) {
+        this.theme = theme;
+        this.shades = spec.classes ? spec.classes.map((_, k) => style(spec.colors[k % spec.colors.length])) : ramp(spec.colors);
+      }
+      return this.shades;
     }
 
     // Nodes by colour: one fill for each of them.
     buckets() {
+      this.sorted ??= this.sort();
+      return this.sorted;
+    }
+
+    sort() {
       const { spec, values, ground, observed } = this, last = spec.classes ? spec.classes.length - 1 : SHADES - 1;
       const found = Array.from({ length: last + 1 }, () => []), quiet = [];
       for (let i = 0; i < ground.n; i++) {
@@ -222,21 +234,22 @@ const GraphMap = (() => {
     }
 
     dots(found, quiet, colours) {
-      const { context: c, observed } = this;
-      const fill = (members, colour, r = this.radius) => {
+      const { context: c, observed, ground } = this, s = this.scale, [cx, cy] = this.view.centre;
+      const dx = this.width / 2 - cx * s, dy = this.height / 2 + cy * s, usual = this.radius, paper = style("--paper");
+      const fill = (members, colour, r = usual) => {
         if (!members.length) return;
         c.beginPath();
         for (const i of members) {
-          const [x, y] = this.place(i);
+          const x = dx + ground.x[i] * s, y = dy - ground.y[i] * s;
           if (x < -r || y < -r || x > this.width + r || y > this.height + r) continue;
-          if (observed[i]) c.rect(x - 0.8 * r, y - 0.8 * r, 1.6 * r, 1.6 * r);
+          if (observed[i] || r < 2) c.rect(x - 0.8 * r, y - 0.8 * r, 1.6 * r, 1.6 * r);
           else { c.moveTo(x + r, y); c.arc(x, y, r, 0, 7); }
         }
         c.fillStyle = colour;
         c.fill();
-        if (r > 3.4) { c.strokeStyle = style("--paper"); c.lineWidth = 0.7; c.stroke(); }
+        if (r > 3.4) { c.strokeStyle = paper; c.lineWidth = 0.7; c.stroke(); }
       };
-      fill(quiet, style("--quiet-2"), 0.6 * this.radius);
+      fill(quiet, style("--quiet-2"), 0.6 * usual);
       found.forEach((members, k) => fill(members, colours[k]));
     }
 
@@ -245,12 +258,19 @@ const GraphMap = (() => {
       c.setTransform(s * ratio, 0, 0, -s * ratio, (this.width / 2 - cx * s) * ratio, (this.height / 2 + cy * s) * ratio);
       c.lineWidth = 0.6 / s;
       c.strokeStyle = style("--paper");
-      const fill = (members, colour) => {
-        c.fillStyle = colour;
-        for (const i of members) { c.fill(ground.paths[i], "evenodd"); if (ground.n < 5000) c.stroke(ground.paths[i]); }
+      const merge = (members) => {
+        const whole = new Path2D();
+        members.forEach((i) => whole.addPath(ground.paths[i]));
+        return whole;
       };
-      fill(quiet, style(this.spec.only === "observed" ? "--ground" : "--quiet-2"));
-      found.forEach((members, k) => fill(members, colours[k]));
+      this.merged ??= { quiet: merge(quiet), found: found.map(merge) };
+      const fill = (path, colour) => {
+        c.fillStyle = colour;
+        c.fill(path, "evenodd");
+        if (ground.n < 5000) c.stroke(path);
+      };
+      fill(this.merged.quiet, style(this.spec.only === "observed" ? "--ground" : "--quiet-2"));
+      this.merged.found.forEach((path, k) => fill(path, colours[k]));
       if (this.spec.outlined && ground.n < 5000) this.outlineObserved();
     }
 
@@ -324,7 +344,7 @@ const GraphMap = (() => {
     }
 
     // Only nodes of this class keep their colour; null for all.
-    emphasise(value) { this.only = value; this.draw(); }
+    emphasise(value) { this.only = value; this.sorted = this.merged = undefined; this.draw(); }
   }
 
   return { Ground, View, GraphMap };
