@@ -6,7 +6,7 @@ half of the nodes after 20 labels more than 40 from the other half, suggested, a
 itself it takes more options: ``python -m benchmarks.foresee_field [--parts r2 regions suggest]
 [--tasks U.S.:income London ...] [--splits 10] [--first 3] [--jobs 2] [--keep FILE]``.
 
-The limit on uncertain nodes in `suggest` was chosen on splits 0 to 2 of eight tasks, so splits start at 3.
+The limit on uncertain nodes in `suggest` was chosen on some of splits 0 to 2, so splits start at 3.
 """
 
 from __future__ import annotations
