@@ -40,13 +40,13 @@ _KEPT_TABLES = 8
 """Small matrices of nodes that stay with the workers: a solve uses three. Doubled, only the memory grows."""
 
 
-class Place(int):
+class KeptAt(int):
     """Number of a block or window that workers keep."""
 
     __slots__ = ()
 
 
-_Operation: TypeAlias = "tuple[str, Place | None, tuple[Any, ...]]"
+_Operation: TypeAlias = "tuple[str, KeptAt | None, tuple[Any, ...]]"
 """Name, where its result is kept (None: it is returned), and arguments; a place stands for what is kept there."""
 
 
@@ -122,13 +122,13 @@ class RowBlock:
         with ALONE:
             limit_threads(self._worker.state.nthreads)
             for name, place, values in operations:
-                arguments = [self._kept[value] if isinstance(value, Place) else value for value in values]
+                arguments = [self._kept[value] if isinstance(value, KeptAt) else value for value in values]
                 result = self._local(name)(*arguments)
                 if place is not None:
                     self._kept[place] = result
         return result
 
-    async def _extended(self, batch: int, place: Place) -> Floats:
+    async def _extended(self, batch: int, place: KeptAt) -> Floats:
         """Return a block with the rows of other parts below its own."""
         V = self._kept[place]
         if self._scratch.shape != (len(V) + self._n_halo, V.shape[1]) or self._scratch.dtype != V.dtype:
@@ -409,9 +409,9 @@ class RowsEngine:
         if futures and self._machines.client.status == "running":
             self._machines.client.cancel(futures, force=True)
 
-    def new_place(self) -> Place:
+    def new_place(self) -> KeptAt:
         """Return the number of a new block or window."""
-        return Place(next(self._numbers))
+        return KeptAt(next(self._numbers))
 
     @property
     def _ranges(self) -> list[tuple[int, int]]:
@@ -441,7 +441,7 @@ class RowsEngine:
     def _queue(self, name: str, *values: Any) -> None:
         self._each(name, None, [values] * len(self._queues))
 
-    def _each(self, name: str, place: Place | None, values: list[tuple[Any, ...]]) -> None:
+    def _each(self, name: str, place: KeptAt | None, values: list[tuple[Any, ...]]) -> None:
         for queue, own in zip(self._queues, values, strict=True):
             queue.append((name, place, own))
 
