@@ -176,7 +176,7 @@ def test_tables_of_polars_and_arrow_are_read() -> None:
 def test_polars_by_position() -> None:
     polars = pytest.importorskip("polars")
     pytest.importorskip("pyarrow")
-    table, outcome = polars.from_pandas(X), polars.Series("rent", np.where(Y.isna(), None, Y).tolist())
+    table, outcome = polars.from_pandas(X), polars.Series("rent", Y.astype(object).where(Y.notna(), None).tolist())
     found = LinearRegression().fit(GRAPH, table, outcome)
     assert found.feature_names_in_.tolist() == ["age", "size"]
     expected: Any = LinearRegression().fit(GRAPH, X, Y).predict()

@@ -396,7 +396,7 @@ def transform_name(model: GraphRegressor) -> str:
 def folds_of_classes(labels: Labels, folds: int) -> int:
     """Return how many folds there can be so that each has a label of every class that has two; at least two."""
     counts = np.bincount(labels.codes[labels.known])
-    return max(2, min([folds, *counts[counts > 1].tolist()]))
+    return int(max(2, min([folds, *counts[counts > 1].tolist()])))
 
 
 def _few_of_a_class(labels: Labels, folds: int) -> Iterator[str]:
