@@ -3,9 +3,9 @@ r"""Prediction of other graphs: effects of features that were fitted to carry ov
 A field has two explanations of an outcome that is smooth over its graph: smoothed features, or the graph field. The
 second does not carry over, so that the field's own effects of features may be too small for another graph. A field
 without a graph field lets features explain all they can, and takes what is smooth by chance for their effect; its
-curves may bend otherwise next year, where linear graph convolution goes straight on. All three are fitted, and averaged
-with the weights that predict regions of the graph best whose labels are held out: the nearest thing to another graph
-that one graph has. The residuals there calibrate the error bars.
+curves may bend otherwise next year, where linear regression and linear graph convolution go straight on. All are
+averaged with the weights that predict regions of the graph best whose labels are held out: the nearest thing to another
+graph that one graph has. The residuals there calibrate the error bars.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 
 LEVELS = (0.5, 0.9, 0.99)
 """Levels of the smoothed features, each with a variance of its own: near, middle and far; chosen by eye."""
-REGIONS = (2, 3, 5)
-"""Into how many regions the graph is divided, each held out in turn. Large regions are as far from the others as
-another year: with ten and more, curves are trusted that do not carry over (CDC sunlight, R2 .58 against .73)."""
+REGIONS = (5, 10, 2, 3)
+"""Into how many regions the graph is divided, each held out in turn. The first `WEIGHED` decide the weights; halves and
+thirds are too few for that, and only say how wrong predictions far away may be."""
+WEIGHED = 2
+"""Divisions that decide the weights, once into large and once into small regions."""
 _FOLDS = 5
 """Folds of the choice of a level: the usual number."""
 _TOLERANCE = 1e-6
@@ -110,13 +112,14 @@ class LinearConvolution:
     z: Floats
 
     @classmethod
-    def of(cls, graph: Graph, X: Floats, rows: Ints, z: Floats, *, seed: int = 0) -> LinearConvolution:
-        """Return the fit to the labels of some nodes."""
+    def of(cls, graph: Graph, X: Floats, rows: Ints, z: Floats, *, seed: int = 0) -> tuple[LinearConvolution, ...]:
+        """Return the fits to the labels of some nodes: at the level found, and linear regression at level 0."""
         y, features = np.full(graph.n_nodes, np.nan), whiten(X, centred=True, shrinkage=SHRINKAGE)
         y[rows] = z
         folds = assign_folds(rows.size, _FOLDS, seed=seed)
         alpha = search_convolution(graph, features, y, folds, tolerance=_TOLERANCE).alpha
-        return cls(alpha, features, smooth(graph, features.Z, alpha, tolerance=_TOLERANCE)[rows], z)
+        smoothed = smooth(graph, features.Z, alpha, tolerance=_TOLERANCE)[rows]
+        return cls(alpha, features, smoothed, z), cls(0.0, features, features.Z[rows], z)
 
     def _fit(self, used: Bools) -> LeastSquares:
         options = {"noise": self.features.noise(_TOLERANCE), "shrinkage": self.features.shrinkage}
@@ -184,23 +187,24 @@ class Transfer:
 
     @cached_property
     def candidates(self) -> tuple[_Candidate, ...]:
-        """The fitted field and linear convolution; and a field without a graph, unless the paper's own model won."""
+        """The fitted field, linear ones; and a field without a graph, unless the paper's own model won."""
         whole, seed = self.field.posterior, self.field.seed
         if not self.field.kept.any() or self.field.scale.is_constant:
             return (whole,)
         X, rows, z = self.X[:, self.field.kept], self.field.rows[self._rows], whole.z[self._rows]
         straight = LinearConvolution.of(self.graph, X, rows, z, seed=seed)
         if not whole.h["unit_variance"]:
-            return whole, straight
-        return whole, straight, features_only(self.graph, self.X, rows, z, seed=seed)
+            return whole, *straight
+        return whole, *straight, features_only(self.graph, self.X, rows, z, seed=seed)
 
     def _elsewhere(self, graph: Graph, X: Floats) -> list[tuple[Floats, Floats]]:
-        kept = [X, X[:, self.field.kept], X]
+        linear = X[:, self.field.kept]
+        kept = [X, linear, linear, X]
         return [each.elsewhere(graph, table) for each, table in zip(self.candidates, kept, strict=False)]
 
     @cached_property
     def _held_out(self) -> tuple[Floats, Floats]:
-        """Means (3 m, candidates) of labels by their features, given other regions, and variances by the field."""
+        """Means (4 m, candidates) of labels by their features, given other regions, and variances by the field."""
         found = [self._without_regions(count) for count in REGIONS]
         means, variances = zip(*found, strict=True)
         return np.vstack(means), np.concatenate(variances)
@@ -227,15 +231,14 @@ class Transfer:
 
         They are not negative and add up to 1 at most: none is trusted beyond what it says.
         """
-        means, k = self._held_out[0], len(self.candidates)
+        k, decisive = len(self.candidates), WEIGHED * self._rows.size
         if k == 1:
             return np.ones(1)
+        means, labels = self._held_out[0][:decisive], self._labels[:decisive]
         prior, budget = np.sqrt(_PRIOR_LABELS) * np.eye(k), np.full((1, k), _BUDGET * np.sqrt(len(means)))
         A, rest = np.vstack([means, prior, budget]), np.zeros((len(means) + k + 1, 1))
         rest[-1] = budget[0, 0]  # what is not given to any
-        return np.asarray(
-            nnls(np.hstack([A, rest]), np.concatenate([self._labels, prior.sum(axis=0) / k, rest[-1]]))[0][:k]
-        )
+        return np.asarray(nnls(np.hstack([A, rest]), np.concatenate([labels, prior.sum(axis=0) / k, rest[-1]]))[0][:k])
 
     @cached_property
     def _residual(self) -> tuple[Floats, Floats]:
