@@ -201,15 +201,6 @@ def test_only_nodes_that_can_be_asked_are_suggested() -> None:
     assert set(star().suggest(3, among=among)["node"]) <= {0, 62, 65, 68}
 
 
-def test_the_most_uncertain_nodes_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foresight, "_HELPS", (0.0, 0.0))
-    monkeypatch.setattr(foresight, "_USUAL", 1.0)
-    found = fitted().suggest(REST.size)["node"].to_numpy()
-    assert sorted(found) == REST.tolist()
-    std = fitted().predict(return_std=True)[1]
-    assert set(found[8:]) == set(REST[np.argsort(-std[REST])[:8]])
-
-
 def test_where_no_label_helps_others_none_is_named() -> None:
     pairs = Graph.from_edges(np.arange(0, 200, 2), np.arange(1, 200, 2))
     y = np.random.default_rng(3).standard_normal(200)

@@ -360,8 +360,8 @@ class GraphRegressor(NodeEstimator):
         """Return the `k` unlabelled nodes whose labels would help most, best first.
 
         They are chosen one after the other by what their labels take from the variance of all other unlabelled nodes,
-        at the central hyper-parameters; nodes of more than twice the median variance come last. Where no label helps
-        other nodes the table is empty, and ``attrs["reason"]`` says so.
+        at the central hyper-parameters. Where no label helps other nodes the table is empty, and ``attrs["reason"]``
+        says so.
 
         Parameters
         ----------

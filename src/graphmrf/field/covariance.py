@@ -339,6 +339,14 @@ class OtherGraph:
             self._smoothed[omega, nu] = matern_smooth(self.graph, columns, omega, nu)
         return self._smoothed[omega, nu]
 
+    def smoothed_about_mean(self, omega: float, nu: float) -> Floats:
+        """Return its own features smoothed, (n, p), each less the mean over the node's connected component."""
+        one, smoothed = np.split(self.smoothed(omega, nu), [1], axis=1)
+        places, X = self.graph.components, self.design.groups[0]
+        sums = np.zeros((self.graph.n_components, X.shape[1]))
+        np.add.at(sums, places, X)
+        return np.asarray(smoothed - one * (sums / np.bincount(places)[:, None])[places])
+
     def variances(self, omega: float, nu: float) -> Floats:
         r"""Return the diagonal of :math:`(I + \omega N)^{-1}`; nu is 1 wherever the field has unequal variances."""
         assert nu == 1.0

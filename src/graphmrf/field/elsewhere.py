@@ -59,6 +59,12 @@ _MOST_LABELS = 3000
 """Labels that tell its effects, as many as the exact solver takes."""
 
 
+_BEYOND = 1.0
+"""How far beyond the labels another graph is predicted, in their standard deviations: samples of the paper's model on
+graphs with isolated nodes, whose features are 50 times those of the others, had R2 down to -1000 without a limit. By
+eye; doubled, predictions of such nodes err by twice as much where effects do not carry on."""
+
+
 def features_only(graph: Graph, X: Floats, rows: Ints, z: Floats, *, seed: int = 0) -> ExactPosterior:
     """Return a field of feature effects and noise alone: own, neighbours', second and smoothed features, and curves.
 
@@ -271,12 +277,15 @@ class Transfer:
         """Return mean and standard deviation of the standardised outcome of another graph, before calibration.
 
         By how much more the candidates disagree there than on held-out regions is uncertainty, too; but no more of it
-        than the labels vary, as one of them may go astray alone.
+        than the labels vary, as one of them may go astray alone. Features far beyond those of the labels are not
+        followed beyond the labels' own range; what that cuts off is uncertainty as well.
         """
         found = self._elsewhere(graph, X)
         means, variance = np.array([mean for mean, _ in found]), self._unit**2 * found[0][1]
         more = _disagreement(means, self.weights) - _disagreement(self._held_out[0].T, self.weights)
-        return self.weights @ means, np.sqrt(variance + np.clip(more, 0.0, 1.0))
+        mean, labels = self.weights @ means, self.field.posterior.z
+        held = np.clip(mean, labels.min() - _BEYOND, labels.max() + _BEYOND)
+        return held, np.sqrt(variance + np.clip(more, 0.0, 1.0) + (mean - held) ** 2)
 
     def predict(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the outcome of all nodes of another graph."""

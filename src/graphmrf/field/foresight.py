@@ -46,10 +46,6 @@ and memory double; the exact gains of the best few come on top."""
 _SHORTLIST = (8, 128)
 """Best nodes by that estimate whose gains are computed exactly at every step, and columns of the covariance fetched at
 once where one of theirs is missing. Chosen by eye; doubled, a step takes twice as long and errs less."""
-_USUAL = 2.0
-"""Medians of the variance, noise left out, beyond which nodes come last: they have outlying features, which say little
-of others. The best of a dozen rules tried on splits 0 and 1 of four of the paper's tasks, where 20 such labels beat
-random ones in 7 of 8 trials and by .013 in the mean. At 3 U.S. counties lose by it, at 1.5 London's wards gain less."""
 _HELPS = (0.5, 0.002)
 """What a label must take from the variance of all others together to be worth naming: half of one node's variance, or
 of few nodes a 500th of theirs. On London's wards labels of pure noise take .05 to .35 of one, those of income several.
@@ -211,8 +207,7 @@ class Foresight:
 
         One after the other: the label of node i takes :math:`\Sigma_{ji}^2 / (\Sigma_{ii} + s)` from the variance of
         every other node j, with :math:`\Sigma` the covariance noise left out and `s` the variance of the noise, both at
-        the central hyper-parameters. Nodes of more than twice the median variance come last: what is far from all
-        others would help most were the field right there, where nothing tells that it is.
+        the central hyper-parameters.
 
         Parameters
         ----------
@@ -242,11 +237,9 @@ class Foresight:
         Z, images = self._targets() if k else (taken, taken)
         left, rest = np.ones(n, dtype=bool) if among is None else among[self.unknown], np.ones(n, dtype=bool)
         variance, own = np.maximum(self._moments[1][self.unknown] - self._noise, 0.0), np.einsum("ij,ij->i", Z, Z)
-        usual = variance <= _USUAL * float(np.median(variance[left])) if k else left
         for _ in range(k):
-            asked = left & usual if (left & usual).any() else left
             gains = (np.einsum("ij,ij->i", images, images) - own * variance**2) / (variance + self._noise)
-            ranked = np.argsort(-np.where(asked, gains, -np.inf), kind="stable")[: int(asked.sum())]
+            ranked = np.argsort(-np.where(left, gains, -np.inf), kind="stable")[: int(left.sum())]
             short = ranked[: _SHORTLIST[0]]
             if not known.keys() >= set(short.tolist()):
                 missing = np.array([i for i in ranked[: _SHORTLIST[1]].tolist() if i not in known])
