@@ -21,7 +21,8 @@ def test_the_demo_tells_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[
     runpy.run_path(str(EXAMPLES / "demo.py"))["main"](tmp_path / "demo")
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == ["predictions.csv", "report.html"]
     made = pd.read_csv(tmp_path / "demo" / "predictions.csv")
-    assert made.shape == (1000, 6)
+    assert made.columns[1:].tolist() == ["prediction", "std", "lower", "upper", "observed", "left_out", "residual"]
+    assert len(made) == 1000
     said = capsys.readouterr().out
     r2 = float(said.split("hidden: R² ")[1].split(";")[0])
     coverage = float(said.split("; ")[-2].split(" %")[0])

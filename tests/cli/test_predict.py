@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import graphmrf as gm
 from graphmrf.cli import COMMANDS, app, load_command, prediction
 from graphmrf.cli.options import AUTO
-from graphmrf.datasets import table_files
+from graphmrf.datasets import written_tables
 from graphmrf.errors import ConvergenceError
 from graphmrf.estimators import methods
 
@@ -353,11 +353,11 @@ def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_full_disk_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail_half_way(_frame: pd.DataFrame, path: Path, _suffix: str) -> None:
+    def fail_half_way(_frame: pd.DataFrame, path: Path, *_: object) -> None:
         path.write_text("half a ta")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table_files, "_save", fail_half_way)
+    monkeypatch.setattr(written_tables, "_save", fail_half_way)
     result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
     assert result.exit_code == 1
     assert "No space left" in result.stderr

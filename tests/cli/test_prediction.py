@@ -109,7 +109,7 @@ def test_shares_and_effects_are_shown_everywhere(town: Any) -> None:
     for words in (
         "What carries the prediction",
         "What the features contribute",
-        "± the standard error",
+        "Lines and ± are intervals of 90 % and standard errors",
         "Field regression",
     ):
         assert words in page.read_text(encoding="utf-8")

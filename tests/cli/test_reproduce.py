@@ -197,7 +197,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 def test_without_matplotlib_the_extra_is_named(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphmrf.experiments.figures.find_spec", lambda _: None)
     result = reproduce("data-statistics", "-o", output)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "pip install 'graphmrf[figures]', or use --no-figures" in result.stderr
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from graphmrf.datasets import check_writable, table_files, write
+from graphmrf.datasets import check_writable, write, written_tables
 from graphmrf.errors import InvalidInputError
 
 FRAME = pd.DataFrame({"id": ["00123", "x,y"], "prediction": [0.1, 1 / 3], "observed": [True, False]})
@@ -34,11 +34,11 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, mo
     path = tmp_path / "p.csv"
     path.write_text("old")
 
-    def fail_half_way(_frame: pd.DataFrame, temporary: Path, _suffix: str) -> None:
+    def fail_half_way(_frame: pd.DataFrame, temporary: Path, *_: object) -> None:
         temporary.write_text("half a ta")
         raise OSError("disk full")
 
-    monkeypatch.setattr(table_files, "_save", fail_half_way)
+    monkeypatch.setattr(written_tables, "_save", fail_half_way)
     with pytest.raises(OSError, match="disk full"):
         write(FRAME, path)
     assert path.read_text() == "old"

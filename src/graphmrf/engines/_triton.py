@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-EDGES = 4
+_EDGES = 4
 """Edges of a row that are fetched together. Doubled, a product of 16 columns takes 2 to 5 % longer on an H200, as more
 lanes are idle at the end of a row; halved, one of 64 columns takes 4 % longer, with fewer loads in flight."""
 
@@ -130,7 +130,7 @@ def segments(edges: tuple[Any, Any, Any, Any], V: Any) -> Any:
     indices, weights, first, last = edges
     out = torch.empty((len(first), V.shape[1]), dtype=V.dtype, device=V.device)
     rows, columns = _tile(V.shape[1])
-    flags = V.shape[1], weights is not None, True, rows, EDGES, columns
+    flags = V.shape[1], weights is not None, True, rows, _EDGES, columns
     grid = triton.cdiv(len(first), rows), triton.cdiv(V.shape[1], columns)
     _segments[grid](V, indices, V if weights is None else weights, first, last, out, len(first), *flags, num_warps=1)
     return out
@@ -158,7 +158,7 @@ def advance_rows(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: t
     _advance[grid](
         G, indices if listed else V, weights if weighted else V, first, last, order, degrees, V, scale, previous, back,
         mask, out, dots, len(order),
-        width, weighted, listed, masked, rows, EDGES, columns, _GROUPS, num_warps=1,
+        width, weighted, listed, masked, rows, _EDGES, columns, _GROUPS, num_warps=1,
     )  # fmt: skip
     return dots
 
@@ -176,4 +176,4 @@ def subtract_block(out: Any, coefficient: Any, V: Any, degrees: Any) -> Any:
 def _tile(width: int) -> tuple[int, int]:
     """Return the rows and columns a program of a product takes together, powers of two."""
     columns = min(triton.next_power_of_2(width), _COLUMNS)
-    return max(_TILE // (EDGES * columns), 1), columns
+    return max(_TILE // (_EDGES * columns), 1), columns

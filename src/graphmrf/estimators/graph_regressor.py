@@ -145,7 +145,7 @@ class GraphRegressor(NodeEstimator):
     >>> model.predict()[:2].round(1)
     array([4. , 2.6])
     >>> model.explanation_
-    'Own features explain 99 % of the variance, nonlinear effects 1 %.'
+    'Own features explain 99 % of the variance.'
     """
 
     keeps_labels = True
