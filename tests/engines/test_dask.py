@@ -163,6 +163,17 @@ def test_a_part_is_computed_again_when_rows_are_lost(machines: Cluster, rows: Cl
     assert len(attempts) == 2
 
 
+def test_rows_go_to_other_workers_when_one_is_lost_before_it_has_them(
+    rows: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive, lists = rows.some_workers(), [["tcp://127.0.0.1:1"]]
+    monkeypatch.setattr(rows, "some_workers", lambda: lists.pop() if lists else alive)
+    X = np.arange(40.0).reshape(20, 2)
+    engine = random_case(0, n=20).graph.on(rows).engine
+    np.testing.assert_allclose(engine.unload(engine.load(X), 2), X, rtol=1e-12)
+    assert not lists
+
+
 def test_an_error_of_the_work_is_told_as_it_is(machines: Cluster) -> None:
     def fail(engine: Any, number: int) -> int:
         raise InvalidInputError(f"{number} of {engine.n} is wrong")

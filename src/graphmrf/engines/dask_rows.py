@@ -40,6 +40,10 @@ _KEPT_TABLES = 8
 """Small matrices of nodes that stay with the workers: a solve uses three. Doubled, only the memory grows."""
 
 
+_NETWORK = (OSError, RuntimeError, KeyError, ValueError, AttributeError, asyncio.CancelledError)
+"""What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there."""
+
+
 class KeptAt(int):
     """Number of a block or window that workers keep."""
 
@@ -403,9 +407,12 @@ class RowsEngine:
 
     def close(self) -> None:
         """Let go of all that the workers hold of this graph."""
-        futures, self._futures, self._parts = self._futures, [], []
         self._queues = [[] for _ in self._sources]
         self._matrices = {}
+        self._let_go()
+
+    def _let_go(self) -> None:
+        futures, self._futures, self._parts = self._futures, [], []
         if futures and self._machines.client.status == "running":
             self._machines.client.cancel(futures, force=True)
 
@@ -458,16 +465,16 @@ class RowsEngine:
         batch, self.messages = next(self._batches), self.messages + len(queues)
         try:
             with self._machines.client.as_current():
-                parts = self._parts or self._start()
+                parts = self._parts or self._start_again()
                 futures = [part.run(batch, queue) for part, queue in zip(parts, queues, strict=True)]
                 return [self._wait(future) for future in futures]
-        except (OSError, RuntimeError, KeyError, ValueError, AttributeError, asyncio.CancelledError) as error:
+        except _NETWORK as error:
             if self._machines.client.status != "running":
                 raise self._machines.lost() from error
             raise RowsLostError(f"rows were lost with a worker: {error}") from error
 
     def _wait(self, future: Any) -> Any:
-        """Return the result of an actor; give up on one whose worker is gone or gives no sign of life."""
+        """Return the result of a future; give up on one whose worker is gone or gives no sign of life."""
         while True:
             try:
                 return future.result(1.0)
@@ -478,8 +485,18 @@ class RowsEngine:
             if not all(worker in alive for worker in self._homes):
                 raise RuntimeError("a worker is gone")
 
+    def _start_again(self) -> list[Any]:
+        """Give every part of the rows to a worker; if one is lost meanwhile, all of them once more: nothing is lost."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._start()
+            except _NETWORK:
+                if self._machines.client.status != "running":
+                    raise
+                self._let_go()
+        return self._start()
+
     def _start(self) -> list[Any]:
-        """Give every part of the rows to a worker."""
         machines, client = self._machines, self._machines.client
         machines.look_again()
         workers = machines.some_workers()
@@ -491,7 +508,7 @@ class RowsEngine:
                 source = machines.place(uuid4().hex, source, home)
             made = client.submit(RowBlock, source, self.bounds, p, machines.silence, workers=[home], **options)
             self._futures.append(made)
-        parts = [future.result(machines.silence) for future in self._futures]
+        parts = [self._wait(future) for future in self._futures]
         for future in [part.connect(parts) for part in parts]:
             self._wait(future)
         self._parts = parts
