@@ -11,7 +11,6 @@ under the parameters that made the data. Boosting sees the features `X`, `SX` an
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from benchmarks.paper_data import SETS, UNSEEN, Task, root, samples, tasks
-from benchmarks.pool import perform
+from benchmarks.pool import resume
 from benchmarks.show import show, timed
 from graphmrf import (
     GraphRegressor,
@@ -68,23 +67,13 @@ def measure(
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
     names = [name for name in _all() if name.startswith(tuple(wanted) or USUAL)]
     work = [Work(name, fraction, seed) for fraction in fractions for name in names for seed in seeds]
-    found = _kept(keep)
-    for done, scores in perform(_one, [each for each in work if each not in found], jobs):
-        found[done] = scores
-        if keep is not None:
-            with keep.open("a") as file:
-                file.write(json.dumps([done, scores]) + "\n")
+    found = resume(_one, work, jobs, keep)
     rows = []
     for fraction in fractions:
-        each = [_mean(name, [found[Work(name, fraction, seed)] for seed in seeds]) for name in names]
+        splits = {name: [found[w] for w in work if w in found and w[:2] == (name, fraction)] for name in names}
+        each = [_mean(name, scores) for name, scores in splits.items() if scores]
         rows += [{"labelled": f"{fraction:.0%}", **row} for row in (*each, *_summary(each))]
     return rows
-
-
-def _kept(keep: Path | None) -> dict[Work, Row]:
-    if keep is None or not keep.exists():
-        return {}
-    return {Work(*work): row for work, row in map(json.loads, keep.read_text().splitlines())}
 
 
 def _mean(name: str, rows: list[Row]) -> Row:

@@ -12,7 +12,6 @@ there is no switch `auto` is the field and cannot lose to it: read gains and los
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from functools import cache
@@ -28,7 +27,7 @@ from sklearn.metrics import r2_score
 
 from benchmarks.areas import areas
 from benchmarks.paper_data import SETS, root, tasks
-from benchmarks.pool import perform
+from benchmarks.pool import resume
 from benchmarks.show import show
 from graphmrf import datasets
 
@@ -70,22 +69,8 @@ def measure(wanted: Sequence[str], samples: int, *, jobs: int, keep: Path | None
     """Return one row for each area and one for all samples; finished samples are added to the file `keep`."""
     names = [name for name in _all() if name.startswith(tuple(wanted) or "")]
     work = [Work(names[i % len(names)], i // len(names)) for i in range(samples)]
-    found = _kept(keep)
-    try:
-        for done, scores in perform(_one, [each for each in work if each not in found], jobs):
-            found[done] = scores
-            if keep is not None:
-                with keep.open("a") as file:
-                    file.write(json.dumps([done, scores]) + "\n")
-    except KeyboardInterrupt:
-        print("stopped; what follows is of the samples that were finished")
+    found = resume(_one, work, jobs, keep)
     return [*_rows([found[each] | {"area": each.task.split(":")[0]} for each in work if each in found])]
-
-
-def _kept(keep: Path | None) -> dict[Work, Row]:
-    if keep is None or not keep.exists():
-        return {}
-    return {Work(*work): row for work, row in map(json.loads, keep.read_text().splitlines())}
 
 
 @cache

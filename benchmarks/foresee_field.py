@@ -12,9 +12,7 @@ The limit on uncertain nodes in `suggest` was chosen on some of splits 0 to 2, s
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -24,7 +22,7 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from benchmarks.paper_data import Task, root, tasks
-from benchmarks.pool import perform
+from benchmarks.pool import resume
 from benchmarks.show import show, timed
 from graphmrf import GraphRegressor
 from graphmrf.field.foresight import breadth_first
@@ -70,22 +68,8 @@ def measure(
     names = [name for name in _all() if name.startswith(tuple(wanted) or ("",))]
     fractions = dict.fromkeys(f for p in parts for f in PARTS[p])
     work = [Work(name, f, seed) for seed in seeds for f in fractions for name in names]
-    found = _kept(keep)
-    try:
-        for done, row in perform(_one, [each for each in work if each not in found], jobs):
-            found[done] = row
-            if keep is not None:
-                with keep.open("a") as file:
-                    file.write(json.dumps([done, row]) + "\n")
-    except KeyboardInterrupt:
-        print("stopped: these are the splits that were finished", file=sys.stderr)
+    found = resume(_one, work, jobs, keep)
     return [row for p in parts for f in PARTS[p] for row in _rows(p, f, names, found)]
-
-
-def _kept(keep: Path | None) -> dict[Work, dict[str, Row]]:
-    if keep is None or not keep.exists():
-        return {}
-    return {Work(*work): row for work, row in map(json.loads, keep.read_text().splitlines())}
 
 
 def _rows(part: str, fraction: float, names: Sequence[str], found: dict[Work, dict[str, Row]]) -> Iterator[Row]:

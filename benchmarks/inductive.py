@@ -12,7 +12,6 @@ options: ``python -m benchmarks.inductive [--tasks U.S. London:age ring ...] [--
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from sklearn.metrics import r2_score
 
 from benchmarks import questions
 from benchmarks.paper_data import root
-from benchmarks.pool import perform
+from benchmarks.pool import resume
 from benchmarks.show import show, timed
 from graphmrf import (
     GaussianMRF,
@@ -100,23 +99,12 @@ def measure(
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
     names = [name for name in _names() if name.startswith(tuple(wanted) or "")]
     work = [Work(name, seed, networks) for name in names for seed in seeds]
-    found = _kept(keep)
-    for done, scores in perform(_one, [each for each in work if each not in found and jobs], jobs or 1):
-        found[done] = scores
-        if keep is not None:
-            with keep.open("a") as file:
-                file.write(json.dumps([done, scores]) + "\n")
+    found = resume(_one, work, jobs, keep)
     splits = {
         name: [found[Work(name, seed, networks)] for seed in seeds if (name, seed, networks) in found] for name in names
     }
     each = [_mean(name, rows) for name, rows in splits.items() if rows]
     return [*each, *_summary(each)]
-
-
-def _kept(keep: Path | None) -> dict[Work, Row]:
-    if keep is None or not keep.exists():
-        return {}
-    return {Work(*work): row for work, row in map(json.loads, keep.read_text().splitlines())}
 
 
 def _names() -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -27,3 +29,33 @@ def perform(
         for k, future in enumerate(as_completed(futures), start=1):
             print(f"\r{k} of {len(work)}", end="\n" * (k == len(work)), file=sys.stderr, flush=True)
             yield futures[future], future.result()
+
+
+def resume(
+    function: Callable[[Work], Result], work: Sequence[Work], jobs: int, keep: Path | None
+) -> dict[Work, Result]:
+    """Return the results of all work, by the work.
+
+    Parameters
+    ----------
+    function : callable
+        Returns what JSON can hold.
+    work : list of tuples
+        Of numbers and text.
+    jobs : int
+        Processes; with 0 nothing is computed, and what is kept is returned.
+    keep : path, optional
+        File that finished work is added to, a line each, and not done again. Ctrl-C returns what is finished.
+    """
+    lines = keep.read_text().splitlines() if keep is not None and keep.exists() else []
+    kept: dict[Any, Result] = {tuple(done): result for done, result in map(json.loads, lines)}
+    found = {each: kept[each] for each in work if each in kept}
+    try:
+        for done, result in perform(function, [each for each in work if each not in found and jobs], jobs or 1):
+            found[done] = result
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps([done, result]) + "\n")
+    except KeyboardInterrupt:
+        print(f"stopped: {len(found)} of {len(work)} are finished, and shown", file=sys.stderr)
+    return found
