@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,8 +110,11 @@ def test_the_model_conditions_on_reordered_tables() -> None:
     np.testing.assert_allclose(mrf.condition(GRAPH, table.iloc[::-1]).mean, mrf.condition(GRAPH, table).mean)
 
 
+HALF_NAMED = r"X has its rows by id, in another order than the graph, and y has no ids.*pass X.loc\[graph.ids\]"
 NUMBERS = CASE.graph.with_ids(np.roll(np.arange(14), 1))
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
+    "half named": (lambda: (GRAPH, X.iloc[::-1], CASE.y), HALF_NAMED),
+    "half named, 0 to n": (lambda: (GRAPH, X.iloc[::-1], Y.reset_index(drop=True)), HALF_NAMED),
     "missing": (lambda: (GRAPH, X.drop("n03"), Y), r"index of X must hold the ids.*no row for 'n03'; pass X.reindex"),
     "unknown": (
         lambda: (GRAPH, X, pd.concat([Y, pd.Series([1.0], index=["zz"])])),
@@ -173,16 +177,54 @@ def test_tables_of_polars_and_arrow_are_read() -> None:
     np.testing.assert_array_equal(found.predict(), LinearRegression().fit(GRAPH, CASE.X, CASE.y).predict())
 
 
-def test_polars_by_position() -> None:
-    polars = pytest.importorskip("polars")
-    pytest.importorskip("pyarrow")
-    table, outcome = polars.from_pandas(X), polars.Series("rent", Y.astype(object).where(Y.notna(), None).tolist())
-    found = LinearRegression().fit(GRAPH, table, outcome)
+ROWS = polars.from_pandas(X.assign(rent=Y).rename_axis("town").reset_index())
+
+
+@over
+def test_polars_in_polars_out_by_position(make: Callable[[], Any]) -> None:
+    found = make().fit(GRAPH, ROWS[["age", "size"]], ROWS["rent"])
     assert found.feature_names_in_.tolist() == ["age", "size"]
-    expected: Any = LinearRegression().fit(GRAPH, X, Y).predict()
-    answer: Any = found.predict()
-    assert (answer.name, answer.index.tolist()) == ("rent", list(IDS))
-    np.testing.assert_allclose(answer, expected)
+    plain = make().fit(GRAPH, X, Y).predict(return_std=True)
+    for answer, expected in zip(found.predict(return_std=True), plain, strict=True):
+        assert isinstance(answer, polars.Series)
+        assert answer.name == "rent"
+        np.testing.assert_array_equal(answer, expected)
+
+
+@over
+def test_polars_with_a_column_of_ids_are_matched_by_it(make: Callable[[], Any]) -> None:
+    shuffled = ROWS.sample(fraction=1.0, shuffle=True, seed=1)
+    found = make().fit(GRAPH, shuffled[["age", "town", "size"]], ROWS[::-1][["town", "rent"]])
+    answer = found.predict()
+    assert answer.columns == ["town", "rent"]
+    assert answer["town"].to_list() == IDS
+    np.testing.assert_array_equal(answer["rent"], make().fit(GRAPH, X, Y).predict())
+    assert found.score(y=polars.DataFrame({"town": IDS[::-1], "rent": np.arange(14.0)})) == pytest.approx(
+        make().fit(GRAPH, X, Y).score(y=np.arange(14.0)[::-1])
+    )
+    folds = np.arange(9) % 3
+    there = found.out_of_fold(GRAPH, shuffled[["age", "town", "size"]], ROWS[["town", "rent"]], folds)
+    assert there["town"].to_list() == Y.dropna().index.tolist()
+
+
+def test_tables_of_the_field_are_those_of_polars() -> None:
+    model: Any = GraphRegressor().fit(GRAPH, ROWS[["age", "size"]], ROWS[["town", "rent"]])
+    expected: Any = GraphRegressor().fit(GRAPH, X, Y)
+    assert all(end.columns == ["town", "rent"] for end in model.predict_interval(0.9))
+    assert model.sample(3).columns == IDS
+    assert model.left_out_["town"].to_list() == expected.left_out_.index.tolist()
+    assert model.suggest(2)["town"].to_list() == expected.suggest(2).index.tolist()
+    groups = polars.Series("side", ["left", "right"] * 7)
+    np.testing.assert_allclose(model.predict_mean(groups)["prediction"], expected.predict_mean(groups)["prediction"])
+    assert model.predict_total(groups)["side"].to_list() == ["left", "right"]
+    assert pickle.loads(pickle.dumps(model)).predict().equals(model.predict())
+
+
+def test_probabilities_are_a_table_of_polars() -> None:
+    colours = polars.Series("colour", [None if np.isnan(y) else ["blue", "red"][i % 2] for i, y in enumerate(Y)])
+    model: Any = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(GRAPH, None, colours)
+    assert isinstance(model.predict(), polars.Series)
+    assert model.predict_proba().columns == ["blue", "red"]
 
 
 @over

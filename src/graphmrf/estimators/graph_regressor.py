@@ -384,8 +384,8 @@ class GraphRegressor(NodeEstimator):
             raise InvalidInputError(f"k must be a whole number from 0 to the {candidates} nodes to ask, got {k!r}")
         nodes, r2, reason = self._foresight.suggest(int(k), mask)
         found = pd.DataFrame({"node": nodes, "std": self._field.predictions[1][nodes], "expected_r2": r2})
+        found.attrs["reason"] = reason
         labelled: pd.DataFrame = self._nodes.rows(found, nodes)
-        labelled.attrs["reason"] = reason
         return labelled
 
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
@@ -406,6 +406,10 @@ class GraphRegressor(NodeEstimator):
         DataFrame
             By group: `prediction`, `std`, `lower`, `upper`, `n_nodes`, `n_observed`.
         """
+        totals: pd.DataFrame = self._nodes.as_given(self._totals(groups, level))
+        return totals
+
+    def _totals(self, groups: Any, level: float) -> pd.DataFrame:
         check_fitted(self, "_field")
         if not 0 < level < 1:
             raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
@@ -419,8 +423,11 @@ class GraphRegressor(NodeEstimator):
 
     def predict_mean(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the mean of the outcome over every group of nodes; see `predict_total`."""
-        found = self.predict_total(groups, level=level)
-        return found.assign(**{name: found[name] / found["n_nodes"] for name in _SUMS})
+        found = self._totals(groups, level)
+        means: pd.DataFrame = self._nodes.as_given(
+            found.assign(**{name: found[name] / found["n_nodes"] for name in _SUMS})
+        )
+        return means
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)

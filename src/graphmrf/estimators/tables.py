@@ -18,7 +18,7 @@ from sklearn.metrics import r2_score
 
 from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.estimators.inputs import check_graph, read_outcome
-from graphmrf.graph.ids import in_node_order
+from graphmrf.graph.ids import as_pandas, in_node_order
 from graphmrf.text import number
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class FittedNodes:
         Index of answers, None when they are arrays.
     name : hashable
         Name of the outcome.
+    polars : bool
+        Whether answers are tables of Polars, which have a column of ids where `index` has a name.
     """
 
     graph_size: tuple[int, int]
@@ -53,18 +55,32 @@ class FittedNodes:
     known: Bools
     index: pd.Index | None
     name: Any
+    polars: bool = False
 
     def align(self, table: Any, name: str) -> Any:
         """Return a table in the order of these nodes."""
-        return in_node_order(_as_pandas(table), self.ids, self.graph_size[0], name)
+        return in_node_order(table, self.ids, self.graph_size[0], name)
 
     def draws(self, values: Any) -> Any:
         """Return draws (k, n), in a table with a column for every node where answers are tables."""
-        return values if self.index is None else pd.DataFrame(values, columns=self.index)
+        return values if self.index is None else self.as_given(pd.DataFrame(values, columns=self.index))
 
     def rows(self, values: Any, where: Any) -> Any:
         """Return a table of some of these nodes under their ids where answers are tables."""
-        return values if self.index is None else values.set_index(self.index[where])
+        return values if self.index is None else self.as_given(values.set_index(self.index[where]))
+
+    def answer(self, values: Any, index: pd.Index, columns: Any = None) -> Any:
+        """Return values (n,) or (n, k), or several of them, as Series or tables with an index."""
+        if isinstance(values, tuple):
+            return tuple(self.answer(each, index, columns) for each in values)
+        index = index if self.index is None or not self.polars else index.rename(self.index.name)
+        if np.ndim(values) == 2:
+            return self.as_given(pd.DataFrame(values, index=index, columns=columns))
+        return self.as_given(pd.Series(values, index=index, name=self.name))
+
+    def as_given(self, table: Any) -> Any:
+        """Return a table of pandas as one of Polars where the outcome was, its index as a column if it has a name."""
+        return _in_polars(table) if self.polars else table
 
 
 class NodeEstimator(BaseEstimator):
@@ -89,11 +105,11 @@ class NodeEstimator(BaseEstimator):
             If there is no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of
             `out_of_fold`.
         """
-        predicted = np.asarray(self.predict(graph, X))
+        predicted = _values(self.predict(graph, X))
         if y is None:
             raise InvalidInputError("score needs the true outcomes y, got None; of labels alone score out_of_fold(...)")
         own = graph is None and X is None
-        y = self._nodes.align(y, "y") if own or graph is None else check_graph(graph).align(_as_pandas(y), "y")
+        y = _outcome(self._nodes.align(y, "y")) if own or graph is None else _outcome(check_graph(graph).align(y, "y"))
         truth = read_outcome(y, predicted.size)
         scored = truth.known & ~self._nodes.known if own else truth.known
         if not scored.any():
@@ -132,7 +148,7 @@ class NodeEstimator(BaseEstimator):
         """
         if ax is None:
             ax = _pyplot().subplots()[1]
-        known, mean = self._nodes.known, np.asarray(self.predict())
+        known, mean = self._nodes.known, _values(self.predict())
         if mean.dtype.kind not in "fiu":
             raise InvalidInputError("plot draws numbers, got classes; draw a column of predict_proba() instead")
         if places is None:
@@ -160,7 +176,7 @@ def _pyplot() -> Any:
 def _deviations(estimator: Any) -> Any:
     """Return the standard deviations of predictions, 0 where the estimator has none."""
     if "return_std" in signature(estimator.predict).parameters:
-        return np.nan_to_num(np.asarray(estimator.predict(return_std=True)[1]))
+        return np.nan_to_num(_values(estimator.predict(return_std=True)[1]))
     return 0.0
 
 
@@ -180,13 +196,16 @@ def takes_tables(fit: _Method) -> _Method:
 
     @wraps(fit)
     def wrapped(self: Any, graph: Any, X: Any, y: Any) -> Any:
+        graph = check_graph(graph)
+        polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
         vars(self).pop("feature_names_in_", None)
         fitted = fit(self, graph, X, y)
         _keep_feature_names(self, X)
         index = _index(graph, X, y) if isinstance(y, pd.Series) else None
+        index = index.rename(id_name) if polars and index is not None else index
         name = y.name if isinstance(y, pd.Series) else None
-        self._nodes = FittedNodes((graph.n_nodes, graph.n_edges), graph.ids, _known(y), index, name)
+        self._nodes = FittedNodes((graph.n_nodes, graph.n_edges), graph.ids, _known(y), index, name, polars)
         return fitted
 
     return cast("_Method", wrapped)
@@ -197,14 +216,14 @@ def predicts_tables(predict: _Method) -> _Method:
 
     @wraps(predict)
     def wrapped(self: Any, graph: Any = None, X: Any = None, **options: Any) -> Any:
-        graph, X = None if graph is None else check_graph(graph), _as_pandas(X)
-        X = X if graph is None else graph.align(X, "X")
+        graph = None if graph is None else check_graph(graph)
+        X = as_pandas(X, None) if graph is None else graph.align(X, "X")
         answer = predict(self, graph, X, **options)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:
             return answer
         index = nodes.index if graph is None and X is None else _index(graph, X, None)
-        return _labelled(answer, index, nodes.name, getattr(self, "classes_", None))
+        return nodes.answer(answer, index, getattr(self, "classes_", None))
 
     return cast("_Method", wrapped)
 
@@ -219,13 +238,13 @@ def answers_tables(method: _Method) -> _Method:
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
         graph = options.get("graph")
         if graph is not None:
-            options |= {"X": check_graph(graph).align(_as_pandas(options.get("X")), "X")}
+            options |= {"X": check_graph(graph).align(options.get("X"), "X")}
         answer = method(self, *args, **options)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:
             return answer
         index = nodes.index if graph is None else _index(graph, options["X"], None)
-        return _labelled(answer, index, nodes.name, None)
+        return nodes.answer(answer, index)
 
     return cast("_Method", wrapped)
 
@@ -238,14 +257,16 @@ def takes_folds(out_of_fold: _Method) -> _Method:
 
     @wraps(out_of_fold)
     def wrapped(self: Any, graph: Any, X: Any, y: Any, folds: Any) -> Any:
+        graph = check_graph(graph)
+        polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
         if not isinstance(y, pd.Series):
             return out_of_fold(self, graph, X, y, np.asarray(folds))
         labelled = _index(graph, X, y)[_known(y)]
         if isinstance(folds, pd.Series):
             folds = in_node_order(folds, labelled, len(labelled), "folds")
-        predictions = out_of_fold(self, graph, X, y, np.asarray(folds))
-        return pd.Series(predictions, index=labelled, name=y.name)
+        predictions = pd.Series(out_of_fold(self, graph, X, y, np.asarray(folds)), index=labelled, name=y.name)
+        return _in_polars(predictions.rename_axis(id_name)) if polars else predictions
 
     return cast("_Method", wrapped)
 
@@ -256,10 +277,14 @@ def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
     Raises
     ------
     InvalidInputError
-        If a table does not match the ids of the graph; or, on a graph without ids, if both name rows, but not alike.
+        If a table does not match the ids of the graph, or does so in another order while the other names no rows; or,
+        on a graph without ids, if both name rows, but not alike.
     """
     graph = check_graph(graph)
-    X, y = graph.align(_as_pandas(X), "X"), graph.align(_as_pandas(y), "y")
+    given = as_pandas(X, graph.ids), as_pandas(y, graph.ids)
+    X, y = graph.align(given[0], "X"), _outcome(graph.align(given[1], "y"))
+    if X is not None:
+        _refuse_half_named(graph, *given)
     indices = [table.index for table in (X, y) if isinstance(table, pd.DataFrame | pd.Series)]
     named = [index for index in indices if not isinstance(index, pd.RangeIndex)]
     if graph.ids is None and len(named) == 2 and not named[0].equals(named[1]):
@@ -270,10 +295,47 @@ def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
     return graph, X, y
 
 
-def _as_pandas(table: Any) -> Any:
-    """Return tables of Polars and Arrow as those of pandas; anything else as it is."""
-    known = table is None or isinstance(table, np.ndarray | pd.DataFrame | pd.Series | list)
-    return table.to_pandas() if not known and hasattr(table, "to_pandas") else table
+def _refuse_half_named(graph: Graph, X: Any, y: Any) -> None:
+    """Raise if one of two tables has its rows in another order than the graph, and the other does not say its own."""
+    for table, other, names in ((X, y, "Xy"), (y, X, "yX")):
+        if _reordered(table, graph) and not _names_rows(other):
+            raise InvalidInputError(
+                f"{names[0]} has its rows by id, in another order than the graph, and {names[1]} has no ids, so that "
+                f"its order is unclear; give {names[1]} the ids, too, or pass {names[0]}.loc[graph.ids] if "
+                f"{names[1]} is in the order of the graph"
+            )
+
+
+def _names_rows(table: Any) -> bool:
+    return isinstance(table, pd.DataFrame | pd.Series) and not isinstance(table.index, pd.RangeIndex)
+
+
+def _reordered(table: Any, graph: Graph) -> bool:
+    return graph.ids is not None and _names_rows(table) and not table.index.equals(graph.ids)
+
+
+def _of_polars(table: Any, graph: Graph) -> tuple[bool, Any]:
+    """Whether a table is one of Polars, and the name of its column of ids, if it has one."""
+    found = type(table).__module__.partition(".")[0] == "polars"
+    frame = as_pandas(table, graph.ids) if found else None
+    return found, frame.index.name if isinstance(frame, pd.DataFrame) else None
+
+
+def _in_polars(table: Any) -> Any:
+    """Return a table of pandas as one of Polars, its index as a column if it has a name."""
+    table = table if table.index.name is None else table.reset_index()
+    table = table if isinstance(table, pd.Series) else table.rename(columns=str)
+    return import_module("polars").from_pandas(table)
+
+
+def _values(answer: Any) -> Any:
+    """Return the values of an answer, without the column of ids that a table of Polars has."""
+    return np.asarray(answer[answer.columns[-1]] if hasattr(answer, "columns") else answer)
+
+
+def _outcome(y: Any) -> Any:
+    """Return the one column beside the ids of a table as a Series; anything else as it is."""
+    return y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
 
 
 def _index(graph: Graph | None, X: Any, y: Any) -> pd.Index:
@@ -286,14 +348,6 @@ def _index(graph: Graph | None, X: Any, y: Any) -> pd.Index:
         return named[0] if named else tables[0].index
     n = len(X) if graph is None else graph.n_nodes
     return pd.RangeIndex(n)
-
-
-def _labelled(answer: Any, index: pd.Index, name: Any, columns: Any) -> Any:
-    if isinstance(answer, tuple):
-        return tuple(_labelled(each, index, name, columns) for each in answer)
-    if np.ndim(answer) == 2:
-        return pd.DataFrame(answer, index=index, columns=columns)
-    return pd.Series(answer, index=index, name=name)
 
 
 def _keep_feature_names(estimator: Any, X: Any) -> None:

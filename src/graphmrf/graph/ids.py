@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """Ids named in a message: enough to see what kind they are. Doubled, the line wraps."""
+_MOSTLY = 0.5
+"""Share of the ids that a column of Polars or Arrow must hold to be that of the ids, by eye: an error names those it
+lacks. Doubled, a table that lacks a single id would go by position."""
 
 
 def as_ids(ids: Any, n: int) -> pd.Index | None:
@@ -54,14 +57,39 @@ def numbered(u: Any, v: Any, ids: Any) -> tuple[Any, Any, pd.Index | None]:
     return _positions(u, index, "u"), _positions(v, index, "v"), index
 
 
+def as_pandas(table: Any, ids: pd.Index | None) -> Any:
+    """Return a table of Polars or Arrow as one of pandas, the column of ids as its index; anything else as it is.
+
+    Such tables have no index. The column of ids is the one that holds most of them, each once, and more than `_MOSTLY`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_pandas(pa.table({"size": [3, 4], "town": ["b", "a"]}), pd.Index(["a", "b"])).index.tolist()
+    ['b', 'a']
+    """
+    pandas = isinstance(table, np.ndarray | pd.DataFrame | pd.Series | pd.Index | list)
+    if table is None or pandas or not hasattr(table, "to_pandas"):
+        return table
+    found = table.to_pandas()
+    if ids is None or not isinstance(found, pd.DataFrame):
+        return found
+    held = {name: ids.isin(found[name]).mean() for name in found.columns if found[name].is_unique}
+    best = max(held, key=lambda name: held[name], default=None)
+    return found if best is None or held[best] <= _MOSTLY else found.set_index(best)
+
+
 def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
-    """Return a Series or DataFrame of pandas with its rows in node order; anything else goes by position, unchanged.
+    """Return a Series or DataFrame with its rows in node order; anything else goes by position, unchanged.
+
+    Tables of Polars and Arrow become tables of pandas, see `as_pandas`.
 
     Raises
     ------
     InvalidInputError
         If the index of the table and the ids of the graph do not match, or might be meant in two ways.
     """
+    table = as_pandas(table, ids)
     if not isinstance(table, pd.DataFrame | pd.Series) or len(table) != n:
         return _checked_length(table, ids, n, name)
     index = table.index
