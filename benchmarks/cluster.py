@@ -5,6 +5,7 @@
     python -m benchmarks.cluster rows [--nodes 1000000] [--columns 16] [--workers 2]
     python -m benchmarks.cluster overhead [--nodes 100000]
     python -m benchmarks.cluster kills [--nodes 20000] [--runs 30]
+    python -m benchmarks.cluster files [--nodes 2000000] [--columns 8] [--gigabytes 4]
 
 With these variables all processes, this one included, use one thread each. Ratios are within one run.
 """
@@ -19,30 +20,35 @@ import sys
 import threading
 import time
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.show import Row, peak_gigabytes, show, timed
 from benchmarks.workload import Workload, workload
 from graphmrf.engines.dask import Cluster, cluster
-from graphmrf.linalg import smooth
+from graphmrf.graph import Graph
+from graphmrf.linalg import multiply, smooth
 from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphmrf._typing import Floats
-    from graphmrf.graph import Graph
 
 ALPHA = 0.9
 
 
 def run(*, quick: bool) -> list[Row]:
     """Run every part at a small size."""
-    options = argparse.Namespace(nodes=5_000 if quick else 50_000, features=32, columns=16, workers=2, runs=2)
+    options = argparse.Namespace(
+        nodes=5_000 if quick else 50_000, features=32, columns=16, workers=2, runs=2, gigabytes=2
+    )
     return [row for part in PARTS.values() for row in part(options)]
 
 
@@ -139,6 +145,42 @@ def kills(options: argparse.Namespace) -> Iterator[Row]:
         }
 
 
+def files(options: argparse.Namespace) -> Iterator[Row]:
+    """Smoothing on a graph in Parquet files that only workers read, with a limit to their memory."""
+    rng, distributed = np.random.default_rng(0), import_module("distributed")
+    settings = {"n_workers": options.workers, "threads_per_worker": 1, "memory_limit": f"{options.gigabytes}GB"}
+    with TemporaryDirectory() as folder, distributed.LocalCluster(**settings, dashboard_address=None) as machines:
+        _write_edges(Path(folder), options.nodes, rng)
+        with distributed.Client(machines) as client, cluster(client, partition="rows") as made:
+            placing, graph = timed(lambda: Graph.from_parquet(folder, n_nodes=options.nodes, cluster=made))
+            X = rng.standard_normal((options.nodes, options.columns))
+            seconds, found = timed(lambda: smooth(graph, X, ALPHA))
+            yield {
+                **_about("files", graph, options),
+                "columns": options.columns,
+                "limit GB": options.gigabytes,
+                "seconds to read": placing,
+                "seconds": seconds,
+                "worker GB": _peak(made),
+                "client GB": peak_gigabytes(),
+                "residual": _residual(graph, X, found),
+            }
+
+
+def _residual(graph: Graph, X: Floats, found: Floats) -> float:
+    """Largest relative residual of the smoothed columns, from one more product on the workers."""
+    left = (found - ALPHA * multiply(graph, found)) / (1 - ALPHA) - X
+    return float((np.linalg.norm(left, axis=0) / np.linalg.norm(X, axis=0)).max())
+
+
+def _write_edges(folder: Path, n_nodes: int, rng: np.random.Generator) -> None:
+    """Write a random graph with 10 edges for every node, a million in a file: ends of which one is near the other."""
+    for k, first in enumerate(range(0, 10 * n_nodes, 1_000_000)):
+        u = rng.integers(0, n_nodes, min(1_000_000, 10 * n_nodes - first))
+        v = np.where(rng.random(u.size) < 0.5, rng.integers(0, n_nodes, u.size), (u + 1 + u % 97) % n_nodes)
+        pd.DataFrame({"source": u, "target": v}).to_parquet(folder / f"{k:05}.parquet")
+
+
 def _killed(machines: Cluster, work: Workload, moment: float) -> tuple[float, float, Floats]:
     """Smooth undisturbed, and with a worker killed at this moment of it; return both times, and the second result."""
     graph = work.graph.on(machines)
@@ -157,6 +199,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "rows": rows,
     "overhead": overhead,
     "kills": kills,
+    "files": files,
 }
 
 
@@ -201,6 +244,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=16)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--gigabytes", type=float, default=4.0, help="memory of each worker, for files")
     parser.add_argument("--keep", type=Path, help="file that JSON lines are added to")
     options = parser.parse_args()
     for name in options.parts or PARTS:

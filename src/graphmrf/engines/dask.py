@@ -61,8 +61,13 @@ _HALO = 1.5
 """Memory that rows take on all workers together, over that of columns on one: rows of neighbours are held, too, up to a
 block on every worker. Doubled, half as large a graph is said to fit."""
 
-_ANSWER = "10s"
-"""How long a worker may take to answer when a part is sent. Doubled, parts wait twice as long for one that is gone."""
+_USABLE = 0.8
+"""Share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it. Doubled,
+workers are given graphs at which they stop."""
+
+_COMEBACK = 120.0
+"""Seconds to wait for a worker when there is none: those that were lost are started again in a few, on Kubernetes in a
+minute. Doubled, a cluster without workers is reported later."""
 
 _CONNECT = "20s"
 """How long a scheduler, or a first worker, may take to answer. Doubled, a wrong address is reported later."""
@@ -109,6 +114,7 @@ class Cluster:
         self._seen: tuple[float, dict[str, dict[str, Any]]] = (-np.inf, {})
         self._signs: dict[str, tuple[float | None, float]] = {}
         self._rows: list[Any] = []
+        self._seeing: dict[str, bool] = {}
 
     def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
         """Return an engine for a graph; the workers get what they need of it when they first compute."""
@@ -165,24 +171,25 @@ class Cluster:
                 signs[name] = about.get("last_seen"), now
         return {name: about for name, about in found.items() if now - signs[name][1] < self.silence}
 
-    def within(self, call: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """Return what a coroutine of the client returns; a worker that hangs must not hold it up for ever."""
+    def wait(self, needed: Iterable[str], call: Callable[..., Any], /, *values: Any, **options: Any) -> Any:
+        """Return what a coroutine of the client returns, however long it takes; give up when a worker is gone."""
         if self.client.status != "running":
             raise self.lost()
-        return self.client.sync(call, *values, **options, callback_timeout=self.silence)
-
-    def fetch(self, future: Any, worker: str) -> Any:
-        """Return the result of a future, however long it travels; give up when its worker is gone."""
-        gathering = self.client._gather(future, direct=self.direct)
-        running = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
+        running = asyncio.run_coroutine_threadsafe(call(*values, **options), self.client.loop.asyncio_loop)
         try:
-            while True:
+            while not running.done():
                 with suppress(TimeoutError):
                     return running.result(1.0)
-                if running.done() or worker not in self.workers():
-                    raise OSError(f"worker {worker} is gone")
+                gone = set(needed) - set(self.workers())
+                if gone and not running.done():
+                    raise OSError(f"worker {', '.join(sorted(gone))} is gone")
+            return running.result()
         finally:
             running.cancel()
+
+    def ask(self, worker: str, function: Callable[..., Any], *values: Any) -> Any:
+        """Return what a function returns on one worker, beside its work; no other worker is waited for."""
+        return self.wait([worker], self.client._run, function, *values, workers=[worker])[worker]
 
     def look_again(self) -> None:
         """Ask the scheduler the next time, however fresh the list of workers is."""
@@ -195,7 +202,8 @@ class Cluster:
 
     def memory(self) -> int:
         """Return the bytes that the smallest worker may use; 0 where no limit is set."""
-        return min((int(about.get("memory_limit") or 0) for about in self.workers().values()), default=0)
+        limits = (int(about.get("memory_limit") or 0) for about in self.workers().values())
+        return min((limit for limit in limits if limit), default=0)
 
     def close(self) -> None:
         """Free the memory of the workers; stop them if they are our own."""
@@ -204,7 +212,8 @@ class Cluster:
             for engine in self._rows:
                 engine.close()
             if tokens and self.client.status == "running":
-                self.within(self.client._run, _forget, tokens, workers=list(self.workers()), on_error="ignore")
+                for worker in self.workers():
+                    self.ask(worker, _forget, tokens)
         except (OSError, RuntimeError):
             pass  # the workers are gone, and their memory with them
         for each in self._owned:
@@ -213,18 +222,35 @@ class Cluster:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._owned, self._rows, self._folder = [], [], None
 
-    def place(self, token: str, arrays: tuple[Any, ...], home: str | None = None) -> Any:
-        """Return what all workers, or one, find arrays by: a folder mapped into memory if all see it, else a future."""
-        self._tokens.append(token)
-        if self._shares_disk:
-            return _write(_made(self.folder / token), arrays)
-        options = {"broadcast": True} if home is None else {"workers": [home]}
-        [sent] = self.client.scatter([arrays], hash=False, direct=self.direct, **options)
+    def sees_disk(self, worker: str) -> bool:
+        """Whether a worker sees the folder of this machine."""
+        if worker not in self._seeing:
+            mark = self.folder / "mark"
+            mark.write_text(str(mark))
+            self._seeing[worker] = self.ask(worker, _sees, str(mark))
+        return self._seeing[worker]
+
+    def keep(self, token: str, arrays: tuple[Any, ...]) -> str:
+        """Return the folder that arrays are kept in, to be mapped into memory by workers that see it."""
+        folder = self.folder / token
+        if not folder.exists():
+            _write(_made(folder), arrays)
+        return str(folder)
+
+    def send(self, worker: str, value: Any) -> Any:
+        """Return a future of a value that is now with a worker."""
+        options = {"workers": [worker], "hash": False, "direct": self.direct}
+        [sent] = self.wait([worker], self.client._scatter, [value], **options)
         return sent
+
+    def may_hold(self, token: str) -> None:
+        """Take note of what workers must forget in the end."""
+        if token not in self._tokens:
+            self._tokens.append(token)
 
     def some_workers(self) -> list[str]:
         """Return the workers, and wait for one where there is none; raise if there is none for too long."""
-        end = time.monotonic() + self.silence
+        end = time.monotonic() + _COMEBACK
         while not self.workers():
             if time.monotonic() > end:
                 raise ClusterError(
@@ -237,11 +263,16 @@ class Cluster:
     @cached_property
     def direct(self) -> bool:
         """Whether data goes to the workers without a detour by the scheduler: whether they can be reached from here."""
-        try:
-            self.within(self.client._scatter, b"", direct=True, hash=False)
-        except Exception:  # whatever a network says no with
-            return False
-        return True
+        for worker in self.some_workers():
+            try:
+                self.wait([worker], self.client._scatter, b"", workers=[worker], direct=True, hash=False)
+            except Exception:  # whatever a network says no with
+                self.look_again()
+                if worker in self.workers():
+                    return False
+            else:
+                return True
+        return False
 
     @property
     def folder(self) -> Path:
@@ -250,19 +281,11 @@ class Cluster:
             self._folder = Path(tempfile.mkdtemp(prefix="graphmrf-"))
         return self._folder
 
-    @cached_property
-    def _shares_disk(self) -> bool:
-        """Whether every worker sees the folder of this machine."""
-        mark = self.folder / "mark"
-        mark.write_text(str(mark))
-        seen = self.within(self.client._run, _sees, str(mark), workers=list(self.workers()), on_error="ignore")
-        return bool(seen) and all(seen.values())
-
     def _by_columns(self, arrays: tuple[Any, ...]) -> bool:
         if self.partition != "auto":
             return self.partition == "columns"
         limit = self.memory()
-        return not limit or column_bytes(arrays) <= limit
+        return not limit or column_bytes(arrays) <= _USABLE * limit
 
 
 def column_bytes(arrays: tuple[Any, ...]) -> int:
@@ -279,7 +302,7 @@ def column_bytes(arrays: tuple[Any, ...]) -> int:
 
 def largest_graphs(machines: Cluster) -> dict[str, int]:
     """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is shared out."""
-    memory, one = machines.memory(), np.zeros(1)
+    memory, one = int(_USABLE * machines.memory()), np.zeros(1)
     per_node = column_bytes((np.zeros(1, np.int64), np.zeros(40, np.int32), None, one))
     return {"columns": memory // per_node, "rows": memory * len(machines.workers()) // int(_HALO * per_node)}
 
@@ -370,10 +393,13 @@ def _check_workers(made: Cluster, wanted: int) -> None:
             f"{max(wanted, 1)} workers are needed, {found} are at {made.address}; start more with: "
             f"dask worker {made.address}"
         ) from error
-    versions = made.client.get_versions(packages=list(_SAME))
-    ours = _packages(versions["client"])
-    for worker, about in versions["workers"].items():
-        theirs = _packages(about)
+    versions = import_module("distributed.versions").get_versions
+    ours = _packages(versions(packages=list(_SAME)))
+    for worker in made.some_workers():
+        try:
+            theirs = _packages(made.ask(worker, versions, list(_SAME)))
+        except OSError:  # it went away just now
+            continue
         other = [f"{name} {theirs[name] or 'not installed'} instead of {ours[name]}" for name in ours]
         other = [each for each, name in zip(other, ours, strict=True) if theirs[name] != ours[name]]
         if other:
@@ -406,6 +432,7 @@ class ColumnsEngine:
 
     def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
         self.n, self._machines, self._arrays, self._token = arrays[3].size, machines, arrays, uuid4().hex
+        self._sent: Any = None
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of the engine of this machine."""
@@ -417,27 +444,38 @@ class ColumnsEngine:
     def _here(self) -> Engine:
         return build_engine("auto", *self._arrays)
 
-    @cached_property
-    def _placed(self) -> Any:
-        limit, needed = self._machines.memory(), column_bytes(self._arrays)
-        if 0 < limit < needed:
-            raise ClusterError(
-                f"a worker needs {needed / 1e9:.1f} GB to hold this graph and solve on it, the smallest has "
-                f"{limit / 1e9:.1f}; give workers more memory, or share out rows: partition='rows'"
-            )
-        return self._machines.place(self._token, self._arrays)
-
     def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``function(engine, *part)`` of every part, in their order, computed by the workers."""
         store = Store(self._machines.checkpoint, self._arrays)
         return store.remembered(function, parts, self._run)
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        errands = Errands(self._machines, (function, self._token, self._placed, self._machines.engine))
+        self._check_memory()
+        self._machines.may_hold(self._token)
+        errands = Errands(self._machines, self._graph_for, (function, self._token, self._machines.engine))
         try:
             yield from errands.results(parts)
         finally:
             errands.cancel()
+
+    def _graph_for(self, worker: str) -> Any:
+        """Return what a worker finds the graph by: a folder, or a future that was sent to the first who asked.
+
+        The others get it from there, by Dask; where all who had it were lost, it is sent again.
+        """
+        if self._machines.sees_disk(worker):
+            return self._machines.keep(self._token, self._arrays)
+        if self._sent is None or self._sent.status != "finished":
+            self._sent = self._machines.send(worker, self._arrays)
+        return self._sent
+
+    def _check_memory(self) -> None:
+        limit, needed = self._machines.memory(), column_bytes(self._arrays)
+        if 0 < _USABLE * limit < needed:
+            raise ClusterError(
+                f"a worker needs {needed / _USABLE / 1e9:.1f} GB to hold this graph and solve on it, the smallest has "
+                f"{limit / 1e9:.1f}; give workers more memory, or share out rows: partition='rows'"
+            )
 
 
 class Errands:
@@ -447,12 +485,14 @@ class Errands:
     ----------
     machines : Cluster
         The workers.
+    graph_for : callable
+        What a worker finds the graph by.
     task : tuple
-        First arguments of `work`; the last one is the part.
+        First arguments of `work`.
     """
 
-    def __init__(self, machines: Cluster, task: tuple[Any, ...]) -> None:
-        self._machines, self._task = machines, task
+    def __init__(self, machines: Cluster, graph_for: Callable[[str], Any], task: tuple[Any, ...]) -> None:
+        self._machines, self._graph_for, self._task = machines, graph_for, task
         self._out: dict[int, tuple[Any, str, tuple[Any, ...], int]] = {}
         self._again: list[tuple[int, tuple[Any, ...], int]] = []
 
@@ -461,21 +501,17 @@ class Errands:
         waiting, done, turn = ((number, part, 0) for number, part in enumerate(parts)), dict[int, Any](), 0
         more = True
         while more or self._again or self._out or done:
-            for worker in self._free():
-                errand = self._again.pop() if self._again else next(waiting, None)
-                more = errand is not None
-                if errand is None:
-                    break
-                self._send(*errand, worker)
+            finished = self._finished()
+            more = self._hand_out(waiting)  # before results travel, so that workers compute meanwhile
+            for number in finished:
+                future, worker, part, attempt = self._out.pop(number)
+                try:
+                    done[number] = self._machines.wait([worker], self._gather, future)
+                except Exception as error:  # of the network, of Dask, or of the work itself
+                    self._send_again(number, part, attempt, error)
             while turn in done:
                 yield done.pop(turn)
                 turn += 1
-            for number in self._finished():
-                future, worker, part, attempt = self._out.pop(number)
-                try:
-                    done[number] = self._machines.fetch(future, worker)
-                except Exception as error:  # of the network, of Dask, or of the work itself
-                    self._send_again(number, part, attempt, error)
 
     def cancel(self) -> None:
         """Let go of all that is under way, so that its memory is freed."""
@@ -484,22 +520,29 @@ class Errands:
         if futures and self._machines.client.status == "running":
             self._machines.client.cancel(futures, force=True)
 
-    def _free(self) -> list[str]:
-        """Return the workers without work; raise if there has been no worker for too long."""
+    def _hand_out(self, waiting: Iterator[tuple[int, tuple[Any, ...], int]]) -> bool:
+        """Give every worker without work a part; return whether there may be more."""
         workers = self._machines.some_workers()
-        busy = {worker for _, worker, *_ in self._out.values()}
-        return [worker for worker in workers if worker not in busy]
+        busy = {worker for future, worker, *_ in self._out.values() if future.status == "pending"}
+        for worker in workers:
+            if worker not in busy:
+                errand = self._again.pop() if self._again else next(waiting, None)
+                if errand is None:
+                    return False
+                self._send(*errand, worker)
+        return True
 
     def _send(self, number: int, part: tuple[Any, ...], attempt: int, worker: str) -> None:
-        client, direct = self._machines.client, self._machines.direct
         try:
-            with import_module("dask").config.set({"distributed.comm.timeouts.connect": _ANSWER}):
-                [sent] = self._machines.within(client._scatter, [part], workers=[worker], hash=False, direct=direct)
-            future = client.submit(work, *self._task, sent, workers=[worker], allow_other_workers=True, pure=False)
+            graph, sent = self._graph_for(worker), self._machines.send(worker, part)
+            future = self._machines.client.submit(work, *self._task, graph, sent, workers=[worker], pure=False)
         except Exception as error:  # the worker went away just now, or the part cannot be sent
             self._send_again(number, part, attempt, error)
         else:
             self._out[number] = future, worker, part, attempt
+
+    async def _gather(self, future: Any) -> Any:
+        return await self._machines.client._gather(future, direct=self._machines.direct)
 
     def _finished(self) -> list[int]:
         """Wait a moment; return the parts that are done or lost."""
@@ -516,8 +559,8 @@ class Errands:
 
     def _send_again(self, number: int, part: tuple[Any, ...], attempt: int, error: Exception) -> None:
         """List a part that was lost with its worker; raise an error of the work itself, or one that came too often."""
-        if self._machines.client.status != "running":
-            raise self._machines.lost() from error
+        self._machines.look_again()
+        self._machines.workers()  # raises where the scheduler is gone, too
         network = OSError, CancelledError, import_module("distributed").KilledWorker, RuntimeError
         if isinstance(error, GraphMRFError) or not isinstance(error, network):
             raise error
@@ -526,7 +569,6 @@ class Errands:
                 f"{_ATTEMPTS} workers in a row were lost at the same work ({error}); most likely it needs more "
                 "memory than they have: start them with a higher --memory-limit, or share out rows: partition='rows'"
             ) from error
-        self._machines.look_again()
         self._again.append((number, part, attempt + 1))
 
 
@@ -538,7 +580,7 @@ ALONE = threading.Lock()
 """A worker computes one part at a time, with all of its threads: kernels that run at once would share them."""
 
 
-def work(function: Callable[..., Any], token: str, graph: Any, engine: str, part: tuple[Any, ...]) -> Any:
+def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part: tuple[Any, ...]) -> Any:
     """Compute a part on a worker, with its engine of the graph."""
     with ALONE:
         if token not in _HELD:
@@ -570,11 +612,10 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _write(folder: Path, arrays: tuple[Any, ...]) -> str:
+def _write(folder: Path, arrays: tuple[Any, ...]) -> None:
     for i, array in enumerate(arrays):
         if array is not None:
             np.save(folder / f"{i}.npy", array)
-    return str(folder)
 
 
 def read_arrays(folder: str) -> list[Any]:

@@ -40,8 +40,8 @@ _KEPT_TABLES = 8
 """Small matrices of nodes that stay with the workers: a solve uses three. Doubled, only the memory grows."""
 
 
-_NETWORK = (OSError, RuntimeError, KeyError, ValueError, AttributeError, asyncio.CancelledError)
-"""What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there."""
+_LOST = (OSError, RuntimeError, KeyError, MemoryError, asyncio.CancelledError)
+"""What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room."""
 
 
 class KeptAt(int):
@@ -49,6 +49,9 @@ class KeptAt(int):
 
     __slots__ = ()
 
+
+_Home: TypeAlias = "tuple[str, str]"
+"""Where a part of the rows is: the address of its worker, and the key of its actor there."""
 
 _Operation: TypeAlias = "tuple[str, KeptAt | None, tuple[Any, ...]]"
 """Name, where its result is kept (None: it is returned), and arguments; a place stands for what is kept there."""
@@ -72,27 +75,31 @@ class RowBlock:
     def __init__(self, source: Any, bounds: Ints, number: int, patience: float) -> None:
         indptr, indices, weights = (read_arrays(source) if isinstance(source, str) else source)[:3]
         self.first, stop, self.number, self._patience = int(bounds[number]), int(bounds[number + 1]), number, patience
-        inside = (indices >= self.first) & (indices < stop)
-        halo = np.unique(indices[~inside])
-        places = np.where(inside, indices - self.first, stop - self.first + np.searchsorted(halo, indices))
+        halo, places = _localised(indices, slice(self.first, stop), int(bounds[-1]))
         degrees = np.diff(indptr).astype(float) if weights is None else _row_sums(indptr, weights)
-        index = np.int32 if max(int(indptr[-1]), degrees.size + halo.size) < 2**31 else np.int64
-        self.engine = NumbaEngine(indptr.astype(index), places.astype(index), weights, degrees)
+        index = np.int32 if indptr[-1] < 2**31 else np.int64
+        self.engine = NumbaEngine(indptr.astype(index), places, weights, degrees)
         cuts, self._n_halo = np.searchsorted(halo, bounds).tolist(), halo.size
         self._spans = {p: slice(a, b) for p, (a, b) in enumerate(pairwise(cuts)) if a < b}
         self._halo = {p: halo[span] - bounds[p] for p, span in self._spans.items()}
         self._worker = import_module("distributed").get_worker()
         self._asked: dict[int, Ints] = {}
         self._kept: dict[int, Any] = {}
-        self._peers: list[Any] = []
+        self._peers: list[_Home] = []
         self._ready, self._scratch = -1, np.empty((0, 0))
 
-    async def connect(self, peers: list[Any]) -> None:
-        """Take note of the other parts, and tell them which of their rows are needed here."""
+    async def connect(self, peers: list[_Home]) -> None:
+        """Take note of where the other parts are, and tell them which of their rows are needed here."""
         self._peers = peers
         for part, rows in self._halo.items():
-            peers[part]._worker = self._worker
-            await peers[part].expect(self.number, rows)
+            await self._ask(part, "expect", self.number, rows)
+
+    async def _ask(self, part: int, name: str, *values: Any) -> Any:
+        """Return what a method of another part returns, without a network where it is on the same worker."""
+        address, key = self._peers[part]
+        if address == self._worker.address:
+            return await getattr(self._worker.state.actors[key], name)(*values)
+        return await call_part(self._worker.rpc(address), key, name, *values)
 
     async def expect(self, asker: int, rows: Ints) -> None:
         """Take note of the rows that another part will ask for."""
@@ -137,11 +144,14 @@ class RowBlock:
         V = self._kept[place]
         if self._scratch.shape != (len(V) + self._n_halo, V.shape[1]) or self._scratch.dtype != V.dtype:
             self._scratch = np.empty((len(V) + self._n_halo, V.shape[1]), V.dtype)
-        futures = {part: self._peers[part].rows(batch, place, self.number) for part in self._halo}
-        await self._in_thread(np.copyto, self._scratch[: len(V)], V)
-        for part, future in futures.items():
-            await self._in_thread(np.copyto, self._scratch[len(V) :][self._spans[part]], await future)
+        own = self._in_thread(np.copyto, self._scratch[: len(V)], V)
+        await asyncio.gather(own, *(self._fetch(batch, place, part, len(V)) for part in self._halo))
         return self._scratch
+
+    async def _fetch(self, batch: int, place: KeptAt, part: int, n: int) -> None:
+        """Put the rows of a block that another part has below the `n` own ones."""
+        found = await self._ask(part, "rows", batch, int(place), self.number)
+        await self._in_thread(np.copyto, self._scratch[n:][self._spans[part]], found)
 
     def _local(self, name: str) -> Callable[..., Any]:
         own: dict[str, Callable[..., Any]]
@@ -157,6 +167,31 @@ class RowBlock:
     def _forget(self, places: list[int]) -> None:
         for place in places:
             self._kept.pop(place, None)
+
+
+async def call_part(rpc: Any, key: str, name: str, *values: Any) -> Any:
+    """Return what a method of a part of the rows on another machine returns, or raise what it raises.
+
+    The proxies that Dask has for actors wait for ever if their worker is lost before they are there.
+    """
+    wrapped = [import_module("distributed.protocol").to_serialize(value) for value in values]
+    answer = await rpc.actor_execute(function=name, actor=key, args=wrapped, kwargs={})
+    if answer["status"] != "OK":
+        raise answer["exception"]
+    return answer["result"]
+
+
+def _localised(indices: Ints, own: slice, n: int) -> tuple[Ints, Ints]:
+    """Return the rows of others that edges lead to, in order, and where edges lead with these below the own rows."""
+    needed = np.zeros(n, dtype=bool)
+    needed[indices] = True
+    needed[own] = False
+    halo, n_own = np.flatnonzero(needed), own.stop - own.start
+    index = np.int32 if n_own + halo.size < 2**31 else np.int64
+    places: Ints = np.zeros(n, dtype=index)
+    places[own] = np.arange(n_own)
+    places[halo] = n_own + np.arange(halo.size)
+    return halo, places[indices]
 
 
 def _row_sums(indptr: Ints, weights: Floats) -> Floats:
@@ -186,7 +221,10 @@ def edge_files(path: str) -> list[str]:
 
 
 def split_edges(file: str, names: tuple[str, str], bounds: Ints) -> list[Ints]:
-    """Return the ends (2, m) of the edges of a file, both ways round and without loops, by the part of their row."""
+    """Return the edges of a file, both ways round and without loops, by the part of their row.
+
+    An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both.
+    """
     with import_module("fsspec").open(file) as stream:
         table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
     u, v = (table[name].to_numpy() for name in names)
@@ -195,19 +233,25 @@ def split_edges(file: str, names: tuple[str, str], bounds: Ints) -> list[Ints]:
         raise InvalidInputError(f"{file}: {names[0]} and {names[1]} must be whole numbers from 0 to {n - 1}")
     if max(u.max(initial=0), v.max(initial=0)) >= n:
         raise InvalidInputError(f"{file}: there are {n} nodes, got the number {max(u.max(), v.max())}; raise n_nodes")
-    ends = np.hstack([np.stack([u, v]), np.stack([v, u])])[:, np.tile(u != v, 2)]
-    part = np.searchsorted(bounds, ends[0], side="right") - 1
-    return [ends[:, part == p] for p in range(bounds.size - 1)]
+    u, v = u[u != v].astype(np.int64), v[u != v].astype(np.int64)
+    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
+    part = np.searchsorted(bounds, rows, side="right") - 1
+    pairs = (rows - bounds[part]) * n + columns
+    return [pairs[part == p] for p in range(bounds.size - 1)]
 
 
 def compress_rows(bounds: Ints, part: int, pieces: list[Ints]) -> tuple[Ints, Ints, None]:
-    """Return the compressed rows of a part from the ends of its edges; an edge listed again counts once."""
-    (u, v), first, stop = np.hstack(pieces), bounds[part], bounds[part + 1]
-    order = np.lexsort((v, u))
-    u, v = u[order], v[order]
-    once = np.ones(u.size, dtype=bool)
-    once[1:] = (np.diff(u) != 0) | (np.diff(v) != 0)
-    return np.searchsorted(u[once], np.arange(first, stop + 1)), v[once], None
+    """Return the compressed rows of a part from its edges, see `split_edges`; an edge listed again counts once."""
+    pairs, n = np.concatenate(pieces), int(bounds[-1])
+    pairs.sort()
+    once = np.ones(pairs.size, dtype=bool)
+    np.not_equal(pairs[1:], pairs[:-1], out=once[1:])
+    if not once.all():
+        pairs = pairs[once]
+    indptr = np.searchsorted(pairs, n * np.arange(bounds[part + 1] - bounds[part] + 1))
+    indices: Ints = np.empty(pairs.size, dtype=np.int32 if n < 2**31 else np.int64)
+    np.remainder(pairs, n, out=indices, casting="same_kind")
+    return indptr, indices, None
 
 
 def row_counts(rows: tuple[Ints, Ints, None]) -> Ints:
@@ -235,7 +279,7 @@ class Remote:
         self._forget.append(int(self.place))
 
 
-class RowsLostError(Exception):
+class RowsLostError(ClusterError):
     """Rows were lost with their worker."""
 
 
@@ -257,10 +301,10 @@ class RowsEngine:
     def __init__(self, machines: Cluster, sources: list[Any], bounds: Ints, store: Store) -> None:
         self.n, self.bounds, self._machines, self._sources = int(bounds[-1]), bounds, machines, sources
         self.forgotten: list[int] = []
-        self.messages = 0
+        self.messages, self._token = 0, uuid4().hex
         self._store, self._numbers, self._batches = store, count(), count()
         self._queues: list[list[Any]] = [[] for _ in sources]
-        self._parts: list[Any] = []
+        self._parts: list[_Home] = []
         self._futures: list[Any] = []
         self._matrices: dict[tuple[int, int], tuple[Remote, Any, Any]] = {}
 
@@ -309,7 +353,6 @@ class RowsEngine:
             try:
                 return function(self, *part)
             except RowsLostError as error:
-                self.close()
                 if attempt == _ATTEMPTS:
                     raise ClusterError(
                         f"workers were lost {_ATTEMPTS} times at the same work ({error.__cause__}); most likely it "
@@ -416,6 +459,10 @@ class RowsEngine:
         if futures and self._machines.client.status == "running":
             self._machines.client.cancel(futures, force=True)
 
+    def homes(self) -> list[str]:
+        """Return the workers of the parts; none before the first operation with a result."""
+        return [address for address, _ in self._parts]
+
     def new_place(self) -> KeptAt:
         """Return the number of a new block or window."""
         return KeptAt(next(self._numbers))
@@ -464,52 +511,66 @@ class RowsEngine:
         queues, self._queues = self._queues, [[] for _ in self._sources]
         batch, self.messages = next(self._batches), self.messages + len(queues)
         try:
-            with self._machines.client.as_current():
-                parts = self._parts or self._start_again()
-                futures = [part.run(batch, queue) for part, queue in zip(parts, queues, strict=True)]
-                return [self._wait(future) for future in futures]
-        except _NETWORK as error:
+            parts = self._parts or self._start_again()
+            return self._call(parts, "run", [(batch, queue) for queue in queues])
+        except _LOST as error:
+            self.close()
             if self._machines.client.status != "running":
                 raise self._machines.lost() from error
-            raise RowsLostError(f"rows were lost with a worker: {error}") from error
+            raise RowsLostError(
+                f"a worker was lost, and rows of the graph with it ({error}); the other workers take them over when "
+                "this is run again"
+            ) from error
 
-    def _wait(self, future: Any) -> Any:
-        """Return the result of a future; give up on one whose worker is gone or gives no sign of life."""
-        while True:
-            try:
-                return future.result(1.0)
-            except TimeoutError:
-                if future.done():
-                    raise
-            alive = self._machines.workers()
-            if not all(worker in alive for worker in self._homes):
-                raise RuntimeError("a worker is gone")
+    def _call(self, parts: list[_Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
+        """Return what a method of every part returns; give up when a worker is gone or gives no sign of life."""
+        found: list[Any] = self._machines.wait({address for address, _ in parts}, self._called, parts, name, values)
+        return found
 
-    def _start_again(self) -> list[Any]:
+    async def _called(self, parts: list[_Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
+        calls = (
+            call_part(self._rpc(address), key, name, *own) for (address, key), own in zip(parts, values, strict=True)
+        )
+        return await asyncio.gather(*calls)
+
+    def _rpc(self, address: str) -> Any:
+        """Return the connection to a worker, by the scheduler where it cannot be reached from here."""
+        client = self._machines.client
+        if self._machines.direct:
+            return client.rpc(address)
+        return import_module("distributed.actor").ProxyRPC(client.scheduler, address)
+
+    def _start_again(self) -> list[_Home]:
         """Give every part of the rows to a worker; if one is lost meanwhile, all of them once more: nothing is lost."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._start()
-            except _NETWORK:
+            except _LOST:
+                self._let_go()
                 if self._machines.client.status != "running":
                     raise
-                self._let_go()
         return self._start()
 
-    def _start(self) -> list[Any]:
+    def _start(self) -> list[_Home]:
         machines, client = self._machines, self._machines.client
         machines.look_again()
+        _ = machines.direct  # found out here, as the loop of the client must not wait for it
         workers = machines.some_workers()
-        self._homes = [workers[p % len(workers)] for p in range(len(self._sources))]
-        options = {"actor": True, "pure": False, "allow_other_workers": False}
-        for p, home in enumerate(self._homes):
-            source = self._sources[p]
-            if isinstance(source, tuple):
-                source = machines.place(uuid4().hex, source, home)
-            made = client.submit(RowBlock, source, self.bounds, p, machines.silence, workers=[home], **options)
-            self._futures.append(made)
-        parts = [self._wait(future) for future in self._futures]
-        for future in [part.connect(parts) for part in parts]:
-            self._wait(future)
+        homes = [workers[p % len(workers)] for p in range(len(self._sources))]
+        for p, home in enumerate(homes):
+            made = (self._source(p, home), self.bounds, p, machines.silence)
+            self._futures.append(client.submit(RowBlock, *made, workers=[home], actor=True, pure=False))
+        machines.wait(homes, client._gather, self._futures)
+        parts = [(home, future.key) for home, future in zip(homes, self._futures, strict=True)]
+        self._call(parts, "connect", [(parts,)] * len(parts))
         self._parts = parts
         return parts
+
+    def _source(self, part: int, home: str) -> Any:
+        """Return what a worker makes a part of the rows from: a folder, or a future of arrays."""
+        source = self._sources[part]
+        if not isinstance(source, tuple):
+            return source
+        if self._machines.sees_disk(home):
+            return self._machines.keep(f"{self._token}-{part}", source)
+        return self._machines.send(home, source)
