@@ -387,8 +387,7 @@ def lanczos_quadrature(graph: Graph, Z: Floats, *, steps: int = 80) -> LanczosQu
     if graph.n_nodes <= DENSE_LIMIT:
         values = np.clip(np.linalg.eigvalsh(graph.N.toarray()), 0.0, 2.0)[None]
         return LanczosQuadrature(values, np.ones(values.shape), values, np.ones(values.shape))
-    start = graph.engine.load(Z)
-    return quadrature(graph.engine, start, graph.engine.mask(None, start.shape[1]), (Z.shape[1], steps))
+    return quadrature(graph.engine, Z, steps=steps)
 
 
 def _columns(X: Floats) -> Floats:

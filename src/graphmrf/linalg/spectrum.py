@@ -9,7 +9,7 @@ eigenvalue 0 of every component is taken out of the probes, and the weights are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,15 +17,17 @@ from scipy import sparse
 from scipy.linalg import eigh_tridiagonal
 from threadpoolctl import threadpool_limits
 
+from graphmrf.engines import map_columns
+from graphmrf.engines.probes import random_columns
 from graphmrf.graph import inverse_square_root
 from graphmrf.linalg.lanczos import gauss, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from graphmrf._typing import Floats
-    from graphmrf.engines import Block, Engine
+    from graphmrf._typing import Bools, Floats
+    from graphmrf.engines import Engine
     from graphmrf.graph import Graph
 
 _BLOCK = 16
@@ -177,14 +179,10 @@ def _exact(graph: Graph) -> Spectrum:
 
 
 def _probe(graph: Graph, probes: int, steps: int | None, seed: int) -> LanczosQuadrature:
-    kernel, engine, parts = _kernel(graph), graph.engine, []
-    for first in range(0, probes, _BLOCK):
-        k, own = min(_BLOCK, probes - first), np.random.SeedSequence([seed, first]).generate_state(1, np.uint64)
-        Z = engine.unload(engine.random(int(own[0]), k), k)  # components are known here, not to the engine
-        start = engine.load(Z - kernel.T @ (kernel @ Z))
-        parts.append(quadrature(engine, start, engine.mask(None, start.shape[1]), (k, steps)))
-        steps = parts[0].nodes.shape[1]
-    return LanczosQuadrature(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(parts[0])))
+    seeds = {f: np.random.SeedSequence([seed, f]).generate_state(1, np.uint64)[0] for f in range(0, probes, _BLOCK)}
+    blocks = [random_columns(int(own), graph.n_nodes, min(_BLOCK, probes - first)) for first, own in seeds.items()]
+    Z, kernel = np.hstack(blocks), _kernel(graph)
+    return quadrature(graph.engine, Z - kernel.T @ (kernel @ Z), steps=steps)
 
 
 def _kernel(graph: Graph) -> sparse.csr_array:
@@ -195,30 +193,47 @@ def _kernel(graph: Graph) -> sparse.csr_array:
     return sparse.csr_array(entries, shape=(graph.n_components, graph.n_nodes))
 
 
-def quadrature(engine: Engine, start: Block, mask: Block, size: tuple[int, int | None]) -> LanczosQuadrature:
-    """Return the rules of a block of probes for :math:`M (I - N) M`, `M` a mask, by their nodes in 1 less it.
+def quadrature(
+    engine: Engine, Z: Floats, allowed: Bools | None = None, *, steps: int | None = None
+) -> LanczosQuadrature:
+    """Return the rules of probes for :math:`M (I - N) M`, `M` a mask, by their nodes in 1 less it.
 
     Parameters
     ----------
     engine : Engine
         What multiplies by :math:`I - N`.
-    start, mask : blocks
-        The probes, which are overwritten, and the mask.
-    size : pair of int
-        Number of probes, and of steps; None steps stand for as many as it takes.
+    Z : array of shape (n, k)
+        The probes, zero where the mask is.
+    allowed : bool array of shape (n, k), optional
+        The mask.
+    steps : int, optional
+        By default as many as it takes for the first block of probes.
     """
-    k, steps = size
-    a, b, norms = [], [], squares(engine, start)[:k]
-    for count, (_, _, diagonal, beside) in enumerate(lanczos(engine, start, mask), start=1):
-        a.append(diagonal[:k])
-        b.append(beside[:k])
+    blocks = [slice(first, first + _BLOCK) for first in range(0, Z.shape[1], _BLOCK)]
+    alone = 1 if steps is None else 0
+
+    def rules(some: list[slice], steps: int | None) -> Iterator[tuple[Floats, ...]]:
+        parts = ((Z[:, block], None if allowed is None else allowed[:, block], steps) for block in some)
+        return map_columns(engine, _block_rules, parts)
+
+    found = list(rules(blocks[:alone], steps))
+    found += rules(blocks[alone:], found[0][0].shape[1] if found else steps)
+    return LanczosQuadrature(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+
+def _block_rules(engine: Engine, Z: Floats, allowed: Bools | None, steps: int | None) -> tuple[Floats, ...]:
+    """Return the rules of one block of probes, the arrays of a `LanczosQuadrature`."""
+    start = engine.load(Z)
+    a, b, norms = [], [], squares(engine, start)[: Z.shape[1]]
+    for count, (_, _, *step) in enumerate(lanczos(engine, start, engine.mask(allowed, start.shape[1])), start=1):
+        a.append(step[0][: norms.size])
+        b.append(step[1][: norms.size])
         if count == steps or (steps is None and count % _CHECK_EVERY == 0):
             columns = zip(np.array(a).T, np.array(b).T, norms, strict=True)
-            rules = [np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True)]
-            made = LanczosQuadrature(*rules)
-            if count in (steps, _MOST_STEPS) or _is_settled(made):
+            rules = tuple(np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True))
+            if count in (steps, _MOST_STEPS) or _is_settled(LanczosQuadrature(*rules)):
                 break
-    return made
+    return rules
 
 
 def _is_settled(rules: LanczosQuadrature) -> bool:

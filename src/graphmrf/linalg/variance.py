@@ -138,10 +138,8 @@ class ConditionalPrecision:
         if self.dense is not None:
             return self.dense.log_determinant()
         Z, inside = random_columns(seed, self.graph.n_nodes, probes), ~self.known[:, None]
-        engine = self.graph.engine
-        start = engine.load(Z * inside)
-        mask = engine.mask(np.broadcast_to(inside, Z.shape), start.shape[1])
-        return quadrature(engine, start, mask, (probes, 80)).log_determinant(self.omega)
+        rules = quadrature(self.graph.engine, Z * inside, np.broadcast_to(inside, Z.shape), steps=80)
+        return rules.log_determinant(self.omega)
 
     def _drawn_squares(self, noise: NoiseBlocks, probes: int, tolerance: float) -> Floats:
         """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
