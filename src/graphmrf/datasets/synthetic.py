@@ -266,6 +266,6 @@ def _drawn(rng: np.random.Generator, shares: Floats, count: int) -> Ints:
     return np.minimum(np.searchsorted(shares, rng.random(count), side="right"), shares.size - 1)
 
 
-def _check(holds: bool, message: str) -> None:  # noqa: FBT001
+def _check(holds: bool, message: str) -> None:  # noqa: FBT001 - reads like an assertion
     if not holds:
         raise InvalidInputError(message)
