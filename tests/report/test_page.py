@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from graphmrf.errors import InvalidInputError
@@ -86,6 +88,19 @@ def test_names_are_literal_in_plotly_texts_too(make_report: Maker) -> None:
     target = replace(make_report().targets[0], effects=effects)
     figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["effects"]
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b&gt;x&lt;/b&gt;"]
+
+
+def test_figures_are_what_plotly_knows(make_report: Maker) -> None:
+    for figure in data_of(render(make_report()))["targets"][0]["figures"].values():
+        known = json.loads(go.Figure(figure).to_json())
+        assert len(known["data"]) == len(figure["data"])
+        assert {trace["type"] for trace in figure["data"]} <= {"scatter", "bar"}, "all that the bundle draws"
+
+
+def test_the_bundle_is_the_one_that_was_published() -> None:
+    bundle = files("graphmrf.report").joinpath("assets", "plotly-basic.min.js").read_bytes()
+    assert b"plotly.js (basic - minified) v4.1.1" in bundle[:200]
+    assert sha256(bundle).hexdigest() == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
 
 
 def test_the_page_loads_nothing(make_report: Maker) -> None:

@@ -1,6 +1,6 @@
 """Charts as Plotly specifications; colours are CSS variables that the page resolves."""
 
-import json
+import math
 from html import escape
 from typing import Any, TypeAlias
 
@@ -37,18 +37,25 @@ AXIS: Spec = {
 }
 
 
-def specification(traces: list[Any], layout: Spec) -> Spec:
-    """A checked Plotly figure as plain JSON values, in the page's typography.
+def scatter(**options: Any) -> Spec:
+    """Lines or markers of Plotly."""
+    return {"type": "scatter", **options}
+
+
+def bars(**options: Any) -> Spec:
+    """Bars of Plotly."""
+    return {"type": "bar", **options}
+
+
+def specification(traces: list[Spec], layout: Spec) -> Spec:
+    """A figure of Plotly as plain JSON values, in the page's typography.
 
     Examples
     --------
-    >>> specification([], {"height": 100})["layout"]["height"]
-    100
+    >>> specification([scatter(y=np.array([1.0, np.nan]))], {"height": 100})["data"]
+    [{'type': 'scatter', 'y': [1.0, None]}]
     """
-    import plotly.graph_objects as go
-
     base: Spec = {
-        "template": {},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "var(--sans)", "size": 13, "color": "var(--ink-2)"},
@@ -61,20 +68,30 @@ def specification(traces: list[Any], layout: Spec) -> Spec:
         "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
         "showlegend": False,
     }
-    figure: Spec = json.loads(go.Figure(traces, base | layout).to_json())
+    figure: Spec = _plain({"data": traces, "layout": base | layout})
     return figure
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and tables as lists, numbers as those of Python, what is not finite as None."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | pd.Series | pd.Index):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def comparison_chart(target: TargetReport | ClassReport) -> Spec | None:
     """Accuracy of every method as bars with a dot for each fold; None without rows."""
-    import plotly.graph_objects as go
-
     rows = sorted((row for row in target.comparison if np.isfinite(row.r2)), key=lambda row: row.r2)
     if not rows:
         return None
     name = "right" if isinstance(target, ClassReport) else "R²"
     colors = ["var(--accent)" if row.method == target.method else "var(--quiet)" for row in rows]
-    bars = go.Bar(
+    heights = bars(
         x=[max(row.r2, WORST_R2) for row in rows],
         orientation="h",
         width=0.36,
@@ -89,18 +106,16 @@ def comparison_chart(target: TargetReport | ClassReport) -> Spec | None:
     names = [_above(i, method_name(row.method), bold=row.method == target.method) for i, row in enumerate(rows)]
     y = AXIS | {"visible": False, "range": [-0.4, len(rows) - 0.2]}
     return specification(
-        [bars, *dots], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
+        [heights, *dots], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
     )
 
 
 def _fold_dots(rows: list[MethodRow]) -> list[Any]:
     """A dot for each fold; a triangle at the edge, with its value, where the axis ends before it."""
-    import plotly.graph_objects as go
-
     folds = [(fold, i) for i, row in enumerate(rows) for fold in row.fold_r2 if np.isfinite(fold)]
     inside, cut = [(r, i) for r, i in folds if r >= WORST_R2], [(r, i) for r, i in folds if r < WORST_R2]
     outline = {"width": 1.3, "color": "var(--ink)"}
-    dots = go.Scatter(
+    dots = scatter(
         x=[fold for fold, _ in inside],
         y=[i for _, i in inside],
         mode="markers",
@@ -112,13 +127,11 @@ def _fold_dots(rows: list[MethodRow]) -> list[Any]:
 
 def _cut_marks(x: list[float], y: list[float], values: list[float], symbol: str) -> list[Any]:
     """Triangles at the edge of an axis for what lies beyond it, with the values in words; none for nothing."""
-    import plotly.graph_objects as go
-
     if not values:
         return []
     side = {"triangle-left": "middle right", "triangle-down": "top center"}[symbol]
     return [
-        go.Scatter(
+        scatter(
             x=x,
             y=y,
             mode="markers+text",
@@ -180,13 +193,11 @@ def _beyond(target: TargetReport, levels: Floats) -> list[Any]:
 
 def _without_level(target: TargetReport, n_levels: int) -> list[Any]:
     """The accuracy of the method in use as a line across, where it has no level to choose."""
-    import plotly.graph_objects as go
-
     row = target.chosen
     if row is None or not np.isfinite(row.r2) or any(curve.method == target.method for curve in target.curves):
         return []
     return [
-        go.Scatter(
+        scatter(
             x=[-0.4, n_levels - 0.6],
             y=[row.r2, row.r2],
             mode="lines",
@@ -198,13 +209,11 @@ def _without_level(target: TargetReport, n_levels: int) -> list[Any]:
 
 
 def _curve(curve: AlphaCurve, levels: Floats, method: str, position: int) -> list[Any]:
-    import plotly.graph_objects as go
-
     chosen = curve.method == method
     color = "var(--accent)" if chosen else "var(--ink-3)"
     dash, symbol = ("solid", "circle") if chosen else MUTED_STYLES[position % len(MUTED_STYLES)]
     x = np.searchsorted(levels, curve.alphas)
-    line = go.Scatter(
+    line = scatter(
         x=x,
         y=curve.mean_r2,
         mode="lines+markers",
@@ -219,19 +228,15 @@ def _curve(curve: AlphaCurve, levels: Floats, method: str, position: int) -> lis
 
 
 def _band(curve: AlphaCurve, x: Any) -> list[Any]:
-    import plotly.graph_objects as go
-
     if curve.fold_r2.shape[1] < 2:
         return []
     outline = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    low = go.Scatter(x=x, y=curve.fold_r2.min(axis=1), **outline)
-    high = go.Scatter(x=x, y=curve.fold_r2.max(axis=1), fill="tonexty", fillcolor="var(--accent-wash)", **outline)
+    low = scatter(x=x, y=curve.fold_r2.min(axis=1), **outline)
+    high = scatter(x=x, y=curve.fold_r2.max(axis=1), fill="tonexty", fillcolor="var(--accent-wash)", **outline)
     return [low, high]
 
 
 def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) -> list[Any]:
-    import plotly.graph_objects as go
-
     at = np.flatnonzero(np.isclose(curve.alphas, curve.chosen))
     if not at.size:
         return []
@@ -244,7 +249,7 @@ def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) 
     x, y = np.searchsorted(levels, curve.alphas[at[:1]]), curve.mean_r2[at[:1]]
     label = [f"<b>chosen: α = {smoothing_level(curve.chosen)}</b>"] if large else None
     return [
-        go.Scatter(
+        scatter(
             x=x,
             y=y,
             mode="markers+text" if large else "markers",
@@ -277,16 +282,14 @@ def _bin_edges(values: Floats) -> Floats:
 
 def distribution_chart(target: TargetReport) -> Spec:
     """Shares of observed and of predicted values over common bins."""
-    import plotly.graph_objects as go
-
     edges = _bin_edges(target.values)
     centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
     groups = (
         ("observed", target.y[target.observed], "var(--quiet)"),
         ("predicted", target.prediction[~target.observed], "var(--accent)"),
     )
-    bars = [
-        go.Bar(
+    heights = [
+        bars(
             x=centres,
             y=100 * np.histogram(values, edges)[0] / max(len(values), 1),
             width=width,
@@ -308,13 +311,11 @@ def distribution_chart(target: TargetReport) -> Spec:
         "showlegend": True,
         "height": CHART_HEIGHT,
     }
-    return specification(bars, layout)
+    return specification(heights, layout)
 
 
 def accuracy_chart(target: TargetReport) -> Spec | None:
     """Observed values against predictions of them without their fold; None where nothing was held out."""
-    import plotly.graph_objects as go
-
     if target.held_out is None:
         return None
     rows = target.held_out[np.isfinite(target.held_out["out_of_fold"])]
@@ -323,8 +324,8 @@ def accuracy_chart(target: TargetReport) -> Spec | None:
     rows = rows.sample(SHOWN_LABELS, random_state=0) if len(rows) > SHOWN_LABELS else rows
     y = target.y[rows["node"].to_numpy()]
     ends = _padded([*y, *rows["out_of_fold"]])
-    same = go.Scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
-    dots = go.Scatter(
+    same = scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
+    dots = scatter(
         x=rows["out_of_fold"],
         y=y,
         mode="markers",
@@ -347,14 +348,12 @@ def _padded(values: Any) -> list[float]:
 
 def coverage_chart(rows: pd.DataFrame, n_labels: int, level: float) -> Spec:
     """Share of left-out labels inside intervals against the probability the intervals claim, with a band of chance."""
-    import plotly.graph_objects as go
-
     claimed, inside = rows["level"].to_numpy(), rows["inside"].to_numpy()
     chance = 1.645 * np.sqrt(claimed * (1 - claimed) / max(n_labels, 1))
     band = _ribbon(100 * claimed, 100 * (claimed - chance), 100 * (claimed + chance), "var(--quiet-2)")
     ends = [0.0, 100.0]
-    same = go.Scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
-    curve = go.Scatter(
+    same = scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
+    curve = scatter(
         x=100 * claimed,
         y=100 * inside,
         mode="lines+markers",
@@ -372,16 +371,12 @@ def _percent_chart(traces: list[Any], x: str, y: str, *, low: float = 0.0) -> Sp
 
 
 def _ribbon(x: Any, low: Any, high: Any, color: str, **axes: str) -> list[Any]:
-    import plotly.graph_objects as go
-
     plain = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, **axes}
-    return [go.Scatter(x=x, y=low, **plain), go.Scatter(x=x, y=high, fill="tonexty", fillcolor=color, **plain)]
+    return [scatter(x=x, y=low, **plain), scatter(x=x, y=high, fill="tonexty", fillcolor=color, **plain)]
 
 
 def reliability_chart(target: ClassReport) -> Spec | None:
     """Share of right classes against the probability they were given, of labels that were held out, by bins."""
-    import plotly.graph_objects as go
-
     sure = target.left_out_probability[np.arange(len(target.left_out)), target.left_out]
     if not len(sure):
         return None
@@ -390,10 +385,10 @@ def reliability_chart(target: ClassReport) -> Spec | None:
     x, y = (np.array([100 * values[each].mean() for each in bins]) for values in (sure, right))
     error = 100 * np.array([1.645 * np.sqrt(sure[each].mean() * (1 - sure[each].mean()) / len(each)) for each in bins])
     low = max(min(float(x.min()), float(y.min())) - 8, 0.0)
-    same = go.Scatter(
+    same = scatter(
         x=[0, 100], y=[0, 100], mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip"
     )
-    dots = go.Scatter(
+    dots = scatter(
         x=x,
         y=y,
         mode="lines+markers",
@@ -408,10 +403,8 @@ def reliability_chart(target: ClassReport) -> Spec | None:
 
 def learning_chart(rows: pd.DataFrame) -> Spec:
     """Accuracy to be expected with more labels, with its band."""
-    import plotly.graph_objects as go
-
     x = rows["n_labels"].to_numpy()
-    line = go.Scatter(
+    line = scatter(
         x=x,
         y=rows["expected_r2"],
         mode="lines+markers",
@@ -429,8 +422,6 @@ def learning_chart(rows: pd.DataFrame) -> Spec:
 
 def dependence_charts(target: TargetReport) -> dict[str, Spec]:
     """The prediction against one feature at a time, all on one scale; those first that bend or rise most."""
-    import plotly.graph_objects as go
-
     if target.dependence is None or target.dependence.empty:
         return {}
     reach = target.dependence.groupby("feature", sort=False)["mean"].agg(np.ptp).sort_values(ascending=False)
@@ -438,7 +429,7 @@ def dependence_charts(target: TargetReport) -> dict[str, Spec]:
     ends, found = _padded(shown["mean"]), {}
     for k, name in enumerate(reach.index[:CURVES]):
         rows = shown[shown["feature"] == name]
-        line = go.Scatter(
+        line = scatter(
             x=rows["x"],
             y=rows["mean"],
             mode="lines",
@@ -453,15 +444,13 @@ def dependence_charts(target: TargetReport) -> dict[str, Spec]:
 
 def effects_chart(rows: Effects, groups: list[int]) -> Spec:
     """Effects of a standard deviation of each feature: a dot with its interval of 90 % for each group."""
-    import plotly.graph_objects as go
-
     order = rows.order[:LISTED_COEFFICIENTS][::-1]
     values, errors = rows.standardised
     symbols = ("circle", "square", "diamond", "triangle-up")
     colors = ("var(--accent)", "var(--warm)", "var(--ink-2)", "var(--class-2)")
     shift = 0.5 / max(len(groups), 1)
     traces = [
-        go.Scatter(
+        scatter(
             x=values[order, k],
             y=np.arange(len(order)) - shift * (place - (len(groups) - 1) / 2),
             mode="markers",
