@@ -75,7 +75,7 @@ def test_edge_to_an_unknown_node(town: Any, refused: Callable[..., str]) -> None
     town.write()
     message = refused()
     assert "edges.csv, row 6, column target: node 'Q9' is not in" in message
-    assert "add it there, remove the edge, or leave such edges out with --unknown drop" in message
+    assert "add such nodes, with empty cells, by --unknown add, or leave such edges out by --unknown drop" in message
 
 
 def test_duplicate_node_ids(town: Any, refused: Callable[..., str]) -> None:

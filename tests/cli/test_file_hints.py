@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -27,8 +28,6 @@ def run(*words: str) -> Result:
 @pytest.mark.parametrize(
     ("words", "wrong", "order"),
     [
-        (("predict", EDGES, NODES), {"NODES": EDGES, "EDGES": NODES}, "predict NODES EDGES"),
-        (("fit", EDGES, NODES), {"NODES": EDGES, "EDGES": NODES}, "fit NODES EDGES"),
         (("predict", MODEL, EDGES), {"NODES": MODEL}, "predict NODES EDGES"),
         (("sample", EDGES, MODEL), {"MODEL": EDGES, "EDGES": MODEL}, "sample MODEL EDGES"),
         (("sample", MODEL, NODES), {"EDGES": NODES}, "sample MODEL EDGES"),
@@ -48,6 +47,37 @@ def test_misplaced_files_are_named(words: tuple[str, ...], wrong: dict[str, str]
     told = [f"{name} is {path}, which looks like {kinds[path]}" for name, path in wrong.items()]
     expected = f"error: {', and '.join(told)}; the order is graphmrf {order}. As given: "
     assert result.stderr.startswith(expected.replace(MODEL, model))
+
+
+@pytest.mark.parametrize("words", [("predict", "--method", "lp", "-t", "rent"), ("fit", "-a", "rent")])
+def test_edges_may_come_first(words: tuple[str, ...], tmp_path: Path) -> None:
+    command, *options = words
+    outputs = []
+    for files in ((NODES, EDGES), (EDGES, NODES)):
+        path = tmp_path / ("out.csv" if command == "predict" else "out.json")
+        result = run(command, *files, *options, "-o", str(path))
+        assert result.exit_code == 0, result.stderr
+        outputs.append(path.read_text())
+    assert outputs[0] == outputs[1]
+    assert result.stderr.startswith(f"note: {NODES} is taken as the table of nodes, and {EDGES} as that of edges;")
+
+
+KNOWN = "town,rent\nb,1\nc,2\ne,4\n"
+WAYS = "from,to\na,b\nb,c\nc,d\nd,e\n"
+
+
+def test_a_file_of_known_values_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text(KNOWN)
+    (tmp_path / "ways.csv").write_text(WAYS)
+    for files in (("known.csv", "ways.csv"), ("ways.csv", "known.csv")):
+        paths = [str(tmp_path / name) for name in files]
+        refused = run("predict", *paths, "--method", "lp")
+        assert refused.exit_code == 2
+        assert "node 'a' is not in" in refused.stderr
+        assert "by --unknown add" in refused.stderr
+        result = run("predict", *paths, "--method", "lp", "--unknown", "add", "-o", str(tmp_path / "out.csv"))
+        assert "2 nodes of ways.csv added to known.csv, such as 'a'" in result.stderr
+        assert pd.read_csv(tmp_path / "out.csv")["town"].tolist() == ["b", "c", "e", "a", "d"]
 
 
 def test_another_mistake_has_no_word_on_the_order(tmp_path: Path) -> None:

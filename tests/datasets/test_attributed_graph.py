@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -155,7 +156,11 @@ BAD = {
     "ragged": ("id,a\nx,1\n\ny\n", EDGES, ["nodes.csv, row 4", "expected 2 columns, got 1"]),
     "repeated column": ("id,a,a\nx,1,2\n", EDGES, ["nodes.csv", "more than one column named 'a'"]),
     "no id column": ("rent,side\n1.5,n\n2.5,s\n", EDGES, ["nodes.csv", "'rent', 'side'", "--id"]),
-    "unknown node": (NODES, "u,v\n007,008\n\n007,Q9\n", ["edges.csv, row 4, column v", "'Q9'", "nodes.csv", "add it"]),
+    "unknown node": (
+        NODES,
+        "u,v\n007,008\n\n007,Q9\n",
+        ["edges.csv, row 4, column v", "'Q9'", "nodes.csv", "--unknown add"],
+    ),
     "unknown nodes": (
         NODES,
         "u,v\nP1,007\n007,008\nP2,7\n",
@@ -276,3 +281,25 @@ def test_the_ids_of_files_are_those_of_the_graph(table: Callable[..., Attributed
     assert made.graph.ids is not None
     assert made.graph.ids.tolist() == made.frame["id"].tolist()
     assert repr(made.graph) == "Graph(n_nodes=3, n_edges=2, unweighted, ids 007, 008, 7)"
+
+
+KNOWN = pd.DataFrame({"id": [1, 2, 3], "rent": [9.0, 8.0, 7.0]})
+
+
+@pytest.mark.parametrize(
+    ("ends", "ids"), [([(1, 2), (3, 5), (4, 1)], [1, 2, 3, 4, 5]), ([("1", "2"), ("3", "x")], ["1", "2", "3", "x"])]
+)
+def test_ends_without_a_row_are_added_with_empty_cells(ends: list[Any], ids: list[Any]) -> None:
+    edges = pd.DataFrame(ends, columns=["u", "v"])
+    found = read(KNOWN, edges, unknown="add")
+    assert sorted(found.frame["id"].tolist()) == ids
+    assert found.frame["id"].tolist()[:3] == ids[:3]
+    assert found.frame["rent"][:3].tolist() == [9.0, 8.0, 7.0]
+    assert found.frame["rent"][3:].isna().all()
+    assert found.graph.n_edges == len(ends)
+    assert any("added to" in note for note in found.notes)
+
+
+def test_nothing_is_added_where_all_ids_are_others() -> None:
+    with pytest.raises(InvalidInputError, match="no edge joins two nodes"):
+        read(KNOWN, pd.DataFrame({"u": ["a"], "v": ["b"]}), unknown="add")

@@ -27,7 +27,7 @@ def explained(command: str, files: Mapping[str, Path | None]) -> Iterator[None]:
     except InvalidInputError as error:
         given = {name: path for name, path in files.items() if path is not None}
         wrong = _misplaced(given)
-        if not wrong:
+        if not wrong or isinstance(error.__cause__, InvalidInputError):  # which says it already
             raise
         usage = " ".join(name if name.isupper() else f"{name} {NODES}" for name in given)
         raise InvalidInputError(f"{wrong}; the order is graphmrf {command} {usage}. As given: {error}") from error

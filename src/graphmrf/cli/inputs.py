@@ -1,6 +1,7 @@
 """What a command is given: tables that make a graph, files to write, and the column to predict."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,25 @@ def read_graph(
             f"write for example: graphmrf predict {nodes} edges.csv"
         )
     if edges is not None:
-        return datasets.read(nodes, edges, id=id, **columns)
+        return _read_either_way(nodes, edges, id=id, **columns)
     if shapes is not None:
         return datasets.read_shapes(nodes, shapes, id=id)
     return datasets.read_points(nodes, str(knn), datasets.NEAREST if k is None else k, id=id)
+
+
+def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGraph:
+    """Return the graph of two tables, also where the edges come first."""
+    if looks_like(nodes) != OF_EDGES or looks_like(edges) != OF_NODES:
+        return datasets.read(nodes, edges, **columns)
+    swapped = f"{edges} is taken as the table of nodes, and {nodes} as that of edges; the order is NODES EDGES"
+    try:
+        table = datasets.read(edges, nodes, **columns)
+    except InvalidInputError as error:
+        try:
+            return datasets.read(nodes, edges, **columns)
+        except InvalidInputError as other:
+            raise InvalidInputError(f"{swapped}. {error}") from other
+    return replace(table, notes=(swapped, *table.notes))
 
 
 def looks_like(path: Path) -> str:

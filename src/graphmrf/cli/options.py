@@ -94,7 +94,11 @@ WeightIs = Annotated[
 ]
 Unknown = Annotated[
     str,
-    typer.Option(metavar="WHAT", help="Edges to nodes not in NODES: error, or drop them.", rich_help_panel=_COLUMNS),
+    typer.Option(
+        metavar="WHAT",
+        help="Ends of edges that are not in NODES: error, drop the edges, or add the nodes.",
+        rich_help_panel=_COLUMNS,
+    ),
 ]
 
 MethodName = Annotated[

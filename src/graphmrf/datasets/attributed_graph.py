@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from graphmrf._typing import Floats
 from graphmrf.datasets.edge_files import (
+    ADD,
     REFUSE,
     EdgeColumns,
     covering_ids,
     edge_graph,
     end_columns,
     read_edge_file,
+    with_ends,
 )
 from graphmrf.datasets.table_files import (
     PathLike,
@@ -165,7 +167,8 @@ def read(  # noqa: PLR0913 - one parameter for each option
     weight_is : str, optional
         ``"strength"``, or ``"distance"``: its inverse is the weight, a distance of 0 being taken as the smallest other.
     unknown : str, default "error"
-        What to do about edges to ids that are not in the node file: ``"error"`` or ``"drop"``.
+        What to do about edges to ids that are not in the node file: ``"error"``, ``"drop"`` the edges, or ``"add"``
+        the nodes, after all others and with empty cells: for a file of known values only.
 
     Returns
     -------
@@ -207,6 +210,9 @@ def _attributed(
 ) -> AttributedGraph:
     keys = unique_ids(node_file, name)
     edge_file, ends, told = end_columns(edge_file, asked, keys)
+    if asked.unknown == ADD:
+        node_file, keys, added = with_ends(node_file, name, edge_file, ends, keys)
+        told += added
     graph, notes = edge_graph(edge_file, ends, asked, keys, node_file)
     notes = (*node_file.notes, *assumed, *told, *notes)
     return with_nodes(graph, node_file, name, notes)

@@ -41,7 +41,7 @@ ENDS = (
 WEIGHTS = ("weight", "weights", "w")
 UNWEIGHTED = "none"
 STRENGTH, DISTANCE = "strength", "distance"
-DROP, REFUSE = "drop", "error"
+ADD, DROP, REFUSE = "add", "drop", "error"
 DISTANCES = frozenset(
     {
         *("distance", "distances", "dist", "length", "len", "separation", "dissimilarity", "resistance", "impedance"),
@@ -66,7 +66,7 @@ class EdgeColumns:
     weight_is : str, optional
         `strength`, or `distance` of which the inverse is taken.
     unknown : str
-        What to do about edges to ids that no node has: `error` or `drop`.
+        What to do about edges to ids that no node has: `error`, `drop`, or `add` the nodes.
     """
 
     source: str | None = None
@@ -78,8 +78,8 @@ class EdgeColumns:
     def __post_init__(self) -> None:
         if self.weight_is not in (None, STRENGTH, DISTANCE):
             raise InvalidInputError(f"--weight-is must be {STRENGTH} or {DISTANCE}, got '{self.weight_is}'")
-        if self.unknown not in (REFUSE, DROP):
-            raise InvalidInputError(f"--unknown must be {REFUSE} or {DROP}, got '{self.unknown}'")
+        if self.unknown not in (REFUSE, DROP, ADD):
+            raise InvalidInputError(f"--unknown must be {REFUSE}, {DROP} or {ADD}, got '{self.unknown}'")
         if self.weight == UNWEIGHTED and self.weight_is is not None:
             raise InvalidInputError(f"--weight {UNWEIGHTED} has no use for --weight-is; drop one of them")
 
@@ -265,6 +265,38 @@ def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[
 def _covers(keys: pa.ChunkedArray, cells: pa.Array) -> bool:
     distinct = pc.unique(keys)
     return len(distinct) == len(keys) and bool(pc.all(pc.is_in(cells, value_set=distinct)).as_py())
+
+
+def with_ends(
+    nodes: TableFile, name: str, file: TableFile, ends: tuple[str, str], keys: pa.Array
+) -> tuple[TableFile, pa.Array, tuple[str, ...]]:
+    """Return a node file to which ends of edges are added that it lacks, the ids of its nodes, and a line about it.
+
+    Cells of the new nodes are empty. A file that has none of the ends is left to be refused: its ids are others.
+    """
+    cells = [] if file.size is not None else [file.keys(end) for end in ends]
+    found = pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null() if cells else keys
+    looser, _ = _spelt_alike(cells, keys, nodes) if cells else (lambda each: each, ())
+    strays = found.filter(pc.invert(pc.is_in(looser(found), value_set=looser(keys))))
+    if len(strays) in (0, len(found)):
+        return nodes, keys, ()
+    longer = {column: _lengthened(values, len(strays)) for column, values in nodes.columns.items()}
+    longer[name] = _with_ids(nodes.columns[name], keys, strays)
+    numbers = {column: _lengthened(values, len(strays)) for column, values in nodes.numbers.items()}
+    told = f"{count(len(strays), 'node')} of {file.path.name} added to {nodes.path.name}, such as '{strays[0]}'"
+    return replace(nodes, columns=longer, numbers=numbers, index=None), pa.concat_arrays([keys, strays]), (told,)
+
+
+def _lengthened(cells: pa.ChunkedArray, n: int) -> pa.ChunkedArray:
+    return pa.chunked_array([*cells.chunks, pa.nulls(n, cells.type)], type=cells.type)
+
+
+def _with_ids(cells: pa.ChunkedArray, keys: pa.Array, strays: pa.Array) -> pa.ChunkedArray:
+    """Return a column of ids with more of them, as text where they do not have its type."""
+    try:
+        return pa.chunked_array([*cells.chunks, strays.cast(cells.type)], type=cells.type)
+    except pa.ArrowInvalid:
+        return pa.chunked_array([keys, strays])
 
 
 def edge_graph(
@@ -505,6 +537,6 @@ def _stray(file: TableFile, name: str, record: int, end: str | None, nodes: Tabl
     if bare is not None:
         return f"{place}: node '{end}' is written '{keys[bare]}' in {nodes.path}; write ids with the same zeros"
     return (
-        f"{place}: node '{end}' is not in {nodes.path}; add it there, remove the edge, "
-        f"or leave such edges out with --unknown {DROP}"
+        f"{place}: node '{end}' is not in {nodes.path}; add such nodes, with empty cells, by --unknown {ADD}, "
+        f"or leave such edges out by --unknown {DROP}"
     )
