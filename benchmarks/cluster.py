@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.show import Row, peak_gigabytes, show, timed
-from benchmarks.workload import Workload, workload
+from benchmarks.workload import workload
 from graphmrf.engines.dask import Cluster, cluster
 from graphmrf.graph import Graph
 from graphmrf.linalg import multiply, smooth
@@ -124,18 +124,22 @@ def overhead(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def kills(options: argparse.Namespace) -> Iterator[Row]:
-    """One worker killed at a random moment of a smoothing, in new workers each time."""
+    """One worker killed at a random moment of a smoothing; its nanny starts another before the next run."""
     work, rng = workload(options.nodes, n_features=48), np.random.default_rng(0)
     expected = smooth(work.graph.on("numba"), work.X, 0.99)
     for partition in ("columns", "rows"):
         lost, same = [], 0
-        for k in range(options.runs):
-            with _workers(options, partition=partition) as machines:
-                undisturbed, seconds, found = _killed(machines, work, rng.random())
-            lost.append(seconds - undisturbed)
-            same += bool(np.abs(found - expected).max() < 1e-8)
-            line = {"partition": partition, "run": k, "same": same, "undisturbed s": undisturbed, "s lost": lost[-1]}
-            print(json.dumps(line), file=sys.stderr)
+        with _workers(options, partition=partition) as machines:
+            graph = work.graph.on(machines)
+            for k in range(options.runs):
+                machines.client.wait_for_workers(options.workers)
+                _warm(graph)
+                undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
+                seconds, found = _killed(machines, partial(smooth, graph, work.X, 0.99), rng, undisturbed)
+                lost.append(seconds - undisturbed)
+                same += bool(np.abs(found - expected).max() < 1e-8)
+                line = {"partition": partition, "run": k, "same": same, "undisturbed": undisturbed, "lost": lost[-1]}
+                print(json.dumps(line), file=sys.stderr, flush=True)
         yield {
             **_about(f"kills, {partition}", work.graph, options),
             "runs": options.runs,
@@ -181,17 +185,17 @@ def _write_edges(folder: Path, n_nodes: int, rng: np.random.Generator) -> None:
         pd.DataFrame({"source": u, "target": v}).to_parquet(folder / f"{k:05}.parquet")
 
 
-def _killed(machines: Cluster, work: Workload, moment: float) -> tuple[float, float, Floats]:
-    """Smooth undisturbed, and with a worker killed at this moment of it; return both times, and the second result."""
-    graph = work.graph.on(machines)
-    _warm(graph)
-    undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
-    pid = next(iter(machines.client.run(os.getpid).values()))
-    blow = threading.Timer(moment * undisturbed, os.kill, (pid, signal.SIGKILL))
+def _killed(
+    machines: Cluster, work: Callable[[], Floats], rng: np.random.Generator, undisturbed: float
+) -> tuple[float, Floats]:
+    """Do some work while a worker is killed at a moment when it would be under way; return its time and result."""
+    machines.look_again()
+    pid = machines.ask(str(rng.choice(machines.some_workers())), os.getpid)
+    blow = threading.Timer(rng.random() * undisturbed, os.kill, (pid, signal.SIGKILL))
     blow.start()
-    seconds, found = timed(partial(smooth, graph, work.X, 0.99))
+    seconds, found = timed(work)
     blow.join()
-    return undisturbed, seconds, found
+    return seconds, found
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {

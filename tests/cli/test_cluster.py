@@ -30,9 +30,10 @@ def test_predictions_of_a_cluster_are_those_of_one_machine(tmp_path: Path) -> No
         "there": ["--cluster", "local:1", "--checkpoint", str(tmp_path / "kept")],
     }.items():
         command = ["predict", files.nodes, files.edges, "--target", "rent", "--method", "lgc", "--quiet", *options]
-        result = run(app, [*map(str, command), "-o", str(tmp_path / f"{place}.csv")])
+        (tmp_path / place).mkdir()
+        result = run(app, [*map(str, command), "-o", str(tmp_path / place)])
         assert result.exit_code == 0, result.output
-    expected, found = (pd.read_csv(tmp_path / f"{place}.csv") for place in ("here", "there"))
+    expected, found = (pd.read_parquet(tmp_path / place) for place in ("here", "there"))
     np.testing.assert_allclose(found["prediction"], expected["prediction"], rtol=1e-12)
     assert list((tmp_path / "kept").glob("*.npz"))
 

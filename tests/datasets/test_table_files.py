@@ -3,10 +3,12 @@
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from graphmrf.datasets import check_writable, write, written_tables
+from graphmrf.datasets.table_files import read_table
 from graphmrf.errors import InvalidInputError
 
 FRAME = pd.DataFrame({"id": ["00123", "x,y"], "prediction": [0.1, 1 / 3], "observed": [True, False]})
@@ -43,6 +45,22 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, mo
         write(FRAME, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_of_parquet_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written_tables, "PART_ROWS", 2)
+    longer = pd.DataFrame({"id": list("abcde"), "rent": [1.0, 2.0, np.nan, 4.0, 5.0]})
+    for frame, parts in ((longer, 3), (longer[:3], 2)):  # the second time a part of the first is in the way
+        write(frame, check_writable(tmp_path, geographic=True))
+        assert [file.name for file in sorted(tmp_path.iterdir())] == [f"part-{k:05}.parquet" for k in range(parts)]
+        found = read_table(tmp_path)
+        pd.testing.assert_frame_equal(pd.DataFrame({name: found.values(name) for name in found.columns}), frame)
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InvalidInputError, match=r"other files \(notes.txt\); give an empty one"):
+        check_writable(tmp_path, geographic=True)
+    (tmp_path / "part-00001.parquet").write_bytes(b"no parquet")
+    with pytest.raises(InvalidInputError, match="all must be whole, with the same columns"):
+        read_table(tmp_path)
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:

@@ -176,6 +176,10 @@ def test_rows_go_to_other_workers_when_one_is_lost_before_it_has_them(
     assert not lists
 
 
+def test_functions_are_submitted_as_to_a_pool(machines: Cluster) -> None:
+    assert machines.executor().submit(pow, 2, 5).result() == 32
+
+
 def test_an_error_of_the_work_is_told_as_it_is(machines: Cluster) -> None:
     def fail(engine: Any, number: int) -> int:
         raise InvalidInputError(f"{number} of {engine.n} is wrong")

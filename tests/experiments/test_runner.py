@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from graphmrf.errors import GraphMRFError
 from graphmrf.experiments import Result, Run, execute, open_journal, pending
 from graphmrf.experiments.accuracy import transductive
+from graphmrf.experiments.run import Options
 
 RUNS = [
     Run.of(transductive, {"data": "us-2016", "outcome": outcome, "method": method, "seed": seed, "fraction": 0.3})
@@ -56,6 +58,17 @@ def test_a_run_that_fails_leaves_the_others_alone_and_is_tried_again(results: Pa
         assert "nothing" in failures[BROKEN.key]
         assert pending([BROKEN, *RUNS[:3]], kept) == (BROKEN,)
     assert len(ended) == 4
+
+
+def test_runs_are_submitted_elsewhere_when_asked(tmp_path: Path) -> None:
+    def invert(_: str | None, options: Options) -> Result:
+        return {"inverse": 1 / options["number"]}
+
+    runs = [Run.of(invert, {"number": number}) for number in (2, 0, 4)]
+    with open_journal(tmp_path / "r.jsonl") as kept, ThreadPoolExecutor(1) as pool:
+        failures = execute(runs, kept, None, jobs=1, watch=lambda _: None, elsewhere=pool)
+        assert list(failures) == ["invert number=0"]
+        assert [result["inverse"] for result in kept.results.values()] == [0.5, 0.25]
 
 
 def test_a_worker_that_is_killed_is_reported_and_what_is_done_is_kept(results: Path) -> None:

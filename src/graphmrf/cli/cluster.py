@@ -1,6 +1,7 @@
 """graphmrf cluster: what a Dask cluster has, and what would fit; and the cluster that a command runs on."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -64,9 +65,26 @@ def on_cluster(
         yield lambda table: table
         return
     with later.clusters.cluster(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
-        if not quiet:
-            terminal.note([f"running on {len(machines.workers())} workers, {machines.dashboard or machines.address}"])
+        _tell(machines, quiet=quiet)
         yield lambda table: replace(table, graph=table.graph.on(machines))
+
+
+@contextmanager
+def pool_of(address: str | None, jobs: int | None, *, quiet: bool) -> Iterator[tuple[int | None, Executor | None]]:
+    """Yield how many runs go at once, and what they are submitted to: a cluster, or nothing without an address."""
+    if address is None:
+        yield jobs, None
+        return
+    if jobs is not None:
+        raise InvalidInputError("--jobs is for this machine, a cluster has its own number of threads; drop one of them")
+    with later.clusters.cluster(address) as machines:
+        _tell(machines, quiet=quiet)
+        yield sum(about["nthreads"] for about in machines.workers().values()), machines.executor()
+
+
+def _tell(machines: "later.clusters.Cluster", *, quiet: bool) -> None:
+    if not quiet:
+        terminal.note([f"running on {len(machines.workers())} workers, {machines.dashboard or machines.address}"])
 
 
 def _gigabytes(memory: int) -> str:

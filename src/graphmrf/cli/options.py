@@ -14,7 +14,7 @@ NodesFile = Annotated[
     Path,
     typer.Argument(
         metavar="NODES",
-        help="Table of nodes: .csv, .tsv, .txt (also .gz), .parquet or .xlsx; - reads stdin.",
+        help="Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet or a folder of them; - reads stdin.",
         show_default=False,
     ),
 ]
@@ -176,7 +176,7 @@ TableOutput = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet, .xlsx or .geojson.",
+        help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet, .xlsx, .geojson, or a folder for .parquet.",
         rich_help_panel=_OUTPUT,
     ),
 ]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphmrf.cli import later, options, terminal
+from graphmrf.cli.cluster import pool_of
 
 _Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all without a name.")]
 _Quick = Annotated[bool, typer.Option("--quick", help="Two splits and small networks: a few minutes.")]
@@ -32,6 +33,7 @@ def reproduce(
     list: _List = False,  # noqa: A002 - named like the option
     shapes: _Shapes = None,
     no_figures: _NoFigures = False,
+    cluster: options.OnCluster = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -47,7 +49,7 @@ def reproduce(
 
         graphmrf reproduce real-accuracy --output paper
     """
-    with terminal.errors_as_exit_codes(debug=debug):
+    with terminal.errors_as_exit_codes(debug=debug), pool_of(None if list else cluster, jobs, quiet=quiet) as pool:
         if list:
             later.reproduction.show_list()
             return
@@ -56,10 +58,11 @@ def reproduce(
             quick=quick,
             output=output,
             data_dir=None if data_dir is None else str(data_dir),
-            jobs=jobs,
+            jobs=pool[0],
             seed=seed,
             shapes=shapes,
             drawn=not no_figures,
             quiet=quiet,
             command=terminal.command_line(context),
+            elsewhere=pool[1],
         )

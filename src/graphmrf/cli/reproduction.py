@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -61,6 +62,7 @@ def run_again(
     drawn: bool,
     quiet: bool,
     command: str,
+    elsewhere: Executor | None = None,
 ) -> None:
     """Run what the journal in a folder lacks of some experiments, or of all, and write tables, figures and the page."""
     settings, workers, chosen = _settings(quick=quick, seed=seed), _jobs(jobs), find_experiments(names)
@@ -70,7 +72,8 @@ def run_again(
     wanted, left_out = _with_data(chosen, data_dir, named=bool(names))
     with _written_to(output):
         with open_journal(output / RESULTS_FILE) as kept:
-            failures = _run(wanted, settings, data_dir, kept, jobs=workers, quiet=quiet)
+            run_all = partial(execute, data_dir=data_dir, jobs=workers, elsewhere=elsewhere)
+            failures = _run(wanted, settings, kept, run_all, jobs=workers, quiet=quiet)
             times = timings(wanted, settings, kept.found)
         parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]
         notes = [f"{lacking}: the data set {data} was not there" for lacking, data, _ in left_out]
@@ -135,7 +138,13 @@ def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError])
 
 
 def _run(
-    chosen: Sequence[Experiment], settings: RunSettings, data_dir: str | None, kept: Journal, *, jobs: int, quiet: bool
+    chosen: Sequence[Experiment],
+    settings: RunSettings,
+    kept: Journal,
+    run_all: Callable[..., dict[str, str]],
+    *,
+    jobs: int,
+    quiet: bool,
 ) -> dict[str, str]:
     runs = [run for experiment in chosen for run in experiment.plan(settings)]
     missing = pending(runs, kept)
@@ -148,7 +157,7 @@ def _run(
     start = time.monotonic()
     try:
         with _progress(missing, quiet=quiet) as watch:
-            failures = execute(missing, kept, data_dir, jobs=jobs, watch=watch)
+            failures = run_all(missing, kept, watch=watch)
     except KeyboardInterrupt:
         typer.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
         raise typer.Exit(130) from None

@@ -192,6 +192,8 @@ def suffix_of(path: PathLike) -> str:
 def read_table(path: PathLike | Any) -> TableFile:
     """Return the table in a file, read by its suffix (``-`` is text on standard input), or in a DataFrame.
 
+    A folder of Parquet files is one table, its rows in the order of the names of the files.
+
     Raises
     ------
     InvalidInputError
@@ -200,6 +202,8 @@ def read_table(path: PathLike | Any) -> TableFile:
     """
     if not isinstance(path, str | os.PathLike):
         return _from_frame(path)
+    if files := parts_of(path):
+        return _read_parts(Path(path), files)
     path = Path(path) if Path(path) == STDIN else check_readable(path)
     suffix = suffix_of(path)
     reader = _read_parquet if suffix in PARQUET else _read_excel if suffix == EXCEL else _read_text
@@ -226,6 +230,22 @@ def _from_frame(table: Any) -> TableFile:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InvalidInputError(f"a DataFrame must hold columns of one type: {error}; convert the column") from error
     return _without_unnamed(FRAME, arrow)
+
+
+def parts_of(path: PathLike) -> list[Path]:
+    """Return the Parquet files in a folder, in the order of their names; none where it is no folder or has none."""
+    if not os.path.isdir(path):  # noqa: PTH112 - pathlib's raises for names that are too long
+        return []
+    return sorted(file for file in Path(path).iterdir() if file.suffix.lower() in PARQUET)
+
+
+def _read_parts(folder: Path, files: Sequence[Path]) -> TableFile:
+    named = folder / f"*{PARQUET[0]}"
+    try:
+        tables = [pa.parquet.ParquetFile(check_readable(file)).read() for file in files]
+        return _without_unnamed(named, pa.concat_tables(tables))
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInputError(f"{unreadable(named, error)}; all must be whole, with the same columns") from error
 
 
 def _read_parquet(path: Path) -> TableFile:

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,6 +27,10 @@ from graphmrf.files import atomic, check_place, check_readable
 
 GEOJSON = ".geojson"
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
+PART = "part-{:05}.parquet"
+"""Names of the files in a folder of Parquet."""
+PART_ROWS = 1_000_000
+"""Rows of such a file: some 50 MB of predictions. Doubled, half as many readers can work at once."""
 PAGE = b"graphmrf.page"
 """Key of the metadata of a Parquet file under which the content of the page of the results is kept."""
 
@@ -38,12 +43,28 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
     InvalidInputError
         An unknown suffix, a missing extra, a directory in its place, or a folder that is missing or cannot be written.
     """
+    if geographic and _is_folder(path):
+        return _check_folder(Path(path))
     known = (*WRITTEN, GEOJSON) if geographic else WRITTEN
     if not Path(path).name.lower().endswith(known):
         raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(known)}")
     if _written_suffix(path) == EXCEL:
         openpyxl_module(path)
     return check_place(path)
+
+
+def _is_folder(path: PathLike) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - pathlib's raises for names that are too long
+
+
+def _check_folder(folder: Path) -> Path:
+    """Return a folder for the parts of a table, after making sure that it holds nothing else."""
+    stray = next((file for file in folder.iterdir() if not file.match("part-*.parquet")), None)
+    if stray is not None:
+        raise InvalidInputError(
+            f"{folder} is a directory with other files ({stray.name}); give an empty one, or a file name inside it"
+        )
+    return check_place(folder / PART.format(0)).parent
 
 
 def _written_suffix(path: PathLike) -> str:
@@ -67,7 +88,8 @@ def write(
     frame : DataFrame
         What to write; its index is left out.
     path : path
-        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`) or `.geojson`.
+        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`) or `.geojson`; or a
+        folder that is there, for Parquet in files of a million rows.
     places : sequence of dict, optional
         Geometries of GeoJSON, one for each row, without which that cannot be written.
     page : bytes, optional
@@ -90,7 +112,9 @@ def write(
     ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
     'id,rent\n00123,9.5\n'
     """
-    path = check_writable(path, geographic=places is not None)
+    path = check_writable(path, geographic=places is not None or _is_folder(path))
+    if _is_folder(path):
+        return _write_parts(frame, path)
     suffix = _written_suffix(path)
     with atomic(path) as draft:
         if suffix == GEOJSON:
@@ -98,6 +122,19 @@ def write(
         else:
             _save(frame, draft, suffix, page)
     return path
+
+
+def _write_parts(frame: pd.DataFrame, folder: Path) -> Path:
+    """Write a table as files of so many rows each; those of an earlier table are removed."""
+    firsts = range(0, max(len(frame), 1), PART_ROWS)
+    names = [PART.format(k) for k in range(len(firsts))]
+    for name, first in zip(names, firsts, strict=True):
+        with atomic(folder / name) as draft:
+            _save(frame.iloc[first : first + PART_ROWS], draft, PARQUET[0], None)
+    for file in folder.glob("part-*.parquet"):
+        if file.name not in names:
+            file.unlink()
+    return folder
 
 
 def _as_geojson(frame: pd.DataFrame, places: Sequence[Any]) -> str:
@@ -111,7 +148,7 @@ def _as_geojson(frame: pd.DataFrame, places: Sequence[Any]) -> str:
 
 def keeps_page(path: PathLike) -> bool:
     """Return whether a file to write is one that keeps the page of the results: Parquet."""
-    return not is_geojson(path) and suffix_of(path) in PARQUET
+    return not is_geojson(path) and not _is_folder(path) and suffix_of(path) in PARQUET
 
 
 def read_page(path: PathLike) -> bytes:

@@ -195,13 +195,13 @@ def _automatic(n_edges: int, small: int) -> str:
 
 
 def map_columns(
-    engine: Engine, function: Callable[..., _Result], parts: Iterable[tuple[Any, ...]]
+    engine: Engine | None, function: Callable[..., _Result], parts: Iterable[tuple[Any, ...]]
 ) -> Iterator[_Result]:
     """Yield ``function(engine, *part)`` of every part, in their order.
 
     Parts are independent: blocks of columns, say, or probes. Here they are computed one after the other; an engine
     with a method of this name, a cluster, has workers compute them, each with an engine of its own, and again if one
-    is lost. Blocks and windows of an engine must therefore not leave the function.
+    is lost. Blocks and windows of an engine must therefore not leave the function. None stands for this machine.
 
     Examples
     --------

@@ -11,6 +11,7 @@ be, and what was lost with its input is sent again.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
 import shutil
@@ -35,11 +36,14 @@ from graphmrf.errors import ClusterError, GraphMRFError, InvalidInputError, Miss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Executor
     from types import TracebackType
 
     from graphmrf._typing import Floats, Ints
 
 __all__ = ["Cluster", "cluster"]
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 Partition: TypeAlias = Literal["auto", "columns", "rows"]
 """What is shared out."""
@@ -190,6 +194,11 @@ class Cluster:
     def ask(self, worker: str, function: Callable[..., Any], *values: Any) -> Any:
         """Return what a function returns on one worker, beside its work; no other worker is waited for."""
         return self.wait([worker], self.client._run, function, *values, workers=[worker])[worker]
+
+    def executor(self) -> Executor:
+        """Return what functions can be submitted to, as to a pool of processes; lost ones are run again."""
+        pool: Executor = self.client.get_executor(pure=False)
+        return pool
 
     def look_again(self) -> None:
         """Ask the scheduler the next time, however fresh the list of workers is."""
@@ -512,6 +521,7 @@ class Errands:
             while turn in done:
                 yield done.pop(turn)
                 turn += 1
+                _PROGRESS.info("%d parts done, %d with workers", turn, len(self._out))
 
     def cancel(self) -> None:
         """Let go of all that is under way, so that its memory is freed."""

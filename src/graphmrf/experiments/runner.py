@@ -6,9 +6,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeAlias
 
 import numba
@@ -32,7 +32,15 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def execute(runs: Iterable[Run], journal: Journal, data_dir: str | None, *, jobs: int, watch: Watch) -> dict[str, str]:
+def execute(
+    runs: Iterable[Run],
+    journal: Journal,
+    data_dir: str | None,
+    *,
+    jobs: int,
+    watch: Watch,
+    elsewhere: Executor | None = None,
+) -> dict[str, str]:
     """Do the runs that are missing, and keep each result as it comes.
 
     Parameters
@@ -47,6 +55,8 @@ def execute(runs: Iterable[Run], journal: Journal, data_dir: str | None, *, jobs
         Number of processes, each on one core; results do not depend on it.
     watch : callable
         Called with every run when it has ended.
+    elsewhere : Executor, optional
+        What runs are submitted to in place of processes of this machine: the workers of a cluster.
 
     Returns
     -------
@@ -64,7 +74,7 @@ def execute(runs: Iterable[Run], journal: Journal, data_dir: str | None, *, jobs
         return failures
     last = time.monotonic()
     try:
-        with _pool(min(jobs, len(missing))) as pool:
+        with _pool(min(jobs, len(missing))) if elsewhere is None else nullcontext(elsewhere) as pool:
             waiting = {pool.submit(_timed, run, data_dir): run for run in missing}
             for future in _finished(waiting):
                 run, now = waiting[future], time.monotonic()

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 from scipy.stats import t as student
 
+from graphmrf.engines import map_columns
 from graphmrf.field.averaged import AveragedPosterior, median, point_weight, sample_hyperparameters
 from graphmrf.field.components import COMPONENTS
 from graphmrf.field.covariance import Covariance
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.engines import Engine
     from graphmrf.field.covariance import Component
     from graphmrf.field.posterior import Posterior
     from graphmrf.field.transform import Kind
@@ -103,7 +105,7 @@ def fit_exact(
         base, log_evidence = joint.posterior(h["omega"]) or (base, log_evidence)
         base = replace(base, ends=found.ends)
     likely: Posterior = AveragedPosterior(base, designs) if designs else base
-    calibration = calibrate(likely, order, seed, trust=weight)
+    calibration = calibrate(likely, order, seed, trust=weight, engine=graph.engine)
     posterior = AveragedPosterior(base, designs, points, weight) if points else likely
     spent += found.evaluations
     return FittedField(posterior, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
@@ -132,7 +134,8 @@ def fit_sparse(
     labelled = LabelledGraph(graph, rows, seed)
     search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components))
     posterior, found = search.run()
-    calibration, effects = calibrate(posterior, order, seed), {c.name: c.effect for c in components}
+    calibration = calibrate(posterior, order, seed, engine=graph.engine)
+    effects = {c.name: c.effect for c in components}
     found_at = (found.log_evidence, found.evaluations)
     return FittedField(posterior, scale, calibration, y, plain.kept, effects, *found_at, seed)
 
@@ -156,7 +159,9 @@ def _level(graph: Graph, X: Floats, y: Floats, scale: Scale, folds: Ints) -> flo
     return search_convolution_and_residual(graph, whiten(X, centred=True), z, folds).alpha
 
 
-def cross_fit(posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], seed: int) -> tuple[Floats, Floats]:
+def cross_fit(
+    posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], seed: int, *, engine: Engine | None = None
+) -> tuple[Floats, Floats]:
     """Return out-of-fold mean and variance of every label, with hyper-parameters refitted without each fold.
 
     A few labels determine the hyper-parameters so loosely that these remember each of them: what the field says of a
@@ -172,15 +177,24 @@ def cross_fit(posterior: Posterior, folds: Ints, z: Callable[[Bools], Floats], s
         Returns the standardised labels that are not of a fold.
     seed : int
         Seed of the searches.
+    engine : Engine, optional
+        That of the graph; the workers of a cluster share out the folds.
     """
     mean, variance = np.empty(folds.size), np.empty(folds.size)
-    for fold in range(int(folds.max()) + 1):
-        own = folds == fold
-        mean[own], variance[own] = posterior.refitted(own, z(own), seed)
+    masks = [folds == fold for fold in range(int(folds.max()) + 1)]
+    refits = map_columns(engine, _refitted, ((posterior, own, z(own), seed) for own in masks))
+    for own, moments in zip(masks, refits, strict=True):
+        mean[own], variance[own] = moments
     return mean, variance
 
 
-def calibrate(posterior: Posterior, order: Ints, seed: int, *, trust: float = 1.0) -> IntervalCalibration:
+def _refitted(_: Engine | None, posterior: Posterior, own: Bools, z: Floats, seed: int) -> tuple[Floats, Floats]:
+    return posterior.refitted(own, z, seed)
+
+
+def calibrate(
+    posterior: Posterior, order: Ints, seed: int, *, trust: float = 1.0, engine: Engine | None = None
+) -> IntervalCalibration:
     """Return the scores of the labels given the others; of few labels, by fields fitted without their fold.
 
     Folds are assigned in an `order` of the labels, see `Design.order_of_labels`.
@@ -189,7 +203,7 @@ def calibrate(posterior: Posterior, order: Ints, seed: int, *, trust: float = 1.
     z, (residual, variance) = posterior.z, posterior.left_out
     if trust and CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
         folds = _folds(order, seed)
-        mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed)
+        mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed, engine=engine)
         residual = z - mean
     std = np.sqrt(variance)
     return IntervalCalibration(residual / std, float(std.max()), trust)
