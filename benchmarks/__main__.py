@@ -8,7 +8,19 @@ import importlib
 from benchmarks.show import show
 
 NAMES = (
-    *("search", "smoothing", "scaling", "factor", "published", "accuracy", "few_labels", "auto", "start", "startup"),
+    *(
+        "search",
+        "smoothing",
+        "scaling",
+        "factor",
+        "hard_spectra",
+        "published",
+        "accuracy",
+        "few_labels",
+        "auto",
+        "start",
+        "startup",
+    ),
     *("fit", "recovery", "spectrum", "sample", "foresee", "foresee_field", "coupled", "missing"),
     *(
         "file_variants",

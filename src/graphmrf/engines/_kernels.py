@@ -136,3 +136,38 @@ def combine(window: Any, coefficients: Any, out: Any, chunks: Any) -> None:
                     if factor != 0.0:  # of shifts that have converged, and off the diagonal of p -> x
                         for r in range(first, last):
                             out[c, s, r] += factor * window[c, slot, r]
+
+
+@njit(inline="always")
+def _sum(edges: Any, V: Any, out: Any, i: Any) -> None:
+    """Set a row of `out` to the sum over its edges, by the widest groups of columns that fit."""
+    indices, start, stop, weights = edges
+    width, c = V.shape[1], 0
+    while width - c >= 8:
+        _add_8(indices, start, stop, weights, V, c, out, i)
+        c += 8
+    while width - c >= 4:
+        _add_4(indices, start, stop, weights, V, c, out, i)
+        c += 4
+    while c < width:
+        _add_1(indices, start, stop, weights, V, c, out, i)
+        c += 1
+
+
+@Kernel
+def affine(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
+    indptr: Any, indices: Any, weights: Any, V: Any, B: Any, numbers: Any, out: Any, chunks: Any
+) -> None:
+    """Set ``out = a V + b B + c M V`` for the sparse matrix `M` and numbers (a, b, c); an empty `B` adds nothing."""
+    a, b, c = numbers
+    for t in prange(len(chunks) - 1):
+        for i in range(chunks[t], chunks[t + 1]):
+            edges = (indices, np.int64(indptr[i]), np.int64(indptr[i + 1]), weights)
+            _sum(edges, V, out, np.int64(i))
+            for j in range(V.shape[1]):
+                value = c * out[i, j]
+                if a != 0.0:
+                    value += a * V[i, j]
+                if B.shape[0]:
+                    value += b * B[i, j]
+                out[i, j] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -162,6 +162,14 @@ class NumbaEngine:
     def read(self, window: HostWindow) -> Floats:
         """Return the array of the window itself."""
         return window[0]
+
+    def affine(self, M: Any, V: Floats, B: Floats | None, numbers: tuple[float, float, float]) -> Floats:
+        """Return ``a V + b B + c M V`` for a sparse matrix `M` of the same type, any arrays, and numbers (a, b, c)."""
+        out, rows = np.empty((M.shape[0], V.shape[1]), dtype=V.dtype), self._row_chunks(M.shape[0])
+        V, added = np.ascontiguousarray(V), np.ascontiguousarray(np.empty((0, 0), dtype=V.dtype) if B is None else B)
+        typed = tuple(V.dtype.type(number) for number in numbers)
+        _kernels.affine(M.indptr, M.indices, M.data, V, added, typed, out, rows)
+        return out
 
     def _weights_in(self, dtype: np.dtype[np.floating]) -> Floats | None:
         if dtype not in self._typed_weights:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -127,6 +127,12 @@ class ScipyEngine:
     def read(self, window: HostWindow) -> Floats:
         """Return the array of the window itself."""
         return window[0]
+
+    def affine(self, M: Any, V: Floats, B: Floats | None, numbers: tuple[float, float, float]) -> Floats:
+        """Return ``a V + b B + c M V`` for a sparse matrix `M` of the same type, any arrays, and numbers (a, b, c)."""
+        a, b, c = numbers
+        out = c * (M @ V) if B is None else b * B + c * (M @ V)
+        return np.asarray(out + a * V if a else out)
 
     def _operator(self, dtype: np.dtype[np.floating]) -> sparse.csr_array:
         if dtype not in self._operators:

@@ -25,6 +25,9 @@ class Limits:
     factor_nodes, factor_fill, factor_alpha : int, float, float
         Nodes, nodes times squared bandwidth, and smoothing level that bound the use of a sparse factor: where
         `benchmarks/factor.py` found it quicker than iterating. Doubled, grids lose up to half their speed.
+    multigrid_nodes, multigrid_setup, multigrid_products : int
+        Nodes from which multigrid is considered, and the iterations it is worth: so many of one column for its setting
+        up, so many of every column for its cycles. Doubled, grids at level .999 iterate.
     window_bytes, window_vectors : int
         Memory and length of the window of Lanczos vectors that enter the solutions together. From 64 vectors on longer
         ones are not quicker, and 512 MB holds 64 vectors of a million entries; doubled, only the memory grows.
@@ -45,6 +48,9 @@ class Limits:
     factor_nodes: int = 20_000
     factor_fill: float = 5e7
     factor_alpha: float = 0.5
+    multigrid_nodes: int = 10_000
+    multigrid_setup: int = 400
+    multigrid_products: int = 120
     window_bytes: int = 512 * 2**20
     window_vectors: int = 64
     cached_columns: int = 8

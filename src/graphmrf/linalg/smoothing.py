@@ -18,6 +18,7 @@ from graphmrf.engines import build_engine
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph.checks import index_type
 from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.multigrid import solve_hard
 from graphmrf.linalg.multishift import ShiftedSystems, Solution, product
 
 if TYPE_CHECKING:
@@ -381,7 +382,7 @@ def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, how: 
         residual = systems.residual(B, x[None])
         solution = Solution(x[None], 0, residual, residual <= tolerance)
     else:
-        solution = systems.solve(B, tolerance=tolerance)
+        solution = solve_hard(graph, systems, B, tolerance) or systems.solve(B, tolerance=tolerance)
     return np.asarray(solution.or_raise(tolerance)[0])
 
 

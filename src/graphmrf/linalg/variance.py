@@ -21,6 +21,7 @@ from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.multigrid import solve_hard
 from graphmrf.linalg.multishift import ShiftedSystems, product
 from graphmrf.linalg.operator import edge_noise
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
@@ -108,6 +109,11 @@ class ConditionalPrecision:
         """Return the inverse times `B` to a relative residual, recomputed at the end; or raise ConvergenceError."""
         if self.alpha == 0:
             return np.asarray(B * ~self.known[:, None])
+        allowed = np.broadcast_to(~self.known[:, None], B.shape)
+        systems = ShiftedSystems(self.graph.engine, np.full((1, B.shape[1]), 1.0 / self.alpha), allowed, self.limits)
+        found = solve_hard(self.graph, systems, B * allowed, tolerance)
+        if found is not None:
+            return np.asarray(found.x[0] * (1.0 - self.alpha) / self.alpha)
         return _solve(self.graph.engine, B, (self.known, self.alpha), (tolerance, self.limits))
 
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _TOLERANCE) -> Floats:
