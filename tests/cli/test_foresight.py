@@ -103,7 +103,7 @@ def test_foresee_fits_the_field_where_no_model_is_named(town: Town) -> None:
     assert "R² 0.99 is not reached with" in result.stdout
     assert str(frame["place"].iloc[model.suggest(1)["node"].iloc[0]]) in result.stdout
     assert "How many labels" in page.read_text()
-    assert '<i class="band"' in page.read_text()
+    assert 'data-figure="learning"' in page.read_text()
     assert "Ask these next" in page.read_text()
 
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "foresee": ("model_commands", "Say how accurate predictions of a column will be, now and with more labels."),
     "reproduce": ("reproduce", "Run the experiments of the paper again, beside its numbers."),
     "cluster": ("cluster", "Clusters of Dask to run on."),
-    "datasets": ("datasets", "The paper's data sets, by name."),
+    "datasets": ("datasets", "The paper's data sets by name, and an example to try."),
 }
 """Module of every command, and the line that the list of commands has for it."""
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
 
-datasets_group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets, by name.")
+datasets_group = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets by name, and an example to try."
+)
 
 
 class Preset(StrEnum):
@@ -107,7 +109,7 @@ def fetch(
 
 @datasets_group.command("example")
 def write_example(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to; here by default.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; here by default.")] = Path(),
     *,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     quiet: options.Quiet = False,

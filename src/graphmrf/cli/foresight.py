@@ -163,6 +163,7 @@ class FieldForecast:
             lower=low,
             upper=high,
             shares=dict(self.model.shares_),
+            learning=self.curve.assign(upper=self.curve["upper"].clip(upper=1.0)) if len(self.curve) > 1 else None,
             further=further,
         )
         return PredictionReport(
@@ -363,10 +364,7 @@ def banded_bar(lower: float, middle: float, upper: float, shades: str) -> str:
 
 def curve_report(curve: pd.DataFrame, said: Sequence[str]) -> FurtherTable:
     """Return the learning curve as a table of the page."""
-    about = (
-        "R² to be expected on the nodes without a label, with more labels at nodes drawn at random; the thin line "
-        "under a bar is the 90 % band. "
-    ) + " ".join(said)
+    about = " ".join(["The curve in numbers: R² to be expected on the nodes without a label.", *said])
     body = [
         (
             f"{int(row['n_labels']):,}",
@@ -375,9 +373,7 @@ def curve_report(curve: pd.DataFrame, said: Sequence[str]) -> FurtherTable:
         )
         for _, row in curve.iterrows()
     ]
-    low, middle, high = (np.clip(curve[name], 0.0, 1.0).tolist() for name in ("lower", "expected_r2", "upper"))
-    heads = ("#Labels", "#Expected R²", "#90 % band", "")
-    return FurtherTable("How many labels", about, heads, body, middle, tuple(zip(low, high, strict=True)))
+    return FurtherTable("How many labels", about, ("#Labels", "#Expected R²", "#90 % band"), body)
 
 
 def rows_for_json(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ def fit(
 ) -> None:
     """Fit the generative model to the numeric columns of NODES.
 
-    Empty cells are fine: the likelihood of what is there is maximised. The
+    Empty cells are fine: the likelihood of the known cells is maximised. The
     model says how attributes of one node depend on each other, and how smooth
     each is along the edges.
 
@@ -123,13 +123,13 @@ def sample(
 ) -> None:
     """Draw attributes for all nodes from MODEL, or, with --given, only what is empty.
 
-    The graph is all that MODEL needs, so the nodes are the ends of EDGES;
-    --given takes a table of nodes, whose cells are then known. The result has
-    one row per draw and node: sample, the node's id, and the attributes.
+    MODEL needs nothing but a graph, whose nodes are the ends of EDGES. With
+    --given, a table of nodes, known cells stay and empty ones are drawn. The
+    result has one row per draw and node: sample, the node's id, its attributes.
 
     [bold]Example[/bold]:
 
-        graphmrf sample city.json borders.csv --given districts.csv -n 10 -o rents.csv
+        graphmrf sample city.json edges.csv --given nodes.csv -n 10 -o rents.csv
     """
     with terminal.errors_as_exit_codes(debug=debug):
         check_apart([output], [model, edges, given, shapes])
@@ -176,14 +176,14 @@ def foresee(
 ) -> None:
     """Say how accurate predictions of a column will be, now and with more labels.
 
-    Nodes with a value in the column of NODES count as labelled. Expected R² on
-    the others by the field that graphmrf predict fits, and how it grows with
-    labels at further nodes. With a MODEL of graphmrf fit before the tables:
-    expected R², under it, of label propagation, graph convolution and both.
+    Nodes with a value in the column are labelled. Printed is the R² to expect
+    on the others, by the field that graphmrf predict fits, and how it grows
+    with labels at further nodes. With a MODEL of graphmrf fit before the
+    tables: the R² to expect of label propagation, graph convolution and both.
 
     [bold]Example[/bold]:
 
-        graphmrf foresee districts.csv borders.csv --target rent --reach 0.8 --suggest 5
+        graphmrf foresee nodes.csv edges.csv --target rent --reach 0.8 --suggest 5
     """
     with terminal.errors_as_exit_codes(debug=debug):
         places = knn is not None or shapes is not None

@@ -24,7 +24,7 @@ EdgesFile = Annotated[
 MaybeEdgesFile = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[EDGES]",
+        metavar="EDGES",
         help="Table of edges, or .graphml, .mtx, .gal, .gwt; none with --knn or --shapes.",
         show_default=False,
     ),
@@ -74,7 +74,9 @@ Source = Annotated[
     str | None,
     typer.Option(metavar="COL", help="Column of EDGES with one end; found by name.", rich_help_panel=_COLUMNS),
 ]
-Dest = Annotated[str | None, typer.Option(metavar="COL", help="And the other end.", rich_help_panel=_COLUMNS)]
+Dest = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column of EDGES with the other end.", rich_help_panel=_COLUMNS)
+]
 Weight = Annotated[
     str | None,
     typer.Option(
@@ -105,10 +107,10 @@ MethodName = Annotated[
     str,
     typer.Option(
         metavar="M",
-        help="field: a Gaussian field of linear, nonlinear and graph effects, tuned by likelihood; lp: outcomes of "
-        "neighbours; lr: own features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged or through a "
-        "network; lr-rp, lgc-rp, sgc-rp, gcn-rp: outcomes of neighbours too; auto: field, unless lp, lr, lgc or lgc-rp "
-        "is surely better at held-out values, by more than two standard errors of R² (for text: of accuracy).",
+        help="auto: field, unless lp, lr, lgc or lgc-rp is surely better at held-out values, by two standard errors; "
+        "field: effects of features, straight and curved, and of the graph; lp: outcomes of neighbours; lr: own "
+        "features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged, or through a neural network; "
+        "lr-rp, lgc-rp, sgc-rp, gcn-rp: the same and outcomes of neighbours.",
         rich_help_panel=_METHOD,
     ),
 ]
@@ -138,9 +140,12 @@ Conformal = Annotated[
 Interval = Annotated[float, typer.Option(metavar="P", help="Probability inside lower..upper.", rich_help_panel=_METHOD)]
 AtLeast = Annotated[
     float | None,
-    typer.Option(metavar="MIN", help="No prediction or interval of numbers goes below it.", rich_help_panel=_METHOD),
+    typer.Option(metavar="MIN", help="No prediction or interval goes below this number.", rich_help_panel=_METHOD),
 ]
-AtMost = Annotated[float | None, typer.Option(metavar="MAX", help="Nor above it.", rich_help_panel=_METHOD)]
+AtMost = Annotated[
+    float | None,
+    typer.Option(metavar="MAX", help="No prediction or interval goes above this number.", rich_help_panel=_METHOD),
+]
 Whole = Annotated[
     bool,
     typer.Option("--whole", help="Predictions and intervals are whole numbers, like counts.", rich_help_panel=_METHOD),
@@ -202,7 +207,7 @@ Share = Annotated[
     typer.Option(
         "--partition",
         metavar="WHAT",
-        help="What workers share out: columns, each with the whole graph, or rows of a graph too large for one.",
+        help="What is divided among workers: columns, each worker having the whole graph, or rows of a large graph.",
         rich_help_panel=_CLUSTER,
     ),
 ]
@@ -212,7 +217,7 @@ Checkpoint = Annotated[
 ]
 Json = Annotated[
     bool,
-    typer.Option("--json", help="Print a summary for scripts, and nothing else, on stdout.", rich_help_panel=_OUTPUT),
+    typer.Option("--json", help="Print nothing on stdout but a summary as JSON, for scripts.", rich_help_panel=_OUTPUT),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=_OUTPUT)]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_OUTPUT)]

@@ -62,8 +62,8 @@ def predict(
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction
     from all others, and its residual in standard deviations. For a target of
-    words: prediction, probability, observed, left_out. Exit code 0: done, 1: a
-    failure of ours, 2: the input is wrong.
+    words: prediction, probability, observed, left_out. Exit code: 0 done, 1 a
+    failure of graphmrf, 2 wrong input.
     """
     machines = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), machines as placed:

@@ -402,7 +402,7 @@ def reliability_chart(target: ClassReport) -> Spec | None:
 
 
 def learning_chart(rows: pd.DataFrame) -> Spec:
-    """Accuracy to be expected with more labels, with its band."""
+    """Accuracy to be expected with more labels, with its band; labels on a logarithmic scale."""
     x = rows["n_labels"].to_numpy()
     line = scatter(
         x=x,

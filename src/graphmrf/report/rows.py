@@ -181,13 +181,9 @@ class FurtherTable:
     title, about : str
         Title, and what the table says.
     heads : sequence of str
-        Heads of the columns; one that starts with # is over numbers, the last is empty over bars.
+        Heads of the columns; one that starts with # is over numbers.
     body : sequence of sequences of str
         The cells of every row.
-    widths : sequence of float
-        Bars of the rows, between 0 and 1; empty for none.
-    bands : sequence of pairs of float
-        Ends of a band under every bar, between 0 and 1; empty for none.
 
     Examples
     --------
@@ -199,8 +195,6 @@ class FurtherTable:
     about: str
     heads: Sequence[str]
     body: Sequence[Sequence[str]]
-    widths: Sequence[float] = ()
-    bands: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,6 @@ class TextRow(TypedDict):
     chosen: NotRequired[bool]
     about: NotRequired[str]
     width: NotRequired[str]
-    band: NotRequired[tuple[str, str]]
     quiet: NotRequired[bool]
 
 
@@ -221,15 +220,9 @@ def further_rows(table: FurtherTable) -> TextTable | None:
     if not table.body:
         return None
     body: list[TextRow] = []
-    for k, texts in enumerate(table.body):
-        pairs = zip(table.heads, texts, strict=False)  # no text is under the head of bars
-        row: TextRow = {"cells": [(text, _leading(text) if head.startswith("#") else text) for head, text in pairs]}
-        if table.widths:
-            row["width"] = f"{100 * table.widths[k]:.1f}"
-        if table.bands:
-            low, high = table.bands[k]
-            row["band"] = f"{100 * low:.1f}", f"{100 * (high - low):.1f}"
-        body.append(row)
+    for texts in table.body:
+        pairs = zip(table.heads, texts, strict=True)
+        body.append({"cells": [(text, _leading(text) if head.startswith("#") else text) for head, text in pairs]})
     return {"caption": table.title, "heads": table.heads, "body": body}
 
 
