@@ -14,7 +14,7 @@ export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-lowest test-highest wheel lint bench shape docs gallery format clean chromium
+.PHONY: demo test test-lowest test-highest wheel lint bench shape docs gallery format clean chromium catalogue torture fuzz lock
 
 demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
@@ -57,6 +57,17 @@ format: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+# Bad and odd inputs; commands that are killed or short of disk or memory; fuzzed files. See docs/reliability.md.
+SEED ?= 0
+catalogue: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks catalogue
+
+torture: $(VENV)/.installed-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.torture --count $(or $(COUNT),500) --seed $(SEED)
+
+fuzz: $(VENV)/.installed-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.fuzz --count $(or $(COUNT),100000) --seed $(SEED)
 
 # The shape of the source tree beside its targets; WHY=--why names the places.
 shape: $(VENV)/.installed-test

@@ -23,6 +23,7 @@ NAMES = (
     ),
     *("fit", "recovery", "spectrum", "sample", "foresee", "foresee_field", "coupled", "missing"),
     *(
+        "catalogue",
         "file_variants",
         "networks",
         "inductive",

@@ -64,6 +64,8 @@ def read_graph(
         The options of that name.
     """
     given = sum(each is not None for each in (edges, knn, shapes))
+    if k is not None and knn is None:
+        raise InvalidInputError("-k says how many nearest --knn joins; drop it, or add --knn COL,COL")
     if given != 1:
         raise InvalidInputError(
             f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
@@ -141,11 +143,20 @@ def read_targets(
 ) -> dict[str, Floats | Labels]:
     """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
+    _check_roles(names, ignore, settings.group)
     targets = {name: _read_target(table, name, settings) for name in names}
     results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
     if table.id in (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
         raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
     return targets
+
+
+def _check_roles(targets: Sequence[str], ignore: Sequence[str], group: str | None) -> None:
+    """Raise where a column to predict is also to be left out, or names groups."""
+    for name in targets:
+        other = "--ignore" if name in ignore else "--group" if name == group else ""
+        if other:
+            raise InvalidInputError(f"'{name}' is both --target and {other}; drop one of them")
 
 
 def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
@@ -220,7 +231,7 @@ def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings
     if is_category(table.frame[name]):
         return _read_classes(table, name, settings.folds)
     y = table.outcome(name)
-    problem = _problem(y, settings.transform) or settings.bounds.problem(y)
+    problem = _problem(y, settings.transform) or settings.bounds.problem(y) or _too_many(y, settings.suggest)
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y
@@ -238,6 +249,11 @@ def _problem(y: Floats, transform: str) -> str:
     if np.ptp(known) == 0:
         return f"constant, all {known.size} known values are {known[0]:g}; there is nothing to learn"
     return "" if transform == "identity" else _transform_problem(known, transform)
+
+
+def _too_many(y: Floats, suggest: int) -> str:
+    left = int(np.isnan(y).sum())
+    return f"--suggest must be at most {left}, the nodes without a label, got {suggest}" if suggest > left else ""
 
 
 def _transform_problem(known: Floats, transform: str) -> str:

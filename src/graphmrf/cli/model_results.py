@@ -56,10 +56,17 @@ def draw_table(
 ) -> pd.DataFrame:
     """Return one row per draw and node: its number, the id, and the attributes; of a table only what is empty."""
     _check_names(table, mrf)
-    if conditional:
-        posterior = mrf.condition(table.graph, _attributes(table, mrf))
-        return _long(table, mrf, posterior.sample(draws, seed))
-    return _long(table, mrf, mrf.sample(table.graph, draws, seed))
+    try:
+        if conditional:
+            posterior = mrf.condition(table.graph, _attributes(table, mrf))
+            return _long(table, mrf, posterior.sample(draws, seed))
+        return _long(table, mrf, mrf.sample(table.graph, draws, seed))
+    except MemoryError as error:
+        cells = draws * table.graph.n_nodes * mrf.q
+        raise InvalidInputError(
+            f"--draws {draws} of {mrf.q} attributes at {table.graph.n_nodes} nodes are {cells:.1e} numbers, more than "
+            "memory holds; draw fewer at once, with another --seed each time"
+        ) from error
 
 
 def under_model(

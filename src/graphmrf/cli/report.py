@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphmrf.cli import later, options, terminal
+from graphmrf.files import check_readable
 
 ResultsFile = Annotated[
     Path,
@@ -34,6 +35,7 @@ def report(
         graphmrf report rents.parquet -o rents.html
     """
     with terminal.errors_as_exit_codes(debug=debug):
+        check_readable(results)
         page = results.with_suffix(".html") if output is None else output
         later.foresight.check_page(page, results)
         later.report.write_content(page, later.report.unpack_content(later.datasets.read_page(results)))

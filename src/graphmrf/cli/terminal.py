@@ -25,6 +25,8 @@ OURS, BAD_INPUT, STOPPED = 1, 2, 130
 """Exit codes; the last is what a shell says of a program that Ctrl-C ended."""
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_ENDLESS = re.compile(r"\S{160,}")
+"""A word that is no longer read, by eye: two lines of a terminal. Doubled, a header cell fills four."""
 _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
 EVERY = 10.0
 """Seconds between lines where stderr is no terminal, by eye: a short fit says nothing, a log of an hour has a few
@@ -57,7 +59,7 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
 def _fail(message: str, code: int, *, debug: bool) -> None:
     if debug:
         typer.echo(traceback.format_exc(), err=True)
-    typer.echo(printable(" ".join(message.split())), err=True)
+    typer.echo(_on_one_line(message), err=True)
     raise typer.Exit(code)
 
 
@@ -75,10 +77,15 @@ def printable(text: str) -> str:
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def _on_one_line(text: str) -> str:
+    """Return a message on one line, words from files without end cut in their middle."""
+    return printable(_ENDLESS.sub(lambda found: f"{found[0][:40]}...{found[0][-20:]}", " ".join(text.split())))
+
+
 def note(lines: Sequence[str]) -> None:
     """Print one line for everything that was assumed or changed."""
     for line in lines:
-        typer.echo(printable(f"note: {' '.join(line.split())}"), err=True)
+        typer.echo(_on_one_line(f"note: {line}"), err=True)
 
 
 def say(line: str) -> None:

@@ -284,6 +284,8 @@ def _rewritten(parts: pa.ChunkedArray, bodies: pa.ChunkedArray, mark: str) -> pa
         return None
     digits = pc.replace_substring(pc.replace_substring(bodies, other, ""), mark, ".")
     signs = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("sign", "inner", "open")), "")
+    if _any(signs, r"^.."):  # such as --5
+        return None
     negative = pc.match_substring_regex(signs, r"[-\x{2212}(]")
     return pc.binary_join_element_wise(pc.if_else(negative, "-", ""), digits, pc.struct_field(parts, "power"), "")
 

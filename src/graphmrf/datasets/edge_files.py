@@ -1,5 +1,6 @@
 """Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -135,6 +136,7 @@ def _read_graphml(path: Path) -> TableFile:
 
 
 def _read_matrix(path: Path) -> TableFile:
+    _check_matrix(path)
     matrix = scipy.io.mmread(path)
     matrix = matrix.tocoo() if hasattr(matrix, "tocoo") else _entries(np.asarray(matrix))
     rows, size = np.asarray(matrix.row), matrix.shape
@@ -143,6 +145,15 @@ def _read_matrix(path: Path) -> TableFile:
     columns = {"source": rows.astype(np.int64) + 1, "target": np.asarray(matrix.col).astype(np.int64) + 1}
     weighted = not (np.asarray(matrix.data) == 1).all()
     return _edge_table(path, columns | ({"weight": matrix.data} if weighted else {}), size=size[0])
+
+
+def _check_matrix(path: Path) -> None:
+    """Raise on what SciPy's reader does not survive: a NUL, or a size that its file cannot hold."""
+    content = path.read_bytes()
+    sizes = next((line.split() for line in content.splitlines() if line.strip() and not line.startswith(b"%")), [])
+    n_entries = int(sizes[2]) if len(sizes) == 3 else math.prod(map(int, sizes))
+    if b"\0" in content or n_entries > len(content):
+        raise InvalidInputError(f"{path} cannot be read as .mtx; it may be damaged or cut short")
 
 
 def _entries(dense: Any) -> Any:

@@ -1,5 +1,6 @@
 """Graphs of tables without a table of edges: places near each other, areas that touch."""
 
+import warnings
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -93,7 +94,10 @@ def read_shapes(
     name, assumed = id_column(file, id)
     keys, areas = unique_ids(file, name), _read_areas(check_readable(shapes))
     column, rows = _matched(areas, keys, name, Path(shapes))
-    graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))
+    try:
+        graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{shapes}, in the order of {file.path}: {error}") from error
     note = f"{Path(shapes).name}: {graph.n_edges:,} pairs of areas touch, matched by '{column}'"
     table = with_nodes(graph, file, name, (*file.notes, *assumed, note))
     return replace(table, shapes=areas.geometry.iloc[rows])
@@ -133,9 +137,12 @@ def _read_areas(path: Path) -> Any:
     except ImportError as error:
         raise MissingExtraError("--shapes needs GeoPandas; install it with: pip install 'graphmrf[geo]'") from error
     try:
-        return geopandas.read_file(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on cells of columns that may not matter
+            return geopandas.read_file(path)
     except Exception as error:  # the readers of GeoPandas have errors of their own
-        raise InvalidInputError(f"{path} cannot be read as shapes ({str(error).splitlines()[0]})") from error
+        message = (str(error) or type(error).__name__).splitlines()[0]
+        raise InvalidInputError(f"{path} cannot be read as shapes ({message}); it may be damaged") from error
 
 
 def _matched(areas: Any, keys: pa.Array, name: str, path: Path) -> tuple[str, Any]:

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -342,12 +343,14 @@ def _read_excel(path: Path) -> TableFile:
 
 def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of every sheet of a workbook that are not empty, those of the first sheet only with cells."""
-    try:
-        book = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True)
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise OSError(f"no workbook: {error}") from error
-    first = book.worksheets[0].iter_rows(values_only=True)
-    rows = [row for row in first if any(cell is not None for cell in row)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on styles and links, which matter to no cell
+        try:
+            book = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True)
+        except (zipfile.BadZipFile, KeyError, ValueError) as error:
+            raise OSError(f"no workbook: {error}") from error
+        first = book.worksheets[0].iter_rows(values_only=True)
+        rows = [row for row in first if any(cell is not None for cell in row)]
     return {sheet.title: rows for sheet in book.worksheets}
 
 
@@ -385,6 +388,8 @@ def unreadable(path: Path, error: Exception) -> str:
     message = (str(error) or type(error).__name__).removeprefix("CSV parse error: ").splitlines()[0][:_MESSAGE]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"{path} is neither UTF-8, UTF-16 nor Windows-1252 text; save it again as UTF-8"
+    if "Empty CSV file" in message:
+        return f"{path} has no rows below the names of its columns; it needs one for each record"
     if row := re.match(r"Row #(\d+): (Expected (\d+) columns, got \d+)", message):
         remedy = "quote cells that hold the delimiter" if row[3] != "1" else "the first line must name the columns"
         return f"{path}, row {row_number(path, int(row[1]) - 2)}: {row[2].lower()}; {remedy}"
@@ -402,7 +407,7 @@ def _without_unnamed(path: Path, table: pa.Table) -> TableFile:
     unnamed = [i for i, name in enumerate(names) if not name or name.startswith(("__index_level_", "Unnamed:"))]
     empty = [i for i in unnamed if _is_empty(table.column(i))]
     nameless = [i for i in unnamed if i not in empty and i > 0 and not names[i]]
-    columns = {name: table.column(i) for i, name in enumerate(names) if i not in unnamed}
+    columns = {name: _widened(table.column(i)) for i, name in enumerate(names) if i not in unnamed}
     if not columns:
         raise InvalidInputError(f"{path} has no columns; its first line must name them")
     if nameless:
@@ -410,6 +415,11 @@ def _without_unnamed(path: Path, table: pa.Table) -> TableFile:
     index = [i for i in unnamed if i not in empty]
     ignored = f"{path.name}: ignored {count(len(index), 'column')} without a name (a saved row index)"
     return TableFile(path, columns, (ignored,) if index else (), index=table.column(index[0]) if index else None)
+
+
+def _widened(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return half-precision numbers, which few functions of Arrow and no index of pandas take, in single precision."""
+    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
 
 
 def _is_empty(column: pa.ChunkedArray) -> bool:
@@ -445,9 +455,11 @@ def _line(path: Path, record: int) -> int:
 
 
 def _excel_row(path: Path, record: int) -> int:
-    sheet = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True).worksheets[0]
-    rows = enumerate(sheet.iter_rows(values_only=True), 1)
-    return [number for number, row in rows if any(cell is not None for cell in row)][record + 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sheet = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True).worksheets[0]
+        rows = enumerate(sheet.iter_rows(values_only=True), 1)
+        return [number for number, row in rows if any(cell is not None for cell in row)][record + 1]
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:

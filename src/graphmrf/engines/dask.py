@@ -33,6 +33,7 @@ import numpy as np
 
 from graphmrf.engines import Engine, build_engine
 from graphmrf.errors import ClusterError, GraphMRFError, InvalidInputError, MissingExtraError
+from graphmrf.files import atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -673,7 +674,7 @@ class Store:
         for part in parts:
             name = _fingerprint((self._graph, function.__module__, function.__qualname__, part)).hex()
             file = _made(self._folder or Path()) / f"{name}.npz"
-            files.append((file, file.exists()))
+            files.append((file, _is_kept(file)))
             if not files[-1][1]:
                 yield part
 
@@ -684,10 +685,17 @@ def _fingerprint(values: Any) -> bytes:
 
 def _keep(file: Path, result: Any) -> None:
     """Write a tuple of arrays and numbers, whole or not at all."""
-    new = file.with_suffix(f".{uuid4().hex}")
-    with new.open("wb") as stream:
+    with atomic(file) as draft, draft.open("wb") as stream:
         np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
-    new.replace(file)
+
+
+def _is_kept(file: Path) -> bool:
+    """Return whether a part is there and whole: its arrays have checksums, so that damage is found by reading them."""
+    try:
+        _kept(file)
+    except Exception:  # a damaged file makes its reader raise anything, and its part is run again
+        return False
+    return True
 
 
 def _kept(file: Path) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO
+from zlib import crc32
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.experiments.run import Result
@@ -20,7 +21,7 @@ except ImportError:  # Windows: two commands on one folder are then not kept apa
 
 JOURNAL_FORMAT = 1
 RESULTS_FILE = "results.jsonl"
-_TITLE = "graphmrf reproduction"
+_TITLE, _SUM = "graphmrf reproduction", "crc32"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Journal:
     def append(self, record: Record) -> None:
         """Add a line, and return when it is on the disk."""
         times = {"seconds": round(record.seconds, 3), "elapsed": round(record.elapsed, 3)}
-        _write_line(self.stream, {"key": record.key, "result": record.result, **times})
+        line = {"key": record.key, "result": record.result, **times}
+        _write_line(self.stream, line | {_SUM: _sum(line)})
         self.found[record.key] = record
 
     @property
@@ -120,6 +122,11 @@ def _encoded(value: Any) -> bytes:
     return (json.dumps(value, allow_nan=False) + "\n").encode()
 
 
+def _sum(line: dict[str, Any]) -> int:
+    """Return the checksum of all else in a line."""
+    return crc32(json.dumps({name: line[name] for name in sorted(line) if name != _SUM}).encode())
+
+
 def _check_title(line: bytes, path: Path) -> None:
     try:
         title = json.loads(line)
@@ -153,6 +160,8 @@ def _record(value: Any) -> Record:
     times = (record.seconds, record.elapsed)
     if not isinstance(record.key, str) or not isinstance(record.result, dict):
         raise TypeError("a line is a key and what was found")
+    if _SUM in value and value[_SUM] != _sum(value):  # lines of earlier versions have none
+        raise ValueError("a flipped bit gives another number and no error elsewhere")
     if any(isinstance(time, bool) or not isinstance(time, int | float) for time in times):
         raise TypeError("times are numbers")
     return record

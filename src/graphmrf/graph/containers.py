@@ -78,9 +78,10 @@ def polygon_edges(geometry: Any, *, rook: bool) -> tuple[Any, Any, int]:
     shapely = import_module("shapely")
     shapes = np.asarray(getattr(geometry, "geometry", geometry), dtype=object)
     kinds = shapely.get_type_id(shapes)
-    strange = np.flatnonzero(~np.isin(kinds, _POLYGONS))
+    empty = shapely.is_empty(shapes)
+    strange = np.flatnonzero(~np.isin(kinds, _POLYGONS) | empty)
     if strange.size:
-        kind = getattr(shapes[strange[0]], "geom_type", "nothing")
+        kind = "nothing" if empty[strange[0]] else getattr(shapes[strange[0]], "geom_type", "nothing")
         raise InvalidInputError(
             f"geometry must hold polygons, got {kind} at row {strange[0]}; "
             "drop such rows, join points with Graph.from_knn, or give the edges yourself with Graph.from_edges"

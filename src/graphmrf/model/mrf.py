@@ -37,6 +37,9 @@ FORMAT = "graphmrf.GaussianMRF"
 """Mark of a model file."""
 
 VERSION = 1
+_SMOOTHEST = 1e12
+"""Largest ratio of the precision along the edges and within a node, the inverse of some thousand roundings: that of a
+fit to data is far below. Doubled, digits of draws are lost; times a thousand, factorisations fail."""
 """Version of its layout."""
 
 _SHOWN = 8
@@ -332,7 +335,20 @@ class GaussianMRF:
         InvalidInputError
             If the file is damaged, not a model, or of another version.
         """
-        return cls(**_arguments(Path(path)))
+        arguments = _arguments(Path(path))
+        try:
+            found = cls(**arguments)
+            _check_smooth(found.parameters)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path} is no model that can be used: {error}") from None
+        return found
+
+
+def _check_smooth(parameters: Parameters) -> None:
+    """Raise where a field is so smooth that its precision is singular in float64."""
+    strength = float(parameters.channels.strength.max())
+    if strength > _SMOOTHEST:
+        raise InvalidInputError(f"along the edges it is {strength:.1e} times as smooth as within nodes; fit it again")
 
 
 def _html_fit(d: Diagnostics) -> str:
@@ -374,7 +390,7 @@ def _content(path: Path) -> dict[str, Any]:
         raise InvalidInputError(
             f"{path} is not a model file: it lacks the mark {FORMAT!r}; make one with graphmrf fit -o or mrf.save(path)"
         )
-    if content.get("version") != VERSION:
+    if content.get("version") != VERSION or isinstance(content["version"], bool):
         raise InvalidInputError(
             f"{path} has version {content.get('version')!r} of the model format, this graphmrf reads {VERSION}; "
             "fit and save the model again, or use the graphmrf that wrote it"

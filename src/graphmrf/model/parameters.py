@@ -29,6 +29,9 @@ was printed or computed passes. Doubled, a typing error of that size would pass,
 _NEGATIVE = 1e-10
 """Negative eigenvalue of C, over the largest one, that counts as rounding: far above that of `eigvalsh` (1e-15 q), far
 below what matters to the field. Channels take it for 0, so doubling it changes no number."""
+_LARGEST = 2.0**500
+"""Largest number of a field, 3e150, and its inverse the smallest diagonal entry of H: precisions of the attributes that
+`check_magnitude` takes. Squares of them can be represented; doubled exponents overflow in silence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +212,11 @@ def positive_definite(H: ArrayLike) -> Floats:
             f"H must be positive definite, got a smallest eigenvalue of {smallest:.3g}; "
             "add a small multiple of the identity, or drop attributes that are combinations of others"
         ) from None
+    if H.diagonal().min() < 1 / _LARGEST:
+        raise InvalidInputError(
+            f"H must have a diagonal of {1 / _LARGEST:.0e} or more, got {H.diagonal().min():g}; give the attributes in "
+            "another unit"
+        )
     return H
 
 
@@ -261,4 +269,8 @@ def _finite(name: str, values: ArrayLike) -> Floats:
         raise InvalidInputError(f"{name} must hold real numbers ({error})") from None
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{name} must be finite, got {array[~np.isfinite(array)].flat[0]}")
+    if array.size and np.abs(array).max() > _LARGEST:
+        raise InvalidInputError(
+            f"{name} must be within {_LARGEST:.0e}, got {np.abs(array).max():g}; give the attributes in another unit"
+        )
     return array

@@ -1,0 +1,55 @@
+"""Bad and odd inputs: how many have the right answer, how many a refusal with its remedy, and anything else.
+
+The cases are those of the tests (tests/catalogue_commands.py, tests/catalogue_tables.py, and the files of
+tests/file_variants.py).
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmarks.show import Row
+
+TESTS = Path(__file__).parent.parent / "tests"
+VERDICTS = ("right", "refused")
+
+
+def run(*, quick: bool) -> list[Row]:
+    """Try every case; quick tries the same, for they take a minute."""
+    del quick
+    sys.path.insert(0, str(TESTS))
+    from catalogue_commands import COMMANDS
+    from catalogue_tables import TABLES
+    from file_variants import VARIANTS
+
+    groups = {
+        "commands and options": [case.outcome()[0] for case in COMMANDS],
+        "tables": [case.outcome()[0] for case in TABLES],
+        "files as people export them": [],
+    }
+    for variant in VARIANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            outcome, _ = variant.outcome(Path(folder))
+        groups["files as people export them"].append("right" if outcome == "understood" else outcome)
+    rows = [_row(name, outcomes) for name, outcomes in groups.items()]
+    return [*rows, _row("all", [outcome for outcomes in groups.values() for outcome in outcomes])]
+
+
+def _row(name: str, outcomes: list[str]) -> Row:
+    counts = Counter(outcome if outcome in VERDICTS else "else" for outcome in outcomes)
+    bugs = sum(outcome == "A BUG OF OURS" for outcome in outcomes)
+    sprayed = sum(outcome.startswith("WARNING") for outcome in outcomes)
+    return {
+        "inputs": name,
+        "tried": len(outcomes),
+        "right answers": counts["right"],
+        "refused with a remedy": counts["refused"],
+        "anything else": counts["else"],
+        "bugs of ours": bugs,
+        "warnings": sprayed,
+    }
