@@ -49,7 +49,7 @@ PREDICT_OPTIONS = refused(
         ),
         (f"{PREDICT} --weight none --weight-is distance", "has no use for --weight-is"),
         (f"{PREDICT} --weight-is distance", "no column of numbers for --weight-is"),
-        *((f"{PREDICT} --unknown '{u}'", "--unknown must be error or drop") for u in ("ignore", "", "DROP")),
+        *((f"{PREDICT} --unknown '{u}'", "--unknown must be error, drop or add") for u in ("ignore", "", "DROP")),
         *((f"{PREDICT} {o} zzz", "no column 'zzz'") for o in COLUMN_OPTIONS),
         *((f"{PREDICT} {o} ''", "no column ''") for o in COLUMN_OPTIONS),
         (f"{PREDICT} --target id", "holds the node ids"),
@@ -85,10 +85,11 @@ PREDICT_OPTIONS = refused(
         ("predict nodes.csv edges.csv more.csv", "unexpected extra argument"),
         ("predict '' edges.csv", "is a directory"),
         ("perdict nodes.csv edges.csv", "No such command"),
-        ("predict edges.csv nodes.csv --target rent", "which looks like a table of edges"),
     ]
 )
 REPEATED = [
+    Odd("tables in the other order", "predict edges.csv nodes.csv --target rent --method lp -o out.csv"),
+    Odd("unknown nodes to add, and none", f"{LP} --unknown add"),
     Odd("a target named twice", f"{LP} --target rent"),
     Odd("a column ignored twice", f"{LP} --ignore age --ignore age"),
     Odd("an alpha of 0", f"{LP} --alpha 0", factor=ANY),
@@ -212,7 +213,7 @@ MODEL_COMMANDS = [
             ("fit nodes.csv edges.csv -a age --ignore age -o new.json", "both --attribute and --ignore"),
             ("fit nodes.csv edges.csv --ignore age --ignore rent -o new.json", "no numeric column"),
             ("fit nodes.csv -o new.json", "edges come from one of"),
-            ("fit nodes.csv edges.csv --unknown maybe -o new.json", "--unknown must be error or drop"),
+            ("fit nodes.csv edges.csv --unknown maybe -o new.json", "--unknown must be error, drop or add"),
             ("fit nodes.csv edges.csv -o missing/new.json", "there is no folder missing"),
         ],
         WITH_MODEL,

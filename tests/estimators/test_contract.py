@@ -221,7 +221,59 @@ def test_predictions_follow_the_nodes_when_they_are_reordered(make: Make) -> Non
     np.testing.assert_allclose(answers(shuffled), answers(first(make))[:, order], rtol=accuracy(make), atol=1e-8)
 
 
-@over({name: make for name, make in REGRESSORS.items() if "without intercept" not in name})
+LINEAR = {name: make for name, make in AT_A_LEVEL.items() if "field" not in name and "gcn" not in name}
+WITH_INTERCEPT = {name: make for name, make in REGRESSORS.items() if "without intercept" not in name}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@over(LINEAR)
+def test_the_numbering_and_the_unit_of_weights_change_nothing_on_any_engine(make: Make, engine: str) -> None:
+    order, model = np.random.default_rng(1).permutation(40), make()
+    unit = (
+        1.0 if isinstance(getattr(model, "base", model), SimpleGraphConvolution) else 7.0
+    )  # it adds loops of weight 1
+    moved = model.fit(Graph(unit * CASE.W[order][:, order], engine=engine), CASE.X[order], CASE.y[order])
+    np.testing.assert_allclose(answers(moved), answers(first(make))[:, order], rtol=1e-6, atol=1e-8)
+
+
+@over({name: make for name, make in (AT_A_LEVEL | CLASSIFIERS).items() if "field" in name or name in CLASSIFIERS})
+def test_the_unit_of_weights_changes_nothing(make: Make) -> None:
+    model = make()
+    model.fit(Graph(7.0 * CASE.W), CASE.X, outcome(model))
+    np.testing.assert_allclose(answers(model), answers(first(make)), rtol=accuracy(make), atol=1e-8)
+
+
+@over({name: make for name, make in WITH_INTERCEPT.items() if "neighbours" not in name})
+def test_shift_and_unit_of_features_change_nothing(make: Make) -> None:
+    units = np.array([100.0, -0.01 if is_even(make()) else 0.01, 3.0])
+    moved = fitted(make, X=CASE.X * units + [5.0, -70.0, 0.1])
+    np.testing.assert_allclose(answers(moved), answers(first(make)), rtol=10 * accuracy(make), atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@over(LINEAR)
+def test_an_isolated_node_changes_no_prediction_elsewhere(make: Make, engine: str) -> None:
+    W = np.pad(CASE.W, (0, 1))
+    X, y = np.vstack([CASE.X, CASE.X.mean(axis=0)]), np.append(CASE.y, np.nan)
+    mean = make().fit(Graph(W, engine=engine), X, y).predict()
+    np.testing.assert_allclose(mean[:-1], first(make).predict(), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@over(LINEAR)
+def test_a_copy_of_the_whole_graph_changes_no_prediction(make: Make, engine: str) -> None:
+    W = np.kron(np.eye(2), CASE.W)
+    mean = make().fit(Graph(W, engine=engine), np.tile(CASE.X, (2, 1)), np.tile(CASE.y, 2)).predict()
+    np.testing.assert_allclose(mean, np.tile(first(make).predict(), 2), rtol=1e-6, atol=1e-8)
+
+
+@over({name: make for name, make in LINEAR.items() if name != "toy"})
+def test_a_column_in_two_halves_is_the_column(make: Make) -> None:
+    halved = fitted(make, X=np.column_stack([CASE.X, CASE.X[:, 1] / 2, CASE.X[:, 1] / 2])[:, [0, 2, 3, 4]])
+    np.testing.assert_allclose(halved.predict(), first(make).predict(), rtol=1e-6, atol=1e-8)
+
+
+@over(WITH_INTERCEPT)
 def test_predictions_follow_a_shift_and_a_scale_of_the_outcome(make: Make) -> None:
     mean, std = answers(first(make))
     stretch = -3.0 if is_even(make()) else 3.0
