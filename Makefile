@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := $(wildcard src tests examples benchmarks docs/hooks)
-PYTESTFLAGS ?= -n 2 -rs
+PYTESTFLAGS ?= -n 2 --dist worksteal -rs
+COUNT ?= 100
+SEED ?= 0
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 MAKEFLAGS += --no-print-directory
@@ -14,7 +16,7 @@ export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-lowest test-highest wheel lint bench shape docs gallery format clean chromium catalogue torture fuzz lock
+.PHONY: demo test test-lowest test-highest mutate coverage wheel lint bench shape docs gallery format clean chromium catalogue torture fuzz lock
 
 demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
@@ -31,6 +33,16 @@ test-lowest: $(VENV)-lowest/.installed
 test-highest: $(VENV)-highest/.installed
 	$(VENV)-highest/bin/python -m pip install -qq --upgrade --upgrade-strategy eager --editable '.[test]' torch==2.13.0
 	OPENBLAS_NUM_THREADS=1 $(VENV)-highest/bin/python -m pytest $(PYTESTFLAGS)
+
+# Small faults put into linalg, model and field, COUNT in each, and the share that tests find; continues what was begun.
+mutate: $(VENV)/.installed-test $(VENV)/.installed-quality
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutate --count $(COUNT) --seed $(SEED)
+
+# Lines and branches of the package that the tests run, in all processes they start.
+coverage: $(VENV)/.installed-test $(VENV)/.installed-quality
+	$(BIN)/coverage erase
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest $(PYTESTFLAGS)
+	$(BIN)/coverage combine -q && $(BIN)/coverage report --skip-covered --sort=miss
 
 $(VENV)-%/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-$*
@@ -81,7 +93,7 @@ gallery: $(VENV)/.installed-test
 	$(BIN)/python examples/gallery
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-highest $(VENV)-wheel build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-highest $(VENV)-wheel build dist site demo mutants .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Browser tests use the system's Chromium. They must run in CI, so CI installs it; elsewhere they skip without it.

@@ -141,12 +141,12 @@ def frame(page: Any, clock: Callable[[], float]) -> float:
     return 1000 * (clock() - start) / 20
 
 
-def violations(browser: Any, path: Path, axe: str) -> list[str] | None:
-    """Return what axe-core finds in every view and target of a page; None without axe-core."""
+def violations(browser: Any, path: Path, axe: str, views: tuple[tuple[int, str], ...] = VIEWS) -> list[str] | None:
+    """Return what axe-core finds in the views of every target of a page; None without axe-core."""
     if not axe:
         return None
     found: set[str] = set()
-    for width, scheme in VIEWS:
+    for width, scheme in views:
         view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
         page, _, _ = visit(browser, path, bypass_csp=True, **view)
         page.evaluate(axe)

@@ -32,6 +32,8 @@ from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds
 from toy_estimator import Median
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 Make = Callable[[], Any]
 
 CASE = random_case(11, n=40, p=3, labelled=20)

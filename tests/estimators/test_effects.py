@@ -12,6 +12,8 @@ from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.components.kernels import squared_exponential
 from graphmrf.field.exact import ExactPosterior
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 N = 60
 
 

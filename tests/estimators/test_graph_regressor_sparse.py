@@ -25,6 +25,7 @@ from graphmrf.selection import assign_folds, split
 CASE = random_case(11, n=60, p=3, labelled=40)
 GRAPH, U = CASE.graph, ~CASE.known
 SOLVERS = ("exact", "sparse")
+N = 800
 
 
 def sparse(**options: Any) -> GraphRegressor:
@@ -58,7 +59,7 @@ def synthetic(n: int) -> tuple[Graph, Floats, Floats, Floats]:
 
 @cache
 def large() -> GraphRegressor:
-    graph, X, _, given = synthetic(1400)
+    graph, X, _, given = synthetic(N)
     return sparse().fit(graph, X, given)
 
 
@@ -67,7 +68,7 @@ def correlation(a: Floats, b: Floats) -> float:
 
 
 def test_both_solvers_agree() -> None:
-    graph, X, y, given = synthetic(1400)
+    graph, X, y, given = synthetic(N)
     new = np.isnan(given)
     exact, other = GraphRegressor(solver="exact").fit(graph, X, given), large()
     (mean, std), (mean2, std2) = (fitted.predict(return_std=True) for fitted in (exact, other))
@@ -82,7 +83,7 @@ def test_both_solvers_agree() -> None:
 
 
 def test_probes_and_iterations_agree_with_dense_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, X, y, given = synthetic(1400)
+    graph, X, y, given = synthetic(N)
     new, dense = np.isnan(given), large()
     monkeypatch.setattr(precision, "DENSE_LIMIT", 100)
     probed = sparse().fit(graph, X, given)
@@ -179,9 +180,9 @@ def test_noise_is_called_noise() -> None:
 
 
 def test_graph_convolution_with_residual_propagation_is_never_far_ahead() -> None:
-    graph, X, _, given = synthetic(1400)
+    graph, X, _, given = synthetic(N)
     smoothed = smooth(graph, X @ np.array([[1.0], [2.0], [-1.0]]), 0.8)[:, 0]
-    field = smooth(graph, np.random.default_rng(3).standard_normal((1400, 1)), 0.8)[:, 0]
+    field = smooth(graph, np.random.default_rng(3).standard_normal((N, 1)), 0.8)[:, 0]
     outcome = np.where(np.isnan(given), np.nan, smoothed + field)
     new = np.isnan(given)
     peer = ResidualPropagation(LinearGraphConvolution()).fit(graph, X, outcome).predict()
@@ -191,7 +192,7 @@ def test_graph_convolution_with_residual_propagation_is_never_far_ahead() -> Non
 
 
 def test_a_draw_from_the_paper_model_is_recognised() -> None:
-    graph, X, *_ = synthetic(1400)
+    graph, X, *_ = synthetic(N)
     b = np.array([1.0, -1.0, 0.5])
     H = np.block([[np.eye(3) + 2.0 * np.outer(b, b), -2.0 * b[:, None]], [-2.0 * b, 2.0]])
     model = GaussianMRF(H, np.array([1.0, 1.0, 1.0, 10.0]))
@@ -294,8 +295,8 @@ def test_transformed_outcomes_come_back_in_their_units(transform: str) -> None:
 
 
 def test_out_of_fold_predictions_do_not_use_the_fold() -> None:
-    graph, X, y, given = synthetic(1400)
-    fitted, outcome = large(), read_outcome(given, 1400)
+    graph, X, y, given = synthetic(N)
+    fitted, outcome = large(), read_outcome(given, N)
     folds = assign_folds(outcome.n_labelled, 5, seed=0)
     predictions, labels = fitted.out_of_fold(graph, X, given, folds), given[outcome.known]
     new = np.isnan(given)

@@ -27,6 +27,8 @@ from graphmrf.estimators.inputs import read_outcome
 from graphmrf.estimators.intercepts import Intercept, standard_errors
 from graphmrf.selection import split
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 LINEAR: dict[str, Any] = {
     "LR": LinearRegression,
     "LGC": LinearGraphConvolution,

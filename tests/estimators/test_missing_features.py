@@ -27,6 +27,8 @@ from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.multiple_imputation import PAIRS, Imputation, impute
 from graphmrf.model.fit import fit_for_imputation
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 seeds = st.integers(0, 10**6)
 
 

@@ -14,6 +14,8 @@ from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.sparse import SparsePosterior
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 N = 50
 
 

@@ -27,6 +27,8 @@ from graphmrf import (
 )
 from graphmrf.errors import InvalidInputError, MissingExtraError
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 CASE = random_case(3, n=14, p=2, labelled=9)
 IDS = [f"n{i:02}" for i in range(14)]
 GRAPH = CASE.graph.with_ids(IDS)

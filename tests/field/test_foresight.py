@@ -16,6 +16,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.field import foresight
 from graphmrf.field.foresight import RegionSums, neighbourhoods
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 CASE = random_case(9, n=40, p=2, labelled=24)
 KNOWN, REST = CASE.known, np.flatnonzero(~CASE.known)
 

@@ -12,6 +12,8 @@ from graphmrf._typing import Floats
 from graphmrf.field import matern
 from graphmrf.graph import Graph
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 def shape(model: GraphRegressor) -> Floats:
     return np.hstack([np.ravel(value) for value in dict(model.hyperparameters_).values()])

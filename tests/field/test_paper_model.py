@@ -18,6 +18,8 @@ from graphmrf.field.design import make_design
 from graphmrf.field.matern import eigen
 from graphmrf.field.paper_model import JointModel
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 N = 300
 H = np.array([[2.0, 0.3, -1.0], [0.3, 1.5, 0.8], [-1.0, 0.8, 2.0]])
 

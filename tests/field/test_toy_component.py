@@ -28,6 +28,7 @@ class Group(LinearComponent):
         return np.asarray(GROUP[:, None] - GROUP.mean())
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("fit", [fit_exact, fit_sparse])
 def test_a_component_of_its_own_is_fitted_and_told(fit: Callable[..., FittedField]) -> None:
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -58,6 +58,7 @@ def numerical_gradient(graph: Graph, A: Floats, mrf: GaussianMRF) -> tuple[Float
     return np.array(by_h), np.array(by_H)
 
 
+@settings(max_examples=10)  # of a quarter of a second
 @given(seeds)
 def test_gradient_vanishes_at_the_optimum_by_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -70,6 +71,7 @@ def test_gradient_vanishes_at_the_optimum_by_finite_differences(seed: int) -> No
     np.testing.assert_allclose(by_H, 0.0, atol=1e-6)
 
 
+@settings(max_examples=10)
 @given(seeds, st.booleans())
 def test_every_start_leads_to_the_same_optimum(seed: int, coupled: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -189,6 +191,7 @@ def test_coupled_channel_as_rough_as_white_noise_does_not_stop_the_fit() -> None
         assert report(mrf).gradient_norm < 1e-9
 
 
+@settings(max_examples=12)
 @given(seeds, st.sampled_from([True, False, "fitted"]))
 def test_units_do_not_matter(seed: int, center: Any) -> None:
     rng = np.random.default_rng(seed)

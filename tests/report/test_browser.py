@@ -253,12 +253,12 @@ def test_the_page_fits_its_screen_in_both_themes(
 
 
 def test_axe_finds_no_barrier_in_any_view(browser: Any, tmp_path: Path) -> None:
-    """Numbers and classes, desktop and phone, light and dark."""
+    """Numbers and classes, a light desktop and a dark phone; the benchmark has all four."""
     axe = page_benchmark.axe_script()
     if not axe:
         pytest.skip("axe-core could not be fetched by npm, and it is not ours to ship")
-    path = write_report(tmp_path / "report.html", page_benchmark.town(100))
-    assert page_benchmark.violations(browser, path, axe) == []
+    path = write_report(tmp_path / "report.html", page_benchmark.town(40))
+    assert page_benchmark.violations(browser, path, axe, ((1280, "light"), (360, "dark"))) == []
 
 
 def test_classes_are_drawn_and_shown_alone(visit: Callable[..., Visit]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.linalg import block_diag
 from sklearn.metrics import r2_score
 
@@ -25,6 +25,7 @@ from graphmrf.selection import (
 )
 
 EXACT = 1e-11  # so that what is compared is the algebra, not the solver
+FEWER = settings(max_examples=12)  # a plain loop takes a quarter of a second
 
 
 def naive(case: Case, folds: Ints, predict: Callable[[Floats, float], Floats]) -> Floats:
@@ -51,6 +52,7 @@ def check(search: AlphaSearch, expected: Floats, case: Case, folds: Ints) -> Non
     np.testing.assert_allclose(search.fold_r2, fold_scores, rtol=1e-5, atol=1e-5)
 
 
+@FEWER
 @given(cases())
 def test_label_propagation_search_is_the_plain_loop(case: Case) -> None:
     folds = assign_folds(int(case.known.sum()), 3)
@@ -58,6 +60,7 @@ def test_label_propagation_search_is_the_plain_loop(case: Case) -> None:
     check(search_propagation(case.graph, case.y, folds, tolerance=EXACT), expected, case, folds)
 
 
+@FEWER
 @given(cases())
 def test_convolution_search_is_the_plain_loop(case: Case) -> None:
     folds = assign_folds(int(case.known.sum()), 2)
@@ -66,6 +69,7 @@ def test_convolution_search_is_the_plain_loop(case: Case) -> None:
     check(search, expected, case, folds)
 
 
+@FEWER
 @given(cases())
 def test_convolution_and_residual_search_is_the_plain_loop(case: Case) -> None:
     folds = assign_folds(int(case.known.sum()), 2)
@@ -74,6 +78,7 @@ def test_convolution_and_residual_search_is_the_plain_loop(case: Case) -> None:
     check(search, expected, case, folds)
 
 
+@FEWER
 @given(cases())
 def test_residual_search_is_the_plain_loop(case: Case) -> None:
     folds = assign_folds(int(case.known.sum()), 3)
@@ -88,6 +93,7 @@ def test_residual_search_is_the_plain_loop(case: Case) -> None:
     check(search, naive(case, folds, predict), case, folds)
 
 
+@FEWER
 @given(cases())
 def test_out_of_fold_regression_is_the_first_level_of_the_convolution(case: Case) -> None:
     folds = assign_folds(int(case.known.sum()), 3)

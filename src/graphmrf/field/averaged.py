@@ -91,7 +91,7 @@ def point_weight(labels: int) -> float:
 
 
 def sample_hyperparameters(
-    covariance: Covariance, z: Floats, *, steps: tuple[int, int, int] = SLICES, seed: int = 0
+    covariance: Covariance, z: Floats, *, steps: tuple[int, int, int] | None = None, seed: int = 0
 ) -> tuple[list[Hyperparameters], int]:
     """Return draws of the hyper-parameters from their posterior, and how many likelihoods that took.
 
@@ -101,8 +101,8 @@ def sample_hyperparameters(
         The covariance of the labelled nodes.
     z : array of shape (m,)
         Their outcomes, standardised.
-    steps : triple of int
-        Steps before the first draw, draws, and steps to each.
+    steps : triple of int, optional
+        Steps before the first draw, draws, and steps to each; `SLICES` if None.
     seed : int
         Seed of the draws.
     """
@@ -114,7 +114,7 @@ def sample_hyperparameters(
         h = space.read(space.from_normal(x[:shared]))
         return Hyperparameters({**h, "ratios": noise_ratios(x[shared:][places])})
 
-    first, count, each = steps
+    first, count, each = steps or SLICES
     x, evaluations, draws = _begin(z, shared, places), 1, []
     with threadpool_limits(1, "blas"):
         level = _log_likelihood(covariance, z, read(x))
