@@ -25,6 +25,7 @@ NAMES = (
     *(
         "catalogue",
         "file_variants",
+        "scikit_checks",
         "networks",
         "inductive",
         "classification",

@@ -1,5 +1,6 @@
 """Writing tables: whole or not at all, and never surprised at the end."""
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -81,3 +82,14 @@ def test_a_folder_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     with pytest.raises(InvalidInputError, match="Permission denied"):
         check_writable(tmp_path / "p.csv")
+
+
+def test_a_workbook_without_its_reader_is_no_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(FRAME, tmp_path / "p.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(InvalidInputError) as told:
+        read_table(path)
+    assert (
+        str(told.value)
+        == f"{path}: .xlsx files need openpyxl; install it with pip install 'graphmrf[excel]', or use .csv"
+    )

@@ -34,7 +34,11 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name of the command that is called, the command itself, and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
-        return name, load_command(name) if listed is not None and name in COMMANDS else listed, rest
+        try:
+            return name, load_command(name) if listed is not None and name in COMMANDS else listed, rest
+        except KeyboardInterrupt:
+            typer.echo("stopped by Ctrl-C; nothing was done yet", err=True)
+            raise typer.Exit(130) from None
 
 
 def load_command(name: str) -> Any:

@@ -343,10 +343,11 @@ def _read_excel(path: Path) -> TableFile:
 
 def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of every sheet of a workbook that are not empty, those of the first sheet only with cells."""
+    openpyxl = openpyxl_module(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on styles and links, which matter to no cell
         try:
-            book = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         except (zipfile.BadZipFile, KeyError, ValueError) as error:
             raise OSError(f"no workbook: {error}") from error
         first = book.worksheets[0].iter_rows(values_only=True)
