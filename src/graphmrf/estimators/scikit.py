@@ -93,7 +93,11 @@ class NodeAdapter(RegressorMixin, BaseEstimator):
 
 
 class GraphSmoother(TransformerMixin, BaseEstimator):
-    r"""Features averaged over the neighbourhood, :math:`(I + \omega N)^{-1} X`: graph convolution as a transformer.
+    r"""Features averaged over the neighbourhood: graph convolution as a transformer.
+
+    .. math:: (I + \omega N)^{-1} (X - \bar x) + \bar x,
+
+    with :math:`\bar x` the mean over all nodes: smoothing leaves it alone, whatever the degrees.
 
     It stands before any regressor or classifier in a ``Pipeline``. With `features` its samples are nodes, as in
     `NodeAdapter`, so that rows can be split; without, it takes the features of all nodes.
@@ -113,7 +117,7 @@ class GraphSmoother(TransformerMixin, BaseEstimator):
     >>> from graphmrf import Graph, GraphSmoother
     >>> path = Graph.from_edges([0, 1], [1, 2])
     >>> GraphSmoother(path, features=[[0.0], [1.0], [0.0]], alpha=0.5).fit_transform([1]).round(3)
-    array([[0.667]])
+    array([[0.621]])
     """
 
     def __init__(self, graph: Any, *, features: Any = None, alpha: float = 0.5) -> None:
@@ -132,7 +136,8 @@ class GraphSmoother(TransformerMixin, BaseEstimator):
         table = read_features(graph.align(X if self.features is None else self.features, "X"), None, "GraphSmoother")
         if len(table.X) != graph.n_nodes:
             raise InvalidInputError(f"X must have one row for each of the {graph.n_nodes} nodes, got {len(table.X)}")
-        self._smoothed, self._names = smooth(graph, table.X, level), table.columns.names
+        self._mean, self._names = table.X.mean(axis=0), table.columns.names
+        self._smoothed = self._smooth(graph, table.X)
         self.n_features_in_ = table.columns.count if self.features is None else 1
         return self
 
@@ -142,7 +147,10 @@ class GraphSmoother(TransformerMixin, BaseEstimator):
         graph = check_graph(self.graph)
         if self.features is not None:
             return np.asarray(self._smoothed[node_positions(graph, X)])
-        return smooth(graph, read_features(graph.align(X, "X"), graph.n_nodes, "GraphSmoother").X, self.alpha)
+        return self._smooth(graph, read_features(graph.align(X, "X"), graph.n_nodes, "GraphSmoother").X)
+
+    def _smooth(self, graph: Graph, X: Floats) -> Floats:
+        return np.asarray(smooth(graph, X - self._mean, self.alpha) + self._mean)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:  # noqa: ARG002  (scikit-learn's signature)
         """Return the names of the features, or ``x0, x1, ...``."""
