@@ -4,8 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 CODE := $(wildcard src tests examples benchmarks docs/hooks)
 PYTESTFLAGS ?= -n 2 --dist worksteal -rs
-COUNT ?= 100
-SEED ?= 0
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 MAKEFLAGS += --no-print-directory
@@ -36,7 +34,7 @@ test-highest: $(VENV)-highest/.installed
 
 # Small faults put into linalg, model and field, COUNT in each, and the share that tests find; continues what was begun.
 mutate: $(VENV)/.installed-test $(VENV)/.installed-quality
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutate --count $(COUNT) --seed $(SEED)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutate --count $(or $(COUNT),100) --seed $(SEED)
 
 # Lines and branches of the package that the tests run, in all processes they start.
 coverage: $(VENV)/.installed-test $(VENV)/.installed-quality

@@ -1,6 +1,7 @@
 import errno
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from typer.testing import CliRunner, Result
 
 import small_paper
 from graphmrf.cli import app
-from graphmrf.experiments import EXPERIMENTS
+from graphmrf.experiments import EXPERIMENTS, runner
+
+PROCESSES = runner._pool
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +22,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _surroundings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Miniatures for data, and a thread for worker processes, which have tests/experiments/test_runner.py."""
     small_paper.use(data, monkeypatch)
+    monkeypatch.setattr(runner, "_pool", lambda _: ThreadPoolExecutor(1))
 
 
 @pytest.fixture
@@ -205,6 +210,7 @@ def test_a_run_that_fails_is_told_and_the_rest_is_written(
     output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_paper.use(tmp_path, monkeypatch)
+    monkeypatch.setattr(runner, "_pool", PROCESSES)  # which have not read these data yet
     for name, nodes in small_paper.county_tables().items():
         small_paper.keep(tmp_path, name, nodes.drop(columns="education") if name == "us-2012" else nodes)
     result = reproduce("coefficients", "--quick", "--no-figures", "-o", output)
