@@ -48,6 +48,11 @@ $(VENV)-%/.installed: pyproject.toml
 	$(VENV)-$*/bin/python -m pip install -qq --editable '.[test]'
 	touch $@
 
+# The versions that the tests run with on this platform, with hashes; `pip install --require-hashes -r` takes them.
+lock: | $(BIN)/python
+	$(BIN)/python -m pip install -qq --dry-run --ignore-installed --report $(VENV)/report.json torch==2.13.0 '.[test]'
+	$(BIN)/python tests/locked_versions.py $(VENV)/report.json > requirements.lock
+
 # The wheel and the source archive, checked, and the demo from the wheel in an environment with nothing else.
 wheel: | $(BIN)/python
 	rm -rf dist $(VENV)-wheel && $(BIN)/python -m pip install -qq build twine

@@ -24,6 +24,7 @@ NAMES = (
     *("fit", "recovery", "spectrum", "sample", "foresee", "foresee_field", "coupled", "missing"),
     *(
         "catalogue",
+        "threads",
         "file_variants",
         "scikit_checks",
         "networks",

@@ -42,7 +42,7 @@ SLOW = 20
 """Seconds for a file of a few kB; the slowest seed takes a twentieth of one."""
 PAGES = 40
 """Models for each page, which takes a hundred times as long to make as a model to read."""
-BATCH = 500
+BATCH = 250
 """Files for each process that is forked, so that one that dies takes few others with it."""
 MEMORY = 8 << 30
 """Address space of such a process: a damaged length asks for more, and must be refused."""
@@ -63,12 +63,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000, help="files over all formats")
     parser.add_argument("--models", type=int, default=10_000, help="models, journals and pages")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no other files after so long")
     parser.add_argument("--keep", type=Path, help="folder for the files of the findings")
     options = parser.parse_args()
+    end = time.monotonic() + options.seconds
     rows = [
-        *fuzz(tables(), options.count, options.seed, options.keep),
-        *fuzz(kept(), options.models, options.seed, options.keep),
-        *fuzz(pages(), -(-options.models // PAGES), options.seed, options.keep),
+        *fuzz(kept(), options.models, options.seed, options.keep, end),
+        *fuzz(pages(), -(-options.models // PAGES), options.seed, options.keep, end),
+        *fuzz(tables(), options.count, options.seed, options.keep, end),
     ]
     show("fuzz", __doc__, rows)
     sys.exit(any(row["findings"] for row in rows))
@@ -109,15 +111,20 @@ class _TooSlow(BaseException):
     pass
 
 
-def fuzz(targets: dict[str, Target], count: int, seed: int, keep: Path | None = None) -> list[Row]:
+def fuzz(targets: dict[str, Target], count: int, seed: int, keep: Path | None = None, end: float = np.inf) -> list[Row]:
     """Return a row for every format: files, how many were read and refused, findings and the first of them."""
     share = -(-count // max(len(targets), 1))
+    tallies: dict[str, Counter[str]] = {name: Counter() for name in targets}
+    took = dict.fromkeys(targets, 0.0)
+    for first in range(0, share, BATCH):
+        for k, (name, target) in enumerate(targets.items()):
+            start = time.monotonic()
+            if start < end:
+                keys = [(seed, k, i) for i in range(first, min(first + BATCH, share))]
+                tallies[name].update(_in_a_process(target, keys, keep))
+            took[name] += time.monotonic() - start
     rows = []
-    for k, (name, target) in enumerate(targets.items()):
-        start = time.perf_counter()
-        tally: Counter[str] = Counter()
-        for first in range(0, share, BATCH):
-            tally.update(_in_a_process(target, [(seed, k, i) for i in range(first, min(first + BATCH, share))], keep))
+    for name, tally in tallies.items():
         findings = {text: n for text, n in tally.items() if text not in ("read", "refused")}
         rows.append(
             {
@@ -126,7 +133,7 @@ def fuzz(targets: dict[str, Target], count: int, seed: int, keep: Path | None = 
                 "read": tally["read"],
                 "refused": tally["refused"],
                 "findings": sum(findings.values()),
-                "seconds": round(time.perf_counter() - start, 1),
+                "seconds": round(took[name], 1),
                 "first": next(iter(findings), ""),
             }
         )

@@ -1,11 +1,16 @@
 """Odd tables of the catalogue: text, numbers, ids, edges, areas and Parquet."""
 
+import datetime
+import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 
@@ -436,6 +441,15 @@ def parquet_bytes(frame: pd.DataFrame) -> bytes:
     return stream.getvalue()
 
 
+def zip_of(files: dict[str, bytes]) -> bytes:
+    """Return the content of an archive."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
 BY_ROW = csv(PLAIN.map(lambda each: list(IDS).index(each) + 1))
 LP_PARQUET = LP.replace("nodes.csv", "odd.parquet")
 
@@ -513,4 +527,119 @@ PARQUET = [
     Odd("nothing named Parquet", LP_PARQUET, {"odd.parquet": b""}, "cannot be read as .parquet"),
 ]
 
-TABLES = (*ODD_TABLES, *NUMBERS, *ODD_IDS, *ODD_EDGES, *AREAS, *PARQUET)
+
+def workbook(*sheets: list[list[object]], name: str = "nodes") -> Callable[[Path], None]:
+    """Return what writes a workbook with these rows of cells."""
+
+    def write(path: Path) -> None:
+        book = openpyxl.Workbook()
+        book.remove(book.worksheets[0])
+        for k, rows in enumerate(sheets):
+            sheet = book.create_sheet(f"{name}{k}")
+            for row in rows:
+                sheet.append(row)
+        book.save(path)
+
+    return write
+
+
+def excel(name: str, content: Content, says: str = "", factor: float | None = 1.0) -> Odd:
+    """Return a case with a table of nodes in a workbook."""
+    return Odd(f"Excel: {name}", LP.replace("nodes.csv", "nodes.xlsx"), {"nodes.xlsx": content}, says, factor)
+
+
+def format_of_edges(suffix: str, name: str, content: Content, says: str = "", factor: float | None = ANY) -> Odd:
+    """Return a case with edges in another format."""
+    return Odd(f"{suffix}: {name}", LP.replace("edges.csv", f"e{suffix}"), {f"e{suffix}": content}, says, factor)
+
+
+SHEET: list[list[object]] = [
+    ["id", "age", "rent"],
+    *NODES.astype(object).where(NODES.notna(), None).to_numpy().tolist(),
+]
+ZIPPED = gzip.compress(TEXT.encode())
+GZ = LP.replace("nodes.csv", "nodes.csv.gz")
+LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
+BOMB = f'<!DOCTYPE x [<!ENTITY l0 "lol">{LAUGHS}]><graphml><graph><node id="&l9;"/></graph></graphml>'
+THIEF = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><graphml><graph><node id="&f;"/></graph></graphml>'
+HEAD_MTX = "%%MatrixMarket matrix coordinate real symmetric\n"
+FORMATS = [
+    excel("as it is", workbook(SHEET)),
+    excel("empty", workbook([]), "is empty"),
+    excel("names only", workbook(SHEET[:1]), "has no rows"),
+    excel("no sheet for cells", workbook([[]], SHEET), "is empty"),
+    excel("rows of blanks in between", workbook([row for each in SHEET for row in (each, [])])),
+    excel("formulas that were never computed", workbook([*SHEET[:-1], [IDS.iloc[-1], "=1+1", None]]), factor=ANY),
+    excel(
+        "an error of Excel",
+        workbook([*SHEET[:-1], [IDS.iloc[-1], "#DIV/0!", None]]),
+        "'#DIV/0!' is not a finite number",
+    ),
+    excel(
+        "a date among numbers", workbook([*SHEET[:-1], [IDS.iloc[-1], datetime.date(2024, 1, 1), None]]), "column age"
+    ),
+    excel("truths", workbook([[*row, k % 2 == 0] if k else [*row, "flag"] for k, row in enumerate(SHEET)])),
+    excel("a row that is too long", workbook([*SHEET[:-1], [*SHEET[-1], 1, 2, 3]]), "has cells but no name"),
+    excel("a row that is too short", workbook([*SHEET[:-1], SHEET[-1][:1]]), factor=ANY),
+    excel("an old workbook", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "wrong suffix"),
+    excel("an archive of something else", zip_of({"a.txt": b"hello"}), "wrong suffix"),
+    excel("an archive of nothing", zip_of({}), "wrong suffix"),
+    excel("text", TEXT, "wrong suffix"),
+    Odd("gzip as it is", GZ, {"nodes.csv.gz": ZIPPED}),
+    Odd(
+        "gzip in two parts", GZ, {"nodes.csv.gz": gzip.compress(TEXT[:50].encode()) + gzip.compress(TEXT[50:].encode())}
+    ),
+    Odd("gzip cut short", GZ, {"nodes.csv.gz": ZIPPED[:-30]}, "nodes.csv.gz cannot be read"),
+    Odd("gzip with garbage after it", GZ, {"nodes.csv.gz": ZIPPED + b"garbage"}, "nodes.csv.gz cannot be read"),
+    Odd(
+        "gzip with a wrong sum",
+        GZ,
+        {"nodes.csv.gz": ZIPPED[:-8] + bytes(4) + ZIPPED[-4:]},
+        "nodes.csv.gz cannot be read",
+    ),
+    Odd("gzip of gzip", GZ, {"nodes.csv.gz": gzip.compress(ZIPPED)}, "nodes.csv.gz"),
+    Odd("gzip of nothing", GZ, {"nodes.csv.gz": gzip.compress(b"")}, "is empty"),
+    Odd("text named gzip", GZ, {"nodes.csv.gz": TEXT}, "nodes.csv.gz cannot be read"),
+    Odd("gzip of 20 MB of zeros", GZ, {"nodes.csv.gz": gzip.compress(bytes(20_000_000))}, "nodes.csv.gz"),
+    format_of_edges(".graphml", "empty", "", "cannot be read as .graphml"),
+    format_of_edges(".graphml", "no XML", "hello", "cannot be read as .graphml"),
+    format_of_edges(".graphml", "no graph", "<graphml/>", "e.graphml"),
+    format_of_edges(".graphml", "another XML", "<html><body/></html>", "e.graphml"),
+    format_of_edges(".graphml", "a billion laughs", BOMB, "e.graphml"),
+    format_of_edges(".graphml", "an entity from elsewhere", THIEF, "e.graphml"),
+    format_of_edges(".graphml", "deep", "<a>" * 50_000, "cannot be read as .graphml"),
+    format_of_edges(
+        ".graphml", "an edge to nowhere", '<graphml><graph><edge source="a"/></graph></graphml>', "e.graphml"
+    ),
+    format_of_edges(".mtx", "empty", "", "e.mtx"),
+    format_of_edges(".mtx", "no header", "1 2 3\n", "e.mtx"),
+    format_of_edges(".mtx", "no entries", f"{HEAD_MTX}30 30 0\n"),
+    format_of_edges(".mtx", "of another size", f"{HEAD_MTX}31 31 1\n2 1 1.0\n", "31 rows"),
+    format_of_edges(
+        ".mtx", "not square", "%%MatrixMarket matrix coordinate real general\n30 29 1\n2 1 1.0\n", "square"
+    ),
+    format_of_edges(".mtx", "an entry outside", f"{HEAD_MTX}30 30 1\n31 1 1.0\n", "e.mtx"),
+    format_of_edges(".mtx", "an entry at 0", f"{HEAD_MTX}30 30 1\n0 1 1.0\n", "e.mtx"),
+    format_of_edges(".mtx", "below zero", f"{HEAD_MTX}30 30 1\n2 1 -1.0\n", "must be a finite number >= 0"),
+    format_of_edges(".mtx", "infinite", f"{HEAD_MTX}30 30 1\n2 1 inf\n", "must be a finite number >= 0"),
+    format_of_edges(".mtx", "a billion entries", f"{HEAD_MTX}30 30 1000000000000\n2 1 1.0\n", "e.mtx"),
+    format_of_edges(".mtx", "a billion rows", f"{HEAD_MTX}{10**12} {10**12} 1\n2 1 1.0\n", "e.mtx"),
+    format_of_edges(".mtx", "a NUL", f"{HEAD_MTX}30 30 1\n2 1\0 1.0\n", "e.mtx"),
+    format_of_edges(
+        ".mtx", "complex", "%%MatrixMarket matrix coordinate complex symmetric\n30 30 1\n2 1 1.0 1.0\n", "e.mtx"
+    ),
+    format_of_edges(".mtx", "dense", "%%MatrixMarket matrix array real general\n30 30\n" + "1\n" * 900),
+    format_of_edges(".gal", "empty", "", "e.gal"),
+    format_of_edges(".gal", "no numbers", "hello world\n", "e.gal"),
+    format_of_edges(".gal", "more neighbours than said", f"0 1 x id\n{IDS[0]} 5\n{IDS[1]}\n", "e.gal"),
+    format_of_edges(".gal", "a negative count", f"0 1 x id\n{IDS[0]} -1\n{IDS[1]}\n", "e.gal"),
+    format_of_edges(".gwt", "empty", "", "e.gwt"),
+    format_of_edges(".gwt", "two columns", f"0 30 x id\n{IDS[0]} {IDS[1]}\n", "expected two ids and a number"),
+    format_of_edges(".gwt", "text for a distance", f"0 30 x id\n{IDS[0]} {IDS[1]} far\n", "e.gwt"),
+    format_of_edges(".gml", "an unknown format", "graph []", "suffix"),
+    format_of_edges(".json", "an unknown format", "{}", "e.json"),
+    format_of_edges("", "no format", csv(PLAIN), "suffix"),
+    Odd("nothing on standard input", LP.replace("nodes.csv", "-"), says="is empty"),
+]
+
+TABLES = (*ODD_TABLES, *NUMBERS, *ODD_IDS, *ODD_EDGES, *AREAS, *PARQUET, *FORMATS)

@@ -173,7 +173,7 @@ def _words(path: Path) -> Iterator[list[str]]:
 def _read_gal(path: Path) -> TableFile:
     lines = _words(path)
     head = next(lines, [])
-    n_nodes = int(head[1] if len(head) > 1 else head[0]) if head else 0
+    n_nodes = int(head[1] if len(head) > 1 else head[0])
     words = [word for line in lines for word in line]
     source: list[str] = []
     target: list[str] = []

@@ -344,10 +344,10 @@ def _read_excel(path: Path) -> TableFile:
 def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of every sheet of a workbook that are not empty, those of the first sheet only with cells."""
     openpyxl = openpyxl_module(path)
-    with warnings.catch_warnings():
+    with path.open("rb") as stream, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on styles and links, which matter to no cell
         try:
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
         except (zipfile.BadZipFile, KeyError, ValueError) as error:
             raise OSError(f"no workbook: {error}") from error
         first = book.worksheets[0].iter_rows(values_only=True)
@@ -456,9 +456,9 @@ def _line(path: Path, record: int) -> int:
 
 
 def _excel_row(path: Path, record: int) -> int:
-    with warnings.catch_warnings():
+    with path.open("rb") as stream, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sheet = openpyxl_module(path).load_workbook(path, read_only=True, data_only=True).worksheets[0]
+        sheet = openpyxl_module(path).load_workbook(stream, read_only=True, data_only=True).worksheets[0]
         rows = enumerate(sheet.iter_rows(values_only=True), 1)
         return [number for number, row in rows if any(cell is not None for cell in row)][record + 1]
 

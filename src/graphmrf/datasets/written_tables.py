@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -178,8 +179,9 @@ def _save(frame: pd.DataFrame, path: Path, suffix: str, page: bytes | None) -> N
         pa.parquet.write_table(table.replace_schema_metadata(kept), path)
         return
     if suffix == EXCEL:
-        with path.open("wb") as raw:
-            frame.to_excel(raw, index=False, engine="openpyxl")
+        whole = io.BytesIO()  # an archive that a full disk cuts short complains once more when it is thrown away
+        frame.to_excel(whole, index=False, engine="openpyxl")
+        path.write_bytes(whole.getvalue())
         return
     # No time and no name in the header: the same table gives the same bytes.
     with path.open("wb") as raw, contextlib.ExitStack() as stack:

@@ -158,7 +158,7 @@ class Graph:
 
     @classmethod
     def from_parquet(
-        cls, path: str, *, n_nodes: int, cluster: Any, ends: tuple[str, str] = ("source", "target"), ids: Any = None
+        cls, path: str, *, n_nodes: int, cluster: Any, source: str = "source", target: str = "target"
     ) -> Graph:
         """Graph of unweighted edges in Parquet files that the workers of a cluster read, each some rows of it.
 
@@ -170,18 +170,15 @@ class Graph:
         path : str
             A folder of .parquet files, a pattern, or a URL of fsspec such as s3://...; all workers must see it.
         n_nodes : int
-            Number of nodes.
+            Number of nodes; the end points are whole numbers from 0 to ``n_nodes - 1``.
         cluster : Cluster
             A `graphmrf.cluster`.
-        ends : pair of str
-            Columns of the end points: whole numbers from 0 to ``n_nodes - 1``, or ids.
-        ids : sequence of n_nodes ids, optional
-            Ids of the nodes as the files write them, in the order of nodes; every worker gets them.
+        source, target : str
+            Columns of the end points.
         """
-        known = as_ids(ids, n_nodes)
-        engine, indptr = cluster.read_rows(path, n_nodes, ends, known)
+        engine, indptr = cluster.read_rows(path, n_nodes, (source, target))
         graph = object.__new__(cls)
-        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": None, "notes": (), "ids": known}
+        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": None, "notes": (), "ids": None}
         graph.__setstate__(state | {"engine_name": cluster})
         graph.__dict__["engine"] = engine
         return graph
