@@ -47,7 +47,7 @@ ALPHA = 0.9
 def run(*, quick: bool) -> list[Row]:
     """Run every part at a small size."""
     options = argparse.Namespace(
-        nodes=5_000 if quick else 50_000, features=32, columns=16, workers=2, runs=2, gigabytes=2
+        nodes=5_000 if quick else 50_000, features=32, columns=16, workers=2, runs=2, seed=0, gigabytes=2
     )
     return [row for part in PARTS.values() for row in part(options)]
 
@@ -61,15 +61,23 @@ def columns(options: argparse.Namespace) -> Iterator[Row]:
         return search_convolution_and_residual(graph, features, work.y, folds)
 
     _warm(work.graph.on("numba"))
+    before = time.process_time()
     alone, expected = timed(lambda: search(work.graph.on("numba")))
+    one = time.process_time() - before
     with _workers(options, partition="columns") as machines:
         graph = work.graph.on(machines)
         _warm(graph)
+        spent = _processor_time(machines)
         seconds, found = timed(lambda: search(graph))
+        client, *workers = np.subtract(_processor_time(machines), spent)
         yield {
             **_about("columns", work.graph, options),
             "seconds": seconds,
             "ratio": seconds / alone,
+            "one process CPU s": one,
+            "client CPU s": float(client),
+            "workers CPU s": [round(float(each), 1) for each in workers],
+            "CPU ratio": float(client + max(workers)) / one,
             "same level": bool(found.alpha == expected.alpha),
             "difference": float(np.abs(found.predictions - expected.predictions).max()),
             "worker GB": _peak(machines),
@@ -80,12 +88,18 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     """Smoothing of some columns, every worker with some rows, against SciPy."""
     work = workload(options.nodes, n_features=options.columns)
     X = np.ascontiguousarray(work.X)
-    peers = {name: timed(partial(smooth, work.graph.on(name), X, ALPHA)) for name in ("scipy", "numba")}
+    _warm(work.graph.on("numba"))
+    before = time.process_time()
+    peers = {"scipy": timed(partial(smooth, work.graph.on("scipy"), X, ALPHA))}
+    one = time.process_time() - before
+    peers["numba"] = timed(partial(smooth, work.graph.on("numba"), X, ALPHA))
     with _workers(options, partition="rows") as machines:
         _warm(workload(2_000).graph.on(machines))
         rest, graph = _peak(machines), work.graph.on(machines)
         placing, _ = timed(partial(smooth, graph, X[:, :1], 0.1))
+        spent = _processor_time(machines)
         seconds, found = timed(lambda: smooth(graph, X, ALPHA))
+        client, *workers = np.subtract(_processor_time(machines), spent)
         peak, share = _peak(machines), _share(work.graph, X) / options.workers / 1e9
         yield {
             **_about("rows", work.graph, options),
@@ -93,6 +107,9 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
             "seconds": seconds,
             "ratio to scipy": seconds / peers["scipy"][0],
             "ratio to numba": seconds / peers["numba"][0],
+            "scipy CPU s": one,
+            "workers CPU s": [round(float(each), 1) for each in workers],
+            "CPU ratio to scipy": float(client + max(workers)) / one,
             "difference": float(np.abs(found - peers["numba"][1]).max()),
             "worker GB": peak,
             "over share": (peak - rest) / share,
@@ -124,22 +141,21 @@ def overhead(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def kills(options: argparse.Namespace) -> Iterator[Row]:
-    """One worker killed at a random moment of a smoothing; its nanny starts another before the next run."""
-    work, rng = workload(options.nodes, n_features=48), np.random.default_rng(0)
+    """One worker killed at a random moment of a smoothing, in new workers each time."""
+    work, rng = workload(options.nodes, n_features=48), np.random.default_rng(options.seed)
     expected = smooth(work.graph.on("numba"), work.X, 0.99)
     for partition in ("columns", "rows"):
         lost, same = [], 0
-        with _workers(options, partition=partition) as machines:
-            graph = work.graph.on(machines)
-            for k in range(options.runs):
-                machines.client.wait_for_workers(options.workers)
+        for k in range(options.runs):
+            with _workers(options, partition=partition) as machines:
+                graph = work.graph.on(machines)
                 _warm(graph)
                 undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
                 seconds, found = _killed(machines, partial(smooth, graph, work.X, 0.99), rng, undisturbed)
-                lost.append(seconds - undisturbed)
-                same += bool(np.abs(found - expected).max() < 1e-8)
-                line = {"partition": partition, "run": k, "same": same, "undisturbed": undisturbed, "lost": lost[-1]}
-                print(json.dumps(line), file=sys.stderr, flush=True)
+            lost.append(seconds - undisturbed)
+            same += bool(np.abs(found - expected).max() < 1e-8)
+            line = {"partition": partition, "run": k, "same": same, "undisturbed": undisturbed, "lost": lost[-1]}
+            print(json.dumps(line), file=sys.stderr, flush=True)
         yield {
             **_about(f"kills, {partition}", work.graph, options),
             "runs": options.runs,
@@ -227,7 +243,15 @@ def _share(graph: Graph, X: Floats) -> int:
 
 def _peak(machines: Cluster) -> float:
     """Gigabytes that a worker held at most, the files it has mapped included."""
-    return max(machines.client.run(peak_gigabytes).values(), default=0.0)
+    return max(float(machines.ask(worker, peak_gigabytes)) for worker in machines.some_workers())
+
+
+def _processor_time(machines: Cluster) -> list[float]:
+    """CPU seconds so far of this process, the scheduler in it, and of every worker.
+
+    The client's and the busiest worker's, as if they took turns, say what the work takes on cores that nobody shares.
+    """
+    return [time.process_time(), *(machines.ask(worker, time.process_time) for worker in sorted(machines.workers()))]
 
 
 def _halo_rows(graph: Graph, bounds: Floats) -> int:
@@ -248,6 +272,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=16)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of kills")
     parser.add_argument("--gigabytes", type=float, default=4.0, help="memory of each worker, for files")
     parser.add_argument("--keep", type=Path, help="file that JSON lines are added to")
     options = parser.parse_args()

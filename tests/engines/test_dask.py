@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,13 @@ def machines() -> Iterator[Cluster]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def harmed() -> Iterator[Cluster]:
+    """Workers of which three tests take one away each: one is left even if no other is started in their place."""
+    with gm.cluster("local:4") as made:
+        yield made
+
+
 def test_a_fit_is_that_of_one_machine_to_the_last_bit(machines: Cluster) -> None:
     case = random_case(4, n=300, p=11, labelled=150)
     expected, found = (
@@ -48,23 +56,47 @@ def test_a_model_draws_on_workers_what_it_draws_here(machines: Cluster) -> None:
 
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP])
 def test_work_of_a_worker_that_is_killed_or_hangs_is_done_by_others(
-    machines: Cluster, tmp_path: Path, blow: signal.Signals
+    harmed: Cluster, tmp_path: Path, blow: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    hit = tmp_path / "hit"
+
     def square(engine: Any, number: int) -> int:
         assert engine.n == 20
         if number == 3:
             with suppress(FileExistsError):  # the first who comes here is hit
-                (tmp_path / "hit").mkdir()
-                (tmp_path / "pid").write_text(str(os.getpid()))
+                hit.mkdir()
+                (hit / "pid").write_text(str(os.getpid()))
+                (hit / "address").write_text(distributed.get_worker().address)
                 os.kill(os.getpid(), blow)
         return number**2
 
-    engine = random_case(0, n=20).graph.on(Cluster(machines.client, silence=5.0)).engine
+    machines, address = Cluster(harmed.client), hit / "address"
+    workers = machines.workers
+    if blow == signal.SIGSTOP:  # its silence is noted at once, as no test should wait for that
+
+        def others() -> dict[str, dict[str, Any]]:
+            silent = address.read_text() if address.exists() else ""
+            return {name: about for name, about in workers().items() if name != silent}
+
+        monkeypatch.setattr(machines, "workers", others)
     try:
+        engine = random_case(0, n=20).graph.on(machines).engine
         assert list(map_columns(engine, square, [(i,) for i in range(12)])) == [i**2 for i in range(12)]
     finally:
         if blow == signal.SIGSTOP:
-            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # its nanny starts another
+            os.kill(int((hit / "pid").read_text()), signal.SIGKILL)
+
+
+def test_a_worker_without_a_sign_of_life_counts_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"a": {"last_seen": 1.0}, "b": {"last_seen": 1.0}}
+    client = SimpleNamespace(status="running", scheduler_info=lambda **_: {"workers": found})
+    machines, clock = Cluster(client, silence=5.0), SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr("graphmrf.engines.dask.time", clock)
+    assert list(machines.workers()) == ["a", "b"]
+    clock.monotonic, found["b"] = lambda: 4.0, {"last_seen": 2.0}
+    assert list(machines.workers()) == ["a", "b"]
+    clock.monotonic = lambda: 6.0
+    assert list(machines.workers()) == ["b"]
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +159,18 @@ def test_a_graph_of_files_is_read_by_workers_alone(rows: Cluster, tmp_path: Path
         _ = graph.adjacency
 
 
+def test_workers_find_nodes_by_their_ids(rows: Cluster, tmp_path: Path) -> None:
+    names = ["Bonn", "Ulm", "Köln", "Jena"]
+    pd.DataFrame({"from": ["Ulm", "Jena"], "to": ["Jena", "Bonn"]}).to_parquet(tmp_path / "0.parquet")
+    options: Any = {"n_nodes": 4, "cluster": rows, "ends": ("from", "to")}
+    graph = gm.Graph.from_parquet(str(tmp_path), **options, ids=names)
+    assert graph.degrees.tolist() == [1, 1, 0, 2]
+    with pytest.raises(InvalidInputError, match="leads to Bonn, which is no id"):
+        gm.Graph.from_parquet(str(tmp_path), **options, ids=["Rom", *names[1:]])
+    with pytest.raises(InvalidInputError, match="must be whole numbers from 0 to 3"):
+        gm.Graph.from_parquet(str(tmp_path), **options)
+
+
 @pytest.mark.parametrize(("n_nodes", "words"), [(7, "raise n_nodes"), (9, None)])
 def test_numbers_beyond_the_nodes_are_refused(rows: Cluster, tmp_path: Path, n_nodes: int, words: str | None) -> None:
     pd.DataFrame({"source": [0, 3], "target": [1, 8]}).to_parquet(tmp_path / "0.parquet")
@@ -137,7 +181,8 @@ def test_numbers_beyond_the_nodes_are_refused(rows: Cluster, tmp_path: Path, n_n
             gm.Graph.from_parquet(str(tmp_path), n_nodes=n_nodes, cluster=rows)
 
 
-def test_a_part_is_computed_again_when_rows_are_lost(rows: Cluster) -> None:
+def test_a_part_is_computed_again_when_rows_are_lost(harmed: Cluster) -> None:
+    rows = Cluster(harmed.client, partition="rows", parts=2)
     case = random_case(4, n=300, p=3, labelled=150)
     attempts = []
 

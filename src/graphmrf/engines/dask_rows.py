@@ -21,7 +21,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from graphmrf.engines.dask import ALONE, Cluster, Store, limit_threads, read_arrays
+from graphmrf.engines.dask import Cluster, Store, at_work, limit_threads, read_arrays
 from graphmrf.engines.numba import NumbaEngine, padded_width
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import ClusterError, InvalidInputError
@@ -130,8 +130,8 @@ class RowBlock:
 
     def _do(self, operations: list[_Operation]) -> Any:
         result = None
-        with ALONE:
-            limit_threads(self._worker.state.nthreads)
+        with at_work(self._worker):
+            limit_threads(self._worker)
             for name, place, values in operations:
                 arguments = [self._kept[value] if isinstance(value, KeptAt) else value for value in values]
                 result = self._local(name)(*arguments)
@@ -220,24 +220,47 @@ def edge_files(path: str) -> list[str]:
     return [files.unstrip_protocol(each) for each in sorted(found)]
 
 
-def split_edges(file: str, names: tuple[str, str], bounds: Ints) -> list[Ints]:
+def split_edges(file: str, names: tuple[str, str], bounds: Ints, ids: Any = None) -> list[Ints]:
     """Return the edges of a file, both ways round and without loops, by the part of their row.
 
-    An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both.
+    An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both. Ends are
+    numbers of nodes, or their ids.
     """
     with import_module("fsspec").open(file) as stream:
         table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
-    u, v = (table[name].to_numpy() for name in names)
     n = int(bounds[-1])
-    if u.dtype.kind not in "iu" or v.dtype.kind not in "iu" or min(u.min(initial=0), v.min(initial=0)) < 0:
-        raise InvalidInputError(f"{file}: {names[0]} and {names[1]} must be whole numbers from 0 to {n - 1}")
-    if max(u.max(initial=0), v.max(initial=0)) >= n:
-        raise InvalidInputError(f"{file}: there are {n} nodes, got the number {max(u.max(), v.max())}; raise n_nodes")
+    u, v = (_numbered(file, table[name], n) if ids is None else _located(file, table[name], ids) for name in names)
     u, v = u[u != v].astype(np.int64), v[u != v].astype(np.int64)
     rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
     part = np.searchsorted(bounds, rows, side="right") - 1
     pairs = (rows - bounds[part]) * n + columns
     return [pairs[part == p] for p in range(bounds.size - 1)]
+
+
+def _numbered(file: str, ends: Any, n: int) -> Ints:
+    """Return ends of edges that are numbers of nodes; raise InvalidInputError for others."""
+    numbers: Ints = ends.to_numpy()
+    if numbers.dtype.kind not in "iu" or numbers.min(initial=0) < 0:
+        raise InvalidInputError(f"{file}: ends of edges must be whole numbers from 0 to {n - 1}; or pass ids=")
+    if numbers.max(initial=0) >= n:
+        raise InvalidInputError(f"{file}: there are {n} nodes, got the number {numbers.max()}; raise n_nodes")
+    return numbers
+
+
+def _located(file: str, ends: Any, ids: Any) -> Ints:
+    """Return the numbers of nodes by their ids; raise InvalidInputError for an id that no node has."""
+    pyarrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    try:
+        found = compute.index_in(ends, value_set=ids.cast(ends.type))
+    except pyarrow.ArrowException as error:
+        raise InvalidInputError(
+            f"{file}: ends of edges are {ends.type}, ids are {ids.type}; save both alike"
+        ) from error
+    if found.null_count:
+        stray = ends.filter(found.is_null())[0]
+        raise InvalidInputError(f"{file}: an edge leads to {stray}, which is no id; add the node, or drop the edge")
+    numbers: Ints = found.to_numpy()
+    return numbers
 
 
 def compress_rows(bounds: Ints, part: int, pieces: list[Ints]) -> tuple[Ints, Ints, None]:
@@ -325,15 +348,19 @@ class RowsEngine:
         return cls(machines, sources, bounds, Store(machines.checkpoint, (indptr, indices, weights)))
 
     @classmethod
-    def of_files(cls, machines: Cluster, path: str, n: int, names: tuple[str, str]) -> tuple[RowsEngine, Ints]:
+    def of_files(
+        cls, machines: Cluster, path: str, n: int, ends: tuple[str, str], ids: Any = None
+    ) -> tuple[RowsEngine, Ints]:
         """Return the engine of an unweighted graph in Parquet files that only workers read, and its row pointers.
 
-        No process ever holds more edges than a file has, or a part of the rows.
+        No process ever holds more edges than a file has, or a part of the rows; where ends are ids, all hold these.
         """
         client, files = machines.client, edge_files(path)
+        if ids is not None:
+            ids = machines.send(machines.some_workers()[0], import_module("pyarrow").array(ids))
         n_parts = max(1, min(machines.parts or len(machines.workers()), n))
         bounds = np.linspace(0, n, n_parts + 1).astype(np.int64)
-        split = [client.submit(split_edges, file, names, bounds, pure=False) for file in files]
+        split = [client.submit(split_edges, file, ends, bounds, ids, pure=False) for file in files]
         pieces = [[client.submit(getitem, each, p, pure=False) for each in split] for p in range(n_parts)]
         rows = [client.submit(compress_rows, bounds, p, each, pure=False) for p, each in enumerate(pieces)]
         counts = client.gather([client.submit(row_counts, each, pure=False) for each in rows])

@@ -158,7 +158,7 @@ class Graph:
 
     @classmethod
     def from_parquet(
-        cls, path: str, *, n_nodes: int, cluster: Any, source: str = "source", target: str = "target"
+        cls, path: str, *, n_nodes: int, cluster: Any, ends: tuple[str, str] = ("source", "target"), ids: Any = None
     ) -> Graph:
         """Graph of unweighted edges in Parquet files that the workers of a cluster read, each some rows of it.
 
@@ -170,15 +170,18 @@ class Graph:
         path : str
             A folder of .parquet files, a pattern, or a URL of fsspec such as s3://...; all workers must see it.
         n_nodes : int
-            Number of nodes; the end points are whole numbers from 0 to ``n_nodes - 1``.
+            Number of nodes.
         cluster : Cluster
             A `graphmrf.cluster`.
-        source, target : str
-            Columns of the end points.
+        ends : pair of str
+            Columns of the end points: whole numbers from 0 to ``n_nodes - 1``, or ids.
+        ids : sequence of n_nodes ids, optional
+            Ids of the nodes as the files write them, in the order of nodes; every worker gets them.
         """
-        engine, indptr = cluster.read_rows(path, n_nodes, (source, target))
+        known = as_ids(ids, n_nodes)
+        engine, indptr = cluster.read_rows(path, n_nodes, ends, known)
         graph = object.__new__(cls)
-        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": None, "notes": (), "ids": None}
+        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": None, "notes": (), "ids": known}
         graph.__setstate__(state | {"engine_name": cluster})
         graph.__dict__["engine"] = engine
         return graph
