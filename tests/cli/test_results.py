@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from graphmrf.cli.comparison import Fit, fit_numbers
-from graphmrf.cli.results import _coverage, _dependence, _effects, _learning, neighbourhood
+from graphmrf.cli.results import _coverage, _dependence, _effects, _learning, _not_foreseen, neighbourhood
 from graphmrf.datasets import Features
+from graphmrf.estimators import GraphRegressor
 from graphmrf.estimators.methods import METHODS
 from graphmrf.graph import Graph
 
@@ -58,6 +59,21 @@ def test_more_labels_bring_no_less(bent: tuple[Fit, pd.DataFrame]) -> None:
     assert rows is not None
     assert rows["n_labels"].is_monotonic_increasing
     assert (rows["upper"] <= 1).all()
+
+
+def test_the_sparse_solver_foresees_too_and_others_say_who_does() -> None:
+    rng = np.random.default_rng(0)
+    ring = Graph.from_edges(np.arange(60), (np.arange(60) + 1) % 60)
+    y = np.where(np.arange(60) % 4 == 0, np.sin(np.arange(60) / 5) + 0.1 * rng.normal(size=60), np.nan)
+    model = GraphRegressor(solver="sparse").fit(ring, None, y)
+    fit = Fit(METHODS["field"], model, 0.5, np.zeros(4), 0.1, None, scores={})
+    rows = _learning(fit)
+    assert rows is not None
+    assert rows["n_labels"].tolist() == [15, 22, 30, 45]
+    assert _not_foreseen(fit, "rent") == ()
+    other = Fit(METHODS["lp"], object(), 0.5, np.zeros(4), 0.1, 0.9, scores={})
+    assert _learning(other) is None
+    assert _not_foreseen(other, "my rent")[0].about.endswith("graphmrf foresee NODES EDGES --target 'my rent'")
 
 
 def test_coverage_of_other_methods_counts_normal_intervals() -> None:

@@ -67,7 +67,10 @@ class BeyondNodes:
 
     def on_page(self, page: PredictionReport) -> PredictionReport:
         """Return the page with the tables."""
-        return replace(page, targets=tuple(replace(each, further=self._tables(each.name)) for each in page.targets))
+        return replace(
+            page,
+            targets=tuple(replace(each, further=(*each.further, *self._tables(each.name))) for each in page.targets),
+        )
 
     def _tables(self, name: str) -> tuple[FurtherTable, ...]:
         groups = [group_report(self.groups[name], name, self.settings.interval)] if name in self.groups else []

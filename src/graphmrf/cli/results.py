@@ -1,6 +1,7 @@
 """What a prediction leaves behind: the table, the rows of the page, the summary for scripts and that for people."""
 
 import math
+import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +31,7 @@ from graphmrf.report import (
     ClassReport,
     Content,
     Effects,
+    FurtherTable,
     MethodRow,
     PredictionReport,
     TargetReport,
@@ -49,10 +51,12 @@ _BENT = 0.005
 _CURVES, _STEPS, _AROUND = 12, 15, 60
 """Features that are tried, points of a curve, and nodes around the one that changes, by eye: a second in all, which
 grows with their product."""
-_FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
-"""Numbers of labels whose accuracy is foreseen, over those there are."""
-_MOST_FORESEEN = 1500
-"""Labels up to which that is done: each costs a factorisation, some .1 s; twice as many cost eight times that."""
+_FACTORS = {"exact": (1.0, 1.25, 1.5, 2.0, 3.0, 5.0), "sparse": (1.0, 1.5, 2.0, 3.0)}
+"""Numbers of labels whose accuracy is foreseen, over those there are, by solver. Each costs the sparse one a block of
+solves, on 14,400 nodes a twentieth of the fit; twice as many take twice as long."""
+_MOST_FORESEEN = 4000
+"""Labels up to which the exact solver does that: each number costs it a factorisation, 2 s of so many labels; twice as
+many cost eight times that."""
 _ERROR = " (standard error)"
 _POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
 _PREVIEW = 8
@@ -206,20 +210,33 @@ def _section(prediction: Prediction, features: pd.DataFrame) -> TargetReport:
         coverage=_coverage(chosen, residual, prediction.interval) if bars else None,
         dependence=_dependence(chosen),
         learning=_learning(chosen),
+        further=_not_foreseen(chosen, prediction.name),
     )
 
 
 def _learning(fit: Fit) -> pd.DataFrame | None:
-    """Return the accuracy that the field foresees with more labels; None for others, and where it takes too long."""
+    """Return the accuracy that the field foresees with more labels; None for others, and where few nodes are left."""
     model = fit.estimator
-    if not isinstance(model, GraphRegressor) or model.solver_ != "exact":
+    if not isinstance(model, GraphRegressor):
         return None
-    known, most = model._field.rows.size, min(model._field.y.size - 2, _MOST_FORESEEN)
-    sizes = [round(known * factor) for factor in _FACTORS if known * factor <= most]
+    exact, known, n = model.solver_ == "exact", model._field.rows.size, model._field.y.size
+    most = min(n - 2, _MOST_FORESEEN) if exact else n - 2
+    sizes = [round(known * factor) for factor in _FACTORS[model.solver_] if known * factor <= most]
     if len(sizes) < 2:
         return None
-    curve = model.expected_learning_curve(sizes, draws=2)
+    curve = model.expected_learning_curve(sizes, draws=2 if exact else 1)
     return curve.assign(upper=curve["upper"].clip(upper=1.0))
+
+
+def _not_foreseen(fit: Fit, target: str) -> tuple[FurtherTable, ...]:
+    """Return what the page says where another method than the field was used, which foresees nothing."""
+    if isinstance(fit.estimator, GraphRegressor):
+        return ()
+    about = (
+        "Only field regression can tell before they are known. Ask it with: graphmrf foresee NODES EDGES --target "
+        f"{shlex.quote(target)}"
+    )
+    return (FurtherTable("What more known values would bring", about, (), ()),)
 
 
 def _dependence(fit: Fit) -> pd.DataFrame | None:
