@@ -242,6 +242,7 @@ def test_scores_names_and_summary(make: Callable[[], Any]) -> None:
     assert summary.startswith(type(model).__name__)
     assert "labelled     9" in summary
     assert "<div" in model._repr_html_()
+    assert "labelled     9" in model._repr_mimebundle_()["text/html"]
     with pytest.raises(InvalidInputError, match="not labelled in the fit"):
         model.score(y=Y)
     with pytest.raises(InvalidInputError, match="needs the true outcomes"):

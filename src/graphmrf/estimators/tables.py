@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import wraps
+from html import escape
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
+from sklearn.utils import estimator_html_repr
 
 from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.estimators.inputs import check_graph, read_outcome
@@ -127,6 +129,14 @@ class NodeEstimator(BaseEstimator):
         facts |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
         lines = [type(self).__name__, *(f"  {name:<12} {value}" for name, value in facts.items())]
         return "\n".join([*lines, *_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")])
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's own drawing of an estimator, and the summary of its fit."""
+        return f"{estimator_html_repr(self)}<pre>{escape(self.summary())}</pre>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Return what a notebook shows."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_inner()}
 
     def plot(self, places: Any = None, *, ax: Any = None) -> Any:
         """Draw the predictions of the fit, with Matplotlib, and return the axes.
