@@ -93,7 +93,7 @@ def graphmrf(
 
 
 def main() -> None:
-    """Run the command line; a terminal that cannot show a sign, such as ², has a question mark for it."""
+    """Run the command line; characters that a terminal cannot show, such as ², become question marks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -174,7 +174,7 @@ def _held_out(predictions: Floats, y: Floats, n_folds: int, seed: int) -> tuple[
 
 
 def nested_choice(losses: Floats, folds: Ints) -> Floats:
-    """Return the loss (n_labelled,) of each label, of losses (n_levels, n_labelled) at the level best in other folds.
+    """Return the loss (n_labelled,) of each label at the level best in other folds, from those of all levels (rows).
 
     Examples
     --------

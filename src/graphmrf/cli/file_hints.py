@@ -1,4 +1,4 @@
-"""Files in the wrong order: which argument looks like what, told beside the error that they led to."""
+"""Hints at files in the wrong order, put before the error that they caused."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _ROLES = {MODEL: "a model", NODES: "a table of nodes", EDGES: "a table of edges"
 
 @contextmanager
 def explained(command: str, files: Mapping[str, Path | None]) -> Iterator[None]:
-    """Put first, in an error on bad input, which of the files look as if they stood in another's place.
+    """Put a hint at files that look as if they were in another's place before an error on bad input.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def explained(command: str, files: Mapping[str, Path | None]) -> Iterator[None]:
 
 
 def _misplaced(given: Mapping[str, Path]) -> str:
-    """Return what files look like that is not what they stand for; nothing where that is no more than a guess."""
+    """Return a sentence on files that look like another argument; empty where that is only a guess."""
     wrong = {
         name: seen for name, path in given.items() if (seen := later.inputs.looks_like(path)) not in ("", _ROLES[name])
     }

@@ -1,4 +1,4 @@
-"""What the field says beyond single nodes: sums by group, nodes to ask next, and accuracy with more labels."""
+"""Results of the field beyond single nodes: sums by group, nodes to label next, and accuracy with more labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _SUMS = ("prediction", "std", "lower", "upper")
 
 @dataclass(frozen=True, eq=False)
 class BeyondNodes:
-    """What was asked for beyond the predictions of nodes: groups and suggestions of every target of numbers."""
+    """Results beyond the predictions of nodes: groups and suggestions, by target."""
 
     groups: dict[str, pd.DataFrame]
     suggested: dict[str, tuple[pd.DataFrame, str]]
@@ -47,7 +47,7 @@ class BeyondNodes:
         predictions: Sequence[Prediction | ClassPrediction],
         settings: PredictionSettings,
     ) -> Self:
-        """Return what the fields of the targets say."""
+        """Return groups and suggestions of every target that the field predicts."""
         models = {
             each.name: each.chosen.estimator
             for each in predictions
@@ -113,7 +113,7 @@ class FieldForecast:
     def of(
         cls, table: AttributedGraph, target: str, *, ignore: Sequence[str], reach: float | None, suggest: int
     ) -> Self:
-        """Return what the field fitted to a column says; raise where there is nothing to predict or to learn from."""
+        """Fit the field to a column and foresee its accuracy; raise where there is nothing to predict or learn from."""
         if reach is not None and not 0 < reach < 1:
             raise InvalidInputError(f"--reach must be between 0 and 1, got {reach:g}; 0.8 means R² 0.8")
         table.require(target, option="--target")
@@ -135,7 +135,7 @@ class FieldForecast:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What a script may want to know, ready for JSON."""
+        """Summary for scripts, ready for JSON."""
         r2, error = self.model.expected_r2(return_std=True)
         known = int(self.curve["n_labels"].iloc[0])
         found = {"target": self.target, "labelled": known, "r2": {"field": {"r2": r2, "error": error}}}

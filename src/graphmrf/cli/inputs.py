@@ -1,4 +1,4 @@
-"""What a command is given: tables that make a graph, files to write, and the column to predict."""
+"""Inputs of a command: tables that make a graph, files to write, and the columns to predict."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -141,7 +141,7 @@ def check_places(*inputs: Path | None, output: Path | None, group: str | None, r
 def read_targets(
     table: AttributedGraph, named: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
 ) -> dict[str, Floats | Labels]:
-    """Return the columns to predict, those named or else the only one it can be: numbers, or classes of words."""
+    """Return the columns to predict, as numbers or classes: those named, else the only numeric one with empty cells."""
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
     _check_roles(names, ignore, settings.group)
     targets = {name: _read_target(table, name, settings) for name in names}
@@ -238,7 +238,7 @@ def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings
 
 
 def _problem(y: Floats, transform: str) -> str:
-    """Return what keeps numbers from being learned from, and the remedy; empty for nothing."""
+    """Return why numbers cannot be learned from, and the remedy; empty where they can."""
     known = y[~np.isnan(y)]
     if known.size == y.size:
         return "nothing to predict, every node has a value; leave the cells to predict empty"
@@ -283,7 +283,7 @@ def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
 
 
 def _dressed(column: pd.Series) -> str:
-    """Return what to do about numbers that are written as people write them; nothing where cells are words.
+    """Return the remedy for numbers written with signs or separators; empty where cells are words.
 
     Examples
     --------

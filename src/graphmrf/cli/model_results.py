@@ -1,4 +1,4 @@
-"""What fit, sample and foresee make of the paper's model: checks of the input, draws, and words for people."""
+"""Results of fit, sample and foresee by the paper's model: checks of the input, draws, tables and summaries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -87,7 +87,7 @@ def under_model(
 
 
 def too_many(model: Path, edges: Path | None, more: Sequence[str]) -> str:
-    """Say how a table of nodes is given, for whoever gives it as other commands take it."""
+    """Return the error on too many arguments, which says that a table of nodes is given with --given."""
     tables = [path for path in (edges, *map(Path, more)) if path is not None]
     nodes = next((path for path in tables if looks_like(path) == OF_NODES), None)
     said = f"sample takes two files, MODEL and EDGES, got {len(tables) + 1}"

@@ -50,7 +50,7 @@ uncertain by 1 / sqrt(2 * 10), a fifth and more; doubled, a sixth."""
 
 @dataclass(frozen=True)
 class Bounds:
-    """What values can be: at least, at most, None for no bound; and whole.
+    """Bounds of the values: least and most, None for no bound, and whether they are whole numbers.
 
     Examples
     --------

@@ -444,7 +444,7 @@ class Graph:
         return N
 
     def align(self, table: Any, name: str = "table") -> Any:
-        """Return a Series or DataFrame of pandas with its rows in node order.
+        """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
         Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
         order. Rows are taken by position, as those of arrays are, only where the index says nothing of nodes: when the

@@ -119,7 +119,7 @@ def render(report: PredictionReport) -> str:
 
 
 def page_content(report: PredictionReport) -> Content:
-    """All that a page shows: what `render_content` needs, ready for JSON, of a size that does not grow with the graph.
+    """Content of a page for `render_content`, ready for JSON and of a size that does not grow with the graph.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def page_content(report: PredictionReport) -> Content:
 
 
 def pack_content(content: Content) -> bytes:
-    """A content as few bytes, for `unpack_content`.
+    """A content, compressed, for `unpack_content`.
 
     Examples
     --------
@@ -404,7 +404,7 @@ def headline(target: TargetReport | ClassReport) -> str:
 
 
 def accuracy(target: TargetReport) -> str:
-    """What accuracy to expect, in words; empty when it was not measured.
+    """Sentence on the accuracy to expect; empty when it was not measured.
 
     Examples
     --------
@@ -427,7 +427,7 @@ def accuracy(target: TargetReport) -> str:
 
 
 def intervals_hold(target: TargetReport) -> str:
-    """How many known values lie inside their interval when they are left out; empty where that was not tried.
+    """Sentence on the share of known values inside their interval when left out; empty where that was not tried.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def intervals_hold(target: TargetReport) -> str:
 
 
 def class_accuracy(target: ClassReport) -> str:
-    """How many classes are right, beside always saying the most frequent one; empty when it was not measured."""
+    """Sentence on the share of right classes, beside that of always the most frequent one; empty if not measured."""
     row = target.chosen
     if row is None or not math.isfinite(row.r2):
         return ""
@@ -458,7 +458,7 @@ def class_accuracy(target: ClassReport) -> str:
 
 
 def most_confused(target: ClassReport) -> str:
-    """Which two classes are taken for each other most; empty where none is."""
+    """Sentence on the two classes that are confused most; empty where none is."""
     truth, said = target.codes[target.observed], np.asarray(target.left_out)
     k = len(target.classes)
     mistakes = np.bincount(truth * k + said, minlength=k * k).reshape(k, k)

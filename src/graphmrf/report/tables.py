@@ -43,7 +43,7 @@ TextCell: TypeAlias = tuple[str, float | str]
 
 
 class TextRow(TypedDict):
-    """One line: its cells, and what the first of them is accompanied by."""
+    """One row: its cells, and what goes with the first of them."""
 
     cells: Sequence[TextCell]
     node: NotRequired[int]
