@@ -457,7 +457,7 @@ def test_ctrl_c_says_one_sentence(town: Any, monkeypatch: pytest.MonkeyPatch) ->
     result = town.run("--target", "income")
     assert result.exit_code == 130
     assert result.stdout == ""
-    assert result.stderr == "stopped by Ctrl-C; files are as they were, or complete\n"
+    assert result.stderr == "stopped by Ctrl-C; every file is untouched or complete\n"
 
 
 @pytest.mark.parametrize(("words", "found"), [("graphmrf pre", "predict"), ("graphmrf predict --tra", "--transform")])

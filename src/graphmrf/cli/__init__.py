@@ -2,7 +2,6 @@
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -73,7 +72,7 @@ app = typer.Typer(
 
 def _show_version(*, wanted: bool) -> None:
     if wanted:
-        typer.echo(f"graphmrf {version('graphmrf')}")
+        typer.echo(f"graphmrf {import_module('graphmrf').__version__}")
         raise typer.Exit
 
 

@@ -45,7 +45,7 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
     except GraphMRFError as error:
         _fail(f"failed: {error}", OURS, debug=debug)
     except KeyboardInterrupt:
-        _fail("stopped by Ctrl-C; files are as they were, or complete", STOPPED, debug=debug)
+        _fail("stopped by Ctrl-C; every file is untouched or complete", STOPPED, debug=debug)
     except BrokenPipeError:  # whoever reads the results has seen enough
         raise
     except (OSError, MemoryError) as error:
