@@ -255,6 +255,13 @@ SHEETS = (
 IDS = (
     _nodes("to_csv with its index", csv(NODES, index=True), told="without a name"),
     _nodes("ids in the unnamed index", csv(NODES.set_index("id"), index=True, index_label=""), told="'id' has the ids"),
+    _nodes(
+        "names beside ids, other ends",
+        csv(NODES.rename(columns={"id": "nr"}).assign(name=[f"place {k}" for k in range(N)])),
+        edges=csv(EDGES.set_axis(["von", "nach", "trips"], axis=1)),
+        told="'nr' has the ids",
+        weights=TRIPS,
+    ),
     _nodes("another name for ids", csv(NODES.rename(columns={"id": "district"})), told="'district'"),
     _nodes("ids not first", csv(NODES[["age", "rent", "id"]].rename(columns={"id": "gss"})), told="'gss' has the ids"),
     _nodes(

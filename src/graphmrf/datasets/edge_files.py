@@ -240,7 +240,7 @@ def named_ends(file: TableFile) -> tuple[str, str] | None:
     return next(((known[u], known[v]) for u, v in ENDS if u in known and v in known), None)
 
 
-def _ends_by_cells(file: TableFile, keys: pa.Array) -> tuple[str, str] | None:
+def _ends_by_cells(file: TableFile, keys: pa.Array | pa.ChunkedArray) -> tuple[str, str] | None:
     """Return the two columns whose cells are ids of nodes, or the only two columns; None where that is not clear."""
     others = [name for name in file.columns if name.lower() not in WEIGHTS and not _is_distance(name)]
     if file.n_rows and len(file.columns) > 2:
@@ -248,9 +248,9 @@ def _ends_by_cells(file: TableFile, keys: pa.Array) -> tuple[str, str] | None:
     return (others[0], others[1]) if len(others) == 2 else None
 
 
-def _holds_ids(file: TableFile, name: str, keys: pa.Array) -> bool:
+def _holds_ids(file: TableFile, name: str, keys: pa.Array | pa.ChunkedArray) -> bool:
     cells = pc.unique(file.keys(name)).drop_null()
-    return len(cells) > 0 and bool(pc.all(pc.is_in(cells, value_set=keys)).as_py())
+    return len(cells) > 0 and bool(pc.all(pc.is_in(cells, value_set=pc.unique(keys))).as_py())
 
 
 def _headed(file: TableFile) -> TableFile:
@@ -267,6 +267,10 @@ def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[
     """Return the columns of a node file that hold all ends of the edges and no id twice."""
     given = None if asked.source is None or asked.dest is None else (asked.source, asked.dest)
     ends: tuple[str, ...] = given or named_ends(file) or tuple(file.columns)
+    if len(ends) > 2 and asked.source is None and asked.dest is None:
+        return [
+            name for name in nodes.columns if _is_unique(nodes.keys(name)) and _ends_by_cells(file, nodes.keys(name))
+        ]
     if len(ends) != 2 or not set(ends) <= set(file.columns) or file.size is not None:
         return []
     cells = pc.unique(pa.concat_arrays([file.keys(end).combine_chunks() for end in ends])).drop_null()
@@ -274,8 +278,11 @@ def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[
 
 
 def _covers(keys: pa.ChunkedArray, cells: pa.Array) -> bool:
-    distinct = pc.unique(keys)
-    return len(distinct) == len(keys) and bool(pc.all(pc.is_in(cells, value_set=distinct)).as_py())
+    return _is_unique(keys) and bool(pc.all(pc.is_in(cells, value_set=keys.combine_chunks())).as_py())
+
+
+def _is_unique(keys: pa.ChunkedArray) -> bool:
+    return len(pc.unique(keys)) == len(keys)
 
 
 def with_ends(
