@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "mutants"
-TREE = OUTPUT / "tree"
 
 # Tests that may kill a mutant of a package.
 TESTS = {
@@ -72,7 +71,7 @@ _ARE_PLAIN = frozenset({"AddNot", "RemoveDecorator", "ZeroIterationForLoop", "Nu
 }
 
 # Keywords and decorators that change speed, memory or the check of our own mistakes, and no result.
-_SPEED_KEYWORDS = frozenset({"strict", "check_finite", "overwrite_a", "overwrite_b", "copy", "repr", "stacklevel"})
+_SPEED_KEYWORDS = frozenset({"strict", "check_finite", "overwrite_a", "overwrite_b", "copy", "eq", "repr"})
 _SPEED_DECORATORS = frozenset({"cache", "lru_cache", "override", "runtime_checkable", "overload", "final"})
 
 
@@ -84,6 +83,11 @@ class Mutant:
     operator: str
     occurrence: int
     line: int
+
+    @property
+    def tree(self) -> Path:
+        """The copy of the source tree that the fault is put into."""
+        return OUTPUT / "trees" / Path(self.path).parts[2]
 
     @property
     def source(self) -> str:
@@ -115,8 +119,8 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="judge survivors again, with the tests as they are now")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
-    _copy_tree()
     for package in options.packages:
+        _copy_tree(OUTPUT / "trees" / package)
         kept = OUTPUT / f"{package}-{options.seed}.jsonl"
         if options.again:
             _forget_survivors(kept)
@@ -153,12 +157,12 @@ def sample(package: str, count: int, seed: int) -> list[Mutant]:
 def judge(mutant: Mutant, reach: dict[str, Any]) -> dict[str, Any]:
     """Verdict of the tests that run the mutant's line: killed, timeout or survived."""
     tests = _tests_of(mutant, reach)
-    file, original = TREE / mutant.path, ROOT / mutant.path
+    file, original = mutant.tree / mutant.path, ROOT / mutant.path
     start = time.monotonic()
     file.write_text(mutant.text(), encoding="utf-8")
     try:
         allowed = 60.0 + 5.0 * sum(reach["seconds"][test] for test in tests)
-        verdict = _forked(lambda: _pytest(tests), allowed) if tests else "survived"
+        verdict = _forked(lambda: _pytest(tests, mutant.tree), allowed, mutant.tree) if tests else "survived"
     finally:
         shutil.copy2(original, file)
     seconds = round(time.monotonic() - start, 1)
@@ -256,24 +260,25 @@ def _reach(package: str, *, anew: bool) -> dict[str, Any]:
     """Tests by file and line, and the seconds each took: recorded once, and again when `anew` is asked for."""
     kept = OUTPUT / f"{package}-reach.json"
     if anew or not kept.exists():
-        verdict = _forked(lambda: _record(TESTS[package], kept), allowed=3600.0)
+        tree = OUTPUT / "trees" / package
+        verdict = _forked(lambda: _record(TESTS[package], tree, kept), 3600.0, tree)
         if verdict != "survived":
-            sys.exit(f"the tests of {package} fail without any mutant; see {OUTPUT / 'pytest.log'}")
+            sys.exit(f"the tests of {package} fail without any mutant; see {tree / 'pytest.log'}")
     found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
     return found
 
 
-def _record(paths: tuple[str, ...], kept: Path) -> int:
+def _record(paths: tuple[str, ...], tree: Path, kept: Path) -> int:
     import coverage
 
-    watch = coverage.Coverage(data_file=None, source=[str(TREE / "src")])
+    watch = coverage.Coverage(data_file=None, source=[str(tree / "src")])
     seconds: dict[str, float] = {}
     watch.start()
-    status = _pytest(paths, plugin=_Recorder(watch, seconds))
+    status = _pytest(paths, tree, plugin=_Recorder(watch, seconds))
     watch.stop()
     data = watch.get_data()
     lines = {
-        str(Path(file).relative_to(TREE)): {
+        str(Path(file).relative_to(tree)): {
             line: [test for test in tests if test] for line, tests in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
@@ -346,12 +351,12 @@ def _judge_all(mutants: list[Mutant], kept: Path, reach: dict[str, Any], deadlin
             print(f"{row['verdict']:<9}{row['seconds']:>7.1f} s  {mutant.path}:{mutant.line}", flush=True)
 
 
-def _forked(work: Callable[[], int], allowed: float) -> str:
+def _forked(work: Callable[[], int], allowed: float, tree: Path) -> str:
     """Verdict of `work`, a run of pytest in a forked process: survived, killed, or timeout after `allowed` seconds."""
     child = os.fork()
     if child == 0:
         os.setsid()
-        with (OUTPUT / "pytest.log").open("w") as log:
+        with (tree / "pytest.log").open("w") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
             status = 1
@@ -373,13 +378,13 @@ def _awaited(child: int, deadline: float) -> str:
     return "timeout"
 
 
-def _pytest(tests: tuple[str, ...] | list[str], plugin: object | None = None) -> int:
+def _pytest(tests: tuple[str, ...] | list[str], tree: Path, plugin: object | None = None) -> int:
     import pytest
 
-    os.chdir(TREE)
+    os.chdir(tree)
     sys.dont_write_bytecode = True
-    sys.path[:0] = [str(TREE / "src"), str(TREE / "tests")]
-    os.environ["PYTHONPATH"] = str(TREE / "src")
+    sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
+    os.environ["PYTHONPATH"] = str(tree / "src")
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     plugins = [_Order(tests), *([plugin] if plugin else [])]
     options = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
@@ -404,13 +409,13 @@ class _Order:
             items[:] = sorted(chosen, key=lambda item: self.rank[item.nodeid])
 
 
-def _copy_tree() -> None:
+def _copy_tree(tree: Path) -> None:
     """A copy of the tree to put faults into; times are kept, so that compiled kernels stay valid."""
     leave = shutil.ignore_patterns("__pycache__", ".hypothesis")
     for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, TREE / name, ignore=leave, dirs_exist_ok=True)
+        shutil.copytree(ROOT / name, tree / name, ignore=leave, dirs_exist_ok=True)
     for name in ("pyproject.toml", "README.md"):
-        shutil.copy2(ROOT / name, TREE / name)
+        shutil.copy2(ROOT / name, tree / name)
 
 
 def _rows(kept: Path) -> list[dict[str, Any]]:

@@ -98,3 +98,11 @@ def test_the_seed_decides_the_draws() -> None:
         first = diagonal(graph, known, 0.9, seed=4)
         np.testing.assert_array_equal(first, diagonal(graph, known, 0.9, seed=4))
         assert (first != diagonal(graph, known, 0.9, seed=5)).any()
+
+
+def test_without_smoothing_unknown_nodes_are_independent() -> None:
+    graph, known = path(6), np.arange(6) < 2
+    B = np.arange(12.0).reshape(6, 2)
+    operator = ConditionalPrecision(graph, known, 0.0)
+    np.testing.assert_array_equal(operator.solve(B), np.where(known[:, None], 0.0, B))
+    np.testing.assert_array_equal(operator.apply(B), np.where(known[:, None], 0.0, B))

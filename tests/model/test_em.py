@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import oracle
 from cases import random_case
 from graphmrf._typing import Floats
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.model import Diagnostics, GaussianMRF, density_of_states
+from graphmrf.model import Diagnostics, GaussianMRF, density_of_states, em
 from graphmrf.model.attributes import standardise
 from graphmrf.model.e_step import Incomplete, e_step, observed_log_likelihood
 from graphmrf.model.em import fit_incomplete
@@ -167,3 +167,10 @@ def test_collinear_attributes_with_holes_are_named() -> None:
     A[:10, 2] = np.nan
     with pytest.raises(InvalidInputError, match="but a0, a1, a2 are"):
         GaussianMRF.fit(graph, A)
+
+
+def test_a_fit_that_does_not_settle_says_what_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(em, "_ROUNDS", 1)
+    graph = ring(40)
+    with pytest.raises(ConvergenceError, match="did not settle in 1 rounds; leave out attributes that are missing"):
+        GaussianMRF.fit(graph, attributes(graph, 0, 0.4))

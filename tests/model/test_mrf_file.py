@@ -151,3 +151,16 @@ def test_brackets_without_end_are_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(InvalidInputError, match=r"damaged model file|not a model file"):
             GaussianMRF.load(path)
+
+
+def test_a_field_smoother_than_float64_can_tell_is_refused(tmp_path: Path) -> None:
+    GaussianMRF([[1.0]], [1e13]).save(tmp_path / "model.json")
+    with pytest.raises(InvalidInputError, match=r"no model that can be used: .* 1\.0e\+13 times as smooth"):
+        GaussianMRF.load(tmp_path / "model.json")
+    GaussianMRF([[1.0]], [1e11]).save(tmp_path / "model.json")
+    assert GaussianMRF.load(tmp_path / "model.json").h[0] == 1e11
+
+
+def test_a_file_that_is_not_there_is_told_with_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"name a file made by graphmrf fit -o or mrf\.save"):
+        GaussianMRF.load(tmp_path / "nowhere.json")

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 import oracle
 from cases import random_case
 from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.model import GaussianMRF
+from graphmrf.model.attributes import LARGEST, check_magnitude
 from graphmrf.model.parameters import channels
 
 
@@ -52,3 +55,24 @@ def test_attributes_come_back_from_channels() -> None:
 def test_indefinite_H_is_refused() -> None:
     with pytest.raises(np.linalg.LinAlgError):
         channels(np.array([[1.0, 2.0], [2.0, 1.0]]), np.eye(2))
+
+
+def test_numbers_whose_squares_overflow_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"H must be within 3e\+150, got 1e\+151; give the attributes"):
+        GaussianMRF([[1e151]], [1.0])
+    with pytest.raises(InvalidInputError, match="H must have a diagonal of 3e-151 or more, got 1e-151; give"):
+        GaussianMRF([[1e-151]], [1.0])
+    np.testing.assert_array_equal(GaussianMRF([[2.0**500]], [2.0**-500]).H, [[2.0**500]])
+
+
+def test_sizes_of_attributes_are_checked_column_by_column() -> None:
+    A = np.array([[1.0, 2.0], [3.0, np.nan]])
+    check_magnitude(np.empty((0, 2)), "attributes")
+    check_magnitude(A * [LARGEST / 3, 1.0], "attributes")
+    check_magnitude(A * 0.0 + LARGEST, "attributes")  # constant, and just small enough
+    with pytest.raises(InvalidInputError, match=r"values must be .* got 1e\+80 to 3e\+80 in column 0; give them in"):
+        check_magnitude(A * [1e80, 1.0], "values")
+    with pytest.raises(InvalidInputError, match=r"got -3e\+80 to -1e\+80 in column 'height'; .* within 2e\+75"):
+        check_magnitude(A[:, :1] * -1e80, "values", ["height"])
+    with pytest.raises(InvalidInputError, match=r"got 1e-80 to 3e-80; give .* varying by 6e-76 or more"):
+        check_magnitude(A[:, :1] * 1e-80, "values")
