@@ -1,0 +1,206 @@
+"""Columns shared out: every worker of a cluster holds the whole graph and an engine of its own.
+
+It takes parts of the work as `map_columns` cuts it, whole solves of blocks of columns; nothing travels while they run.
+The client keeps what it sent until the result is back. So a worker may be lost at any moment: its part is sent again.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from graphmrf.engines import Engine, build_engine
+from graphmrf.engines.dask import USABLE, Cluster, Store, at_work, column_bytes, limit_threads, read_arrays
+from graphmrf.errors import ClusterError, GraphMRFError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
+_ATTEMPTS = 4
+"""Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
+Doubled, work that kills its workers kills twice as many before it is reported."""
+
+
+class ColumnsEngine:
+    """An engine whose workers each hold the graph and take parts of the work; single products are made here.
+
+    Parameters
+    ----------
+    machines : Cluster
+        The workers.
+    arrays : tuple
+        Compressed rows of the adjacency, and the degrees.
+    """
+
+    def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
+        self.n, self._machines, self._arrays, self._token = arrays[3].size, machines, arrays, uuid4().hex
+        self._sent: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of the engine of this machine."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._here, name)
+
+    @cached_property
+    def _here(self) -> Engine:
+        return build_engine("auto", *self._arrays)
+
+    def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``function(engine, *part)`` of every part, in their order, computed by the workers."""
+        store = Store(self._machines.checkpoint, self._arrays)
+        return store.remembered(function, parts, self._run)
+
+    def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        self._check_memory()
+        self._machines.may_hold(self._token)
+        errands = Errands(self._machines, self._graph_for, (function, self._token, self._machines.engine))
+        try:
+            yield from errands.results(parts)
+        finally:
+            errands.cancel()
+
+    def _graph_for(self, worker: str) -> Any:
+        """Return what a worker finds the graph by: a folder, or a future that was sent to the first who asked.
+
+        The others get it from there, by Dask; where all who had it were lost, it is sent again.
+        """
+        if self._machines.sees_disk(worker):
+            return self._machines.keep(self._token, self._arrays)
+        if self._sent is None or self._sent.status != "finished":
+            self._sent = self._machines.send(worker, self._arrays)
+        return self._sent
+
+    def _check_memory(self) -> None:
+        limit, needed = self._machines.memory(), column_bytes(self._arrays)
+        if 0 < USABLE * limit < needed:
+            raise ClusterError(
+                f"a worker needs {needed / USABLE / 1e9:.1f} GB to hold this graph and solve on it, the smallest has "
+                f"{limit / 1e9:.1f}; give workers more memory, or share out rows: partition='rows'"
+            )
+
+
+class Errands:
+    """Parts on their way: at most one with each worker, sent again if it is lost, given back in order.
+
+    Parameters
+    ----------
+    machines : Cluster
+        The workers.
+    graph_for : callable
+        What a worker finds the graph by.
+    task : tuple
+        First arguments of `work`.
+    """
+
+    def __init__(self, machines: Cluster, graph_for: Callable[[str], Any], task: tuple[Any, ...]) -> None:
+        self._machines, self._graph_for, self._task = machines, graph_for, task
+        self._out: dict[int, tuple[Any, str, tuple[Any, ...], int]] = {}
+        self._again: list[tuple[int, tuple[Any, ...], int]] = []
+
+    def results(self, parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the results in the order of the parts."""
+        waiting, done, turn = ((number, part, 0) for number, part in enumerate(parts)), dict[int, Any](), 0
+        more = True
+        while more or self._again or self._out or done:
+            finished = self._finished()
+            more = self._hand_out(waiting)  # before results travel, so that workers compute meanwhile
+            for number in finished:
+                future, worker, part, attempt = self._out.pop(number)
+                try:
+                    done[number] = self._machines.wait([worker], self._gather, future)
+                except Exception as error:  # of the network, of Dask, or of the work itself
+                    self._send_again(number, part, attempt, error)
+            while turn in done:
+                yield done.pop(turn)
+                turn += 1
+                _PROGRESS.info("%d parts done, %d with workers", turn, len(self._out))
+
+    def cancel(self) -> None:
+        """Let go of all that is under way, so that its memory is freed."""
+        futures = [future for future, *_ in self._out.values()]
+        self._out = {}
+        if futures and self._machines.client.status == "running":
+            self._machines.client.cancel(futures, force=True)
+
+    def _hand_out(self, waiting: Iterator[tuple[int, tuple[Any, ...], int]]) -> bool:
+        """Give every worker without work a part; return whether there may be more."""
+        workers = self._machines.some_workers()
+        busy = {worker for future, worker, *_ in self._out.values() if future.status == "pending"}
+        for worker in workers:
+            if worker not in busy:
+                errand = self._again.pop() if self._again else next(waiting, None)
+                if errand is None:
+                    return False
+                self._send(*errand, worker)
+        return True
+
+    def _send(self, number: int, part: tuple[Any, ...], attempt: int, worker: str) -> None:
+        try:
+            graph, sent = self._graph_for(worker), self._machines.send(worker, part)
+            future = self._machines.client.submit(work, *self._task, graph, sent, workers=[worker], pure=False)
+        except Exception as error:  # the worker went away just now, or the part cannot be sent
+            self._send_again(number, part, attempt, error)
+        else:
+            self._out[number] = future, worker, part, attempt
+
+    async def _gather(self, future: Any) -> Any:
+        return await self._machines.client._gather(future, direct=self._machines.direct)
+
+    def _finished(self) -> list[int]:
+        """Wait a moment; return the parts that are done or lost."""
+        if self._out:
+            # time is up, or some were cancelled: their status says so
+            with self._machines.client.as_current(), suppress(TimeoutError, CancelledError):
+                futures = [future for future, *_ in self._out.values()]
+                import_module("distributed").wait(futures, timeout=1.0, return_when="FIRST_COMPLETED")
+        alive = self._machines.workers()
+        for future, worker, *_ in self._out.values():
+            if worker not in alive and future.status == "pending":
+                future.cancel(force=True)
+        return [number for number, (future, *_) in self._out.items() if future.status != "pending"]
+
+    def _send_again(self, number: int, part: tuple[Any, ...], attempt: int, error: Exception) -> None:
+        """List a part that was lost with its worker; raise an error of the work itself, or one that came too often."""
+        self._machines.look_again()
+        self._machines.workers()  # raises where the scheduler is gone, too
+        network = OSError, CancelledError, import_module("distributed").KilledWorker, RuntimeError
+        if isinstance(error, GraphMRFError) or not isinstance(error, network):
+            raise error
+        if attempt + 1 >= _ATTEMPTS:
+            raise ClusterError(
+                f"{_ATTEMPTS} workers in a row were lost at the same work ({error}); most likely it needs more "
+                "memory than they have: start them with a higher --memory-limit, or share out rows: partition='rows'"
+            ) from error
+        self._again.append((number, part, attempt + 1))
+
+
+_HELD: dict[str, Engine] = {}
+"""Engines of this worker, by the token of their graph."""
+_MOST_HELD = 2
+"""Engines that a worker keeps: of a graph, and of the same with loops. Doubled, graphs of before stay longer."""
+
+
+def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part: tuple[Any, ...]) -> Any:
+    """Compute a part on a worker, with its engine of the graph."""
+    worker = import_module("distributed").get_worker()
+    with at_work(worker):
+        if token not in _HELD:
+            while len(_HELD) >= _MOST_HELD:
+                del _HELD[next(iter(_HELD))]
+            _HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
+        limit_threads(worker)
+        return function(_HELD[token], *part)
+
+
+def forget(tokens: list[str]) -> None:
+    """Let go of engines of graphs on this worker."""
+    for token in tokens:
+        _HELD.pop(token, None)
