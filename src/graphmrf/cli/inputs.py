@@ -69,7 +69,7 @@ def read_graph(
     if given != 1:
         raise InvalidInputError(
             f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
-            f"write for example: graphmrf predict {nodes} edges.csv"
+            f"write for example: graphmrf predict {nodes} edges.csv, or {nodes} --knn lon,lat where it has coordinates"
         )
     if edges is not None:
         return _read_either_way(nodes, edges, id=id, **columns)
