@@ -227,6 +227,8 @@ def test_probabilities_are_a_table_of_polars() -> None:
     model: Any = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(GRAPH, None, colours)
     assert isinstance(model.predict(), polars.Series)
     assert model.predict_proba().columns == ["blue", "red"]
+    truth = polars.DataFrame({"town": IDS[::-1], "colour": ["red"] * 14})
+    assert model.score(y=truth) == model.score(y=np.array(["red"] * 14, dtype=object))
 
 
 @over

@@ -16,7 +16,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_tables
+from graphmrf.estimators.tables import NodeEstimator, outcome_column, predicts_tables, takes_tables
 from graphmrf.selection import assign_strata
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class GraphClassifier(NodeEstimator):
         """
         check_fitted(self, "_probabilities")
         graph = None if graph is None else check_graph(graph)
-        y = self._nodes.align(y, "y") if graph is None else graph.align(y, "y")
+        y = outcome_column(self._nodes.align(y, "y") if graph is None else graph.align(y, "y"))
         predicted = self._predict(graph, X)
         truth = check_seen(read_labels(y, predicted.size), self.classes_)
         scored = (truth >= 0) & (self._codes < 0 if graph is None and X is None else True)

@@ -111,7 +111,7 @@ class NodeEstimator(BaseEstimator):
         if y is None:
             raise InvalidInputError("score needs the true outcomes y, got None; of labels alone score out_of_fold(...)")
         own = graph is None and X is None
-        y = _outcome(self._nodes.align(y, "y")) if own or graph is None else _outcome(check_graph(graph).align(y, "y"))
+        y = outcome_column(self._nodes.align(y, "y") if graph is None else check_graph(graph).align(y, "y"))
         truth = read_outcome(y, predicted.size)
         scored = truth.known & ~self._nodes.known if own else truth.known
         if not scored.any():
@@ -292,7 +292,7 @@ def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
     """
     graph = check_graph(graph)
     given = as_pandas(X, graph.ids), as_pandas(y, graph.ids)
-    X, y = graph.align(given[0], "X"), _outcome(graph.align(given[1], "y"))
+    X, y = graph.align(given[0], "X"), outcome_column(graph.align(given[1], "y"))
     if X is not None:
         _refuse_half_named(graph, *given)
     indices = [table.index for table in (X, y) if isinstance(table, pd.DataFrame | pd.Series)]
@@ -343,7 +343,7 @@ def _values(answer: Any) -> Any:
     return np.asarray(answer[answer.columns[-1]] if hasattr(answer, "columns") else answer)
 
 
-def _outcome(y: Any) -> Any:
+def outcome_column(y: Any) -> Any:
     """Return the one column beside the ids of a table as a Series; anything else as it is."""
     return y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
 
