@@ -4,6 +4,7 @@ The argument is a report of ``pip install --dry-run --report``. The project itse
 """
 
 import json
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,4 +29,5 @@ def locked(report: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(locked(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))) + "\n")
+    where = f"# {sys.implementation.name} {platform.python_version()}, {sys.platform} {platform.machine()}; make lock"
+    sys.stdout.write("\n".join([where, *locked(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))]) + "\n")
