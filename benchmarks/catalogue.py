@@ -52,4 +52,5 @@ def _row(name: str, outcomes: list[str]) -> Row:
         "anything else": counts["else"],
         "bugs of ours": bugs,
         "warnings": sprayed,
+        "first": next((outcome for outcome in outcomes if outcome not in VERDICTS), ""),
     }

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks import reliability
 from benchmarks.fuzz import Target, kept, outcomes, tables
 from benchmarks.torture import flips
 
@@ -27,3 +28,8 @@ def test_commands_that_are_interrupted_break_nothing() -> None:
     words = [sys.executable, "-m", "benchmarks.torture", "--count", "5", "--flips", "0", "--seed", "1", "--quick"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_has_the_numbers_of_the_runs() -> None:
+    page = reliability.PAGE.read_text(encoding="utf-8")
+    assert reliability.written(page, reliability.kept_rows()) == page

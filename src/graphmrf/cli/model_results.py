@@ -1,5 +1,6 @@
 """Results of fit, sample and foresee by the paper's model: checks of the input, draws, tables and summaries."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,17 +57,24 @@ def draw_table(
 ) -> pd.DataFrame:
     """Return one row per draw and node: its number, the id, and the attributes; of a table only what is empty."""
     _check_names(table, mrf)
-    try:
-        if conditional:
-            posterior = mrf.condition(table.graph, _attributes(table, mrf))
-            return _long(table, mrf, posterior.sample(draws, seed))
-        return _long(table, mrf, mrf.sample(table.graph, draws, seed))
-    except MemoryError as error:
-        cells = draws * table.graph.n_nodes * mrf.q
+    n_numbers = draws * table.graph.n_nodes * mrf.q
+    if 8 * n_numbers > _memory():
         raise InvalidInputError(
-            f"--draws {draws} of {mrf.q} attributes at {table.graph.n_nodes} nodes are {cells:.1e} numbers, more than "
-            "memory holds; draw fewer at once, with another --seed each time"
-        ) from error
+            f"--draws {draws} of {mrf.q} attributes at {table.graph.n_nodes} nodes are {n_numbers:.1e} numbers, more "
+            "than memory holds; draw fewer at once, with another --seed each time"
+        )
+    if conditional:
+        posterior = mrf.condition(table.graph, _attributes(table, mrf))
+        return _long(table, mrf, posterior.sample(draws, seed))
+    return _long(table, mrf, mrf.sample(table.graph, draws, seed))
+
+
+def _memory() -> float:
+    """Return the bytes of memory of this machine, without end where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return np.inf
 
 
 def under_model(
