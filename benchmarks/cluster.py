@@ -97,14 +97,18 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         _warm(workload(2_000).graph.on(machines))
         rest, graph = _peak(machines), work.graph.on(machines)
         placing, _ = timed(partial(smooth, graph, X[:, :1], 0.1))
-        spent = _processor_time(machines)
+        engine: Any = graph.engine
+        spent, before = _processor_time(machines), engine.messages
         seconds, found = timed(lambda: smooth(graph, X, ALPHA))
         client, *workers = np.subtract(_processor_time(machines), spent)
+        steps = (engine.messages - before) // (2 * options.workers)  # a step is two messages to every worker
         peak, share = _peak(machines), _share(work.graph, X) / options.workers / 1e9
         yield {
             **_about("rows", work.graph, options),
             "seconds to place": placing,
             "seconds": seconds,
+            "steps": steps,
+            "numba seconds a step": peers["numba"][0] / steps,
             "ratio to scipy": seconds / peers["scipy"][0],
             "ratio to numba": seconds / peers["numba"][0],
             "scipy CPU s": one,

@@ -17,7 +17,7 @@ import pytest
 import graphmrf as gm
 from cases import random_case
 from graphmrf._typing import Floats
-from graphmrf.engines import Engine, map_columns
+from graphmrf.engines import Engine, dask_columns, map_columns
 from graphmrf.engines.dask import Cluster, column_bytes
 from graphmrf.errors import ClusterError, InvalidInputError
 
@@ -219,6 +219,29 @@ def test_rows_go_to_other_workers_when_one_is_lost_before_it_has_them(
     engine = random_case(0, n=20).graph.on(rows).engine
     np.testing.assert_allclose(engine.unload(engine.load(X), 2), X, rtol=1e-12)
     assert not lists
+
+
+def test_work_that_is_stopped_leaves_nothing_with_the_workers(machines: Cluster) -> None:
+    def add(engine: Any, number: int) -> int:
+        return int(number + engine.n)
+
+    def holds(token: str) -> bool:
+        return token in dask_columns._HELD
+
+    def held() -> bool:
+        return any(machines.ask(worker, holds, engine._token) for worker in machines.workers())
+
+    made = Cluster(machines.client)
+    engine: Any = random_case(0, n=20).graph.on(made).engine
+    results: Any = map_columns(engine, add, [(i,) for i in range(8)])
+    assert next(results) == 20
+    assert held()
+    results.close()  # as an interrupt from the keyboard does
+    made.close()
+    end = time.monotonic() + 60.0
+    while held() and time.monotonic() < end:  # until a part that was under way is done
+        time.sleep(0.1)
+    assert not held()
 
 
 def test_functions_are_submitted_as_to_a_pool(machines: Cluster) -> None:

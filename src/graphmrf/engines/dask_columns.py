@@ -184,6 +184,8 @@ class Errands:
 
 _HELD: dict[str, Engine] = {}
 """Engines of this worker, by the token of their graph."""
+_FORGOTTEN: set[str] = set()
+"""Tokens of graphs that nobody will ask for: one that is being built when it is forgotten is not kept."""
 _MOST_HELD = 2
 """Engines that a worker keeps: of a graph, and of the same with loops. Doubled, graphs of before stay longer."""
 
@@ -197,10 +199,15 @@ def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part
                 del _HELD[next(iter(_HELD))]
             _HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
         limit_threads(worker)
-        return function(_HELD[token], *part)
+        try:
+            return function(_HELD[token], *part)
+        finally:
+            if token in _FORGOTTEN:
+                _HELD.pop(token, None)
 
 
 def forget(tokens: list[str]) -> None:
     """Let go of engines of graphs on this worker."""
+    _FORGOTTEN.update(tokens)
     for token in tokens:
         _HELD.pop(token, None)
