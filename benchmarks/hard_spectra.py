@@ -1,7 +1,7 @@
 """Smoothing of 16 columns on a grid and on a road-like graph at levels near 1, multigrid against conjugate gradients.
 
 Both solve to a relative residual of 1e-8, recomputed. ``python -m benchmarks.hard_spectra [--nodes N] [--columns K]
-[--alphas A ...]`` prints seconds, setting up included, iterations, and how far the solutions are apart.
+[--alphas A ...] [--graphs grid roads]`` prints seconds, setting up included, iterations, and how far the solutions are apart.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from graphmrf.linalg.multigrid import prefers_multigrid, solve_multigrid
 from graphmrf.linalg.multishift import ShiftedSystems
 
 TOLERANCE = 1e-8
+GRAPHS = ("grid", "roads")
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -23,13 +24,12 @@ def run(*, quick: bool) -> list[Row]:
     return measure(40_000 if quick else 1_000_000, 16, (0.999, 0.9999))
 
 
-def measure(nodes: int, columns: int, alphas: tuple[float, ...]) -> list[Row]:
+def measure(nodes: int, columns: int, alphas: tuple[float, ...], graphs: tuple[str, ...] = GRAPHS) -> list[Row]:
     """Return one row a graph and level."""
-    small = {"grid": grid(120), "roads": roads(50)}
-    [_measure(name, graph.on("numba"), 16, 0.99) for name, graph in small.items()]  # compile
+    _measure("grid", grid(120).on("numba"), columns, 0.99)  # compile
     side = round(nodes**0.5)
-    graphs = {"grid": grid(side), "roads": roads(round(0.64 * side))}
-    return [_measure(name, graph.on("numba"), columns, alpha) for name, graph in graphs.items() for alpha in alphas]
+    made = {name: grid(side) if name == "grid" else roads(round(0.64 * side)) for name in graphs}
+    return [_measure(name, graph.on("numba"), columns, alpha) for name, graph in made.items() for alpha in alphas]
 
 
 def grid(side: int) -> Graph:
@@ -91,5 +91,6 @@ if __name__ == "__main__":
     parser.add_argument("--nodes", type=int, default=1_000_000, help="nodes of the grid")
     parser.add_argument("--columns", type=int, default=16, help="columns solved for")
     parser.add_argument("--alphas", type=float, nargs="*", default=[0.999, 0.9999], help="levels")
+    parser.add_argument("--graphs", nargs="*", choices=GRAPHS, default=GRAPHS, help="kinds of graphs")
     given = parser.parse_args()
-    show("hard_spectra", __doc__, measure(given.nodes, given.columns, tuple(given.alphas)))
+    show("hard_spectra", __doc__, measure(given.nodes, given.columns, tuple(given.alphas), tuple(given.graphs)))

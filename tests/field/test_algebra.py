@@ -6,7 +6,8 @@ from scipy.linalg import fractional_matrix_power
 
 from cases import random_case
 from graphmrf._typing import Floats
-from graphmrf.field.matern import Correlations, eigen, single_eigen
+from graphmrf.field import matern
+from graphmrf.field.matern import Correlations, Eigen, Smoothings, dense_eigen, eigen, short_series, single_eigen
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Triangle
 
@@ -70,6 +71,61 @@ def test_an_isolated_node_correlates_with_nobody() -> None:
 def test_eigenvectors_are_found_once_per_graph() -> None:
     graph = random_case(2).graph
     assert eigen(graph) is eigen(graph)
+
+
+def in_pieces() -> Graph:
+    """A grid of 16 x 10 nodes with a weighted border, a ring of 30, and 3 isolated nodes."""
+    cell, ring = np.arange(160).reshape(16, 10), np.arange(160, 190)
+    u = np.concatenate([cell[:-1].ravel(), cell[:, :-1].ravel(), ring])
+    v = np.concatenate([cell[1:].ravel(), cell[:, 1:].ravel(), np.roll(ring, 1)])
+    return Graph.from_edges(u, v, np.where(u < 10, 3.0, 1.0), n_nodes=193)
+
+
+@pytest.fixture
+def series(monkeypatch: pytest.MonkeyPatch) -> Eigen:
+    monkeypatch.setattr(matern, "_LOWEST", (5, 20))
+    monkeypatch.setattr(matern, "_SERIES_GAIN", 1e9)
+    found = short_series(in_pieces())
+    assert found is not None
+    assert found.low.size == 20  # the smallest 5 end before the gap
+    return Eigen(found.nodes, np.empty((193, 0)), found)
+
+
+@pytest.mark.parametrize(("omega", "nu"), [(0.005, 0.25), (1.0, 0.5), (20.0, 1.0), (500.0, 2.0), (3e4, 5.0)])
+def test_a_series_makes_the_matrices_of_eigenvectors(series: Eigen, omega: float, nu: float) -> None:
+    dense, rows, X = dense_eigen(in_pieces()), np.arange(3, 193, 2), np.random.default_rng(0).normal(size=(193, 3))
+    pairs = [(Correlations(each, rows), Smoothings(each, rows, X)) for each in (series, dense)]
+    for unit_variance in (True, False):
+        found, expected = (family.among(omega, nu, unit_variance=unit_variance) for family, _ in pairs)
+        np.testing.assert_allclose(found.R, expected.R, atol=1e-6)
+        np.testing.assert_allclose(found.slopes, expected.slopes, atol=1e-5)
+        nodes = np.arange(0, 193, 5)
+        here, there = (family.across(omega, nu, nodes, unit_variance=unit_variance) for family, _ in pairs)
+        np.testing.assert_allclose(here, there, atol=1e-6)
+    for quantity in ("among", "slopes", "everywhere"):
+        found, expected = (getattr(smoothings, quantity)(omega, nu) for _, smoothings in pairs)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(series.mean(omega, nu), dense.mean(omega, nu), rtol=1e-6)
+    np.testing.assert_allclose(series.variances(omega, nu), dense.variances(omega, nu), atol=1e-6)
+
+
+def test_a_series_serves_fields_of_many_hyperparameters(series: Eigen) -> None:
+    rows, nodes = np.arange(0, 193, 3), np.arange(20)
+    plain, spanned = Correlations(series, rows), Correlations(series, rows, spanned=True)
+    for omega in (1.0, 20.0, 300.0):
+        np.testing.assert_allclose(spanned.across(omega, 1.0, nodes), plain.across(omega, 1.0, nodes), atol=1e-6)
+
+
+def test_a_series_that_would_be_long_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matern, "_LOWEST", (5, 20))
+    assert short_series(Graph.from_edges(np.arange(299), np.arange(1, 300))) is None
+
+
+def test_matrices_of_some_nodes_are_taken_from_those_of_more() -> None:
+    case, places = random_case(4, n=60, p=1), np.array([3, 17, 30, 41])
+    family = Correlations(eigen(case.graph), np.arange(5, 55))
+    part, alone = family.part(places), Correlations(eigen(case.graph), np.arange(5, 55)[places])
+    np.testing.assert_allclose(part.basis, alone.basis, atol=1e-12)
 
 
 def test_eigenvectors_in_single_precision_make_nearly_the_same_kernels() -> None:

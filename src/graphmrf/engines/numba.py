@@ -61,6 +61,7 @@ class NumbaEngine:
         self._degrees = np.where(degrees > 0, degrees, 1.0)
         self._roots = np.sqrt(self._degrees)[:, None]
         self._typed_weights: dict[np.dtype[np.floating], Floats | None] = {}
+        self._chunks: dict[int, Ints] = {}
 
     def load(self, X: Floats, rows: Ints | None = None) -> Floats:
         """Return the columns of `X`, padded with zeros to a width the kernels like."""
@@ -183,8 +184,9 @@ class NumbaEngine:
         return np.searchsorted(cost, np.linspace(0, cost[-1], n_chunks + 1)).astype(np.int64)
 
     def _row_chunks(self, n_rows: int) -> Ints:
-        n_chunks = max(1, n_rows // _CHUNK_ROWS)
-        return np.linspace(0, n_rows, n_chunks + 1).astype(np.int64)
+        if n_rows not in self._chunks:
+            self._chunks[n_rows] = np.linspace(0, n_rows, max(1, n_rows // _CHUNK_ROWS) + 1).astype(np.int64)
+        return self._chunks[n_rows]
 
 
 def padded_width(k: int) -> int:

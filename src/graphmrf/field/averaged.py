@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
-from threadpoolctl import threadpool_limits
 
 from graphmrf.field.covariance import Covariance
 from graphmrf.field.exact import ExactPosterior, blocks, maximise
 from graphmrf.field.hyperparameters import LEAST_NOISE, PRIOR_TOTAL, Hyperparameters, Space
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture
-from graphmrf.linalg.dense import Factor
+from graphmrf.linalg.dense import Factor, one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +115,7 @@ def sample_hyperparameters(
 
     first, count, each = steps or SLICES
     x, evaluations, draws = _begin(z, shared, places), 1, []
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         level = _log_likelihood(covariance, z, read(x))
         for step in range(1, first + count * each + 1):
             u, floor = rng.standard_normal(x.size), level + math.log(rng.random())

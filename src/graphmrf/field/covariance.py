@@ -240,7 +240,8 @@ class Covariance:
 
     def part(self, places: Ints | Bools) -> Covariance:
         """Return the same for some of the labelled nodes."""
-        return Covariance(self.design, Correlations(self.eigen, self.rows[places]), self.components)
+        chosen = np.flatnonzero(places) if places.dtype == np.bool_ else np.asarray(places, dtype=np.int64)
+        return Covariance(self.design, self.correlations.part(chosen), self.components)
 
     @cached_property
     def unit_variance(self) -> bool:

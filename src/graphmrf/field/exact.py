@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
-from graphmrf.linalg.dense import Factor, array
+from graphmrf.linalg.dense import Factor, array, one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +112,7 @@ class Evidence:
     def climb(self, start: Floats, steps: int) -> Optimum:
         """Return the optimum found from a start in at most so many steps."""
         _PROGRESS.info("field: searching hyper-parameters on %d labels", self.z.size)
-        with threadpool_limits(1, "blas") if self.z.size <= _UNSHARED else nullcontext():
+        with one_blas_thread() if self.z.size <= _UNSHARED else nullcontext():
             theta, value, evaluations = trust_region_newton(
                 self.expanded, start, self.space.bounds, steps=steps, least_gain=_LEAST_GAIN
             )
@@ -149,7 +148,8 @@ def maximise(
     if not parts:
         found, plain = _compete(whole, paper, steps)
         return _winner(whole, found, paper, plain)
-    first, plain = _compete(whole.part(parts[0]), paper.part(parts[0]), _PARTS[PART])
+    small, labels = covariance.part(parts[0]), z[parts[0]]
+    first, plain = _compete(Evidence(small, labels), Evidence(small, labels, paper=True), _PARTS[PART])
     settled = first.log_posterior - plain.log_posterior > _CLEAR * np.log(PART)
     theta = first.point
     for part in parts[1:]:
@@ -371,8 +371,11 @@ class ExactPosterior:
             return np.zeros(there.graph.n_nodes)
         field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
         one = float(field.design.means / field.design.scales[0] @ self.beta)  # they were not centred
-        V, spectrum = field.eigen.vectors, field.eigen.matern(omega, nu)
-        here = field.smoothings.everywhere(omega, nu) @ self.beta + one * (V @ (spectrum * V.sum(axis=0)))
+        ones, spectrum = np.ones((field.design.Z.shape[0], 1)), field.eigen.matern(omega, nu)
+        here = (
+            field.smoothings.everywhere(omega, nu) @ self.beta
+            + one * field.eigen.apply(spectrum[:, None], ones)[0, :, 0]
+        )
         smoothed = there.smoothed(omega, nu) @ np.concatenate([[one], self.beta]) / field.eigen.mean(omega, nu)
         return np.asarray(smoothed + np.mean(self.offset - here))
 
@@ -443,7 +446,7 @@ class ExactPosterior:
         of the nonlinear and local functions :math:`f(x) = \sum_i k(x, x_i) a_i`.
         """
         field, found = self.covariance, self.coefficients
-        smoothed = float(np.mean((1.0 + self.h["omega"] * field.eigen.values) ** -self.h["nu"]))
+        smoothed = field.eigen.mean(self.h["omega"], self.h["nu"])
         shares = {"own": 1.0, "second neighbours": returning, "smoothed": smoothed}
         linear = [share * found[title][0] for title, share in shares.items() if title in found]
         return np.asarray(np.sum([self._slopes(), *linear], axis=0))

@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
+from scipy import sparse
 from scipy.linalg import lapack
-from threadpoolctl import threadpool_limits
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.linalg import multiply
-from graphmrf.linalg.dense import Triangle, array, beside, place
+from graphmrf.linalg.dense import Triangle, array, beside, one_blas_thread, place
+from graphmrf.linalg.lanczos import squares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from graphmrf._typing import Floats, Ints
+    from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
 OMEGAS = (0.005, 3e4)
@@ -48,6 +51,20 @@ _ACCURACY = 1e-9
 _LAUNCHED = 400
 """Labels from which covariances are on a GPU with the eigenvectors: starting the many small operations of a likelihood
 takes as long there as computing it for so many on a CPU. Doubled, a fit to 800 labels takes a second more."""
+_SERIES_FROM = 2000
+"""Nodes from which a series is considered in place of eigenvectors, which take about a second there."""
+_SERIES_ERROR = 1e-8
+"""Error of the series, as of the basis; the degree grows with its digits."""
+_SERIES_GAIN = 0.3
+"""Most products of a series over the :math:`n^3` of eigenvectors. U.S. counties have .18 and take a quarter of the time,
+10,000 nodes of a power-law graph .05 and a fifth. Doubled, graphs that are nearly lines take up to twice as long."""
+_LOWEST = (16, 96)
+"""Eigenvalues next to 0 that are set right one by one: few where the last is beyond `_GAP`, as on graphs without
+borders; on a map the degree falls with their square root, and doubled they take as long as it saves."""
+_GAP = 0.3
+"""Eigenvalue from which a series of some 25 terms will do; doubled, graphs with a gap look for 96 eigenvalues, too."""
+_COLUMNS = 16
+"""Columns multiplied at once: three blocks of 4000 nodes are 1.5 MB, and stay in a core's cache."""
 _SERIES = 1e-10
 """Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
 _MOST_TERMS = 4096
@@ -56,37 +73,45 @@ _MOST_TERMS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Eigen:
-    r"""Eigenvalues and eigenvectors of N.
+    r"""Functions of N, given by their values at its eigenvalues, and their matrices, made of its eigenvectors.
 
     Attributes
     ----------
-    values : array of shape (n,)
-        In [0, 2], ascending up to rounding.
+    values : array of shape (g,)
+        The n eigenvalues in [0, 2], ascending up to rounding; with a `series` its nodes.
     vectors : array of shape (n, n)
-        Columns.
+        Columns; with a `series` none, (n, 0).
+    series : Series, optional
+        What makes the matrices without eigenvectors.
     """
 
     values: Floats
     vectors: Floats
+    series: Series | None = None
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """What the values of a function are multiplied by to give the mean of the diagonal of its matrix."""
+        g = self.values.size
+        return np.full(g, 1.0 / g) if self.series is None else self.series.diagonals(np.eye(g)).mean(axis=0)
 
     def matern(self, omega: float, nu: float) -> Floats:
         r"""Return the spectrum :math:`(1 + \omega \lambda)^{-\nu}`, divided by its mean."""
-        spectrum = (1.0 + omega * self.values) ** -nu
-        return np.asarray(spectrum / spectrum.mean())
+        return np.asarray((1.0 + omega * self.values) ** -nu / self.mean(omega, nu))
 
     def mean(self, omega: float, nu: float) -> float:
         r"""Return the mean of :math:`(1 + \omega \lambda)^{-\nu}`, by which `matern` is divided."""
-        return float(np.mean((1.0 + omega * self.values) ** -nu))
+        return float((1.0 + omega * self.values) ** -nu @ self._weights)
 
     def slopes(self, omega: float, nu: float) -> Floats:
-        r"""Return (2, n): derivatives of `matern` by :math:`\log \omega` and :math:`\log \nu`."""
+        r"""Return (2, g): derivatives of `matern` by :math:`\log \omega` and :math:`\log \nu`."""
         spectrum, shift = self.matern(omega, nu), 1.0 + omega * self.values
         slopes = -nu * spectrum * np.array([omega * self.values / shift, np.log(shift)])
-        return np.asarray(slopes - spectrum * slopes.mean(axis=1, keepdims=True))
+        return np.asarray(slopes - spectrum * (slopes @ self._weights)[:, None])
 
     @cached_property
     def basis(self) -> Floats:
-        """Orthonormal functions of the eigenvalue that span all of `matern`, shape (n, k)."""
+        """Orthonormal functions of the eigenvalue that span all of `matern`, shape (g, k)."""
         omegas = np.geomspace(*OMEGAS, 20)
         nus = np.geomspace(*NUS, 8)
         family = np.column_stack([self.matern(omega, nu) for omega in omegas for nu in nus])
@@ -100,11 +125,164 @@ class Eigen:
     @cached_property
     def diagonals(self) -> Floats:
         """Diagonals of the matrices of the basis, shape (n, k)."""
-        return np.asarray(self.vectors**2 @ self.basis)
+        return np.asarray(self.vectors**2 @ self.basis) if self.series is None else self.series.diagonals(self.basis)
+
+    def apply(self, spectra: Floats, X: Floats, rows: Ints | None = None) -> Floats:
+        """Return the matrices with some spectra (g, k) times columns `X` (n, p), at some rows: shape (k, m, p)."""
+        if self.series is not None:
+            return self.series.apply(spectra, X, rows)
+        V, projected = self.vectors if rows is None else self.vectors[rows], np.asarray(self.vectors.T @ X)
+        return np.stack([np.asarray(V @ (q[:, None] * projected)) for q in spectra.T])
+
+    def blocks(self, spectra: Floats, nodes: Ints, rows: Ints) -> Floats:
+        """Return the blocks (k, len(nodes), len(rows)) of the matrices with some spectra (g, k)."""
+        if self.series is not None:
+            return self.series.columns(spectra, rows, nodes).transpose(0, 2, 1)
+        V, W = self.vectors[nodes], self.vectors[rows]
+        return np.stack([(V * q) @ W.T for q in spectra.T])
+
+    def pack(self, spectra: Floats, rows: Ints, triangle: Triangle) -> Floats:
+        """Return the matrices with some spectra (g, k) among some nodes, packed, shape (k, size of the triangle)."""
+        packed = triangle.empty(spectra.shape[1])
+        if self.series is not None:
+            for together in zip(*map(triangle.strips, packed), strict=True):
+                places = together[0][0]
+                strips = self.series.columns(spectra, rows[places], rows[: places.stop])
+                for (_, strip), found in zip(together, strips, strict=True):
+                    strip[:] = found
+            return packed
+        V = self.vectors[rows]
+        for each, q in zip(packed, spectra.T, strict=True):
+            weighted = V * q
+            for places, strip in triangle.strips(each):
+                np.matmul(weighted[places], V[: places.stop].T, out=strip)
+        return packed
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    r"""Functions of N without its eigenvectors: polynomials of N, set right at its smallest eigenvalues.
+
+    A function that is smooth from :math:`\lambda_r` on is a short series there. What that gets wrong below,
+    :math:`\delta_i`, is known at the few eigenvalues there are, so that
+
+    .. math:: f(N) = \sum_{k \le K} \gamma_k T_k(I - N) + \sum_{i \le r} \delta_i u_i u_i',
+
+    and columns of it take K products with N. Both are linear in the values of f at the `nodes`.
+
+    Attributes
+    ----------
+    engine : Engine
+        What multiplies by I - N.
+    constants : array of shape (n,)
+        Eigenvectors of eigenvalue 0 side by side, one a connected component.
+    components : integer array of shape (n,)
+        The component of every node.
+    low : array of shape (r,)
+        The smallest eigenvalues above 0, ascending.
+    vectors : array of shape (n, r)
+        Their eigenvectors.
+    """
+
+    engine: Engine
+    constants: Floats
+    components: Ints
+    low: Floats
+    vectors: Floats
+
+    @cached_property
+    def degree(self) -> int:
+        """Degree of the polynomials: they err by less than `_SERIES_ERROR` where no smaller eigenvalue is left."""
+        first = float(self.low[-1])
+        x = (2.0 + first) / (2.0 - first)
+        return 4 + int(np.ceil(-np.log(_SERIES_ERROR) / np.log(x + np.sqrt(x * x - 1.0))))
+
+    @cached_property
+    def nodes(self) -> Floats:
+        """Eigenvalues at which functions are given: 0, the smallest ones, and twice as many as the degree beyond."""
+        first, count = float(self.low[-1]), 2 * self.degree
+        beyond = 0.5 * (2.0 + first) - 0.5 * (2.0 - first) * np.cos(np.pi * (np.arange(count) + 0.5) / count)
+        return np.concatenate([[0.0], self.low, beyond])
+
+    def _coefficients(self, spectra: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients (K + 1, k) of the polynomials of some spectra (g, k), and what they lack below."""
+        below = 1 + self.low.size
+        T = np.polynomial.chebyshev.chebvander(1.0 - self.nodes, self.degree)
+        gamma = np.linalg.lstsq(T[below:], spectra[below:], rcond=1e-12)[0]
+        return gamma, spectra[:below] - T[:below] @ gamma
+
+    def _terms(self, V: Block) -> Iterator[tuple[Block, Floats]]:
+        """Yield :math:`T_k(I - N) V` of k = 0, 1, ..., and the inner products of its columns with those of the next."""
+        engine, width = self.engine, V.shape[1]
+        mask, ones, zeros = engine.mask(None, width), np.ones(width), np.zeros(width)
+        before, now, after = engine.like(V), V, engine.like(V)
+        scale, back = ones, zeros
+        while True:
+            dots = engine.advance(now, scale, before if back.any() else now, back, mask, after)
+            yield now, dots / scale
+            before, now, after = now, after, before
+            scale, back = 2.0 * ones, ones
+
+    @cached_property
+    def _moments(self) -> Floats:
+        """Diagonals of :math:`T_k(I - N)`, shape (n, K + 1), by products of polynomials of half the degree."""
+        n, half = self.constants.size, self.degree // 2 + 1
+        found = np.empty((n, 2 * half + 2))
+        for nodes in np.array_split(np.arange(n), -(-n // _COLUMNS)):
+            terms = self._terms(self.engine.load(np.eye(nodes.size), nodes))
+            for k, (V, dots) in zip(range(half + 1), terms, strict=False):
+                found[nodes, 2 * k] = squares(self.engine, V)[: nodes.size]
+                found[nodes, 2 * k + 1] = dots[: nodes.size]
+        found[:, 2:] = 2.0 * found[:, 2:] - np.tile(found[:, :2], half)
+        return found[:, : self.degree + 1]
+
+    def diagonals(self, spectra: Floats) -> Floats:
+        """Return the diagonals (n, k) of the matrices with some spectra (g, k)."""
+        gamma, delta = self._coefficients(spectra)
+        return np.asarray(self._moments @ gamma + np.outer(self.constants**2, delta[0]) + self.vectors**2 @ delta[1:])
+
+    def _sums(self, V: Block, gamma: Floats, width: int, rows: Ints) -> Floats:
+        r"""Return some rows of :math:`\sum_k \gamma_k T_k(I - N) V` for every column of `gamma`, (k, width, rows)."""
+        engine, terms = self.engine, zip(range(self.degree + 1), self._terms(V), strict=False)
+        if gamma.shape[1] == 1:  # no need to keep the terms
+            total = engine.zeros(width)
+            for k, (term, _) in terms:
+                engine.subtract(total, np.full(term.shape[1], -gamma[k, 0]), term)
+            return engine.unload(total, width, rows).T[None]
+        window = engine.window(width, self.degree + 1, rows)
+        for k, (term, _) in terms:
+            engine.store(term, window, k)
+        return np.tensordot(gamma, engine.read(window), axes=(0, 1))
+
+    def columns(self, spectra: Floats, columns: Ints, rows: Ints) -> Floats:
+        """Return some rows of some columns of the matrices with some spectra (g, k), shape (k, columns, rows)."""
+        gamma, delta = self._coefficients(spectra)
+        found = np.empty((spectra.shape[1], columns.size, rows.size))
+        for first in range(0, columns.size, _COLUMNS):
+            some = columns[first : first + _COLUMNS]
+            start = self.engine.load(np.eye(some.size), some)
+            found[:, first : first + _COLUMNS] = self._sums(start, gamma, some.size, rows)
+        together = self.components[columns][:, None] == self.components[rows]
+        constant = together * np.outer(self.constants[columns], self.constants[rows])
+        for k, change in enumerate(delta.T):
+            found[k] += change[0] * constant + (self.vectors[columns] * change[1:]) @ self.vectors[rows].T
+        return found
+
+    def apply(self, spectra: Floats, X: Floats, rows: Ints | None = None) -> Floats:
+        """Return the matrices with some spectra (g, k) times columns `X` (n, p), at some rows: shape (k, m, p)."""
+        gamma, delta = self._coefficients(spectra)
+        chosen = np.arange(len(X)) if rows is None else rows
+        found = self._sums(self.engine.load(X), gamma, X.shape[1], chosen).transpose(0, 2, 1)
+        sums = np.zeros((int(self.components.max()) + 1, X.shape[1]))
+        np.add.at(sums, self.components, self.constants[:, None] * X)
+        constant, projected = self.constants[chosen, None] * sums[self.components[chosen]], self.vectors.T @ X
+        for k, change in enumerate(delta.T):
+            found[k] += change[0] * constant + self.vectors[chosen] @ (change[1:, None] * projected)
+        return np.ascontiguousarray(found)
 
 
 def eigen(graph: Graph) -> Eigen:
-    """Return the eigenvectors of N; found once, and kept for as long as the graph lives.
+    """Return the eigenvectors of N, or a series in their place; found once, and kept for as long as the graph lives.
 
     Examples
     --------
@@ -116,13 +294,54 @@ def eigen(graph: Graph) -> Eigen:
 
 
 def _eigen(graph: Graph) -> Eigen:
+    series = None if graph.n_nodes < _SERIES_FROM or hasattr(graph.engine, "place") else short_series(graph)
+    if series is not None:
+        _PROGRESS.info("polynomials of degree %d of the graph of %d nodes", series.degree, graph.n_nodes)
+        return Eigen(series.nodes, np.empty((graph.n_nodes, 0)), series)
+    return dense_eigen(graph)
+
+
+def dense_eigen(graph: Graph) -> Eigen:
+    """Return the eigenvectors of N by dense algebra."""
     _PROGRESS.info("eigenvectors of %d nodes", graph.n_nodes)
     if graph.n_nodes > _SINGLE and not hasattr(graph.engine, "place"):
         return single_eigen(graph)
     # threads gain little on small graphs, and lose much where cores are busy
-    with threadpool_limits(1, "blas") if graph.n_nodes <= _UNSHARED else nullcontext():
+    with one_blas_thread() if graph.n_nodes <= _UNSHARED else nullcontext():
         values, vectors = np.linalg.eigh(place(graph.engine, graph.N.toarray()))
     return Eigen(np.clip(np.asarray(values), 0.0, 2.0), vectors)
+
+
+def short_series(graph: Graph) -> Series | None:
+    """Return the series in place of eigenvectors; None where it is foreseen to take longer, as on paths.
+
+    Eigenvectors take :math:`n^3` steps. The series takes, for diagonals of all nodes by half its degree K and for
+    columns of a third of the nodes, about :math:`K n` products of the edges, :math:`2 m`, and rows of a block, 4 n.
+    """
+    n = graph.n_nodes
+    low, vectors, constants = _lowest(graph)
+    series = Series(graph.on("numba").engine, constants, graph.components, low, vectors)
+    products = float(series.degree) * n * (graph.indices.size + 4 * n)
+    return series if products < _SERIES_GAIN * float(n) ** 3 else None
+
+
+def _lowest(graph: Graph) -> tuple[Floats, Floats, Floats]:
+    """Return the smallest eigenvalues above 0, their eigenvectors, and the eigenvectors of 0 side by side."""
+    weight = graph.degrees + graph.isolated
+    constants = np.sqrt(weight / np.bincount(graph.components, weight)[graph.components])
+    members = sparse.csr_array((constants, (np.arange(graph.n_nodes), graph.components)))
+    S = graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
+
+    def without_constants(x: Floats) -> Floats:
+        return np.asarray(S @ x - 2.0 * (members @ (members.T @ x)))  # moves them from the upper end to the lower
+
+    operator = LinearOperator(S.shape, without_constants, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(graph.n_nodes)
+    for count in _LOWEST:
+        values, vectors = eigsh(operator, count, which="LA", v0=start, tol=1e-10, ncv=3 * count)
+        if 1.0 - values[0] > _GAP:
+            break
+    return 1.0 - values[::-1], np.ascontiguousarray(vectors[:, ::-1]), constants
 
 
 def single_eigen(graph: Graph) -> Eigen:
@@ -191,13 +410,17 @@ class Correlations:
         How many blocks with other nodes are kept, for fields that differ in their features only.
     spanned : bool
         Whether these are of the matrices of the basis, which give those of any omega and nu at little cost.
+    within : pair of Correlations and integer array of shape (m,), optional
+        Those of more nodes, and the places of these among them: their matrices are there already.
     """
 
     eigen: Eigen
     rows: Ints
     remembered: int = 0
     spanned: bool = False
+    within: tuple[Correlations, Ints] | None = None
     _blocks: dict[Any, Floats] = field(default_factory=dict, repr=False)
+    _whole: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def triangle(self) -> Triangle:
@@ -207,13 +430,17 @@ class Correlations:
     @cached_property
     def basis(self) -> Floats:
         """Packed matrices of the basis, shape (k, size of the triangle)."""
-        V, triangle = self.eigen.vectors[self.rows], self.triangle
-        packed = triangle.empty(self.eigen.basis.shape[1])
-        for each, q in zip(packed, self.eigen.basis.T, strict=True):
-            weighted = V * q
-            for rows, strip in triangle.strips(each):
-                np.matmul(weighted[rows], V[: rows.stop].T, out=strip)
+        if self.within is None or self.within[0].triangle.beside is not None:
+            return self.eigen.pack(self.eigen.basis, self.rows, self.triangle)
+        (more, places), packed = self.within, self.triangle.empty(self.eigen.basis.shape[1])
+        for each, known in zip(packed, more.basis, strict=True):
+            for rows, strip in self.triangle.strips(each):
+                strip[:] = known[more.triangle.places(places[rows, None], places[: rows.stop])]
         return packed
+
+    def part(self, places: Ints) -> Correlations:
+        """Return the same among some of the nodes."""
+        return Correlations(self.eigen, self.rows[places], within=(self, places))
 
     def among(self, omega: float, nu: float, *, unit_variance: bool = True) -> Correlation:
         """Return the correlations among the nodes."""
@@ -242,8 +469,8 @@ class Correlations:
         return self._blocks[key]
 
     def _combined(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
-        V, basis = self.eigen.vectors, self.eigen.basis
-        block = self._kept(nodes.tobytes(), lambda: np.stack([(V[nodes] * q) @ V[self.rows].T for q in basis.T]))
+        basis = self.eigen.basis
+        block = self._kept(nodes.tobytes(), lambda: self.eigen.blocks(basis, nodes, self.rows))
         coefficients = self.eigen.matern(omega, nu) @ basis
         K = np.tensordot(coefficients, block, axes=1)
         if unit_variance:
@@ -252,12 +479,24 @@ class Correlations:
         return array(K)
 
     def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
-        spectrum, V = self.eigen.matern(omega, nu), self.eigen.vectors
-        K = V[nodes] @ (V[self.rows] * spectrum).T
+        K = self._everywhere(omega, nu)[nodes] if self.eigen.series else self._between(omega, nu, nodes)
         if not unit_variance:
             return array(K)
         scale = self.eigen.variances(omega, nu) ** -0.5
         return array(K * scale[nodes, None] * scale[self.rows])
+
+    def _between(self, omega: float, nu: float, nodes: Ints) -> Floats:
+        V = self.eigen.vectors
+        return array(V[nodes] @ (V[self.rows] * self.eigen.matern(omega, nu)).T)
+
+    def _everywhere(self, omega: float, nu: float) -> Floats:
+        """Return the covariances between all nodes and these, kept for the next block of nodes."""
+        if (omega, nu) not in self._whole:
+            while len(self._whole) > 1:  # the field and local effects have each their own
+                del self._whole[next(iter(self._whole))]
+            every = np.arange(len(self.eigen.vectors))
+            self._whole[omega, nu] = self.eigen.blocks(self.eigen.matern(omega, nu)[:, None], every, self.rows)[0]
+        return self._whole[omega, nu]
 
     def variances(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
         """Return the variance of every node of some; 1, or what K says."""
@@ -330,20 +569,13 @@ class Smoothings:
     _last: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def _projected(self) -> Floats:
-        return np.asarray(self.eigen.vectors.T @ self.X)
-
-    @cached_property
     def basis(self) -> Floats:
         """The columns smoothed by the functions of the basis, shape (k, m, p)."""
-        return self._smoothed(self.eigen.vectors[self.rows])
-
-    def _smoothed(self, V: Floats) -> Floats:
-        return np.stack([V @ (q[:, None] * self._projected) for q in self.eigen.basis.T])
+        return self.eigen.apply(self.eigen.basis, self.X, self.rows)
 
     @cached_property
     def _whole_basis(self) -> Floats:
-        return self._smoothed(self.eigen.vectors)
+        return self.eigen.apply(self.eigen.basis, self.X)
 
     def among(self, omega: float, nu: float) -> Floats:
         """Return the columns smoothed, at the nodes, shape (m, p)."""
@@ -359,5 +591,5 @@ class Smoothings:
             return np.asarray(np.tensordot(self.eigen.matern(omega, nu) @ self.eigen.basis, self._whole_basis, axes=1))
         if (omega, nu) not in self._last:
             self._last.clear()
-            self._last[omega, nu] = self.eigen.vectors @ (self.eigen.matern(omega, nu)[:, None] * self._projected)
+            self._last[omega, nu] = self.eigen.apply(self.eigen.matern(omega, nu)[:, None], self.X)[0]
         return self._last[omega, nu]

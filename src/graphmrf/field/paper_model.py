@@ -109,13 +109,13 @@ class JointModel:
     def given(self, mrf: GaussianMRF) -> ExactPosterior:
         """Return the outcome given labels and features under a joint model."""
         omega, beta, eigen = mrf.omega(), mrf.beta(), self.covariance.eigen
-        spectrum = 1.0 / (1.0 + omega * eigen.values)
-        mean = eigen.vectors @ (spectrum * (eigen.vectors.T @ (self.X @ beta)))
-        variance, centre = float(spectrum.mean() / mrf.H[-1, -1]), float(self.y.mean())
+        spectrum, level = 1.0 / (1.0 + omega * eigen.values), eigen.mean(omega, 1.0)
+        mean = eigen.apply(spectrum[:, None], (self.X @ beta)[:, None])[0, :, 0]
+        variance, centre = level / float(mrf.H[-1, -1]), float(self.y.mean())
         space = Space(self.covariance.components, self.X.shape[1], PAPER, unit_variance=False)
         known = {"constant": 0.0, "smoothed": 0.0, "field": variance, "omega": omega}
         h = Hyperparameters({**space.read(space.start), **known})
-        return ExactPosterior(self.covariance, h, self.y - centre, mean - centre, beta * spectrum.mean())
+        return ExactPosterior(self.covariance, h, self.y - centre, mean - centre, beta * level)
 
     def _highest(self, omega: float) -> float:
         """Return the log likelihood of the labels at the best constant, coefficients and variance."""

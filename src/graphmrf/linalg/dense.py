@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.engines import Engine
@@ -19,6 +21,17 @@ if TYPE_CHECKING:
 _STRIP = 128
 """Rows of a strip of a packed matrix: blocks on the diagonal are stored twice, an eighth more at 1000 rows. Twice as
 many double that; half as many are thin for matrix products."""
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return what has BLAS use one thread for a while: small matrices gain little by more, and lose on busy cores."""
+    return cast("AbstractContextManager[Any]", _libraries().limit(limits=1, user_api="blas"))
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Find the libraries once: it takes as long as some likelihoods."""
+    return ThreadpoolController()
 
 
 def place(engine: Engine | None, A: Floats) -> Floats:

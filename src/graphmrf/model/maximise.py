@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cholesky, eigh, pinvh, solve_triangular
 from scipy.optimize import brentq
-from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import ConvergenceError
+from graphmrf.linalg.dense import one_blas_thread
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.model.likelihood import Statistics, derivatives, log_likelihood, schur_complement
 from graphmrf.model.parameters import Channels, Parameters, channels
@@ -246,7 +246,7 @@ def maximise_diagonal(
     L = cholesky(data.M0 / data.n, lower=True)
     half = solve_triangular(L, data.M1, lower=True)
     white = Statistics(data.n, data.n * np.eye(len(L)), solve_triangular(L, half.T, lower=True))
-    with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
+    with one_blas_thread():  # matrices this small only lose by being shared between threads
         found = _minimise(_Iterate(white, states, L.T, L.T @ H @ L, h), near=near)
     half = solve_triangular(L, found.H, lower=True, trans="T")
     H = solve_triangular(L, half.T, lower=True, trans="T")
