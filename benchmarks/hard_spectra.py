@@ -1,7 +1,8 @@
 """Smoothing of 16 columns on a grid and on a road-like graph at levels near 1, multigrid against conjugate gradients.
 
 Both solve to a relative residual of 1e-8, recomputed. ``python -m benchmarks.hard_spectra [--nodes N] [--columns K]
-[--alphas A ...] [--graphs grid roads]`` prints seconds, setting up included, iterations, and how far the solutions are apart.
+[--alphas A ...] [--graphs grid roads]`` prints seconds, setting up included, iterations, and how far apart the
+solutions are.
 """
 
 from __future__ import annotations

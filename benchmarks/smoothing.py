@@ -1,4 +1,8 @@
-"""One smoothing of 16 columns at alpha .9 to 1e-6, against scipy's conjugate gradients and the memory-traffic floor.
+"""One smoothing of 16 columns at alpha .9 to 1e-6, against SciPy, APPNP and PyGSP, and the memory-traffic floor.
+
+Peers run to the same accuracy: SciPy's conjugate gradients column by column; APPNP's power iteration by PyTorch
+Geometric, whose error shrinks by alpha a step, timed on a few of its steps; and PyGSP's Chebyshev filter, of the
+order that its error bound asks for. ``python -m benchmarks.smoothing [--nodes N] [--peers scipy appnp pygsp]``.
 
 The floor is the bytes one must move if every neighbour's row came from memory once per edge, none from a cache: per
 product the column indices, a row of the block for each of them, and the passes over the vectors around it; divided by
@@ -7,6 +11,8 @@ the bandwidth of a parallel copy measured in the same process. Caches can beat i
 
 from __future__ import annotations
 
+import argparse
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,50 +20,111 @@ from numba import njit, prange
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from benchmarks.show import Row, best_of
+from benchmarks.show import Row, best_of, show, timed
 from benchmarks.workload import workload
 from graphmrf.linalg import smooth
 from graphmrf.linalg.multishift import ShiftedSystems
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
 ALPHA, TOLERANCE = 0.9, 1e-6
+STEPS = 5
 
 
 def run(*, quick: bool) -> list[Row]:
     """Time the smoothing in both precisions."""
-    work = workload(20_000 if quick else 200_000)
-    graph = work.graph
-    A = sparse.eye_array(graph.n_nodes, format="csr") - ALPHA * graph.S
-    peer_seconds, expected = best_of(2, lambda: _loop(A, work.X))
-    expected[graph.isolated] = work.X[graph.isolated]
-    return [_row(graph, work.X.astype(dtype), (peer_seconds, expected)) for dtype in (np.float64, np.float32)]
+    return measure(20_000 if quick else 200_000, tuple(PEERS))
 
 
-def _row(graph: Graph, X: Floats, peer: tuple[float, Floats]) -> Row:
+def measure(nodes: int, peers: tuple[str, ...]) -> list[Row]:
+    """Return one row a precision; the peers run in float64, and their times are in both."""
+    work = workload(nodes)
+    expected = smooth(work.graph, work.X, ALPHA, tolerance=1e-10)
+    found: Row = {}
+    for name in peers:
+        seconds, error = PEERS[name](work.graph, work.X, expected)
+        found |= {f"{name} s": seconds, f"{name} error": error}
+    return [_row(work.graph, work.X.astype(dtype), expected, found) for dtype in (np.float64, np.float32)]
+
+
+def _row(graph: Graph, X: Floats, expected: Floats, peers: Row) -> Row:
     tolerance = TOLERANCE if X.dtype == np.float64 else 1e-5
-    smooth(graph, X, ALPHA, tolerance=tolerance)  # compile
-    seconds, result = best_of(5, lambda: smooth(graph, X, ALPHA, tolerance=tolerance))
+    smooth(graph, X[:, :16], ALPHA, tolerance=tolerance)  # compile
+    seconds, result = best_of(3, lambda: smooth(graph, X, ALPHA, tolerance=tolerance))
     solution = ShiftedSystems(graph.engine, np.array([[1 / ALPHA]])).solve(X, tolerance=tolerance)
     floor = (solution.iterations + 1) * _bytes_per_product(graph, X) / _bandwidth()
+    times = {f"times {name[:-2]}": value / seconds for name, value in peers.items() if name.endswith(" s")}
     return {
         "precision": str(X.dtype),
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,
-        "times faster": peer[0] / seconds,
+        "columns": X.shape[1],
         "ours s": seconds,
-        "scipy s": peer[0],
+        **times,
         "iterations": solution.iterations,
         "residual": solution.residual,
-        "difference": float(np.abs(result - peer[1]).max()),
+        "error": _error(result, expected),
         "times the floor": seconds / floor,
+        **peers,
     }
 
 
-def _loop(A: sparse.csr_array, X: Floats) -> Floats:
-    return np.column_stack([(1 - ALPHA) * cg(A, x, rtol=TOLERANCE)[0] for x in X.T])
+def _error(found: Floats, expected: Floats) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def _scipy(graph: Graph, X: Floats, expected: Floats) -> tuple[float, float]:
+    A = sparse.eye_array(graph.n_nodes, format="csr") - ALPHA * graph.S
+
+    def loop() -> Floats:
+        found = np.column_stack([(1 - ALPHA) * cg(A, x, rtol=TOLERANCE)[0] for x in X.T])
+        found[graph.isolated] = X[graph.isolated]
+        return found
+
+    seconds, found = timed(loop)
+    return seconds, _error(found, expected)
+
+
+def _appnp(graph: Graph, X: Floats, expected: Floats) -> tuple[float, float]:  # noqa: ARG001 - its error is its bound
+    import torch
+    from torch_geometric.nn import APPNP
+
+    steps = math.ceil(math.log(TOLERANCE) / math.log(ALPHA))
+    S = graph.S.tocsr()
+    edges = torch.sparse_csr_tensor(*map(torch.from_numpy, (S.indptr.astype(np.int64), S.indices.astype(np.int64))),
+                                    torch.from_numpy(S.data), size=S.shape)  # fmt: skip
+    layer, columns = APPNP(STEPS, 1 - ALPHA, normalize=False), torch.from_numpy(X)
+    with torch.no_grad():
+        APPNP(1, 1 - ALPHA, normalize=False)(columns, edges)  # start the threads
+        seconds, _ = timed(lambda: layer(columns, edges))
+    return seconds * steps / STEPS, ALPHA**steps
+
+
+def _pygsp(graph: Graph, X: Floats, expected: Floats) -> tuple[float, float]:
+    from pygsp import filters, graphs
+
+    omega = ALPHA / (1 - ALPHA)
+    there = graphs.Graph(sparse.csr_matrix(graph.adjacency.copy()), lap_type="normalized")
+    there.estimate_lmax()
+    x = 1.0 + 2.0 / (omega * there.lmax)  # the singularity, in units of half the spectrum
+    order = math.ceil(-math.log(TOLERANCE) / math.log(x + math.sqrt(x * x - 1.0)))
+    kernel = filters.Filter(there, lambda eigenvalue: 1.0 / (1.0 + omega * eigenvalue))
+    seconds, found = timed(lambda: kernel.filter(X[:, :, None], method="chebyshev", order=order))
+    found = np.array(np.squeeze(found))
+    found[graph.isolated] = X[graph.isolated]
+    return seconds, _error(found, expected)
+
+
+PEERS: dict[str, Callable[[Graph, Floats, Floats], tuple[float, float]]] = {
+    "scipy": _scipy,
+    "appnp": _appnp,
+    "pygsp": _pygsp,
+}
+"""Seconds and error of every peer."""
 
 
 def _bytes_per_product(graph: Graph, X: Floats) -> float:
@@ -79,3 +146,11 @@ def _bandwidth() -> float:
 def _copy(source: Floats, target: Floats) -> None:
     for i in prange(source.size):
         target[i] = source[i]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.smoothing", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=200_000, help="nodes, each with 10.5 edges")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=tuple(PEERS), help="what to compare with")
+    given = parser.parse_args()
+    show("smoothing", __doc__, measure(given.nodes, tuple(given.peers)))

@@ -1,0 +1,161 @@
+"""What the benchmarks measured, kept as JSON lines, and the tables and the plot of docs/benchmarks.md made of it.
+
+``python -m benchmarks search | python -m benchmarks.record`` adds the lines of a run to ``benchmarks/results.jsonl``,
+where a line replaces an older one of the same benchmark, graph and size, and writes the page anew; without lines it
+writes the page alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from benchmarks.show import Row
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.jsonl"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+PLOT = HERE.parent / "docs" / "images" / "scaling.png"
+BEGIN, END = "<!-- tables: made by python -m benchmarks.record -->", "<!-- end of tables -->"
+
+_SIZES = ("nodes", "labels", "columns", "alpha")
+"""Numbers that tell rows apart, beside all texts."""
+
+
+class Table(NamedTuple):
+    """A table of the page: what it shows, and its columns as pairs of title and key."""
+
+    title: str
+    text: str
+    columns: tuple[tuple[str, str], ...]
+
+
+TABLES = {
+    "smoothing": Table(
+        "One smoothing",
+        "16 columns at α = .9 to a relative residual of 1e-6: how many times as long peers take at the same "
+        "accuracy, and our time over that of the memory traffic (`python -m benchmarks smoothing`).",
+        (("nodes", "nodes"), ("edges", "edges"), ("precision", "precision"), ("seconds", "ours s"),
+         ("SciPy's CG", "times scipy"), ("APPNP", "times appnp"), ("PyGSP", "times pygsp"),
+         ("over the floor", "times the floor"), ("error", "error")),
+    ),
+    "search": Table(
+        "Search of the smoothing level",
+        "14 levels and 5 folds, against a loop of SciPy's conjugate gradients to the same residual of 1e-6 "
+        "(`python -m benchmarks search`).",
+        (("search", "search"), ("nodes", "nodes"), ("edges", "edges"), ("seconds", "ours s"), ("loop s", "loop s"),
+         ("times faster", "times faster"), ("difference", "relative difference")),
+    ),
+    "hard_spectra": Table(
+        "Levels near 1 on grids and roads",
+        "Multigrid, choosing and setting up included, against conjugate gradients, to a residual of 1e-8 "
+        "(`python -m benchmarks hard_spectra`).",
+        (("graph", "graph"), ("nodes", "nodes"), ("columns", "columns"), ("α", "alpha"), ("seconds", "multigrid s"),
+         ("CG s", "conjugate gradients s"), ("times faster", "times faster"), ("cycles", "cycles"),
+         ("CG iterations", "iterations"), ("difference", "difference")),
+    ),
+    "field_speed": Table(
+        "A fit of `GraphRegressor`",
+        "Fit and 90 % intervals on one thread, seconds of the processor, before (commit e7e4488) and after "
+        "(`python -m benchmarks.field_speed --before TREE`).",
+        (("case", "case"), ("tree", "tree"), ("nodes", "nodes"), ("labels", "labels"), ("seconds", "seconds"),
+         ("times faster", "times faster"), ("likelihoods", "likelihoods"), ("R²", "R2"),
+         ("in 90 %", "coverage of 90%")),
+    ),
+    "scalable": Table(
+        "`GraphRegressor` by its sparse solver",
+        "A third of the nodes labelled, 16 features, beside LGC/RP (`python -m benchmarks scalable`).",
+        (("outcome", "outcome"), ("nodes", "nodes"), ("labels", "labels"), ("fit s", "fit s"), ("LGC/RP s", "LGC/RP s"),
+         ("R²", "R2"), ("LGC/RP R²", "LGC/RP R2"), ("in 90 %", "coverage of 90%"), ("GB", "peak GB")),
+    ),
+    "scaling": Table(
+        "Growth",
+        "Searches on graphs of growing size; the exponents of time in edges are in the last row "
+        "(`python -m benchmarks scaling`).",
+        (("nodes", "nodes"), ("edges", "edges"), ("LP s", "LP s"), ("LGC s", "LGC s"), ("GB", "peak GB"),
+         ("LP exponent", "LP exponent"), ("LGC exponent", "LGC exponent")),
+    ),
+}  # fmt: skip
+"""Tables of the page by benchmark, in their order."""
+
+
+def merged(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
+    """Return the rows of both, where a new one replaces those of the same benchmark, texts and sizes.
+
+    Examples
+    --------
+    >>> merged([{"benchmark": "a", "nodes": 1, "s": 2.0}], [{"benchmark": "a", "nodes": 1, "s": 1.0}])
+    [{'benchmark': 'a', 'nodes': 1, 's': 1.0}]
+    """
+    return list({_identity(row): row for row in [*old, *new]}.values())
+
+
+def _identity(row: Row) -> tuple[Any, ...]:
+    texts = tuple((key, value) for key, value in row.items() if isinstance(value, str) and key != "chosen")
+    return (*texts, *((key, row[key]) for key in _SIZES if key in row))
+
+
+def tables(rows: list[Row]) -> str:
+    """Return the tables of the page in Markdown."""
+    parts = []
+    for name, table in TABLES.items():
+        own = [row for row in rows if row["benchmark"] == name]
+        shown = [(title, key) for title, key in table.columns if any(row.get(key) is not None for row in own)]
+        if own:
+            head = f"| {' | '.join(title for title, _ in shown)} |\n|{' --- |' * len(shown)}"
+            lines = [f"| {' | '.join(_cell(row.get(key)) for _, key in shown)} |" for row in own]
+            parts.append("\n".join([f"### {table.title}", "", table.text, "", head, *lines]))
+    return "\n\n".join(parts)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    if value and abs(value) < 0.001:
+        return f"{value:.0e}"
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
+
+
+def plot(rows: list[Row]) -> None:
+    """Draw time and memory against edges, both in logarithms, where they were measured."""
+    own = [row for row in rows if row["benchmark"] == "scaling"]
+    if not own:
+        return
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    for axes, keys, unit in zip(
+        figure.subplots(1, 2), (("LP s", "LGC s"), ("peak GB",)), ("seconds", "GB"), strict=True
+    ):
+        for key in keys:
+            axes.loglog([row["edges"] for row in own], [row[key] for row in own], "o-", label=key.split()[0])
+        axes.set(xlabel="edges", ylabel=unit)
+        axes.legend()
+    figure.savefig(PLOT, dpi=110)
+
+
+def main() -> None:
+    """Add the lines of standard input, and write the page."""
+    given = [] if sys.stdin.isatty() else [json.loads(line) for line in sys.stdin if line.startswith("{")]
+    rows = merged(read(), given)
+    RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    text = PAGE.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{tables(rows)}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+    plot(rows)
+
+
+def read() -> list[Row]:
+    """Return the rows that were kept."""
+    return [json.loads(line) for line in RESULTS.read_text("utf-8").splitlines()] if RESULTS.exists() else []
+
+
+if __name__ == "__main__":
+    main()
