@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import graphmrf as gm
-from graphmrf.cli import comparison
+from graphmrf.cli import comparison, inputs
 from graphmrf.cli.inputs import SLOW, slow_fits
 from graphmrf.cli.prediction import scoring_notes
 from graphmrf.estimators import graph_regressor
@@ -220,3 +220,33 @@ def test_more_missing_cells_than_the_field_can_fill(town: Any, monkeypatch: pyte
     _, summary = made(town, "--target", "income")
     said = "income: field has missing cells filled with the column mean, too: missing cells of X are filled by a joint"
     assert any(note.startswith(said) for note in summary["notes"])
+
+
+@pytest.mark.parametrize(
+    ("method", "free", "remedy"),
+    [("field", 10**6, "--method lgc-rp"), ("field", 10**4, "--cluster"), ("lgc-rp", 10**4, "--cluster")],
+)
+def test_a_fit_that_does_not_fit_into_memory_is_refused(
+    town: Any, monkeypatch: pytest.MonkeyPatch, method: str, free: int, remedy: str
+) -> None:
+    monkeypatch.setattr(inputs, "LARGE", 1)
+    monkeypatch.setattr(inputs, "NODE_BYTES", {"solve": 2000, "feature": 32, "field": 10**6})
+    monkeypatch.setattr(inputs, "_free_bytes", lambda: free)
+    result = town.run("--target", "income", "--method", method)
+    assert result.exit_code == 2
+    assert "GB of memory" in result.output
+    assert remedy in result.output
+
+
+@pytest.mark.parametrize("free", [None, 10**12])
+def test_the_memory_of_a_large_fit_is_told(town: Any, monkeypatch: pytest.MonkeyPatch, free: int | None) -> None:
+    monkeypatch.setattr(inputs, "LARGE", 1)
+    monkeypatch.setattr(inputs, "_free_bytes", lambda: free)
+    result = town.run("--target", "income", "--method", "lp")
+    assert result.exit_code == 0
+    assert "the fit takes about 0.0 GB of memory" in " ".join(result.output.split())
+
+
+def test_the_free_memory_is_that_of_the_system() -> None:
+    free = inputs._free_bytes()
+    assert free is None or free > 10**6

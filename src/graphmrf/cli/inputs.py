@@ -31,6 +31,11 @@ A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 """What a file may look like."""
 SLOW = 5000
 """Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
+LARGE = 100_000
+"""Nodes from which the memory of a fit is foreseen, and compared with what is free; below it is at most a gigabyte."""
+NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 4 * 8, "field": 8000}
+"""Memory a node takes: blocks of a solve, copies of a feature, and what the sparse field keeps, which had 2.4 GB for
+300,000 nodes and 16 features (`benchmarks/scalable.py`). Doubled, fits are refused that would just fit."""
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
 ORDERS = 30
@@ -319,6 +324,37 @@ def slow_fits(methods: Sequence[Method], n_nodes: int, targets: Mapping[str, Flo
         count = y.classes.size if isinstance(y, Labels) else 0
         if count > 2:
             yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
+
+
+def foreseen_memory(contest: Contest) -> Iterator[str]:
+    """Say how much memory the fits of a large graph will take.
+
+    Raises
+    ------
+    InvalidInputError
+        If that is more than is free, with what would fit.
+    """
+    n, p, free = contest.graph.n_nodes, contest.features.X.shape[1], _free_bytes()
+    if n < LARGE or not isinstance(contest.graph.engine_name, str):  # workers have a memory of their own
+        return
+    linear = n * (NODE_BYTES["solve"] + NODE_BYTES["feature"] * p)
+    needed = linear + n * NODE_BYTES["field"] * any(method.key == FIELD for method in contest.methods)
+    if free is not None and needed > free:
+        remedy = "--method lgc-rp" if linear <= free < needed else "fewer features (--ignore), or --cluster"
+        raise InvalidInputError(
+            f"the fit of {n:,} nodes and {p} features would take about {needed / 1e9:.1f} GB of memory, and "
+            f"{free / 1e9:.1f} GB are free; use {remedy}"
+        )
+    yield f"{n:,} nodes, {contest.graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB of memory"
+
+
+def _free_bytes() -> int | None:
+    """Return the memory that programs may still take, None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), None)
 
 
 def column_notes(targets: Mapping[str, Floats | Labels], contest: Contest, *, named: bool) -> Iterator[str]:

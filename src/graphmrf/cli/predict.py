@@ -80,8 +80,9 @@ def predict(
         groups = later.foresight.read_groups(table, group)
         targets = later.inputs.read_targets(table, target or (), ignore or (), settings)
         contest = later.inputs.contest(table, tuple(targets), ignore or (), settings)
+        memory = [*later.inputs.foreseen_memory(contest)]
         if not quiet:
-            terminal.note([*later.inputs.slow_fits(contest.methods, table.graph.n_nodes, targets)])
+            terminal.note([*memory, *later.inputs.slow_fits(contest.methods, table.graph.n_nodes, targets)])
 
         with terminal.progress([*contest.durations] * len(targets), quiet=quiet) as advance:
             predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
