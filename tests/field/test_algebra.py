@@ -121,6 +121,19 @@ def test_a_series_that_would_be_long_is_not_taken(monkeypatch: pytest.MonkeyPatc
     assert short_series(Graph.from_edges(np.arange(299), np.arange(1, 300))) is None
 
 
+@pytest.mark.parametrize("joined", [12, 40])
+def test_a_series_serves_graphs_of_many_pieces(monkeypatch: pytest.MonkeyPatch, joined: int) -> None:
+    monkeypatch.setattr(matern, "_LOWEST", (5, 20))
+    monkeypatch.setattr(matern, "_SERIES_GAIN", 1e9)
+    u, v = np.triu_indices(joined, 1)  # all nonzero eigenvalues are beyond 1
+    graph = Graph.from_edges(u, v, n_nodes=100)
+    found = short_series(graph)
+    assert found is not None
+    assert not found.low.size
+    R = [Correlations(each, np.arange(50)) for each in (Eigen(found.nodes, np.empty((100, 0)), found), eigen(graph))]
+    np.testing.assert_allclose(R[0].among(20.0, 1.5).R, R[1].among(20.0, 1.5).R, atol=1e-6)
+
+
 def test_matrices_of_some_nodes_are_taken_from_those_of_more() -> None:
     case, places = random_case(4, n=60, p=1), np.array([3, 17, 30, 41])
     family = Correlations(eigen(case.graph), np.arange(5, 55))

@@ -98,6 +98,8 @@ class Evidence:
         G *= 0.5
         penalty, slope, curvature = space.penalty(theta)
         value = 0.5 * (float(self.z @ a) + factor.log_determinant) + penalty
+        if self.z.size > _UNSHARED:
+            _PROGRESS.info("field: searching on %d labels, log posterior %.1f", self.z.size, -value)
         U = space.stack(jvp(a))
         return value, space.gather(vjp(G)) + slope, 0.5 * (U.T @ factor.solve(U)) + np.diag(curvature)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy import sparse
 from scipy.linalg import lapack
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.linalg import multiply
@@ -63,6 +63,12 @@ _LOWEST = (16, 96)
 borders; on a map the degree falls with their square root, and doubled they take as long as it saves."""
 _GAP = 0.3
 """Eigenvalue from which a series of some 25 terms will do; doubled, graphs with a gap look for 96 eigenvalues, too."""
+_MIDDLE = 1.0
+"""Eigenvalue below which an eigenvector counts as one of the smallest: the middle of the spectrum."""
+_RESTARTS = 15
+"""Restarts of the search for the smallest eigenvalues, of which maps take 5; more would take as long as all of them."""
+_TOLD = 64
+"""Blocks of columns after which progress is told: every second, for 10,000 nodes. Doubled, every other second."""
 _COLUMNS = 16
 """Columns multiplied at once: three blocks of 4000 nodes are 1.5 MB, and stay in a core's cache."""
 _SERIES = 1e-10
@@ -190,17 +196,21 @@ class Series:
     low: Floats
     vectors: Floats
 
+    @property
+    def _first(self) -> float:
+        """The eigenvalue from which on polynomials must be right."""
+        return float(self.low[-1]) if self.low.size else _MIDDLE
+
     @cached_property
     def degree(self) -> int:
         """Degree of the polynomials: they err by less than `_SERIES_ERROR` where no smaller eigenvalue is left."""
-        first = float(self.low[-1])
-        x = (2.0 + first) / (2.0 - first)
+        x = (2.0 + self._first) / (2.0 - self._first)
         return 4 + int(np.ceil(-np.log(_SERIES_ERROR) / np.log(x + np.sqrt(x * x - 1.0))))
 
     @cached_property
     def nodes(self) -> Floats:
         """Eigenvalues at which functions are given: 0, the smallest ones, and twice as many as the degree beyond."""
-        first, count = float(self.low[-1]), 2 * self.degree
+        first, count = self._first, 2 * self.degree
         beyond = 0.5 * (2.0 + first) - 0.5 * (2.0 - first) * np.cos(np.pi * (np.arange(count) + 0.5) / count)
         return np.concatenate([[0.0], self.low, beyond])
 
@@ -228,11 +238,13 @@ class Series:
         """Diagonals of :math:`T_k(I - N)`, shape (n, K + 1), by products of polynomials of half the degree."""
         n, half = self.constants.size, self.degree // 2 + 1
         found = np.empty((n, 2 * half + 2))
-        for nodes in np.array_split(np.arange(n), -(-n // _COLUMNS)):
+        for k, nodes in enumerate(np.array_split(np.arange(n), -(-n // _COLUMNS))):
+            if k % _TOLD == 0:
+                _PROGRESS.info("polynomials of the graph: %d of %d nodes", nodes[0], n)
             terms = self._terms(self.engine.load(np.eye(nodes.size), nodes))
-            for k, (V, dots) in zip(range(half + 1), terms, strict=False):
-                found[nodes, 2 * k] = squares(self.engine, V)[: nodes.size]
-                found[nodes, 2 * k + 1] = dots[: nodes.size]
+            for order, (V, dots) in zip(range(half + 1), terms, strict=False):
+                found[nodes, 2 * order] = squares(self.engine, V)[: nodes.size]
+                found[nodes, 2 * order + 1] = dots[: nodes.size]
         found[:, 2:] = 2.0 * found[:, 2:] - np.tile(found[:, :2], half)
         return found[:, : self.degree + 1]
 
@@ -319,7 +331,10 @@ def short_series(graph: Graph) -> Series | None:
     columns of a third of the nodes, about :math:`K n` products of the edges, :math:`2 m`, and rows of a block, 4 n.
     """
     n = graph.n_nodes
-    low, vectors, constants = _lowest(graph)
+    try:
+        low, vectors, constants = _lowest(graph)
+    except ArpackNoConvergence:  # eigenvalues near 0 lie close together: the degree would be high
+        return None
     series = Series(graph.on("numba").engine, constants, graph.components, low, vectors)
     products = float(series.degree) * n * (graph.indices.size + 4 * n)
     return series if products < _SERIES_GAIN * float(n) ** 3 else None
@@ -338,10 +353,12 @@ def _lowest(graph: Graph) -> tuple[Floats, Floats, Floats]:
     operator = LinearOperator(S.shape, without_constants, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(graph.n_nodes)
     for count in _LOWEST:
-        values, vectors = eigsh(operator, count, which="LA", v0=start, tol=1e-10, ncv=3 * count)
-        if 1.0 - values[0] > _GAP:
+        found = eigsh(operator, count, which="LA", v0=start, tol=1e-10, ncv=3 * count, maxiter=_RESTARTS)
+        if 1.0 - found[0][0] > _GAP:
             break
-    return 1.0 - values[::-1], np.ascontiguousarray(vectors[:, ::-1]), constants
+    low, vectors = 1.0 - found[0][::-1], found[1][:, ::-1]
+    kept = low < _MIDDLE  # beyond are also the constants, where there are many of them
+    return low[kept], np.ascontiguousarray(vectors[:, kept]), constants
 
 
 def single_eigen(graph: Graph) -> Eigen:
