@@ -87,13 +87,13 @@ class Eigen:
         The n eigenvalues in [0, 2], ascending up to rounding; with a `series` its nodes.
     vectors : array of shape (n, n)
         Columns; with a `series` none, (n, 0).
-    series : Series, optional
+    series : Polynomials, optional
         What makes the matrices without eigenvectors.
     """
 
     values: Floats
     vectors: Floats
-    series: Series | None = None
+    series: Polynomials | None = None
 
     @cached_property
     def _weights(self) -> Floats:
@@ -166,7 +166,7 @@ class Eigen:
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class Polynomials:
     r"""Functions of N without its eigenvectors: polynomials of N, set right at its smallest eigenvalues.
 
     A function that is smooth from :math:`\lambda_r` on is a short series there. What that gets wrong below,
@@ -324,7 +324,7 @@ def dense_eigen(graph: Graph) -> Eigen:
     return Eigen(np.clip(np.asarray(values), 0.0, 2.0), vectors)
 
 
-def short_series(graph: Graph) -> Series | None:
+def short_series(graph: Graph) -> Polynomials | None:
     """Return the series in place of eigenvectors; None where it is foreseen to take longer, as on paths.
 
     Eigenvectors take :math:`n^3` steps. The series takes, for diagonals of all nodes by half its degree K and for
@@ -335,7 +335,7 @@ def short_series(graph: Graph) -> Series | None:
         low, vectors, constants = _lowest(graph)
     except ArpackNoConvergence:  # eigenvalues near 0 lie close together: the degree would be high
         return None
-    series = Series(graph.on("numba").engine, constants, graph.components, low, vectors)
+    series = Polynomials(graph.on("numba").engine, constants, graph.components, low, vectors)
     products = float(series.degree) * n * (graph.indices.size + 4 * n)
     return series if products < _SERIES_GAIN * float(n) ** 3 else None
 
