@@ -17,7 +17,7 @@ from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import Limits
-from graphmrf.linalg.operator import Operator, edge_noise, incidence
+from graphmrf.linalg.operator import Operator, WhitenedSystem, edge_noise, incidence
 from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 from graphmrf.linalg.variance import ConditionalPrecision
 from graphmrf.model.conditional import Conditional
@@ -167,3 +167,15 @@ def test_edge_noise_is_the_incidence_times_normals_in_chunks_of_any_size(case: c
     for at_once in (1, 2**22):
         noise = edge_noise(case.graph, 2, np.random.default_rng(seed), at_once=at_once)
         np.testing.assert_allclose(noise, expected, atol=1e-14)
+
+
+def test_conjugate_gradients_take_one_step_for_every_eigenvalue() -> None:
+    n, omega = 12, 3.0
+    graph, ones = Graph.from_edges(*np.triu_indices(n, 1)), np.ones((n, 1, 1))  # I - N has the eigenvalues 1, -1/11
+    tables = ((1.0 + omega) * ones, np.full((1, 1), omega), ones / np.sqrt(1.0 + omega))
+    edges = np.sqrt(omega / (1.0 + omega)) * ones
+    system = WhitenedSystem(graph.engine, np.arange(n), *tables, edges, 1.0 + 1.0 / omega)
+    B = np.random.default_rng(0).normal(size=(n, 5))
+    found = system.solve(B, tolerance=1e-10, together=2)
+    assert (found.iterations, found.converged) == (2, True)
+    np.testing.assert_allclose(found.x, np.linalg.solve(np.eye(n) + omega * graph.N.toarray(), B), atol=1e-10)
