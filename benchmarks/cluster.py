@@ -201,7 +201,9 @@ def _write_edges(folder: Path, n_nodes: int, rng: np.random.Generator) -> None:
     """Write a random graph with 10 edges for every node, a million in a file: ends of which one is near the other."""
     for k, first in enumerate(range(0, 10 * n_nodes, 1_000_000)):
         u = rng.integers(0, n_nodes, min(1_000_000, 10 * n_nodes - first))
-        v = np.where(rng.random(u.size) < 0.5, rng.integers(0, n_nodes, u.size), (u + 1 + u % 97) % n_nodes)
+        v = np.where(
+            rng.random(u.size) < 0.5, rng.integers(0, n_nodes, u.size), (u + rng.integers(1, 1000, u.size)) % n_nodes
+        )
         pd.DataFrame({"source": u, "target": v}).to_parquet(folder / f"{k:05}.parquet")
 
 
