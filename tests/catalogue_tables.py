@@ -624,6 +624,7 @@ FORMATS = [
     format_of_edges(".mtx", "infinite", f"{HEAD_MTX}30 30 1\n2 1 inf\n", "must be a finite number >= 0"),
     format_of_edges(".mtx", "a billion entries", f"{HEAD_MTX}30 30 1000000000000\n2 1 1.0\n", "e.mtx"),
     format_of_edges(".mtx", "a billion rows", f"{HEAD_MTX}{10**12} {10**12} 1\n2 1 1.0\n", "e.mtx"),
+    format_of_edges(".mtx", "a bracket", "%%MatrixMarket matrix coordinate pattern symmetric\n30 30 1\n2 1}", "e.mtx"),
     format_of_edges(".mtx", "a NUL", f"{HEAD_MTX}30 30 1\n2 1\0 1.0\n", "e.mtx"),
     format_of_edges(
         ".mtx", "complex", "%%MatrixMarket matrix coordinate complex symmetric\n30 30 1\n2 1 1.0 1.0\n", "e.mtx"

@@ -51,6 +51,7 @@ DISTANCES = frozenset(
     }
 )
 """Words in the name of a column of which less means nearer; such a column is never taken for a strength unasked."""
+_NO_NUMBER = re.compile(rb"(?<!\S)(?![-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)(?!\S))\S", re.I)
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 
@@ -148,11 +149,12 @@ def _read_matrix(path: Path) -> TableFile:
 
 
 def _check_matrix(path: Path) -> None:
-    """Raise on what SciPy's reader does not survive: a NUL, or a size that its file cannot hold."""
+    """Raise on what SciPy's reader does not survive: something else than numbers, or more of them than a file holds."""
     content = path.read_bytes()
-    sizes = next((line.split() for line in content.splitlines() if line.strip() and not line.startswith(b"%")), [])
+    body = re.sub(rb"\A(?:%[^\n]*\n|\s+)*", b"", content)
+    sizes = body.partition(b"\n")[0].split()
     n_entries = int(sizes[2]) if len(sizes) == 3 else math.prod(map(int, sizes))
-    if b"\0" in content or n_entries > len(content):
+    if _NO_NUMBER.search(body) or n_entries > len(content):
         raise InvalidInputError(f"{path} cannot be read as .mtx; it may be damaged or cut short")
 
 
