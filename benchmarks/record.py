@@ -53,8 +53,8 @@ TABLES = {
     ),
     "hard_spectra": Table(
         "Levels near 1 on grids and roads",
-        "Multigrid, choosing and setting up included, against conjugate gradients, to a residual of 1e-8 "
-        "(`python -m benchmarks hard_spectra`).",
+        "Multigrid, choosing and setting up included, against conjugate gradients, one thread, seconds of the "
+        "processor, to a residual of 1e-8 (`python -m benchmarks hard_spectra`).",
         (("graph", "graph"), ("nodes", "nodes"), ("columns", "columns"), ("α", "alpha"), ("seconds", "multigrid s"),
          ("CG s", "conjugate gradients s"), ("times faster", "times faster"), ("cycles", "cycles"),
          ("CG iterations", "iterations"), ("difference", "difference")),
@@ -120,7 +120,8 @@ def _cell(value: Any) -> str:
         return f"{value:,}" if isinstance(value, int) else str(value)
     if value and abs(value) < 0.001:
         return f"{value:.0e}"
-    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
+    digits = 4 if 0.99 < value < 1.0 else 3
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.{digits}g}"
 
 
 def plot(rows: list[Row]) -> None:
