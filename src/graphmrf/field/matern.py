@@ -65,8 +65,9 @@ _GAP = 0.3
 """Eigenvalue from which a series of some 25 terms will do; doubled, graphs with a gap look for 96 eigenvalues, too."""
 _MIDDLE = 1.0
 """Eigenvalue below which an eigenvector counts as one of the smallest: the middle of the spectrum."""
-_RESTARTS = 15
-"""Restarts of the search for the smallest eigenvalues, of which maps take 5; more would take as long as all of them."""
+_RESTARTS = 40
+"""Restarts of the search for the smallest eigenvalues; borders of counties take 20, and a second. Doubled, graphs
+that are nearly lines lose some seconds before eigenvectors are taken."""
 _TOLD = 64
 """Blocks of columns after which progress is told: every second, for 10,000 nodes. Doubled, every other second."""
 _COLUMNS = 16
