@@ -5,15 +5,16 @@ from one country to another, and samples of the paper's model on six families of
 on another (each split has its own two); 30 % of the nodes labelled. "LGC" is the default, "LGC paper" has no shrinkage,
 "LGC auto" has ``fit_intercept="auto"``, "optimum" knows the parameters that made the samples. By itself it takes more
 options: ``python -m benchmarks.inductive [--tasks U.S. London:age ring ...] [--splits 10] [--jobs 2] [--keep FILE]
-[--networks]``. Finished splits are added to FILE and not repeated; with ``--jobs 0`` only what FILE has is shown.
---networks trains SGC and GCN as the paper does.
+[--networks] [--peers FILE]``. Finished splits are added to FILE and not repeated; with ``--jobs 0`` only what FILE has
+is shown. --networks trains SGC and GCN as the paper does; --peers takes all scores but GraphRegressor's from a file
+that an earlier run kept. The table at the end is that of docs/networks.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from benchmarks.show import Row
     from graphmrf import Graph
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats
 
 YEARS = {"U.S.": ("us-2012", "us-2016"), "CDC": ("cdc-2007", "cdc-2008"), "London": ("london-2012", "london-2016")}
 COUNTRIES = {"Twitch PTBR DE": ("ptbr", "de"), "Twitch DE ENGB": ("de", "engb"), "Twitch ENGB PTBR": ("engb", "ptbr")}
@@ -92,14 +93,21 @@ def run(*, quick: bool) -> list[Row]:
 
 
 def measure(
-    wanted: Sequence[str], seeds: range, *, jobs: int, keep: Path | None = None, networks: bool = False
+    wanted: Sequence[str],
+    seeds: range,
+    *,
+    jobs: int,
+    keep: Path | None = None,
+    networks: bool = False,
+    peers: Path | None = None,
 ) -> list[Row]:
     """Return one row for each task, and means; finished splits are added to the file `keep`."""
     if root() is None:
         return [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
     names = [name for name in _names() if name.startswith(tuple(wanted) or "")]
     work = [Work(name, seed, networks) for name in names for seed in seeds]
-    found = resume(_one, work, jobs, keep)
+    earlier = resume(partial(_one, {}), work, 0, peers)  # nothing is computed
+    found = resume(partial(_one, earlier), work, jobs, keep)
     splits = {
         name: [found[Work(name, seed, networks)] for seed in seeds if (name, seed, networks) in found] for name in names
     }
@@ -178,7 +186,7 @@ def _countries(first: str, second: str, outcome: str) -> Pair:
     return Pair(question.graph, question.X, y, *question.other, truth)
 
 
-def _one(work: Work) -> Row:
+def _one(peers: dict[Work, Row], work: Work) -> Row:
     pair = _pair(work.task, work.seed)
     labelled = split(pair.y.size, 0.3, seed=work.seed)
     y = np.where(labelled, pair.y, np.nan)
@@ -186,14 +194,32 @@ def _one(work: Work) -> Row:
     seconds, model = timed(lambda: GraphRegressor().fit(pair.graph, pair.X, y))
     more, mean = timed(lambda: model.predict(pair.other, pair.other_X))
     low, high = model.predict_interval(0.9, graph=pair.other, X=pair.other_X)
-    row: Row = {"GR": r2_score(pair.truth[scored], mean[scored])}
+    own = {"GR": r2_score(pair.truth[scored], mean[scored])}
+    covered = coverage(pair.truth[scored], low[scored], high[scored])
+    others = peers[work] if work in peers else _others(work, pair, y, scored)
+    return {**others, **own, "90 %": covered, "fit s": seconds, "transfer s": more}
+
+
+def _others(work: Work, pair: Pair, y: Floats, scored: Bools) -> Row:
+    """Return the R2 of all other methods on the nodes scored."""
+    row: Row = {}
     for name, make in (METHODS | (NETWORKS if work.networks else {})).items():
         there = make(work.seed).fit(pair.graph, pair.X, y).predict(pair.other, pair.other_X)
         row[name] = r2_score(pair.truth[scored], there[scored])
     if pair.optimum is not None:
         row["optimum"] = r2_score(pair.truth[scored], pair.optimum[scored])
-    covered = coverage(pair.truth[scored], low[scored], high[scored])
-    return row | {"90 %": covered, "fit s": seconds, "transfer s": more}
+    return row
+
+
+def _page(rows: list[Row]) -> list[str]:
+    """Return the table of docs/networks.md: the means of every set or family."""
+    means = [row for row in rows if row.get("task", "").startswith("mean, ")]
+    columns = [name for name in ("GR", *RIVALS, "optimum", "90 %") if any(name in row for row in means)]
+    table = [f"| {' | '.join(['fitted and predicted', *columns])} |", "| --- |" + " ---: |" * len(columns)]
+    for row in means:
+        cells = [f"{row[name]:.2f}".replace("0.", ".", 1) if name in row else "" for name in columns]
+        table.append(f"| {' | '.join([row['task'].removeprefix('mean, '), *cells])} |")
+    return table
 
 
 def main() -> None:
@@ -204,12 +230,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: show what is kept")
     parser.add_argument("--keep", type=Path, help="file of finished splits, which are not repeated")
     parser.add_argument("--networks", action="store_true", help="train SGC and GCN, too")
+    parser.add_argument("--peers", type=Path, help="file of an earlier run whose other methods' scores are taken")
     parser.add_argument("--quick", action="store_true", help="one split of London and of rings")
     given = parser.parse_args()
     tasks = given.tasks or (["London", "ring h10:"] if given.quick else [])
     seeds = range(1 if given.quick else given.splits)
-    rows = measure(tasks, seeds, jobs=given.jobs, keep=given.keep, networks=given.networks)
+    options = {"keep": given.keep, "networks": given.networks, "peers": given.peers}
+    rows = measure(tasks, seeds, jobs=given.jobs, **options)
     show("inductive", __doc__, rows)
+    print(*_page(rows), sep="\n")
 
 
 if __name__ == "__main__":

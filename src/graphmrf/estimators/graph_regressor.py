@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from graphmrf.field.multiple_imputation import MOST_PATTERNS, impute, impute_els
 from graphmrf.model.conditional import check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 EXACT_LIMITS = (10_000, 3000)
 """Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored
 some dozen times; twice as many take eight times as long."""
-
-Pair: TypeAlias = "tuple[Floats, Floats]"
 
 _CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 """Numbers of labels of a learning curve, over those there are; each costs a factorisation of as many labels."""
@@ -237,12 +235,16 @@ class GraphRegressor(NodeEstimator):
             If another graph comes without its features, features without a graph, or columns differ from the fit's.
         """
         check_fitted(self, "_field")
-        found = self._field.predictions if graph is None and X is None else self._elsewhere(graph, X, Transfer.predict)
+        if graph is None and X is None:
+            found = self._field.predictions
+        else:
+            transfer, other, table = self._transferred(graph, X)
+            found = transfer.predict(other, table)
         mean, std = (as_given(values, single=self._single) for values in found)
         return (mean, std) if return_std else mean
 
-    def _elsewhere(self, graph: Any, X: Any, ask: Callable[[Transfer, Graph, Floats], Pair]) -> Pair:
-        """Return what the transferable part of the field says of another graph."""
+    def _transferred(self, graph: Any, X: Any) -> tuple[Transfer, Graph, Floats]:
+        """Return the transferable part of the field, another graph, and the features of its nodes, checked."""
         if graph is None:
             raise InvalidInputError("GraphRegressor predicts other nodes on their graph, got X alone; pass both")
         n = check_graph(graph).n_nodes
@@ -257,7 +259,7 @@ class GraphRegressor(NodeEstimator):
             whole = impute(here, known, seed=self.seed).X if np.isnan(known).any() else known
             self._transfer = Transfer(self._field, here, whole)
         there = impute_elsewhere(here, known, graph, given) if np.isnan(given).any() else given
-        return ask(self._transfer, graph, there)
+        return self._transfer, graph, there
 
     @answers_tables
     def predict_interval(
@@ -290,18 +292,24 @@ class GraphRegressor(NodeEstimator):
         if graph is None and X is None:
             low, high = self._field.interval(level, interval)
         else:
-            low, high = self._elsewhere(graph, X, lambda transfer, *there: transfer.interval(level, interval, *there))
+            transfer, other, table = self._transferred(graph, X)
+            low, high = transfer.interval(level, interval, other, table)
         return as_given(low, single=self._single), as_given(high, single=self._single)
 
-    def sample(self, n_samples: int = 1, *, seed: int = 0) -> Floats:
+    def sample(self, n_samples: int = 1, *, seed: int = 0, graph: Graph | None = None, X: Any = None) -> Floats:
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n).
 
-        When y was a Series they are a DataFrame with a column for every node.
+        When y was a Series they are a DataFrame with a column for every node. With another graph and the features of
+        its nodes they are draws, always an array, of its outcomes: independent given features but for a graph field
+        of its own.
         """
         check_fitted(self, "_field")
-        draws = as_given(self._field.draw(check_count(n_samples), seed), single=self._single)
-        labelled: Floats = self._nodes.draws(draws)
-        return labelled
+        count = check_count(n_samples)
+        if graph is None and X is None:
+            draws: Floats = self._nodes.draws(as_given(self._field.draw(count, seed), single=self._single))
+            return draws
+        transfer, other, table = self._transferred(graph, X)
+        return as_given(transfer.draw(count, seed, other, table), single=self._single)
 
     @overload
     def expected_r2(self, labelled: Any = None, *, return_std: Literal[False] = False) -> float: ...

@@ -28,7 +28,7 @@ from graphmrf.field.covariance import Covariance
 from graphmrf.field.exact import ExactPosterior, blocks, maximise
 from graphmrf.field.hyperparameters import LEAST_NOISE, PRIOR_TOTAL, Hyperparameters, Space
 from graphmrf.field.matern import Correlations
-from graphmrf.field.posterior import Mixture
+from graphmrf.field.posterior import Mixture, new_outcome_variance
 from graphmrf.linalg.dense import Factor, one_blas_thread
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def mean_alone(covariance: Covariance, z: Floats, points: Sequence[Hyperparamete
     """
     precisions = np.mean([1.0 / h["ratios"] for h in points], axis=0)
     mean = float(precisions @ z / precisions.sum())
-    variance = float(precisions @ (z - mean) ** 2 / precisions.sum()) * z.size / max(z.size - 3.0, 1.0)
+    variance = float(precisions @ (z - mean) ** 2 / precisions.sum()) * new_outcome_variance(z.size)
     space = Space(covariance.components, covariance.design.p, ("noise",))
     return Hyperparameters({**space.read(np.log([max(variance, LEAST_NOISE)])), "ratios": 1.0 / precisions})
 
@@ -236,6 +236,15 @@ class AveragedPosterior:
     def noise(self) -> float:
         """Mean variance of the independent noise of a node."""
         return float(self.weights @ [member.noise for member in self.members])
+
+    @property
+    def origin(self) -> float:
+        """What is expected of an outcome of which nothing is known."""
+        return self.weight * self.base.origin
+
+    def relative_variance(self, graph: Graph | None = None) -> Floats:
+        """Return the prior variance of the graph field at all nodes, over its mean at the labelled ones."""
+        return (1.0 - self.weight) + self.weight * self.base.relative_variance(graph)
 
     @property
     def central(self) -> ExactPosterior:

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 _UNEQUAL = (20.0, 2.0)
 """Usual omega, and the ratio of marginal variances that no label shows from which they are taken as equal."""
 
+_LEVEL = 1e-8
+"""Eigenvalue of N below which a pattern is the level of a component; those of large, thin graphs begin at 1e-6."""
+
+_ALONE = 1e-6
+"""How little an isolated node may share its level with others: rounding."""
+
 Slopes: TypeAlias = "dict[str, float | Floats]"
 Vjp: TypeAlias = "Callable[[Floats], Slopes]"
 Jvp: TypeAlias = "Callable[[Floats], dict[str, Floats]]"
@@ -249,6 +255,22 @@ class Covariance:
         return unequal_variance_unseen(self.eigen.variances(_UNEQUAL[0], 1.0), self.rows)
 
     @cached_property
+    def _levels_seen(self) -> tuple[float, bool]:
+        """How far labels tell what levels of components do, and whether an isolated node has a label.
+
+        The former is c / (c + p) for c more components than one and p features: as many of them as coefficients tell
+        half of it, and on a connected graph nothing does.
+        """
+        levels = array(self.eigen.vectors)[self.rows][:, self.eigen.values < _LEVEL]
+        more = max(int(np.linalg.matrix_rank(levels)) - 1, 0) if levels.size else 0
+        return more / max(more + self.design.p, 1), bool((np.sum(levels**2, axis=1) > 1.0 - _ALONE).any())
+
+    def level_damping(self, h: Values) -> tuple[float, float]:
+        """Return what levels of components, and of isolated nodes, count elsewhere: see `smoothed_levels`."""
+        mean, (seen, lonely) = self.eigen.mean(h["omega"], h["nu"]), self._levels_seen
+        return mean + (1.0 - mean) * seen, 1.0 if lonely else mean
+
+    @cached_property
     def smoothings(self) -> Smoothings:
         """The features smoothed as a field is."""
         return Smoothings(self.eigen, self.rows, self.design.groups[0], self.correlations.spanned)
@@ -340,18 +362,31 @@ class OtherGraph:
             self._smoothed[omega, nu] = matern_smooth(self.graph, columns, omega, nu)
         return self._smoothed[omega, nu]
 
-    def smoothed_about_mean(self, omega: float, nu: float) -> Floats:
-        """Return its own features smoothed, (n, p), each less the mean over the node's connected component."""
-        one, smoothed = np.split(self.smoothed(omega, nu), [1], axis=1)
-        places, X = self.graph.components, self.design.groups[0]
-        sums = np.zeros((self.graph.n_components, X.shape[1]))
-        np.add.at(sums, places, X)
-        return np.asarray(smoothed - one * (sums / np.bincount(places)[:, None])[places])
+    def smoothed_levels(self, omega: float, nu: float, damping: tuple[float, float]) -> Floats:
+        r"""Return `smoothed` with the level of every connected component, and of isolated nodes, damped.
+
+        Smoothing damps all patterns but the levels, :math:`D^{1/2} 1` on a component, and a connected graph shows one
+        draw of them: errors of coefficients, which all other patterns told, would be blown up by the level of another.
+        So it counts as an average pattern does, unless there are many components; and isolated nodes do, unless one
+        of them has a label. See `Covariance.level_damping`.
+        """
+        columns = np.column_stack([np.ones(self.graph.n_nodes), self.design.groups[0]])
+        places, lonely = self.graph.components, np.asarray(self.graph.degrees == 0)
+        root = np.sqrt(np.where(lonely, 1.0, self.graph.degrees))[:, None]
+        sums = np.zeros((self.graph.n_components, columns.shape[1]))
+        np.add.at(sums, places, root * columns)
+        levels = root * (sums / np.bincount(places, root[:, 0] ** 2)[:, None])[places]
+        return np.asarray(self.smoothed(omega, nu) - (1.0 - np.where(lonely, *damping[::-1]))[:, None] * levels)
 
     def variances(self, omega: float, nu: float) -> Floats:
         r"""Return the diagonal of :math:`(I + \omega N)^{-1}`; nu is 1 wherever the field has unequal variances."""
         assert nu == 1.0
-        return conditional_variance(self.graph, np.zeros(self.graph.n_nodes, dtype=np.bool_), omega / (1.0 + omega))
+        return marginal_variance(self.graph, omega)
+
+
+def marginal_variance(graph: Graph, omega: float) -> Floats:
+    r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,)."""
+    return conditional_variance(graph, np.zeros(graph.n_nodes, dtype=np.bool_), omega / (1.0 + omega))
 
 
 def unequal_variance_unseen(variances: Floats, rows: Ints) -> bool:

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from graphmrf.errors import ConvergenceError
-from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
+from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph, marginal_variance
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
@@ -359,7 +359,12 @@ class ExactPosterior:
         known = [self._known(*field.elsewhere(self.h, there, block)) for block in blocks(nodes)]
         means, variances = zip(*known, strict=True) if known else ((), ())
         mean, variance = (np.concatenate([np.zeros(0), *found]) for found in (means, variances))
-        return mean + self._mean_elsewhere(there), variance
+        if self.offset is None or self.beta is None:
+            return mean, variance
+        omega, nu = self.h["omega"], self.h["nu"]
+        one, smoothed = np.split(there.smoothed_levels(omega, nu, field.level_damping(self.h)), [1], axis=1)
+        F = (smoothed + one * self._uncentred) / field.eigen.mean(omega, nu)
+        return mean + self.origin + F @ self.beta, variance + np.einsum("ij,jk,ik->i", F, self._beta_covariance, F)
 
     def _known(self, across: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of outcomes from their covariance with the labels and their prior variance."""
@@ -367,38 +372,71 @@ class ExactPosterior:
         variance = prior - np.asarray(np.einsum("ij,ij->j", whitened, whitened))
         return np.asarray(across @ self.dual), np.maximum(variance, self.h["noise"])
 
-    def _mean_elsewhere(self, there: OtherGraph) -> Floats:
-        """Return the prior mean of the nodes of another graph: the same coefficients of its smoothed features."""
+    @cached_property
+    def origin(self) -> float:
+        """What is expected of an outcome of which nothing is known: 0, or as the paper's own model has it."""
         if self.offset is None or self.beta is None:
-            return np.zeros(there.graph.n_nodes)
-        field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
-        one = float(field.design.means / field.design.scales[0] @ self.beta)  # they were not centred
-        ones, spectrum = np.ones((field.design.Z.shape[0], 1)), field.eigen.matern(omega, nu)
-        here = (
-            field.smoothings.everywhere(omega, nu) @ self.beta
-            + one * field.eigen.apply(spectrum[:, None], ones)[0, :, 0]
-        )
-        smoothed = there.smoothed(omega, nu) @ np.concatenate([[one], self.beta]) / field.eigen.mean(omega, nu)
-        return np.asarray(smoothed + np.mean(self.offset - here))
+            return 0.0
+        return float(np.mean(self._mean(self.covariance.rows) - self._smoothed @ self.beta))
 
-    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
-        """Return mean and variance of some labels by their features alone, of whose effects the other labels tell."""
-        K, across, rows = *self._feature_part, self.covariance.rows
-        factor = cholesky(K[np.ix_(~own, ~own)], check_finite=False)
-        whitened = solve_triangular(factor, across[np.ix_(~own, own)], trans="T", check_finite=False)
-        left = solve_triangular(factor, (self.z - self._mean(rows))[~own], trans="T", check_finite=False)
-        variance = self.covariance.variances(self.h, rows[own]) - np.einsum("ij,ij->j", whitened, whitened)
-        return self._mean(rows[own]) + whitened.T @ left, np.maximum(variance, self.h["noise"])
+    def relative_variance(self, graph: Graph | None = None) -> Floats:
+        """Return the prior variance of the graph field at all nodes, over its mean at the labelled ones."""
+        field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
+        if self.h["unit_variance"]:
+            return np.ones(len(field.design.Z) if graph is None else graph.n_nodes)
+        here = field.eigen.variances(omega, nu)
+        there = here if graph is None else marginal_variance(graph, omega) / field.eigen.mean(omega, nu)
+        return np.asarray(there / here[field.rows].mean())
+
+    @property
+    def _uncentred(self) -> Floats:
+        """Means of the features, which the paper's own model does not subtract, in their standard deviations."""
+        return np.asarray(self.covariance.design.means / self.covariance.design.scales[0])
 
     @cached_property
-    def _feature_part(self) -> tuple[Floats, Floats]:
-        """The covariance of the labels, and that part of it which features alone make."""
+    def _smoothed(self) -> Floats:
+        """The smoothed features of the labelled nodes, not centred, of which `beta` are the coefficients."""
+        field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
+        ones, spectrum = np.ones((len(field.design.Z), 1)), field.eigen.matern(omega, nu)
+        one = field.eigen.apply(spectrum[:, None], ones, field.rows)[0]
+        return np.asarray(field.smoothings.among(omega, nu) + one * self._uncentred)
+
+    @cached_property
+    def _beta_covariance(self) -> Floats:
+        """Covariance of the errors of `beta`, as if the labels alone had told them."""
+        return np.asarray(np.linalg.pinv(self._smoothed.T @ self.factor.solve(self._smoothed), hermitian=True))
+
+    def by_features(self, own: Bools) -> tuple[Floats, Floats]:
+        r"""Return mean and variance of some labels by their features alone, of whose effects the other labels tell.
+
+        With the covariance `F` that features make, and weights :math:`W = K_{AA}^{-1} F_{AB}` of the other labels `A`,
+        the error of :math:`W'z_A` has variance :math:`K_{BB} - 2 K_{BA} W + F_{BA} W`. On another graph nothing but
+        features is in common, and :math:`K_{BA}` is F; here neighbouring regions err alike, and therefore less.
+        """
+        K, features, prior = self._feature_part
+        factor = cholesky(K[np.ix_(~own, ~own)], check_finite=False)
+        W = cho_solve((factor, False), features[np.ix_(~own, own)], check_finite=False)
+        less = 2.0 * K[np.ix_(~own, own)] - features[np.ix_(~own, own)]
+        before = self._mean(self.covariance.rows)
+        mean = before[own] + W.T @ (self.z - before)[~own]
+        return mean, np.maximum(prior[own] - np.einsum("ij,ij->j", less, W), self.h["noise"])
+
+    @cached_property
+    def _feature_part(self) -> tuple[Floats, Floats, Floats]:
+        """The covariance of the labels, that part of it which features alone make, and their prior variances.
+
+        Effects that are known beforehand have a unit-information prior here: the labels tell them again.
+        """
         field, carried = self.covariance, {c.name for c in self.covariance.components if c.transfers}
         blocks = field.across(self.h, field.rows)
         features = sum(
             [blocks[name] for name in blocks if name in carried], np.full((self.z.size,) * 2, self.h["constant"])
         )
-        return field.triangle.square(field.among(self.h)[0]), np.asarray(features)
+        known = np.zeros_like(features)
+        if self.offset is not None:
+            known = self.z.size * self._smoothed @ self._beta_covariance @ self._smoothed.T
+        K, prior = field.triangle.square(field.among(self.h)[0]), field.variances(self.h, field.rows)
+        return K + known, np.asarray(features + known), prior + np.diag(known)
 
     @cached_property
     def shares(self) -> dict[str, float]:

@@ -338,7 +338,13 @@ class FittedField:
 
     @cached_property
     def standardised(self) -> Mixture:
-        """The standardised outcome of the unlabelled nodes, before it is calibrated."""
+        """The standardised outcome of the unlabelled nodes, before it is calibrated; see `Mixture.hedged`."""
+        usual = self.posterior.relative_variance()[self._unknown]
+        return self._stated.hedged(self.posterior.z, self.posterior.origin, usual)
+
+    @cached_property
+    def _stated(self) -> Mixture:
+        """The same as the posterior states it."""
         return self.posterior.mixture(self._unknown)
 
     @cached_property
@@ -375,11 +381,11 @@ class FittedField:
 
     def draw(self, count: int, seed: int) -> Floats:
         """Return joint draws of all nodes, as far about their mean as the standard deviations of `predictions` say."""
-        mean, variance = self.standardised.moments
+        (stated, before), (mean, variance) = self._stated.moments, self.standardised.moments
         draws = self.posterior.draw(self._unknown, count, np.random.default_rng(seed))
-        factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale)
+        factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale) * np.sqrt(variance / before)
         whole = np.tile(self.y, (count, 1))
-        whole[:, self._unknown] = self.scale.back(mean + factor * (draws - mean))
+        whole[:, self._unknown] = self.scale.back(mean + factor * (draws - stated))
         return whole
 
     def _filled(self, values: Floats, known: Floats) -> Floats:
@@ -407,7 +413,9 @@ class FittedField:
             own = folds == fold
             scale = Scale(labels[~own], self.scale.power) if refits else self.scale
             told = self.posterior.refitted(own, scale.z, self.seed) if refits else self.posterior.without(own)
-            predictions[own] = scale.moments(told[0], np.sqrt(told[1]))[0]
+            usual = self.posterior.relative_variance()[self.rows[own]]
+            mean, variance = Mixture.of([told]).hedged(scale.z if refits else scale.z[~own], usual=usual).moments
+            predictions[own] = scale.moments(mean, np.sqrt(variance))[0]
         return predictions
 
     @property

@@ -56,6 +56,46 @@ class Mixture:
         mean = self.weights @ self.means
         return mean, self.weights @ (self.variances + (self.means - mean) ** 2)
 
+    def hedged(self, z: Floats, origin: float = 0.0, usual: Floats | float = 1.0) -> Mixture:
+        r"""Return the mixture about means that stay within what the labels `z` show of outcomes.
+
+        A field whose standard deviation :math:`\sigma_i` at a node is larger than `s`, that of the labels, knows less
+        than their mean does, and follows features to where no label has been. So the less it is certain of a mean
+        :math:`m_i`, the more of what is beyond the range of the labels, where 2 of `m + 1` exchangeable outcomes lie,
+        is cut off, and the more the rest is shrunk to the mean of the labels:
+
+        .. math:: m_i \mapsto \min\Big(1, \frac s{\sigma_i}\Big) \Big(m_i - \min\Big(1, \frac{\sigma_i}s\Big)
+                  \big(m_i - \min(\max(m_i, \min z), \max z)\big)\Big), \qquad s^2 = \frac m{m - 3},
+
+        the variance of a new outcome given `m` normal ones. What that takes away from a mean is uncertainty: squared,
+        it is added to the variance.
+
+        Parameters
+        ----------
+        z : array of shape (m,)
+            The standardised labels.
+        origin : float
+            What is expected where nothing is known; see `Posterior.origin`.
+        usual : float or array of shape (n,)
+            Variance of the outcome of every node over that of the labelled ones; see `Posterior.relative_variance`.
+
+        Examples
+        --------
+        >>> far = Mixture(np.ones(1), np.array([[0.5, 50.0]]), np.array([[0.2, 400.0]]))
+        >>> hedged, _ = far.hedged(np.array([-1.5, -0.5, 0.0, 0.5, 0.5, 1.0])).moments
+        >>> hedged.round(2).tolist()
+        [0.5, 0.07]
+        """
+        if not z.size:
+            return self
+        mean, variance = self.moments
+        wide = np.sqrt(np.maximum(usual, 1.0))
+        doubt = np.sqrt(variance / new_outcome_variance(z.size)) / wide
+        about = mean - origin
+        beyond = about - np.clip(about, wide * (z.min() - origin), wide * (z.max() - origin))
+        cut = (about - np.minimum(doubt, 1.0) * beyond) / np.maximum(doubt, 1.0) - about
+        return Mixture(self.weights, self.means + cut, self.variances + cut**2)
+
     def quantile(self, level: float) -> Floats:
         """Return the value below which every node lies with some probability, between those of the members."""
         stds = np.sqrt(self.variances)
@@ -66,6 +106,14 @@ class Mixture:
             below = self.weights @ ndtr((middle - self.means) / stds) < level
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray(0.5 * (low + high))
+
+
+def new_outcome_variance(labels: int) -> float:
+    """Return the variance of a new outcome given so many normal ones of variance 1, m / (m - 3); see `Mixture.hedged`.
+
+    The fewer they are, the less they tell of it.
+    """
+    return labels / max(labels - 3.0, 1.0)
 
 
 class Posterior(Protocol):
@@ -90,6 +138,16 @@ class Posterior(Protocol):
     @property
     def noise(self) -> float:
         """Variance of the independent noise of a node."""
+
+    @property
+    def origin(self) -> float:
+        """What is expected of an outcome of which nothing is known."""
+
+    def relative_variance(self, graph: Graph | None = None) -> Floats:
+        """Return the prior variance of the graph field at all nodes, over its mean at the labelled ones.
+
+        It is 1 but in the paper's own model, and of another graph that of its nodes.
+        """
 
     @property
     def central(self) -> Posterior:

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 
 from graphmrf.field.components.features import FeatureGroup
 from graphmrf.field.components.kernels import OMEGA, typical_distance
-from graphmrf.field.covariance import Covariance, OtherGraph, unequal_variance_unseen
+from graphmrf.field.covariance import Covariance, OtherGraph, marginal_variance, unequal_variance_unseen
 from graphmrf.field.design import Design
 from graphmrf.field.exact import climbed, subset
 from graphmrf.field.hyperparameters import Hyperparameters, Optimum, Parameter, family_wins
@@ -307,6 +307,18 @@ class SparsePosterior:
         return float(self.beta.noise)
 
     @property
+    def origin(self) -> float:
+        """What is expected of an outcome of which nothing is known: the mean of the labels."""
+        return 0.0
+
+    def relative_variance(self, graph: Graph | None = None) -> Floats:
+        """Return the prior variance of the graph field at all nodes, over its mean at the labelled ones."""
+        system = self._system
+        here = system.prior
+        there = here if graph is None else self._prior_elsewhere(graph)
+        return np.asarray(there / here[system.labelled.rows].mean())
+
+    @property
     def central(self) -> SparsePosterior:
         """Itself."""
         return self
@@ -490,7 +502,7 @@ class SparsePosterior:
             else:
                 F[:, at] = block
         variance += np.einsum("ij,ij->i", F @ self.beta.covariance, F)
-        return F @ self.beta.mean, variance + self._field_elsewhere(there) + self.beta.noise
+        return F @ self.beta.mean, variance + self.h.field * self._prior_elsewhere(graph) + self.beta.noise
 
     def _columns_elsewhere(self, name: str, width: int, there: OtherGraph) -> Floats | None:
         if self.columns.smoothing is not None:
@@ -500,11 +512,11 @@ class SparsePosterior:
         component = next(c for c in self.components if c.name == name)
         return component.columns_elsewhere(there, self.design, self.h, width, self._system.labelled.seed)
 
-    def _field_elsewhere(self, there: OtherGraph) -> Floats:
-        """Return the variance of the graph field at the nodes of another graph, of which no label tells."""
+    def _prior_elsewhere(self, graph: Graph) -> Floats:
+        """Return the variance of the graph field at the nodes of another graph, over its mean variance here."""
         if self._system.labelled.unit_variance:
-            return np.full(there.graph.n_nodes, self.h.field)
-        return np.asarray(self.h.field * self._system.g[0] ** 2 * there.variances(self._system.omega, 1.0))
+            return np.ones(graph.n_nodes)
+        return np.asarray(self._system.g[0] ** 2 * marginal_variance(graph, self._system.omega))
 
     @cached_property
     def shares(self) -> dict[str, float]:

@@ -98,12 +98,9 @@ class Smoothed(LinearComponent):
         return labels.smoothings.among(h["omega"], h["nu"]), {"omega": omega, "nu": nu}
 
     def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats:
-        """Return the smoothed features at some nodes of another graph, over the mean eigenvalue of this one.
-
-        They are centred there, as those of the fit were: of the shift of a whole component, which strong smoothing
-        blows up, the fit has seen none.
-        """
-        return there.smoothed_about_mean(h["omega"], h["nu"])[nodes] / labels.eigen.mean(h["omega"], h["nu"])
+        """Return the smoothed features at some nodes of another graph, over the mean eigenvalue of this one."""
+        smoothed = there.smoothed_levels(h["omega"], h["nu"], labels.level_damping(h))[nodes, 1:]
+        return smoothed / labels.eigen.mean(h["omega"], h["nu"])
 
     def scales(self, labels: Covariance, h: Values) -> Floats:
         """Return the standard deviations of the features over the mean eigenvalue."""
