@@ -338,4 +338,4 @@ def _field_deviation(graph: Graph, h: Hyperparameters) -> Floats:
     if h["nu"] == 1.0:
         return np.sqrt(marginal_variance(graph, h["omega"]))
     known = eigen(graph)
-    return np.sqrt(np.asarray(known.vectors) ** 2 @ (1.0 + h["omega"] * known.values) ** -h["nu"])
+    return np.asarray(np.sqrt(np.asarray(known.vectors) ** 2 @ (1.0 + h["omega"] * known.values) ** -h["nu"]))

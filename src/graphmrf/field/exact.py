@@ -361,10 +361,21 @@ class ExactPosterior:
         mean, variance = (np.concatenate([np.zeros(0), *found]) for found in (means, variances))
         if self.offset is None or self.beta is None:
             return mean, variance
-        omega, nu = self.h["omega"], self.h["nu"]
-        one, smoothed = np.split(there.smoothed_levels(omega, nu, field.level_damping(self.h)), [1], axis=1)
-        F = (smoothed + one * self._uncentred) / field.eigen.mean(omega, nu)
-        return mean + self.origin + F @ self.beta, variance + np.einsum("ij,jk,ik->i", F, self._beta_covariance, F)
+        more, spread = self._smoothed_elsewhere(there)
+        return mean + self.origin + more, variance + spread
+
+    def _smoothed_elsewhere(self, there: OtherGraph) -> tuple[Floats, Floats]:
+        """Return effects of smoothed features that are known beforehand, and their variance, for another graph.
+
+        What is taken from the levels of its components is uncertain, too.
+        """
+        assert self.beta is not None
+        field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
+        columns = np.vstack([self._uncentred, np.eye(field.design.p)]) / field.eigen.mean(omega, nu)
+        whole = there.smoothed(omega, nu) @ columns
+        damped = there.smoothed_levels(omega, nu, field.level_damping(self.h)) @ columns
+        spread = np.einsum("ij,jk,ik->i", damped, self._beta_covariance, damped)
+        return damped @ self.beta, spread + ((whole - damped) @ self.beta) ** 2
 
     def _known(self, across: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of outcomes from their covariance with the labels and their prior variance."""
