@@ -348,6 +348,12 @@ class FittedField:
         return self.posterior.mixture(self._unknown)
 
     @cached_property
+    def widening(self) -> Floats:
+        """Standard deviation of every node over the one that the posterior states; 1 for labelled ones."""
+        stated, hedged = self._stated.moments[1], self.standardised.moments[1]
+        return self._filled(np.sqrt(hedged / stated), np.ones(self.y.size))
+
+    @cached_property
     def predictions(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every node; labelled ones keep their label."""
         found = self.standardised
@@ -381,9 +387,9 @@ class FittedField:
 
     def draw(self, count: int, seed: int) -> Floats:
         """Return joint draws of all nodes, as far about their mean as the standard deviations of `predictions` say."""
-        (stated, before), (mean, variance) = self._stated.moments, self.standardised.moments
+        stated, (mean, variance) = self._stated.moments[0], self.standardised.moments
         draws = self.posterior.draw(self._unknown, count, np.random.default_rng(seed))
-        factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale) * np.sqrt(variance / before)
+        factor = self.calibration.factor(np.sqrt(variance), self.calibration.scale) * self.widening[self._unknown]
         whole = np.tile(self.y, (count, 1))
         whole[:, self._unknown] = self.scale.back(mean + factor * (draws - stated))
         return whole

@@ -365,9 +365,9 @@ class RegionSums:
         nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *unknown]))
         W = np.zeros((n, len(unknown)))
         for i, own in enumerate(unknown):
-            W[own, i] = 1.0
+            W[own, i] = self.field.widening[own]
         shared = np.einsum("ij,ij->j", W[nodes], posterior.times_covariance(nodes, W[nodes]))
-        variance = np.maximum(shared, 0.0) + posterior.noise * W.sum(axis=0)
+        variance = np.maximum(shared, 0.0) + posterior.noise * np.sum(W**2, axis=0)
         std = self.node_scale * self.field.scale.unit * np.sqrt(variance)
         return self._as_alone(std, unknown)
 
