@@ -418,11 +418,14 @@ class FittedField:
         for fold in range(int(folds.max()) + 1):
             own = folds == fold
             scale = Scale(labels[~own], self.scale.power) if refits else self.scale
-            told = self.posterior.refitted(own, scale.z, self.seed) if refits else self.posterior.without(own)
-            usual = self.posterior.relative_variance()[self.rows[own]]
-            mean, variance = Mixture.of([told]).hedged(scale.z if refits else scale.z[~own], usual=usual).moments
+            mean, variance = self._refitted(own, scale.z) if refits else self.posterior.without(own)
             predictions[own] = scale.moments(mean, np.sqrt(variance))[0]
         return predictions
+
+    def _refitted(self, own: Bools, z: Floats) -> tuple[Floats, Floats]:
+        """Return standardised mean and variance of some labels as a fit to the others, of values `z`, predicts them."""
+        usual = self.posterior.relative_variance()[self.rows[own]]
+        return Mixture.of([self.posterior.refitted(own, z, self.seed)]).hedged(z, usual=usual).moments
 
     @property
     def shares(self) -> dict[str, float]:
