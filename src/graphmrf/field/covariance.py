@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 _UNEQUAL = (20.0, 2.0)
 """Usual omega, and the ratio of marginal variances that no label shows from which they are taken as equal."""
 
-_LEVEL = 1e-8
-"""Eigenvalue of N below which a pattern is the level of a component; those of large, thin graphs begin at 1e-6."""
-
-_ALONE = 1e-6
-"""How little an isolated node may share its level with others: rounding."""
-
 Slopes: TypeAlias = "dict[str, float | Floats]"
 Vjp: TypeAlias = "Callable[[Floats], Slopes]"
 Jvp: TypeAlias = "Callable[[Floats], dict[str, Floats]]"
@@ -261,9 +255,9 @@ class Covariance:
         The former is c / (c + p) for c more components than one and p features: as many of them as coefficients tell
         half of it, and on a connected graph nothing does.
         """
-        levels = array(self.eigen.vectors)[self.rows][:, self.eigen.values < _LEVEL]
-        more = max(int(np.linalg.matrix_rank(levels)) - 1, 0) if levels.size else 0
-        return more / max(more + self.design.p, 1), bool((np.sum(levels**2, axis=1) > 1.0 - _ALONE).any())
+        sizes, own = np.bincount(self.design.components), self.design.components[self.rows]
+        more = np.unique(own).size - 1
+        return more / max(more + self.design.p, 1), bool((sizes[own] == 1).any())
 
     def level_damping(self, h: Values) -> tuple[float, float]:
         """Return what levels of components, and of isolated nodes, count elsewhere: see `smoothed_levels`."""

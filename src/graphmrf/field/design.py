@@ -53,6 +53,8 @@ class Design:
         What was subtracted from every group of features that are standardised themselves, in standard deviations.
     levels : tuple of float
         Levels of smoothing of the groups after the first three.
+    components : integer array of shape (n,)
+        Connected component of every node.
     plain : Design or None
         With `with_distant`, the design it was made from, `levels` being that of the distant features.
     """
@@ -63,6 +65,7 @@ class Design:
     means: Floats = field(default_factory=lambda: np.zeros(0))
     centres: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     levels: tuple[float, ...] = ()
+    components: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     plain: Design | None = None
 
     @property
@@ -86,7 +89,7 @@ class Design:
 
     def at(self, nodes: Ints) -> Design:
         """Return the same of some nodes."""
-        return replace(self, groups=self.groups[:, nodes])
+        return replace(self, groups=self.groups[:, nodes], components=self.components[nodes])
 
     def elsewhere(self, graph: Graph, X: Floats) -> Design:
         """Return the features (n', all of the caller) of another graph, by the centres and scales of this one."""
@@ -139,7 +142,7 @@ def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Desi
     flat = scales <= _FLAT
     groups = groups / np.where(flat, np.inf, scales)[:, None, :]
     scales = np.where(flat, np.inf, scales) * (unit * spread)[kept]
-    return Design(groups, scales, kept, (unit * means)[kept], centres, levels)
+    return Design(groups, scales, kept, (unit * means)[kept], centres, levels, graph.components)
 
 
 def _groups(graph: Graph, own: Floats, levels: tuple[float, ...]) -> Floats:
@@ -172,7 +175,8 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
         scale = np.where(spread <= _FLAT, np.inf, spread)
         groups.append(centred / scale)
         scales.append(unit * scale)
-    return Design(np.stack(groups), np.stack(scales), made.kept, made.means, np.stack(centres), (alpha,), made)
+    parts = (np.stack(groups), np.stack(scales), made.kept, made.means, np.stack(centres), (alpha,))
+    return Design(*parts, made.components, made)
 
 
 def _neighbourhoods(graph: Graph, made: Design, alpha: float) -> list[Floats]:

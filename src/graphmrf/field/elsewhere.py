@@ -336,6 +336,6 @@ class Transfer:
 def _field_deviation(graph: Graph, h: Hyperparameters) -> Floats:
     r"""Return the root of the diagonal of :math:`(I + \omega N)^{-\nu}`; nu is 1 with the sparse solver."""
     if h["nu"] == 1.0:
-        return np.sqrt(marginal_variance(graph, h["omega"]))
+        return np.asarray(np.sqrt(marginal_variance(graph, h["omega"])))
     known = eigen(graph)
-    return np.asarray(np.sqrt(np.asarray(known.vectors) ** 2 @ (1.0 + h["omega"] * known.values) ** -h["nu"]))
+    return np.asarray(np.sqrt(known.mean(h["omega"], h["nu"]) * known.variances(h["omega"], h["nu"])))
