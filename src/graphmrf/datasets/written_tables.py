@@ -28,7 +28,7 @@ from graphmrf.files import atomic, check_place, check_readable
 
 GEOJSON = ".geojson"
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
-PART = "part-{:05}.parquet"
+_PART_NAME = "part-{:05}.parquet"
 """Names of the files in a folder of Parquet."""
 PART_ROWS = 1_000_000
 """Rows of such a file: some 50 MB of predictions. Doubled, half as many readers can work at once."""
@@ -65,7 +65,7 @@ def _check_folder(folder: Path) -> Path:
         raise InvalidInputError(
             f"{folder} is a directory with other files ({stray.name}); give an empty one, or a file name inside it"
         )
-    return check_place(folder / PART.format(0)).parent
+    return check_place(folder / _PART_NAME.format(0)).parent
 
 
 def _written_suffix(path: PathLike) -> str:
@@ -128,7 +128,7 @@ def write(
 def _write_parts(frame: pd.DataFrame, folder: Path) -> Path:
     """Write a table as files of so many rows each; those of an earlier table are removed."""
     firsts = range(0, max(len(frame), 1), PART_ROWS)
-    names = [PART.format(k) for k in range(len(firsts))]
+    names = [_PART_NAME.format(k) for k in range(len(firsts))]
     for name, first in zip(names, firsts, strict=True):
         with atomic(folder / name) as draft:
             _save(frame.iloc[first : first + PART_ROWS], draft, PARQUET[0], None)
