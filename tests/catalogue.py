@@ -106,7 +106,8 @@ class Odd:
     def _difference(self, table: bytes) -> str:
         frame = pd.read_csv(io.BytesIO(table))
         if "prediction" not in frame or self.factor is None:
-            return "" if np.isfinite(frame.get("prediction", frame.select_dtypes("number"))).all(None) else "NOT FINITE"
+            numbers = frame.get("prediction", frame.select_dtypes("number"))
+            return "" if np.isfinite(np.asarray(numbers, dtype=float)).all() else "NOT FINITE"
         found = frame["prediction"].to_numpy()
         (method,) = self._given("--method")
         expected = plain_answer(method) * self.factor
