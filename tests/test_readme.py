@@ -21,7 +21,7 @@ def test_the_example_prints_what_the_readme_shows() -> None:
 
 
 def test_the_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    [shown] = re.findall(r"the command\s+prints:\n\n```text\n(.*?)```", README.read_text(), re.DOTALL)
+    [shown] = re.findall(r"command\s+prints:\n\n```text\n(.*?)```", README.read_text(), re.DOTALL)
     files = datasets.example()
     arguments = ["predict", str(files.nodes), str(files.edges), "--target", "rent", "--ignore", "x", "--ignore", "y"]
     printed = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.csv")], env={"COLUMNS": "80"}).stdout

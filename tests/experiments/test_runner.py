@@ -119,7 +119,7 @@ def test_killed_at_random_moments_it_ends_like_an_undisturbed_run(
         assert last.wait(300) == 0
     assert len(keys(broken / "results.jsonl")) == len(set(keys(broken / "results.jsonl"))) == 52
     for name in ("index.html", "reproduction.md"):
-        text = (broken / name).read_text().replace(str(broken), str(whole))
+        text = (broken / name).read_text().replace("/broken", "/whole")  # the path may be shortened
         assert timeless(text) == timeless((whole / name).read_text())
     found, expected = (
         {
