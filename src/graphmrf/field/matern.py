@@ -56,8 +56,8 @@ _SERIES_FROM = 2000
 _SERIES_ERROR = 1e-8
 """Error of the series, as of the basis; the degree grows with its digits."""
 _SERIES_GAIN = 0.3
-"""Most products of a series over the :math:`n^3` of eigenvectors. U.S. counties have .18 and take a third of the time,
-10,000 nodes of a power-law graph .05 and a fifth. Doubled, graphs that are nearly lines take up to twice as long."""
+"""Most products of a series over the :math:`n^3` of eigenvectors. U.S. counties have .18, 10,000
+nodes of a power-law graph .05. Doubled, graphs that are nearly lines take up to twice as long."""
 _LOWEST = (16, 96)
 """Eigenvalues next to 0 that are set right one by one: few where the last is beyond `_GAP`, as on graphs without
 borders; on a map the degree falls with their square root, and doubled they take as long as it saves."""
