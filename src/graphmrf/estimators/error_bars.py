@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphmrf.estimators.smoothing_level import as_omega
-from graphmrf.linalg import conditional_variance, loo_precision, multiply
+from graphmrf.linalg import conditional_variance, loo_precision, marginal_variance, multiply
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
@@ -97,7 +97,7 @@ class MarginalErrorBars:
     @cached_property
     def variance(self) -> Floats:
         r"""Diagonal of :math:`(I + \omega N)^{-1}`."""
-        return marginal_variance(self.graph, self.alpha, self.seed)
+        return marginal_variance(self.graph, self.alpha, seed=self.seed)
 
     @cached_property
     def scale(self) -> float:
@@ -108,11 +108,6 @@ class MarginalErrorBars:
     def std(self) -> Floats:
         """Standard deviation of every node, shape (n,)."""
         return np.asarray(self.scale * np.sqrt(self.variance))
-
-
-def marginal_variance(graph: Graph, alpha: float, seed: int) -> Floats:
-    r"""Return the diagonal of :math:`(I + \omega N)^{-1}`."""
-    return conditional_variance(graph, np.zeros(graph.n_nodes, dtype=bool), alpha, seed=seed)
 
 
 def root_mean(squares: Floats, spent: int) -> float:

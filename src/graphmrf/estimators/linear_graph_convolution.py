@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.error_bars import MarginalErrorBars, marginal_variance
+from graphmrf.estimators.error_bars import MarginalErrorBars
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -21,7 +21,7 @@ from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
-from graphmrf.linalg import smooth
+from graphmrf.linalg import marginal_variance, smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class LinearGraphConvolution(NodeEstimator):
         mean = as_given(self._elsewhere(check_graph(graph), X), single=self._single)
         if not return_std:
             return mean
-        std = self.scale_ * np.sqrt(marginal_variance(graph, self.alpha_, self.seed))
+        std = self.scale_ * np.sqrt(marginal_variance(graph, self.alpha_, seed=self.seed))
         return mean, as_given(std, single=self._single)
 
     @property

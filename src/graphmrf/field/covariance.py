@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from graphmrf.field.matern import Correlations, Smoothings, matern_smooth
-from graphmrf.linalg import conditional_variance
+from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import array
 
 if TYPE_CHECKING:
@@ -375,12 +375,7 @@ class OtherGraph:
     def variances(self, omega: float, nu: float) -> Floats:
         r"""Return the diagonal of :math:`(I + \omega N)^{-1}`; nu is 1 wherever the field has unequal variances."""
         assert nu == 1.0
-        return marginal_variance(self.graph, omega)
-
-
-def marginal_variance(graph: Graph, omega: float) -> Floats:
-    r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,)."""
-    return conditional_variance(graph, np.zeros(graph.n_nodes, dtype=np.bool_), omega / (1.0 + omega))
+        return marginal_variance(self.graph, omega / (1.0 + omega))
 
 
 def unequal_variance_unseen(variances: Floats, rows: Ints) -> bool:

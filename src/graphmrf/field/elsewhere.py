@@ -21,13 +21,13 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphmrf.field.components.features import NEIGHBOURS, OWN, SECOND, FeatureGroup
 from graphmrf.field.components.kernels import Noise, Nonlinear
-from graphmrf.field.covariance import Component, Covariance, marginal_variance
+from graphmrf.field.covariance import Component, Covariance
 from graphmrf.field.design import make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, subset
 from graphmrf.field.fit import IntervalCalibration
 from graphmrf.field.matern import Eigen, eigen, matern_smooth
 from graphmrf.field.posterior import Mixture
-from graphmrf.linalg import smooth
+from graphmrf.linalg import marginal_variance, smooth
 from graphmrf.selection import SHRINKAGE, assign_folds, fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
@@ -336,6 +336,6 @@ class Transfer:
 def _field_deviation(graph: Graph, h: Hyperparameters) -> Floats:
     r"""Return the root of the diagonal of :math:`(I + \omega N)^{-\nu}`; nu is 1 with the sparse solver."""
     if h["nu"] == 1.0:
-        return np.asarray(np.sqrt(marginal_variance(graph, h["omega"])))
+        return np.asarray(np.sqrt(marginal_variance(graph, h["omega"] / (1.0 + h["omega"]))))
     known = eigen(graph)
     return np.asarray(np.sqrt(known.mean(h["omega"], h["nu"]) * known.variances(h["omega"], h["nu"])))

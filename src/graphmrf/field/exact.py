@@ -18,10 +18,11 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from graphmrf.errors import ConvergenceError
-from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph, marginal_variance
+from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
 from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
+from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import Factor, array, one_blas_thread
 
 if TYPE_CHECKING:
@@ -396,7 +397,7 @@ class ExactPosterior:
         if self.h["unit_variance"]:
             return np.ones(len(field.design.Z) if graph is None else graph.n_nodes)
         here = field.eigen.variances(omega, nu)
-        there = here if graph is None else marginal_variance(graph, omega) / field.eigen.mean(omega, nu)
+        there = here if graph is None else marginal_variance(graph, omega / (1.0 + omega)) / field.eigen.mean(omega, nu)
         return np.asarray(there / here[field.rows].mean())
 
     @property

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 
 from graphmrf.field.components.features import FeatureGroup
 from graphmrf.field.components.kernels import OMEGA, typical_distance
-from graphmrf.field.covariance import Covariance, OtherGraph, marginal_variance, unequal_variance_unseen
+from graphmrf.field.covariance import Covariance, OtherGraph, unequal_variance_unseen
 from graphmrf.field.design import Design
 from graphmrf.field.exact import climbed, subset
 from graphmrf.field.hyperparameters import Hyperparameters, Optimum, Parameter, family_wins
@@ -30,6 +30,7 @@ from graphmrf.field.matern import Eigen
 from graphmrf.field.paper_model import NOISE, PaperSearch, smoothed_features
 from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.field.sparse_system import EffectColumns, Equations, FieldSystem, fit_variances
+from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import place
 
 if TYPE_CHECKING:
@@ -516,7 +517,8 @@ class SparsePosterior:
         """Return the variance of the graph field at the nodes of another graph, over its mean variance here."""
         if self._system.labelled.unit_variance:
             return np.ones(graph.n_nodes)
-        return np.asarray(self._system.g[0] ** 2 * marginal_variance(graph, self._system.omega))
+        omega = self._system.omega
+        return np.asarray(self._system.g[0] ** 2 * marginal_variance(graph, omega / (1.0 + omega)))
 
     @cached_property
     def shares(self) -> dict[str, float]:

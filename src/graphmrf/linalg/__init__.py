@@ -9,12 +9,13 @@ from graphmrf.linalg.smoothing import (
     smooth,
     smooth_grid,
 )
-from graphmrf.linalg.variance import conditional_variance, loo_precision
+from graphmrf.linalg.variance import conditional_variance, loo_precision, marginal_variance
 
 __all__ = [
     "check_alphas",
     "conditional_variance",
     "loo_precision",
+    "marginal_variance",
     "multiply",
     "propagate",
     "propagate_grid",

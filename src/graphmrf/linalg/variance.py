@@ -217,6 +217,11 @@ def conditional_variance(
     return precision.inverse_diagonal(probes=probes, seed=seed, tolerance=tolerance)
 
 
+def marginal_variance(graph: Graph, alpha: float, *, seed: int = 0) -> Floats:
+    r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, `conditional_variance` where nothing is known."""
+    return conditional_variance(graph, np.zeros(graph.n_nodes, dtype=np.bool_), alpha, seed=seed)
+
+
 def loo_precision(
     graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES, limits: Limits = LIMITS
 ) -> Floats:
