@@ -31,7 +31,7 @@ from benchmarks.pool import resume
 from benchmarks.show import show
 from graphmrf import datasets
 
-if find_spec("typer") is None or find_spec("jinja2") is None:
+if find_spec("typer") is None or find_spec("plotly") is None:
     # a machine for benchmarks need not parse options or draw: these packages are then their folders, and nothing runs
     sys.modules.setdefault("typer", MagicMock())
     for _package in ("graphmrf.cli", "graphmrf.report"):

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +93,7 @@ def test_figures_are_what_plotly_knows(make_report: Maker) -> None:
     for figure in data_of(render(make_report()))["targets"][0]["figures"].values():
         known = json.loads(go.Figure(figure).to_json())
         assert len(known["data"]) == len(figure["data"])
-        assert {trace["type"] for trace in figure["data"]} <= {"scatter", "bar"}, "all that the bundle draws"
-
-
-def test_the_bundle_is_the_one_that_was_published() -> None:
-    bundle = files("graphmrf.report").joinpath("assets", "plotly-basic.min.js").read_bytes()
-    assert b"plotly.js (basic - minified) v4.1.1" in bundle[:200]
-    assert sha256(bundle).hexdigest() == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
+        assert {trace["type"] for trace in figure["data"]} <= {"scatter", "bar"}
 
 
 def test_the_page_loads_nothing(make_report: Maker) -> None:

@@ -189,11 +189,13 @@ def render_content(content: Content) -> str:
     InvalidInputError
         If it is no content of this version.
     """
+    from plotly.offline import get_plotlyjs
+
     if content.get("format") != CONTENT_FORMAT:
         raise InvalidInputError(
             f"a page needs content of format {CONTENT_FORMAT}, got {content.get('format')!r}; predict again"
         )
-    scripts = [asset("plotly-basic.min.js"), asset("map.js") + asset("page.js")]
+    scripts = [Markup(get_plotlyjs()), asset("map.js") + asset("page.js")]
     try:
         return (
             templates()
