@@ -6,8 +6,10 @@ from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.main import get_command, get_group
+
+from graphmrf.cli.options import Group
 
 COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
@@ -22,7 +24,7 @@ COMMANDS = {
 """Module of every command, and the line that the list of commands has for it."""
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(Group):
     """A group that lists its commands by name and line, and loads the one that is called."""
 
     def __init__(self, **options: Any) -> None:

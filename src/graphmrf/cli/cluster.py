@@ -12,7 +12,9 @@ import typer
 from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 
-cluster_group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on.")
+cluster_group = typer.Typer(
+    cls=options.Group, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
+)
 _Address = Annotated[
     str,
     typer.Argument(metavar="ADDRESS", help="tcp://host:8786, a scheduler file .json, or local:4.", show_default=False),

@@ -24,7 +24,10 @@ _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
 
 datasets_group = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="The paper's data sets by name, and an example to try."
+    cls=options.Group,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="The paper's data sets by name, and an example to try.",
 )
 
 
