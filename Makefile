@@ -35,9 +35,10 @@ test-highest: $(VENV)-highest/.installed
 	$(VENV)-highest/bin/python -m pip install -qq --upgrade --upgrade-strategy eager --editable '.[test]' torch==2.13.0
 	$(QUIETLY) $(VENV)-highest/bin/python -m pytest $(PYTESTFLAGS)
 
-# Small faults put into linalg, model and field, COUNT in each, and the share that tests find; continues what was begun.
+# Small faults put into linalg, model and field, COUNT in each and JOBS at a time, and the share that tests find;
+# continues what was begun.
 mutate: $(VENV)/.installed-test $(VENV)/.installed-quality
-	$(QUIETLY) $(BIN)/python -m benchmarks.mutate --count $(or $(COUNT),100) --seed $(SEED)
+	$(QUIETLY) $(BIN)/python -m benchmarks.mutate --count $(or $(COUNT),100) --seed $(SEED) --jobs $(or $(JOBS),2)
 
 # Lines and branches of the package that the tests run, in all processes they start.
 coverage: $(VENV)/.installed-test $(VENV)/.installed-quality

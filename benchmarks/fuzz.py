@@ -129,6 +129,7 @@ def fuzz(targets: dict[str, Target], count: int, seed: int, keep: Path | None = 
         rows.append(
             {
                 "format": name,
+                "seed": seed,
                 "files": tally.total(),
                 "read": tally["read"],
                 "refused": tally["refused"],

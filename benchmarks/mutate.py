@@ -3,6 +3,7 @@
 ``make mutate COUNT=100 SEED=0`` draws that many places in each package and one of Cosmic Ray's operators at each. The
 tests that run the changed line, as coverage recorded them once, decide, quickest first: a failure or a time-out kills
 the mutant. Every verdict is kept as one JSON line under ``mutants/``; a run continues where the last one ended.
+Survivors that no test could find are named in ``benchmarks/equivalent_mutants.json``, each with the reason.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import ast
 import contextlib
 import difflib
+import hashlib
 import importlib
 import json
 import os
@@ -21,15 +23,18 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    Run = Generator[None, None, Any]  # yields while a process runs, and returns what came of it
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 
 # Tests that may kill a mutant of a package.
 TESTS = {
@@ -44,6 +49,9 @@ LIMITS = ROOT / "src/graphmrf/linalg/limits.py"
 # Seconds of tests that one mutant is given at most, as measured with coverage on; a line run on import is reached by
 # all tests. Doubled, the few survivors take twice the time, and hardly any more is killed.
 MOST_SECONDS = 30.0
+
+# What tests need besides the source.
+_BESIDE = ("tests", "benchmarks", "pyproject.toml", "README.md")
 
 # Loaded once, before the forks: what tests import besides the package itself.
 PRELOADED = (
@@ -85,11 +93,6 @@ class Mutant:
     line: int
 
     @property
-    def tree(self) -> Path:
-        """The copy of the source tree that the fault is put into."""
-        return OUTPUT / "trees" / Path(self.path).parts[2]
-
-    @property
     def source(self) -> str:
         """Text of the file without the fault."""
         return (ROOT / self.path).read_text(encoding="utf-8")
@@ -117,30 +120,42 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time; run again to continue")
     parser.add_argument("--again", action="store_true", help="judge survivors again, with the tests as they are now")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants judged at a time")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
+    for name in PRELOADED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for package in options.packages:
-        _copy_tree(OUTPUT / "trees" / package)
+        trees = [_planted(OUTPUT / "trees" / f"{package}-{k}", package) for k in range(options.jobs)]
         kept = OUTPUT / f"{package}-{options.seed}.jsonl"
         if options.again:
             _forget_survivors(kept)
-        reach = _reach(package, anew=options.again)
+        reach = _reach(package, trees)
         mutants = sample(package, options.count, options.seed)
-        _judge_all(mutants, kept, reach, deadline)
-        show(package, kept, mutants)
+        _judge_all(mutants, kept, reach, trees, deadline)
+        show(package, kept, mutants, options.seed)
 
 
-def show(package: str, kept: Path, mutants: list[Mutant]) -> None:
-    """Print the score of a package and its survivors."""
+def show(package: str, kept: Path, mutants: list[Mutant], seed: int) -> None:
+    """Print the survivors of a package and its score."""
     wanted = {json.dumps(asdict(mutant)) for mutant in mutants}
     rows = [row for row in _rows(kept) if json.dumps(row["mutant"]) in wanted]
     survivors = [row for row in rows if row["verdict"] == "survived"]
+    equivalent = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
     for row in survivors:
-        print(f"\n{row['mutant']['path']}:{row['mutant']['line']} ({row['tests']} tests)\n{row['diff']}")
-    killed = len(rows) - len(survivors)
-    timeouts = sum(row["verdict"] == "timeout" for row in rows)
-    score = killed / max(len(rows), 1)
-    print(f"\n{package}: {len(rows)} of {len(mutants)} judged, {killed} killed ({timeouts} by time-out): {score:.1%}")
+        why = equivalent.get(row["diff"], "no test finds it")
+        print(f"\n{row['mutant']['path']}:{row['mutant']['line']} ({row['tests']} tests): {why}\n{row['diff']}")
+    told = {
+        "benchmark": "mutate",
+        "package": package,
+        "seed": seed,
+        "mutants": len(rows),
+        "killed": len(rows) - len(survivors),
+        "by time-out": sum(row["verdict"] == "timeout" for row in rows),
+        "equivalent": sum(row["diff"] in equivalent for row in survivors),
+    }
+    print(f"\n{json.dumps(told)}\n{package}: {told['killed'] / max(len(rows), 1):.1%} killed", flush=True)
 
 
 def sample(package: str, count: int, seed: int) -> list[Mutant]:
@@ -154,17 +169,16 @@ def sample(package: str, count: int, seed: int) -> list[Mutant]:
     return [rng.choice(places[place]) for place in drawn]
 
 
-def judge(mutant: Mutant, reach: dict[str, Any]) -> dict[str, Any]:
+def judge(mutant: Mutant, reach: dict[str, Any], tree: Path) -> Run:
     """Verdict of the tests that run the mutant's line: killed, timeout or survived."""
     tests = _tests_of(mutant, reach)
-    file, original = mutant.tree / mutant.path, ROOT / mutant.path
     start = time.monotonic()
-    file.write_text(mutant.text(), encoding="utf-8")
+    (tree / mutant.path).write_text(mutant.text(), encoding="utf-8")
     try:
         allowed = 60.0 + 5.0 * sum(reach["seconds"][test] for test in tests)
-        verdict = _forked(lambda: _pytest(tests, mutant.tree), allowed, mutant.tree) if tests else "survived"
+        verdict = (yield from _forked(lambda: _pytest(tests, tree), allowed, tree)) if tests else "survived"
     finally:
-        shutil.copy2(original, file)
+        shutil.copy2(ROOT / mutant.path, tree / mutant.path)
     seconds = round(time.monotonic() - start, 1)
     return {
         "mutant": asdict(mutant),
@@ -256,25 +270,57 @@ def _name(node: ast.expr) -> str:
 # Which tests reach a line
 
 
-def _reach(package: str, *, anew: bool) -> dict[str, Any]:
-    """Tests by file and line, and the seconds each took: recorded once, and again when `anew` is asked for."""
-    kept = OUTPUT / f"{package}-reach.json"
-    if anew or not kept.exists():
-        tree = OUTPUT / "trees" / package
-        verdict = _forked(lambda: _record(TESTS[package], tree, kept), 3600.0, tree)
-        if verdict != "survived":
-            sys.exit(f"the tests of {package} fail without any mutant; see {tree / 'pytest.log'}")
+def _reach(package: str, trees: list[Path]) -> dict[str, Any]:
+    """Tests by file and line, and the seconds each took: recorded once, and again when code or tests have changed."""
+    kept, stamp = OUTPUT / f"{package}-reach.json", _stamp(package)
+    if not kept.exists() or json.loads(kept.read_text(encoding="utf-8"))["stamp"] != stamp:
+        kept.write_text(json.dumps({"stamp": stamp, **_recorded(package, trees)}), encoding="utf-8")
     found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
     return found
 
 
-def _record(paths: tuple[str, ...], tree: Path, kept: Path) -> int:
+def _stamp(package: str) -> str:
+    """A checksum of a package and of its tests: the names and lines that a record is of."""
+    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in _test_files(package))).hexdigest()
+
+
+def _test_files(package: str) -> list[str]:
+    """Files with tests of a package, its own doctests among them."""
+    found = {path for name in TESTS[package] for path in (ROOT / name, *(ROOT / name).rglob("*.py"))}
+    return [str(path.relative_to(ROOT)) for path in sorted(found) if path.is_file()]
+
+
+def _recorded(package: str, trees: list[Path]) -> dict[str, Any]:
+    """What the tests of a package reach, file by file; those that fail without any mutant are left out, and named."""
+    parts = {name: OUTPUT / "parts" / f"{k}.json" for k, name in enumerate(_test_files(package))}
+    (OUTPUT / "parts").mkdir(parents=True, exist_ok=True)
+    runs = [partial(_forked_record, name, part) for name, part in parts.items()]
+    list(_together(runs, trees))
+    seconds: dict[str, float] = {}
+    lines: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for part in parts.values():
+        found = json.loads(part.read_text(encoding="utf-8"))
+        seconds |= {test: took for test, took in found["seconds"].items() if test not in found["failed"]}
+        for file, line, test in ((f, n, t) for f, by in found["lines"].items() for n, ts in by.items() for t in ts):
+            lines[file][line].append(test)
+        print("".join(f"fails without any mutant: {test}\n" for test in found["failed"]), end="", flush=True)
+    return {"seconds": seconds, "lines": lines}
+
+
+def _forked_record(name: str, part: Path, tree: Path) -> Run:
+    part.unlink(missing_ok=True)
+    verdict = yield from _forked(lambda: _record(name, tree, part), 3600.0, tree)
+    if not part.exists():
+        sys.exit(f"the tests of {name} end without a record ({verdict}); see {tree / 'pytest.log'}")
+
+
+def _record(name: str, tree: Path, part: Path) -> int:
     import coverage
 
     watch = coverage.Coverage(data_file=None, source=[str(tree / "src")])
-    seconds: dict[str, float] = {}
+    recorder = _Recorder(watch)
     watch.start()
-    status = _pytest(paths, tree, plugin=_Recorder(watch, seconds))
+    status = _pytest((name,), tree, plugin=recorder, end="--maxfail=1000")
     watch.stop()
     data = watch.get_data()
     lines = {
@@ -282,16 +328,18 @@ def _record(paths: tuple[str, ...], tree: Path, kept: Path) -> int:
             line: [test for test in tests if test] for line, tests in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
+        if Path(file).is_relative_to(tree)
     }
-    kept.write_text(json.dumps({"seconds": seconds, "lines": lines}), encoding="utf-8")
+    found = {"seconds": recorder.seconds, "failed": sorted(recorder.failed), "lines": lines}
+    part.write_text(json.dumps(found), encoding="utf-8")
     return status
 
 
 class _Recorder:
-    """A plugin of pytest: one context of coverage a test, and its duration."""
+    """A plugin of pytest: one context of coverage a test, its duration, and whether it passed."""
 
-    def __init__(self, watch: Any, seconds: dict[str, float]) -> None:
-        self.watch, self.seconds = watch, seconds
+    def __init__(self, watch: Any) -> None:
+        self.watch, self.seconds, self.failed = watch, dict[str, float](), set[str]()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.watch.switch_context(nodeid)
@@ -299,6 +347,8 @@ class _Recorder:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds[report.nodeid] += report.duration
+        if report.failed:
+            self.failed.add(report.nodeid)
 
     def pytest_runtest_logfinish(self) -> None:
         self.watch.switch_context("")
@@ -309,7 +359,7 @@ def _tests_of(mutant: Mutant, reach: dict[str, Any]) -> list[str]:
     lines: dict[str, list[str]] = reach["lines"].get(mutant.path, {})
     first, last = _statement(mutant)
     found = {test for line in range(first, last + 1) for test in lines.get(str(line), ())}
-    found = found or {test for test in reach["seconds"] if _runs_on_import(mutant)}
+    found = (found or {test for test in reach["seconds"] if _runs_on_import(mutant)}) & set(reach["seconds"])
     seconds, chosen = 0.0, list[str]()
     for test in sorted(found, key=lambda test: reach["seconds"][test]):
         seconds += reach["seconds"][test]
@@ -337,21 +387,38 @@ def _runs_on_import(mutant: Mutant) -> bool:
 # How a verdict is reached
 
 
-def _judge_all(mutants: list[Mutant], kept: Path, reach: dict[str, Any], deadline: float) -> None:
+def _judge_all(mutants: list[Mutant], kept: Path, reach: dict[str, Any], trees: list[Path], deadline: float) -> None:
     known = {json.dumps(row["mutant"]) for row in _rows(kept)}
-    for name in PRELOADED:
-        importlib.import_module(name)
-    for mutant in mutants:
-        if time.monotonic() > deadline:
-            break
-        if json.dumps(asdict(mutant)) not in known:
-            row = judge(mutant, reach)
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            print(f"{row['verdict']:<9}{row['seconds']:>7.1f} s  {mutant.path}:{mutant.line}", flush=True)
+    unknown = [mutant for mutant in mutants if json.dumps(asdict(mutant)) not in known]
+    trials = (partial(judge, mutant, reach) for mutant in unknown if time.monotonic() < deadline)
+    for row in _together(trials, trees):
+        with kept.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        mutant = row["mutant"]
+        print(f"{row['verdict']:<9}{row['seconds']:>7.1f} s  {mutant['path']}:{mutant['line']}", flush=True)
 
 
-def _forked(work: Callable[[], int], allowed: float, tree: Path) -> str:
+def _together(runs: Iterable[Callable[[Path], Run]], trees: list[Path]) -> Iterator[Any]:
+    """What came of every run, as they end: as many at a time as there are trees, each in a tree of its own."""
+    waiting, free = iter(runs), list(trees)
+    running: dict[Path, Run] = {}
+    while True:
+        while free and (run := next(waiting, None)) is not None:
+            tree = free.pop()
+            running[tree] = run(tree)
+        if not running:
+            return
+        for tree, step in list(running.items()):
+            try:
+                next(step)
+            except StopIteration as end:
+                del running[tree]
+                free.append(tree)
+                yield end.value
+        time.sleep(0.02)
+
+
+def _forked(work: Callable[[], int], allowed: float, tree: Path) -> Run:
     """Verdict of `work`, a run of pytest in a forked process: survived, killed, or timeout after `allowed` seconds."""
     child = os.fork()
     if child == 0:
@@ -364,30 +431,27 @@ def _forked(work: Callable[[], int], allowed: float, tree: Path) -> str:
                 status = work()
             log.flush()
             os._exit(status)
-    return _awaited(child, time.monotonic() + allowed)
-
-
-def _awaited(child: int, deadline: float) -> str:
+    deadline = time.monotonic() + allowed
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return "survived" if status == 0 else "killed"
-        time.sleep(0.02)
+        yield
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return "timeout"
 
 
-def _pytest(tests: tuple[str, ...] | list[str], tree: Path, plugin: object | None = None) -> int:
+def _pytest(tests: tuple[str, ...] | list[str], tree: Path, plugin: object = None, end: str = "-x") -> int:
     import pytest
 
     os.chdir(tree)
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(tree / "src"), str(tree / "tests")]
-    os.environ["PYTHONPATH"] = str(tree / "src")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(tree / "src"), os.environ.get("PYTHONPATH", "")])
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     plugins = [_Order(tests), *([plugin] if plugin else [])]
-    options = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+    options = (end, "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
     return int(pytest.main([*options, *files], plugins=plugins))
 
 
@@ -409,13 +473,16 @@ class _Order:
             items[:] = sorted(chosen, key=lambda item: self.rank[item.nodeid])
 
 
-def _copy_tree(tree: Path) -> None:
-    """A copy of the tree to put faults into; times are kept, so that compiled kernels stay valid."""
-    leave = shutil.ignore_patterns("__pycache__", ".hypothesis")
-    for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, tree / name, ignore=leave, dirs_exist_ok=True)
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy2(ROOT / name, tree / name)
+def _planted(tree: Path, package: str) -> Path:
+    """A tree to put faults into: links to this one, but a copy of the package, with what was compiled from it."""
+    source = tree / "src" / "graphmrf"
+    shutil.rmtree(tree, ignore_errors=True)
+    source.mkdir(parents=True)
+    for path in (*(ROOT / "src" / "graphmrf").iterdir(), *(ROOT / name for name in _BESIDE)):
+        (tree / path.relative_to(ROOT)).symlink_to(path)
+    (source / package).unlink()
+    shutil.copytree(ROOT / "src" / "graphmrf" / package, source / package)
+    return tree
 
 
 def _rows(kept: Path) -> list[dict[str, Any]]:

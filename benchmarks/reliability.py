@@ -1,4 +1,4 @@
-"""The tables of docs/reliability.md, from JSON lines that the catalogue, torture, fuzz and threads benchmarks printed.
+"""The tables of docs/reliability.md, from JSON lines that catalogue, torture, fuzz, mutate and threads printed.
 
 ``python -m benchmarks.reliability LOG ...`` puts the lines of those files in place of the ones kept in
 ``benchmarks/reliability.jsonl`` under the same benchmark, and writes the tables again; without files it only writes the
@@ -44,9 +44,8 @@ def _rows(lines: Iterable[str]) -> list[Row]:
 
 def written(page: str, rows: list[Row]) -> str:
     """Return a page with its tables written again: each between a comment with its name and one with `end`."""
-    made = {"catalogue": catalogue, "torture": torture, "flips": flips, "fuzz": fuzz, "threads": threads}
-    for name, table in made.items():
-        before, mark, rest = page.partition(f"<!-- {name} -->\n")
+    for table in (catalogue, torture, flips, fuzz, mutate, threads):
+        before, mark, rest = page.partition(f"<!-- {table.__name__} -->\n")
         _, end, after = rest.partition("<!-- end -->")
         page = f"{before}{mark}\n{table(rows)}\n\n{end}{after}"
     return page
@@ -59,12 +58,24 @@ def catalogue(rows: list[Row]) -> str:
     return _table(["inputs", *columns], [[row["inputs"], *(row[name] for name in columns)] for row in found])
 
 
+def mutate(rows: list[Row]) -> str:
+    """Return the table of faults put into the source, all runs added up."""
+    added = _added((row for row in rows if row["benchmark"] == "mutate"), "package")
+    cells = [
+        [name, *(row[key] for key in ("mutants", "killed", "equivalent")), f"{row['killed'] / row['mutants']:.0%}"]
+        for name, row in added.items()
+    ]
+    heads = ["package", "faults", "found by a test", "of the others, without effect", "found"]
+    return _table(heads, cells) + _seeds(rows, "mutate")
+
+
 def torture(rows: list[Row]) -> str:
     """Return the table of interrupted commands, all runs added up."""
     added = _added((row for row in rows if row["benchmark"] == "torture" and "SIGKILL" in row), "command")
     columns = ("faults", *FAULTS, "broken", "left over", "a bug of ours")
     heads = ["command", "faults", *FAULTS, "lost or half-written", "left over after the next run", "bugs of ours"]
-    return _table(heads, [[name, *(row[key] for key in columns)] for name, row in _with_total(added).items()])
+    cells = [[name, *(row[key] for key in columns)] for name, row in _with_total(added).items()]
+    return _table(heads, cells) + _seeds(rows, "torture")
 
 
 def flips(rows: list[Row]) -> str:
@@ -80,9 +91,8 @@ def fuzz(rows: list[Row]) -> str:
     """Return the table of fuzzed files, all runs added up."""
     added = _added((row for row in rows if row["benchmark"] == "fuzz"), "format")
     columns = ("files", "read", "refused", "findings")
-    return _table(
-        ["format", *columns], [[name, *(row[key] for key in columns)] for name, row in _with_total(added).items()]
-    )
+    cells = [[name, *(row[key] for key in columns)] for name, row in _with_total(added).items()]
+    return _table(["format", *columns], cells) + _seeds(rows, "fuzz")
 
 
 def threads(rows: list[Row]) -> str:
@@ -114,6 +124,12 @@ def _added(rows: Iterable[Row], by: str) -> dict[str, dict[str, int]]:
 def _with_total(added: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     total = _added(({"all": "all", **row} for row in added.values()), "all")
     return {**added, **total}
+
+
+def _seeds(rows: list[Row], benchmark: str) -> str:
+    """Return the sentence that names the seeds of a benchmark's runs."""
+    seeds = sorted({row["seed"] for row in rows if row["benchmark"] == benchmark and "seed" in row})
+    return f"\n\nSeeds: {', '.join(map(str, seeds))}." if seeds else ""
 
 
 def _table(heads: list[str], rows: list[list[Any]]) -> str:

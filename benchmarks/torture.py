@@ -77,7 +77,7 @@ def main() -> None:
     options = parser.parse_args()
     bits = flips(options.flips, options.seed)
     faults = interruptions(options.count, options.seed, quick=options.quick, seconds=options.seconds)
-    rows = [*faults, *bits]
+    rows = [{**row, "seed": options.seed} for row in (*faults, *bits)]
     show("torture", __doc__, rows)
     sys.exit(any(row["broken"] or row["left over"] for row in rows))
 
