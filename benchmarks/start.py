@@ -1,8 +1,8 @@
 """`pip install .` into a new environment, then `graphmrf predict` on 3,000 nodes: first run, later runs, and an import.
 
 These are the two commands from nothing to a prediction on one's own two files; the environment is made in the first.
-The first run finds no compiled Python files and no kernel cache. A graph of this size needs no kernel at all, so the
-difference to a later run is Python's own compilation of the libraries' sources.
+The first run finds no compiled Python files and no kernel cache: it compiles the libraries' sources and the kernels of
+the field, which a graph of 2,000 nodes and more needs; later runs do not.
 """
 
 from __future__ import annotations

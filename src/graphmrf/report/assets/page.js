@@ -3,7 +3,8 @@
   const page = JSON.parse(document.getElementById("data").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const kinds = { i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array, u1: Uint8Array };
-  const unpack = (v) => (v && v.dtype ? new kinds[v.dtype](Uint8Array.from(atob(v.data), (c) => c.charCodeAt(0)).buffer) : v);
+  const bytes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const unpack = (v) => (v && v.dtype ? new kinds[v.dtype](bytes(v.data).buffer) : v);
   const unpacked = (object) => Object.fromEntries(Object.entries(object).map(([name, v]) => [name, unpack(v)]));
 
   const nodes = unpacked(page.nodes);
@@ -84,9 +85,17 @@
     } else views.get(section).maps.forEach((map) => map.resize());
   }
 
+  // Plotly comes compressed; unpacked it runs as a script of this document, whose policy has its hash.
+  const plotly = (async () => {
+    const packed = new Blob([bytes(document.getElementById("plotly").textContent)]).stream();
+    const textContent = await new Response(packed.pipeThrough(new DecompressionStream("deflate"))).text();
+    document.head.append(Object.assign(document.createElement("script"), { textContent }));
+  })();
+
   // One chart after the other, so that the page answers meanwhile; a later call stops an earlier one.
   async function drawCharts(section, turn) {
     const target = targets[section.dataset.target];
+    await plotly;
     for (const div of section.querySelectorAll("[data-figure]")) {
       await new Promise((resolve) => setTimeout(resolve));
       if (turn !== latest) return;
