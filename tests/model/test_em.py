@@ -136,6 +136,37 @@ def test_probed_rounds_agree_with_exact_ones() -> None:
     assert any("probes" in flag for flag in d.flags)
 
 
+@pytest.mark.parametrize("coupled", [True, False])
+def test_one_attribute_with_missing_entries_is_fitted_by_quadrature_as_exactly(coupled: bool) -> None:
+    graph = ring(1200)
+    A = attributes(graph, 4, 0.0)
+    A[np.random.default_rng(0).random(1200) < 0.6, 1] = np.nan
+    problem = FitProblem(density_of_states(graph), ("a", "b"), coupled=coupled, mean_is_free=False)
+    exact, known = fit_maximum_likelihood(graph, A, problem, centre=True)
+    probed, d = fit_maximum_likelihood(graph, A, problem, centre=True, exact_entries=0)
+    np.testing.assert_allclose(probed.H, exact.H, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(probed.C, exact.C, rtol=0.02, atol=0.05)
+    assert 0 < d.log_likelihood_error < 2
+    assert abs(d.log_likelihood - known.log_likelihood) < 4 * d.log_likelihood_error
+
+
+@given(seeds)
+@settings(max_examples=5)
+def test_quadrature_of_many_probes_gives_the_sums_of_dense_algebra(seed: int) -> None:
+    case, rng = random_case(seed, n=12), np.random.default_rng(seed)
+    B, Z = rng.normal(size=(12, 2)), rng.normal(size=(2, 2))
+    parameters = Parameters(Z @ Z.T + 0.2 * np.eye(2), np.diag(rng.exponential(size=2)), np.zeros(2))
+    B[rng.random(12) < 0.5, 1] = np.nan
+    B[0, 1] = np.nan
+    exact, probed = Incomplete(case.graph, B), Incomplete(case.graph, B, most_probes=2_000, exact_entries=0)
+    for one, other in zip(e_step(exact, parameters), e_step(probed, parameters), strict=True):
+        np.testing.assert_allclose(other, one, rtol=0.1, atol=0.1 * max(np.abs(one).max(), 1e-3))
+    known, estimated = (
+        observed_log_likelihood(each, parameters, density_of_states(case.graph)) for each in (exact, probed)
+    )
+    assert abs(estimated[0] - known[0]) < 6 * estimated[1] + 1e-9
+
+
 def test_probed_likelihood_lies_within_its_error() -> None:
     graph = ring(300)
     A = attributes(graph, 5, 0.4)

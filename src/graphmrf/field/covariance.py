@@ -276,7 +276,7 @@ class Covariance:
 
     def distances(self, weights: Floats) -> Floats:
         """Return weighted squared distances of the labelled nodes, as a lower triangle."""
-        Z = self.design.Z[self.rows] * np.sqrt(weights)
+        Z = self.triangle.place(self.design.Z[self.rows] * np.sqrt(weights))
         half = 0.5 * np.einsum("ij,ij->i", Z, Z)
         found = -self.triangle.gram(Z)
         for rows, strip in self.triangle.strips(found):

@@ -205,20 +205,21 @@ class Triangle:
 
     def gram(self, F: Floats) -> Floats:
         """Return the inner products of the rows of a matrix."""
-        packed = self.empty()
+        packed, F = self.empty(), self.place(F)
         for rows, strip in self.strips(packed):
             np.matmul(F[rows], F[: rows.stop].T, out=strip)
         return packed
 
     def outer(self, a: Floats) -> Floats:
         """Return the products :math:`a_i a_j`."""
-        packed = self.empty()
+        packed, a = self.empty(), self.place(a)
         for rows, strip in self.strips(packed):
             np.multiply.outer(a[rows], a[: rows.stop], out=strip)
         return packed
 
     def scale(self, packed: Floats, a: Floats) -> None:
         """Multiply every entry by :math:`a_i a_j`, in place."""
+        a = self.place(a)
         for rows, strip in self.strips(packed):
             np.multiply(strip, np.multiply.outer(a[rows], a[: rows.stop]), out=strip)
 

@@ -7,6 +7,9 @@ The covariance of the missing entries `M` given the others is :math:`\Gamma_{MM}
 are exact up to 2000 missing entries, and beyond are means over fixed Rademacher probes `z` of products of `z`
 with :math:`\Gamma_{MM}^{-1} z`. The log determinant of :math:`\Gamma_{MM}` comes from the same products: along
 :math:`H \otimes I + t\,C \otimes N` its derivative is :math:`\sum_{jk} C_{jk} K_{1,jk}(t)`, integrated from 0 to 1.
+
+Where only attribute `j` has missing entries, as an outcome has, :math:`\Gamma_{MM} = H_{jj} I + C_{jj} N_{MM}` for
+every `H` and `C`: one Lanczos quadrature of :math:`N_{MM}` then gives sums and log determinants of all of them.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from graphmrf.engines.probes import random_columns
 from graphmrf.linalg import multiply
 from graphmrf.linalg.precision import PrecisionBlock
+from graphmrf.linalg.spectrum import quadrature
 from graphmrf.model.likelihood import log_determinant, log_likelihood_error, statistics
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
-    from graphmrf.linalg.spectrum import Spectrum
+    from graphmrf.linalg.spectrum import LanczosQuadrature, Spectrum
     from graphmrf.model.parameters import Parameters
 
 EXACT_COVARIANCES = 2000
@@ -107,6 +112,19 @@ class Incomplete:
             drawn = engine.unload(engine.random(first, k * q), k * q).reshape(n, k, q)
             yield drawn.transpose(1, 0, 2) * self.missing
 
+    @cached_property
+    def only(self) -> int | None:
+        """The one attribute that has missing entries; None where several have."""
+        found = np.flatnonzero(self.missing.any(axis=0))
+        return int(found[0]) if found.size == 1 else None
+
+    @cached_property
+    def rules(self) -> LanczosQuadrature:
+        """The spectrum of N among the missing entries of the only attribute that has any, probe by probe."""
+        allowed = np.broadcast_to(self.missing[:, [self.only]], (len(self.B), self.probes))
+        probes = random_columns(0, *allowed.shape)
+        return quadrature(self.graph.engine, probes * allowed, allowed)
+
     def block(self, H: Floats, C: Floats) -> PrecisionBlock:
         """Return the precision of the missing entries given the others."""
         return PrecisionBlock(self.graph, H, C, self.missing)
@@ -125,7 +143,8 @@ def e_step(
         K0, K1 = _exact_sums(incomplete, covariance)
     else:
         deviation += block.solve(right, tolerance=tolerance)[0]
-        K0, K1 = (K.mean(axis=0) for K in _probed_sums(incomplete, block, tolerance))
+        probed = _probed_sums if incomplete.only is None else _quadrature_sums
+        K0, K1 = (K.mean(axis=0) for K in probed(incomplete, block, tolerance))
     return deviation + parameters.mean, K0, K1
 
 
@@ -148,6 +167,10 @@ def missing_log_determinant(incomplete: Incomplete, parameters: Parameters) -> t
     span = np.log1p(2.0 * parameters.channels.strength[-1])
     if span == 0:
         return _log_determinant_on_nodes(incomplete, H), 0.0
+    if incomplete.only is not None:
+        rules, precision = _scalar_precision(incomplete, H, C)
+        each = (rules.weights * np.log(precision)).sum(axis=1)
+        return float(each.mean()), float(each.std(ddof=1) / np.sqrt(each.size))
     places, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
     total = np.zeros(incomplete.probes)
     for v, weight in zip((places + 1.0) / 2.0, weights / 2.0, strict=True):
@@ -176,6 +199,21 @@ def _exact_sums(incomplete: Incomplete, covariance: Floats) -> tuple[Floats, Flo
         return np.bincount(cells, pairs.data * covariance[i, j], minlength=q * q).astype(np.float64).reshape(q, q)
 
     return total(sparse.csr_array(sparse.eye_array(incomplete.graph.n_nodes))), total(incomplete.graph.N)
+
+
+def _quadrature_sums(incomplete: Incomplete, block: PrecisionBlock, _tolerance: float) -> tuple[Floats, Floats]:
+    """Return what `_probed_sums` does where only one attribute has missing entries."""
+    rules, precision = _scalar_precision(incomplete, block.H, block.C)
+    K = np.zeros((2, len(rules.nodes), *block.H.shape))
+    for each, f in zip(K, (1.0 / precision, rules.nodes / precision), strict=True):
+        each[:, incomplete.only, incomplete.only] = (rules.weights * f).sum(axis=1)
+    return K[0], K[1]
+
+
+def _scalar_precision(incomplete: Incomplete, H: Floats, C: Floats) -> tuple[LanczosQuadrature, Floats]:
+    """Return the rules of the only attribute with missing entries, and its precision at their nodes."""
+    j, rules = incomplete.only, incomplete.rules
+    return rules, np.asarray(H[j, j] + C[j, j] * rules.nodes)
 
 
 def _probed_sums(incomplete: Incomplete, block: PrecisionBlock, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
