@@ -121,7 +121,7 @@ class Incomplete:
     @cached_property
     def rules(self) -> LanczosQuadrature:
         """The spectrum of N among the missing entries of the only attribute that has any, probe by probe."""
-        allowed = np.broadcast_to(self.missing.any(axis=1)[:, None], (len(self.B), self.probes))
+        allowed = np.broadcast_to(self.missing[:, self.only, None], (len(self.B), self.probes))
         probes = random_columns(0, *allowed.shape)
         return quadrature(self.graph.engine, probes * allowed, allowed)
 
