@@ -64,11 +64,13 @@ def test_edges_may_come_first(words: tuple[str, ...], tmp_path: Path) -> None:
 
 KNOWN = "town,rent\nb,1\nc,2\ne,4\n"
 WAYS = "from,to\na,b\nb,c\nc,d\nd,e\n"
+UNNAMED_WAYS = "here,there\na,b\na,c\nb,c\nc,d\nd,e\n"
 
 
-def test_a_file_of_known_values_is_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ways", [WAYS, UNNAMED_WAYS])
+def test_a_file_of_known_values_is_enough(ways: str, tmp_path: Path) -> None:
     (tmp_path / "known.csv").write_text(KNOWN)
-    (tmp_path / "ways.csv").write_text(WAYS)
+    (tmp_path / "ways.csv").write_text(ways)
     for files in (("known.csv", "ways.csv"), ("ways.csv", "known.csv")):
         paths = [str(tmp_path / name) for name in files]
         refused = run("predict", *paths, "--method", "lp")

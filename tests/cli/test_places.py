@@ -44,6 +44,22 @@ def test_touching_areas_are_joined(places: Path) -> None:
     assert pd.read_csv(out)["prediction"].notna().all()
 
 
+@pytest.mark.parametrize("suffix", [".geojson", ".gpkg"])
+def test_areas_with_their_columns_are_one_file(places: Path, suffix: str) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    frame, areas, out = pd.read_csv(places), places.with_name(f"areas{suffix}"), places.with_name("out.geojson")
+    frame["id"] = [f"{k:03d}" for k in range(36)]
+    squares = shapely.box(frame["lon"], frame["lat"], frame["lon"] + 1, frame["lat"] + 1)
+    geopandas.GeoDataFrame(frame[["id", "rent"]], geometry=squares, crs=4326).to_file(areas)
+    result = run(areas, "-t", "rent", "--method", "lp", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "110 pairs of areas touch" in " ".join(result.output.split())
+    saved = geopandas.read_file(out)
+    assert saved["id"].tolist() == frame["id"].tolist()
+    assert saved["prediction"].notna().all()
+    assert saved.geom_equals_exact(geopandas.GeoSeries(squares, crs=4326), 1e-9).all()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

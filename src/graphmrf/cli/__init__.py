@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command, get_group
 
-from graphmrf.cli.options import Group
+from graphmrf.cli.options import CommandGroup
 
 COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
@@ -24,7 +24,7 @@ COMMANDS = {
 """Module of every command, and the line that the list of commands has for it."""
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group that lists its commands by name and line, and loads the one that is called."""
 
     def __init__(self, **options: Any) -> None:

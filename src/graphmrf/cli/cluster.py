@@ -13,7 +13,7 @@ from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 
 cluster_group = typer.Typer(
-    cls=options.Group, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
+    cls=options.CommandGroup, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
 )
 _Address = Annotated[
     str,

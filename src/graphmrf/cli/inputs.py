@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 from pandas.api import types
 
 from graphmrf import datasets
@@ -19,7 +20,7 @@ from graphmrf.datasets import AttributedGraph
 from graphmrf.datasets.attributed_graph import id_column
 from graphmrf.datasets.columns import FILLED, is_dates, is_text
 from graphmrf.datasets.edge_files import named_ends, read_edge_file
-from graphmrf.datasets.table_files import STDIN, TableFile, listing
+from graphmrf.datasets.table_files import SHAPES, STDIN, TableFile, listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
@@ -62,12 +63,14 @@ def read_graph(
     Parameters
     ----------
     nodes, edges : path
-        The tables; None for `edges` with `knn` or `shapes`.
+        The tables; None for `edges` with `knn` or `shapes`, or where `nodes` are areas with their shapes.
     columns : mapping
         How edges are read: the options `source`, `dest`, `weight`, `weight_is` and `unknown` of `datasets.read`.
     knn, k, shapes, id
         The options of that name.
     """
+    if edges is None and knn is None and shapes is None and nodes.suffix.lower() in SHAPES:
+        shapes = nodes
     given = sum(each is not None for each in (edges, knn, shapes))
     if k is not None and knn is None:
         raise InvalidInputError("-k says how many nearest --knn joins; drop it, or add --knn COL,COL")
@@ -118,9 +121,21 @@ def looks_like(path: Path) -> str:
         file = read_edge_file(path)
     except InvalidInputError:
         return ""
-    if named_ends(file):
+    if named_ends(file) or _are_ends(file):
         return OF_EDGES
     return OF_NODES if _has_ids(file) else ""
+
+
+def _are_ends(file: TableFile) -> bool:
+    """Whether a table is two columns of the same ids, neither of which names rows."""
+    if len(file.columns) != 2:
+        return False
+    try:
+        id_column(file, None)
+    except InvalidInputError:
+        first, second = (file.keys(name).combine_chunks() for name in file.columns)
+        return bool(pc.any(pc.is_in(first, value_set=second.drop_null())).as_py())
+    return False
 
 
 def _has_ids(file: TableFile) -> bool:

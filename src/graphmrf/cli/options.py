@@ -12,7 +12,7 @@ AUTO = "auto"
 """The method that is several, of which the best is taken."""
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands whose flags are off unless they are given.
 
     Typer leaves its own flags, such as --help, undecided. To check what is neither on nor off it loads Pydantic, for
@@ -32,7 +32,8 @@ NodesFile = Annotated[
     Path,
     typer.Argument(
         metavar="NODES",
-        help="Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet or a folder of them; - reads stdin.",
+        help="Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet or a folder of them, .geojson, .gpkg, .shp; "
+        "- reads stdin.",
         show_default=False,
     ),
 ]
@@ -43,7 +44,7 @@ MaybeEdgesFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="EDGES",
-        help="Table of edges, or .graphml, .mtx, .gal, .gwt; none with --knn or --shapes.",
+        help="Table of edges, or .graphml, .mtx, .gal, .gwt; none with --knn, --shapes or a NODES of areas.",
         show_default=False,
     ),
 ]

@@ -153,8 +153,9 @@ def read(  # noqa: PLR0913 - one parameter for each option
         Tables of pandas, GeoPandas, Polars or Arrow are read like files that say the types of their columns; an index
         that names rows is a first column.
         The suffix says the format: `.csv`, `.tsv` or `.txt` (also with `.gz`; commas, semicolons, tabs or `|`;
-        decimal commas; UTF-8, UTF-16 or Windows-1252), `.parquet`, `.pq`, `.xlsx`; ``-`` is standard input. Edges may
-        also be in `.graphml`, `.mtx`, `.gal` and `.gwt`.
+        decimal commas; UTF-8, UTF-16 or Windows-1252), `.parquet`, `.pq`, `.xlsx`, and of `.geojson`, `.gpkg` and
+        `.shp` the columns besides the shapes; ``-`` is standard input. Edges may also be in `.graphml`, `.mtx`,
+        `.gal` and `.gwt`.
     id : str, optional
         Id column of the node file; by default `id`, `node`, `node_id`, `name`, ..., else a first column
         without repeats; and where that lacks ends of edges, the only column that has them all.

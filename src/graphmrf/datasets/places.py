@@ -1,8 +1,6 @@
 """Graphs of tables without a table of edges: places near each other, areas that touch."""
 
-import warnings
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,8 @@ import pyarrow.compute as pc
 
 from graphmrf._typing import Floats
 from graphmrf.datasets.attributed_graph import AttributedGraph, id_column, unique_ids, with_nodes
-from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_table
-from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_areas, read_table
+from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
 
@@ -73,12 +71,12 @@ def read_shapes(
     *,
     id: str | None = None,  # noqa: A002 - the public name of the option
 ) -> AttributedGraph:
-    """Return the graph of a table of areas whose shapes are in another file: those that touch are joined.
+    """Return the graph of a table of areas whose shapes are in a file: those that touch are joined.
 
     Parameters
     ----------
     nodes : path or DataFrame
-        As in `read`.
+        As in `read`; it may be the file of the shapes, too.
     shapes : path
         GeoJSON, GeoPackage, shapefile or whatever GeoPandas reads: one polygon for every node; the column of ids is
         that of the same name, or the only one with the ids of all nodes. Other polygons are left out.
@@ -92,7 +90,7 @@ def read_shapes(
     """
     file = read_table(nodes)
     name, assumed = id_column(file, id)
-    keys, areas = unique_ids(file, name), _read_areas(check_readable(shapes))
+    keys, areas = unique_ids(file, name), read_areas(check_readable(shapes))
     column, rows = _matched(areas, keys, name, Path(shapes))
     try:
         graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))
@@ -129,20 +127,6 @@ def geometries(table: AttributedGraph) -> list[Any]:
         )
     points = [as_numbers(table.frame[found[axis]])[0] for axis in ("lon", "lat")]
     return [{"type": "Point", "coordinates": [float(x), float(y)]} for x, y in zip(*points, strict=True)]
-
-
-def _read_areas(path: Path) -> Any:
-    try:
-        geopandas = import_module("geopandas")
-    except ImportError as error:
-        raise MissingExtraError("--shapes needs GeoPandas; install it with: pip install 'graphmrf[geo]'") from error
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on cells of columns that may not matter
-            return geopandas.read_file(path)
-    except Exception as error:  # the readers of GeoPandas have errors of their own
-        message = (str(error) or type(error).__name__).splitlines()[0]
-        raise InvalidInputError(f"{path} cannot be read as shapes ({message}); it may be damaged") from error
 
 
 def _matched(areas: Any, keys: pa.Array, name: str, path: Path) -> tuple[str, Any]:

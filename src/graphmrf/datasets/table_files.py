@@ -1,4 +1,4 @@
-"""Tables in files: text of any dialect (also gzipped), Parquet, xlsx; cells and ids as values; written atomically."""
+"""Tables in files: text of any dialect (also gzipped), Parquet, xlsx, shapes; cells and ids as values."""
 
 import csv
 import gzip
@@ -11,6 +11,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -23,7 +24,7 @@ import pyarrow.parquet
 
 from graphmrf._typing import Floats
 from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, undressed
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.files import check_readable
 from graphmrf.text import count, did_you_mean
 
@@ -34,7 +35,9 @@ PARQUET = (".parquet", ".pq")
 FRAME = Path("DataFrame.pq")
 """Stands for the file of a table that is in memory already; its columns have types, as those of Parquet have."""
 EXCEL = ".xlsx"
-SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL)
+SHAPES = (".geojson", ".gpkg", ".shp")
+"""Files of shapes whose other columns are a table; GeoPandas reads them."""
+SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL, *SHAPES)
 STDIN = Path("-")
 """The path that stands for standard input: text of any delimiter."""
 
@@ -85,7 +88,7 @@ class TableFile:
     @property
     def typed(self) -> bool:
         """Whether the file itself says the types of its columns."""
-        return self.path.suffix.lower() in PARQUET
+        return self.path.suffix.lower() in (*PARQUET, *SHAPES)
 
     def place(self, record: int) -> str:
         """Return the file and the row of a 0-based record: the line of a text file (the header is line 1)."""
@@ -207,10 +210,10 @@ def read_table(path: PathLike | Any) -> TableFile:
         return _read_parts(Path(path), files)
     path = Path(path) if Path(path) == STDIN else check_readable(path)
     suffix = suffix_of(path)
-    reader = _read_parquet if suffix in PARQUET else _read_excel if suffix == EXCEL else _read_text
+    readers = {EXCEL: _read_excel} | dict.fromkeys(PARQUET, _read_parquet) | dict.fromkeys(SHAPES, _read_described)
     try:
-        return reader(path)
-    except InvalidInputError:
+        return readers.get(suffix, _read_text)(path)
+    except (InvalidInputError, MissingExtraError):
         raise
     except Exception as error:  # a damaged file makes its reader raise anything, even that memory is short
         raise InvalidInputError(unreadable(path, error)) from error
@@ -231,6 +234,25 @@ def _from_frame(table: Any) -> TableFile:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InvalidInputError(f"a DataFrame must hold columns of one type: {error}; convert the column") from error
     return _without_unnamed(FRAME, arrow)
+
+
+def _read_described(path: Path) -> TableFile:
+    return replace(_from_frame(read_areas(path)), path=path)
+
+
+def read_areas(path: Path) -> Any:
+    """Return a file of shapes as a GeoDataFrame."""
+    try:
+        geopandas = import_module("geopandas")
+    except ImportError as error:
+        raise MissingExtraError(f"{path}: shapes need GeoPandas; pip install 'graphmrf[geo]'") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on cells of columns that may not matter
+            return geopandas.read_file(path)
+    except Exception as error:  # the readers of GeoPandas have errors of their own
+        message = (str(error) or type(error).__name__).splitlines()[0]
+        raise InvalidInputError(f"{path} cannot be read as shapes ({message}); it may be damaged") from error
 
 
 def parts_of(path: PathLike) -> list[Path]:
@@ -430,12 +452,12 @@ def _is_empty(column: pa.ChunkedArray) -> bool:
 
 
 def row_number(path: PathLike, record: int) -> int:
-    """Return where a 0-based record stands: its line in a text file, its 1-based number in Parquet.
+    """Return where a 0-based record stands: its line in a text file, its 1-based number in Parquet and among shapes.
 
     The text file is read again up to there, because blank lines and quoted line breaks move it.
     """
     path = Path(path)
-    if suffix_of(path) in PARQUET:
+    if suffix_of(path) in (*PARQUET, *SHAPES):
         return record + 1
     if path == STDIN:
         return record + 2

@@ -17,6 +17,7 @@ from graphmrf.datasets.table_files import (
     DELIMITERS,
     EXCEL,
     PARQUET,
+    SHAPES,
     SUFFIXES,
     PathLike,
     openpyxl_module,
@@ -27,7 +28,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place, check_readable
 
 GEOJSON = ".geojson"
-WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix)
+WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix not in SHAPES)
 _PART_NAME = "part-{:05}.parquet"
 """Names of the files in a folder of Parquet."""
 PART_ROWS = 1_000_000
