@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import numpy as np
+
 from graphmrf.engines import Engine, build_engine
 from graphmrf.engines.dask import USABLE, Cluster, Store, at_work, column_bytes, limit_threads, read_arrays
 from graphmrf.errors import ClusterError, GraphMRFError
@@ -144,7 +146,7 @@ class Errands:
 
     def _send(self, number: int, part: tuple[Any, ...], attempt: int, worker: str) -> None:
         try:
-            graph, sent = self._graph_for(worker), self._machines.send(worker, part)
+            graph, sent = self._graph_for(worker), self._machines.send(worker, tuple(map(_in_one_piece, part)))
             future = self._machines.client.submit(work, *self._task, graph, sent, workers=[worker], pure=False)
         except Exception as error:  # the worker went away just now, or the part cannot be sent
             self._send_again(number, part, attempt, error)
@@ -180,6 +182,12 @@ class Errands:
                 "memory than they have: start them with a higher --memory-limit, or share out rows: partition='rows'"
             ) from error
         self._again.append((number, part, attempt + 1))
+
+
+def _in_one_piece(value: Any) -> Any:
+    """Return a value, an array such that it travels without being copied twice."""
+    cut = isinstance(value, np.ndarray) and not (value.flags.c_contiguous or value.flags.f_contiguous)
+    return np.ascontiguousarray(value) if cut else value
 
 
 _HELD: dict[str, Engine] = {}

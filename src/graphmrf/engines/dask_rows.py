@@ -12,7 +12,6 @@ workers take over.
 from __future__ import annotations
 
 import asyncio
-import time
 from importlib import import_module
 from itertools import count, pairwise
 from operator import getitem
@@ -53,6 +52,9 @@ class KeptAt(int):
 _Home: TypeAlias = "tuple[str, str]"
 """Where a part of the rows is: the address of its worker, and the key of its actor there."""
 
+_Calls: TypeAlias = "dict[str, tuple[Any, ...]]"
+"""Arguments of a method of some parts, by the key of their actor."""
+
 _Operation: TypeAlias = "tuple[str, KeptAt | None, tuple[Any, ...]]"
 """Name, where its result is kept (None: it is returned), and arguments; a place stands for what is kept there."""
 
@@ -85,21 +87,29 @@ class RowBlock:
         self._worker = import_module("distributed").get_worker()
         self._asked: dict[int, Ints] = {}
         self._kept: dict[int, Any] = {}
-        self._peers: list[_Home] = []
+        self._homes: dict[str, list[tuple[int, str]]] = {}
+        self._moved = asyncio.Condition()
         self._ready, self._scratch = -1, np.empty((0, 0))
+
+    async def each(self, name: str, calls: _Calls) -> dict[str, Any]:
+        """Return what a method of some parts on this worker returns: one message serves all of them."""
+        parts = self._worker.state.actors
+        found = await asyncio.gather(*(getattr(parts[key], name)(*values) for key, values in calls.items()))
+        return dict(zip(calls, found, strict=True))
 
     async def connect(self, peers: list[_Home]) -> None:
         """Take note of where the other parts are, and tell them which of their rows are needed here."""
-        self._peers = peers
-        for part, rows in self._halo.items():
-            await self._ask(part, "expect", self.number, rows)
+        self._homes = {address: [] for address, _ in peers}
+        for part in self._halo:
+            self._homes[peers[part][0]].append((part, peers[part][1]))
+        for address, parts in self._homes.items():
+            await self._ask(address, "expect", {key: (self.number, self._halo[part]) for part, key in parts})
 
-    async def _ask(self, part: int, name: str, *values: Any) -> Any:
-        """Return what a method of another part returns, without a network where it is on the same worker."""
-        address, key = self._peers[part]
+    async def _ask(self, address: str, name: str, calls: _Calls) -> dict[str, Any]:
+        """Return what a method of some parts on a worker returns, without a network where they are on this one."""
         if address == self._worker.address:
-            return await getattr(self._worker.state.actors[key], name)(*values)
-        return await call_part(self._worker.rpc(address), key, name, *values)
+            return await self.each(name, calls)
+        return await call_parts(self._worker.rpc(address), name, calls) if calls else {}
 
     async def expect(self, asker: int, rows: Ints) -> None:
         """Take note of the rows that another part will ask for."""
@@ -107,11 +117,8 @@ class RowBlock:
 
     async def rows(self, batch: int, place: int, asker: int) -> Floats:
         """Return the rows of a block that another part asked for, once this part is as far as that one."""
-        end = time.monotonic() + self._patience
-        while self._ready < batch:
-            if time.monotonic() > end:
-                raise TimeoutError(f"part {self.number} is not ready for part {asker}")
-            await asyncio.sleep(0.001)
+        async with self._moved:
+            await asyncio.wait_for(self._moved.wait_for(lambda: self._ready >= batch), self._patience)
         found: Floats = await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
         return found
 
@@ -119,7 +126,9 @@ class RowBlock:
         """Do one operation after the other, and return the result of the last."""
         *before, last = operations
         await self._in_thread(self._do, before)
-        self._ready = batch
+        async with self._moved:
+            self._ready = batch
+            self._moved.notify_all()
         if last[0] == "advance":
             last = (*last[:2], (await self._extended(batch, last[2][0]), *last[2][1:]))
         return await self._in_thread(self._do, [last])
@@ -145,13 +154,15 @@ class RowBlock:
         if self._scratch.shape != (len(V) + self._n_halo, V.shape[1]) or self._scratch.dtype != V.dtype:
             self._scratch = np.empty((len(V) + self._n_halo, V.shape[1]), V.dtype)
         own = self._in_thread(np.copyto, self._scratch[: len(V)], V)
-        await asyncio.gather(own, *(self._fetch(batch, place, part, len(V)) for part in self._halo))
+        await asyncio.gather(own, *(self._fetch(batch, place, address, len(V)) for address in self._homes))
         return self._scratch
 
-    async def _fetch(self, batch: int, place: KeptAt, part: int, n: int) -> None:
-        """Put the rows of a block that another part has below the `n` own ones."""
-        found = await self._ask(part, "rows", batch, int(place), self.number)
-        await self._in_thread(np.copyto, self._scratch[n:][self._spans[part]], found)
+    async def _fetch(self, batch: int, place: KeptAt, address: str, n: int) -> None:
+        """Put the rows of a block that the parts on a worker have below the `n` own ones."""
+        parts = self._homes[address]
+        found = await self._ask(address, "rows", {key: (batch, int(place), self.number) for _, key in parts})
+        for part, key in parts:
+            await self._in_thread(np.copyto, self._scratch[n:][self._spans[part]], found[key])
 
     def _local(self, name: str) -> Callable[..., Any]:
         own: dict[str, Callable[..., Any]]
@@ -169,16 +180,17 @@ class RowBlock:
             self._kept.pop(place, None)
 
 
-async def call_part(rpc: Any, key: str, name: str, *values: Any) -> Any:
-    """Return what a method of a part of the rows on another machine returns, or raise what it raises.
+async def call_parts(rpc: Any, name: str, calls: _Calls) -> dict[str, Any]:
+    """Return what a method of parts of the rows on another machine returns, or raise what it raises.
 
     The proxies that Dask has for actors wait for ever if their worker is lost before they are there.
     """
-    wrapped = [import_module("distributed.protocol").to_serialize(value) for value in values]
-    answer = await rpc.actor_execute(function=name, actor=key, args=wrapped, kwargs={})
+    wrapped = [import_module("distributed.protocol").to_serialize(value) for value in (name, calls)]
+    answer = await rpc.actor_execute(function="each", actor=next(iter(calls)), args=wrapped, kwargs={})
     if answer["status"] != "OK":
         raise answer["exception"]
-    return answer["result"]
+    found: dict[str, Any] = answer["result"]
+    return found
 
 
 def _localised(indices: Ints, own: slice, n: int) -> tuple[Ints, Ints]:
@@ -536,7 +548,7 @@ class RowsEngine:
             self._queue("forget", forgotten)
         self._each(name, None, values)
         queues, self._queues = self._queues, [[] for _ in self._sources]
-        batch, self.messages = next(self._batches), self.messages + len(queues)
+        batch = next(self._batches)
         try:
             parts = self._parts or self._start_again()
             return self._call(parts, "run", [(batch, queue) for queue in queues])
@@ -555,10 +567,13 @@ class RowsEngine:
         return found
 
     async def _called(self, parts: list[_Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
-        calls = (
-            call_part(self._rpc(address), key, name, *own) for (address, key), own in zip(parts, values, strict=True)
-        )
-        return await asyncio.gather(*calls)
+        calls: dict[str, _Calls] = {address: {} for address, _ in parts}
+        for (address, key), own in zip(parts, values, strict=True):
+            calls[address][key] = own
+        found = await asyncio.gather(*(call_parts(self._rpc(home), name, some) for home, some in calls.items()))
+        self.messages += len(calls)
+        answers = dict(zip(calls, found, strict=True))
+        return [answers[address][key] for address, key in parts]
 
     def _rpc(self, address: str) -> Any:
         """Return the connection to a worker, by the scheduler where it cannot be reached from here."""

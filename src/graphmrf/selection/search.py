@@ -7,11 +7,12 @@ an `AlphaSearch`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from graphmrf.engines import map_columns
 from graphmrf.linalg import propagate_labels, smooth_grid
 from graphmrf.selection.least_squares import augmented_design, fit_from_factor, triangular
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.engines import Engine
     from graphmrf.graph import Graph
     from graphmrf.selection.least_squares import Whitened
 
@@ -291,10 +293,15 @@ def fold_predictions(
     grid: Floats = np.empty((len(alphas), labelled.size, 0))
     if features.Z.shape[1]:
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
-    options = {"noise": features.noise(tolerance), "shrinkage": features.shrinkage}
+    options = {"intercept": features.centred, "noise": features.noise(tolerance), "shrinkage": features.shrinkage}
+    parts = ((Z.T, y[labelled], folds, options) for Z in grid)
+    return np.stack(list(map_columns(graph.engine, _fold_fits, parts)))
+
+
+def _fold_fits(_: Engine, columns: Floats, y: Floats, folds: Ints, options: dict[str, Any]) -> Floats:
+    """Return `fold_fits` of one level, given its columns one below the other: work for one of many machines."""
     with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
-        fits = [fold_fits(Z, y[labelled], folds, intercept=features.centred, **options) for Z in grid]
-    return np.stack(fits)
+        return fold_fits(columns.T, y, folds, **options)
 
 
 def fold_fits(Z: Floats, y: Floats, folds: Ints, *, intercept: bool, noise: float, shrinkage: float = 0.0) -> Floats:
