@@ -21,6 +21,7 @@ def test_a_cluster_is_described() -> None:
     summary = json.loads(result.stdout)
     assert [each["address"].split(":")[1] for each in summary["workers"]] == ["//127.0.0.1"]
     assert summary["fits"]["columns"] > 0
+    assert summary["versions"]["numpy"] == np.__version__
 
 
 def test_predictions_of_a_cluster_are_those_of_one_machine(tmp_path: Path) -> None:
@@ -36,6 +37,31 @@ def test_predictions_of_a_cluster_are_those_of_one_machine(tmp_path: Path) -> No
     expected, found = (pd.read_parquet(tmp_path / place) for place in ("here", "there"))
     np.testing.assert_allclose(found["prediction"], expected["prediction"], rtol=1e-12)
     assert list((tmp_path / "kept").glob("*.npz"))
+
+
+def test_edges_of_a_folder_are_read_by_the_workers_that_share_rows(tmp_path: Path) -> None:
+    rng, places = np.random.default_rng(0), {name: tmp_path / name for name in ("nodes", "edges", "here", "there")}
+    for folder in places.values():
+        folder.mkdir()
+    ids, (u, v) = [f"n{k}" for k in rng.permutation(60)], rng.integers(0, 60, (2, 200))
+    frame = pd.DataFrame({"id": ids, "rooms": rng.normal(size=60), "rent": rng.normal(size=60)})
+    frame.loc[::3, "rent"] = np.nan
+    frame.to_parquet(places["nodes"] / "0.parquet")
+    edges = pd.DataFrame({"from": [ids[k] for k in u], "to": [ids[k] for k in v], "weight": rng.random(200)})
+    edges[:90].to_parquet(places["edges"] / "0.parquet")
+    edges[90:].to_parquet(places["edges"] / "1.parquet")
+    command = ["predict", str(places["nodes"]), str(places["edges"]), "--target", "rent"]
+    on_rows = ["--cluster", "local:1", "--partition", "rows"]
+    for place, options in {"here": [], "there": on_rows}.items():
+        result = run(app, [*command, "--method", "lgc-rp", *options, "-o", str(places[place])])
+        assert result.exit_code == 0, result.output
+    assert "error bars need the edges here" in result.stderr
+    expected, found = (pd.read_parquet(places[place]) for place in ("here", "there"))
+    np.testing.assert_allclose(found["prediction"], expected["prediction"], rtol=0, atol=1e-6)
+    assert found["id"].tolist() == ids
+    for options in (["--method", "field"], ["--method", "lgc", "--report", str(tmp_path / "page.html")]):
+        result = run(app, [*command, *options, *on_rows])
+        assert (result.exit_code, "needs the edges here" in result.stderr) == (2, True), result.output
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,46 @@ def test_workers_find_nodes_by_their_ids(rows: Cluster, tmp_path: Path) -> None:
         gm.Graph.from_parquet(str(tmp_path), **options)
 
 
+def test_files_are_read_again_when_a_worker_that_has_rows_is_killed(harmed: Cluster, tmp_path: Path) -> None:
+    names, made = [f"n{i}" for i in range(50)], Cluster(harmed.client, partition="rows", parts=2)
+    pd.DataFrame({"source": names[:-1], "target": names[1:]}).to_parquet(tmp_path / "0.parquet")
+    graph = gm.Graph.from_parquet(str(tmp_path), n_nodes=50, cluster=made, ids=names)
+    X, engine = np.ones((50, 1)), graph.engine
+    expected = engine.unload(engine.load(X), 1)
+    killed = engine.homes()[0]  # type: ignore[attr-defined]
+    os.kill(made.ask(killed, os.getpid), signal.SIGKILL)
+    [found] = map_columns(engine, lambda engine, X: engine.unload(engine.load(X), 1), [(X,)])
+    np.testing.assert_array_equal(found, expected)
+    made.close()
+
+
+def test_a_weighted_graph_of_files_is_that_of_its_edges(rows: Cluster, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    u, v, weight = *rng.integers(0, 29, (2, 40)), rng.choice([0.0, 0.5, 1.0, 2.0], 40)
+    frame = pd.DataFrame({"source": u, "target": v, "weight": weight})
+    there_and_back = frame.iloc[:10].rename(columns={"source": "target", "target": "source"})
+    for k, part in enumerate((frame.iloc[:25], frame.iloc[25:])):
+        part.to_parquet(tmp_path / f"{k}.parquet")
+    whole = gm.Graph.from_edges(u, v, weight, n_nodes=30)
+    graph = gm.Graph.from_parquet(str(tmp_path), n_nodes=30, cluster=rows, weight="weight")
+    np.testing.assert_allclose(graph.degrees, whole.degrees)
+    assert (graph.n_components, graph.n_edges) == (whole.n_components, whole.n_edges)
+    np.testing.assert_array_equal(pd.factorize(graph.components)[0], pd.factorize(whole.components)[0])
+    X, y = rng.normal(size=(30, 2)), np.where(rng.random(30) < 0.6, rng.normal(size=30), np.nan)
+    for model in (gm.SimpleGraphConvolution(), gm.ResidualPropagation(gm.LinearGraphConvolution(alpha=0.5), alpha=0.5)):
+        np.testing.assert_allclose(model.fit(graph, X, y).predict(), model.fit(whole, X, y).predict(), atol=1e-6)
+    there_and_back.to_parquet(tmp_path / "2.parquet")
+    again = gm.Graph.from_parquet(str(tmp_path), n_nodes=30, cluster=rows, weight="weight")
+    assert again.n_edges == whole.n_edges
+    assert again.degrees.sum() < whole.degrees.sum() + 2 * weight[:10].sum()
+
+
+def test_weights_that_are_none_are_refused(rows: Cluster, tmp_path: Path) -> None:
+    pd.DataFrame({"source": [0], "target": [1], "weight": [-1.0]}).to_parquet(tmp_path / "0.parquet")
+    with pytest.raises(InvalidInputError, match="column weight: an edge weight must be a finite number >= 0"):
+        gm.Graph.from_parquet(str(tmp_path), n_nodes=2, cluster=rows, weight="weight")
+
+
 @pytest.mark.parametrize(("n_nodes", "words"), [(7, "raise n_nodes"), (9, None)])
 def test_numbers_beyond_the_nodes_are_refused(rows: Cluster, tmp_path: Path, n_nodes: int, words: str | None) -> None:
     pd.DataFrame({"source": [0, 3], "target": [1, 8]}).to_parquet(tmp_path / "0.parquet")

@@ -1,6 +1,6 @@
 """graphmrf cluster: what a Dask cluster has, and what would fit; and the cluster that a command runs on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +15,8 @@ from graphmrf.errors import InvalidInputError
 cluster_group = typer.Typer(
     cls=options.CommandGroup, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
 )
+WITHOUT_EDGES = ("lp", "lr", "lgc", "sgc", "lgc-rp", "sgc-rp", "lr-rp")
+"""Methods that need no edges on this machine, where rows are with workers."""
 _Address = Annotated[
     str,
     typer.Argument(metavar="ADDRESS", help="tcp://host:8786, a scheduler file .json, or local:4.", show_default=False),
@@ -37,7 +39,8 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
         if json:
             terminal.print_json(summary)
             return
-        terminal.say(f"{machines.address}: {len(summary['workers'])} workers, versions match; {machines.dashboard}")
+        same = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
+        terminal.say(f"{machines.address}: {len(summary['workers'])} workers, all with {same}; {machines.dashboard}")
         rows = [[each["address"], str(each["threads"]), _gigabytes(each["memory"])] for each in summary["workers"]]
         terminal.print_table(["worker", "threads", "memory"], rows)
         fits = summary["fits"]
@@ -53,22 +56,61 @@ def summarise(machines: "later.clusters.Cluster") -> dict[str, Any]:
         {"address": name, "threads": about["nthreads"], "memory": about["memory_limit"]}
         for name, about in machines.workers().items()
     ]
-    return {"address": machines.address, "workers": workers, "fits": later.clusters.largest_graphs(machines)}
+    about = {"address": machines.address, "versions": later.clusters.own_versions()}
+    return {**about, "workers": workers, "fits": later.clusters.largest_graphs(machines)}
 
 
 @contextmanager
 def on_cluster(
     address: str | None, partition: str | None, checkpoint: Path | None, *, quiet: bool
-) -> Iterator["Callable[[later.datasets.AttributedGraph], later.datasets.AttributedGraph]"]:
-    """Yield what puts the graph of a table on a cluster while the block lasts, or leaves it here without an address."""
+) -> Iterator["later.clusters.Cluster | None"]:
+    """Yield the cluster that a command runs on while the block lasts, or None without an address."""
     if address is None:
         if partition is not None or checkpoint is not None:
             raise InvalidInputError("--partition and --checkpoint are for clusters; add --cluster ADDRESS")
-        yield lambda table: table
+        yield None
         return
     with later.clusters.cluster(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
         _tell(machines, quiet=quiet)
-        yield lambda table: replace(table, graph=table.graph.on(machines))
+        yield machines
+
+
+def read_placed(
+    machines: "later.clusters.Cluster | None",
+    tables: tuple[Path, Path | None],
+    columns: dict[str, Any],
+    *,
+    asked: tuple[str, Path | None],
+    **others: Any,
+) -> "later.datasets.AttributedGraph":
+    """Return what `inputs.read_graph` does, with the graph on a cluster where there is one.
+
+    Edges in a folder of Parquet files are read by the workers alone where each has some rows of the graph, which must
+    do for what is asked: the method, and a page.
+    """
+    nodes, edges = tables
+    if machines is not None and edges is not None and _rows_of_folder(machines, nodes, edges):
+        _check_without_edges(*asked)
+        return later.datasets.read_on_workers(nodes, edges, machines, id=others.get("id"), **columns)
+    table = later.inputs.read_graph(nodes, edges, columns, **others)
+    return table if machines is None else replace(table, graph=table.graph.on(machines))
+
+
+def _rows_of_folder(machines: "later.clusters.Cluster", nodes: Path, edges: Path) -> bool:
+    """Whether edges are in a folder, and rows are shared out, as told or as the graph does not fit a worker."""
+    if not edges.is_dir() or machines.partition == "columns":
+        return False
+    return machines.partition == "rows" or not machines.fits(*map(later.datasets.count_rows, (nodes, edges)))
+
+
+def _check_without_edges(method: str, report: Path | None) -> None:
+    """Raise where something is asked for that needs the edges here, and only workers have them."""
+    if report is not None or method not in WITHOUT_EDGES:
+        wanted = "--report" if report is not None else f"--method {method}"
+        raise InvalidInputError(
+            f"{wanted} needs the edges here, and where rows are shared out only workers read those of a folder; "
+            f"{'drop it' if report is not None else 'use ' + ', '.join(WITHOUT_EDGES)}, or give them in one file"
+        )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from graphmrf.cli import later, options, terminal
-from graphmrf.cli.cluster import on_cluster
+from graphmrf.cli.cluster import on_cluster, read_placed
 from graphmrf.cli.file_hints import EDGES, NODES, explained
 
 
@@ -65,8 +65,8 @@ def predict(
     words: prediction, probability, observed, left_out. Exit code: 0 done, 1 a
     failure of graphmrf, 2 wrong input.
     """
-    machines = on_cluster(cluster, partition, checkpoint, quiet=quiet)
-    with terminal.errors_as_exit_codes(debug=debug), machines as placed:
+    running = on_cluster(cluster, partition, checkpoint, quiet=quiet)
+    with terminal.errors_as_exit_codes(debug=debug), running as machines:
         settings = later.prediction.PredictionSettings(
             *(method, interval, conformal, alpha, folds, seed, transform, group, suggest),
             later.prediction.Bounds(at_least, at_most, whole),
@@ -74,7 +74,9 @@ def predict(
         saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
         with explained("predict", {NODES: nodes, EDGES: edges}):
             columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
-            table = placed(later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id))
+            table = read_placed(
+                machines, (nodes, edges), columns, asked=(method, report), knn=knn, k=k, shapes=shapes, id=id
+            )
 
         later.results.places_of(table, output)
         groups = later.foresight.read_groups(table, group)
@@ -113,7 +115,9 @@ def _save(
     report: Path | None,
 ) -> None:
     """Write the table, the groups and the page, as far as they are asked for; Parquet keeps what the page shows."""
-    shown = report is not None or (output is not None and later.datasets.keeps_page(output))
+    shown = report is not None or (
+        output is not None and later.datasets.keeps_page(output) and not table.graph.is_elsewhere
+    )
     content = later.report.page_content(beyond.on_page(page())) if shown else None
     if output is not None:
         later.results.write_results(table, predictions, output, keep_columns=keep_columns, content=content)

@@ -4,10 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphmrf.datasets import synthetic
-from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
+from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges, read_on_workers
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
 from graphmrf.datasets.places import NEAREST, geometries, read_points, read_shapes
+from graphmrf.datasets.table_files import count_rows
 from graphmrf.datasets.written_tables import check_writable, is_geojson, keeps_page, read_page, write
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "Info",
     "attributes",
     "check_writable",
+    "count_rows",
     "example",
     "features",
     "geometries",
@@ -37,6 +39,7 @@ __all__ = [
     "paper",
     "read",
     "read_edges",
+    "read_on_workers",
     "read_page",
     "read_points",
     "read_shapes",

@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 from graphmrf._typing import Floats
 from graphmrf.datasets.edge_files import (
     ADD,
+    DISTANCE,
     REFUSE,
     EdgeColumns,
     covering_ids,
     edge_graph,
     end_columns,
     read_edge_file,
+    weight_column,
     with_ends,
 )
 from graphmrf.datasets.table_files import (
@@ -26,6 +28,7 @@ from graphmrf.datasets.table_files import (
     TableFile,
     as_numbers,
     listing,
+    parts_of,
     read_table,
     row_number,
     shown_ids,
@@ -242,6 +245,46 @@ def _ids_by_cells(
     if len(names) > 1:
         raise InvalidInputError(f"{node_file.path}: {listing(names)} all have the ids of the edges; choose with --id")
     return (node_file, names[0]) if names else None
+
+
+def read_on_workers(
+    nodes: PathLike,
+    edges: PathLike,
+    machines: Any,
+    *,
+    id: str | None = None,  # noqa: A002 - the public name of the option
+    **columns: Any,
+) -> AttributedGraph:
+    """Return what `read` does, of a folder of Parquet files of edges that only the workers of a cluster read.
+
+    Which columns are ends and weight is told by the first file. See `Graph.from_parquet` for what such a graph can do.
+    The parameters are those of `read`, and a `graphmrf.cluster` whose workers see the folder.
+    """
+    asked, node_file, first = EdgeColumns(**columns), read_table(nodes), read_table(parts_of(edges)[0])
+    if asked.unknown != REFUSE or asked.weight_is == DISTANCE:
+        option = f"--weight-is {DISTANCE}" if asked.unknown == REFUSE else f"--unknown {asked.unknown}"
+        raise InvalidInputError(f"{option} needs all edges at once; drop it, or --partition rows")
+    name, assumed = id_column(node_file, id)
+    keys = unique_ids(node_file, name)
+    _, ends, told = end_columns(first, asked, keys)
+    weight, weighed = weight_column(first, ends, asked)
+    ids = _as_in_edges(keys, first.columns[ends[0]].type)
+    graph = Graph.from_parquet(str(edges), n_nodes=len(keys), cluster=machines, ends=ends, weight=weight, ids=ids)
+    return with_nodes(graph.with_ids(None), node_file, name, (*node_file.notes, *assumed, *told, *weighed))
+
+
+def _as_in_edges(keys: pa.Array, kind: pa.DataType) -> Any:
+    """Return ids in the form that ends of edges have: text, or numbers; None where they number the nodes from 0."""
+    if not pa.types.is_integer(kind):
+        return keys.to_pandas()
+    try:
+        numbers = keys.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return keys.to_pandas()
+    if not numbers.cast(keys.type).equals(keys):  # 007 is another id than 7
+        return keys.to_pandas()
+    ids = numbers.to_numpy()
+    return None if np.array_equal(ids, np.arange(ids.size)) else ids
 
 
 def read_edges(

@@ -323,7 +323,7 @@ def edge_graph(
     file: TableFile, ends: tuple[str, str], asked: EdgeColumns, keys: pa.Array, nodes: TableFile
 ) -> tuple[Graph, tuple[str, ...]]:
     """Return the graph on the nodes of these ids, and what was assumed or changed."""
-    column, assumed = _weight_column(file, ends, asked)
+    column, assumed = weight_column(file, ends, asked)
     if ends[0] == ends[1] or column in ends:
         alike = "--source and --dest" if ends[0] == ends[1] else "--weight and an end of the edges"
         raise InvalidInputError(f"{file.path}: {alike} are the same column, '{column or ends[0]}'; name another")
@@ -355,7 +355,7 @@ def _one_direction(u: Ints, v: Ints, weights: Floats, n: int) -> tuple[Bools, tu
     return keep, (told,) if same.any() else ()
 
 
-def _weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) -> tuple[str | None, tuple[str, ...]]:
+def weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) -> tuple[str | None, tuple[str, ...]]:
     """Return the column of edge weights, None when every edge counts the same, and a line where it was assumed."""
     if asked.weight is not None:
         return _asked_weight(file, asked)

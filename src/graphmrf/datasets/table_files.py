@@ -262,6 +262,15 @@ def parts_of(path: PathLike) -> list[Path]:
     return sorted(file for file in Path(path).iterdir() if file.suffix.lower() in PARQUET)
 
 
+def count_rows(path: PathLike) -> int:
+    """Return the rows of Parquet files, one or those in a folder, by what they say of themselves; 0 of others."""
+    files = parts_of(path) or [file for file in [Path(path)] if file.suffix.lower() in PARQUET]
+    try:
+        return sum(pa.parquet.read_metadata(check_readable(file)).num_rows for file in files)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInputError(unreadable(Path(path), error)) from error
+
+
 def _read_parts(folder: Path, files: Sequence[Path]) -> TableFile:
     named = folder / f"*{PARQUET[0]}"
     try:

@@ -195,13 +195,14 @@ def _automatic(n_edges: int, small: int) -> str:
 
 
 def map_columns(
-    engine: Engine | None, function: Callable[..., _Result], parts: Iterable[tuple[Any, ...]]
+    engine: Engine | None, function: Callable[..., _Result], parts: Iterable[tuple[Any, ...]], *, total: int = 0
 ) -> Iterator[_Result]:
     """Yield ``function(engine, *part)`` of every part, in their order.
 
     Parts are independent: blocks of columns, say, or probes. Here they are computed one after the other; an engine
     with a method of this name, a cluster, has workers compute them, each with an engine of its own, and again if one
     is lost. Blocks and windows of an engine must therefore not leave the function. None stands for this machine.
+    `total` is the number of parts where it is known, for those who wait.
 
     Examples
     --------
@@ -210,4 +211,4 @@ def map_columns(
     [2, 4]
     """
     elsewhere = getattr(engine, "map_columns", None)
-    return (function(engine, *part) for part in parts) if elsewhere is None else elsewhere(function, parts)
+    return (function(engine, *part) for part in parts) if elsewhere is None else elsewhere(function, parts, total)

@@ -17,7 +17,9 @@ import tempfile
 import threading
 import time
 from collections import deque
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import cached_property
 from hashlib import blake2b
 from importlib import import_module
@@ -118,15 +120,33 @@ class Cluster:
         if self._by_columns(arrays):
             made: Engine = import_module("graphmrf.engines.dask_columns").ColumnsEngine(self, arrays)
             return made
-        self._rows.append(import_module("graphmrf.engines.dask_rows").RowsEngine.of_arrays(self, *arrays))
-        rows: Engine = self._rows[-1]
+        rows: Engine = import_module("graphmrf.engines.dask_rows").RowsEngine.of_arrays(self, *arrays)
         return rows
 
-    def read_rows(self, path: str, n: int, ends: tuple[str, str], ids: Any = None) -> tuple[Engine, Ints]:
-        """Return an engine on rows of a graph that workers read from Parquet files, and its row pointers."""
-        engine, indptr = import_module("graphmrf.engines.dask_rows").RowsEngine.of_files(self, path, n, ends, ids)
+    def read_rows(self, path: str, n: int, names: tuple[str, ...], ids: Any = None) -> tuple[Engine, Ints, Floats]:
+        """Return an engine on rows of a graph that workers read from Parquet files, its row pointers and degrees."""
+        rows = import_module("graphmrf.engines.dask_rows")
+        found: tuple[Engine, Ints, Floats] = rows.RowsEngine.of_files(self, path, n, names, ids)
+        return found
+
+    def will_release(self, engine: Any) -> None:
+        """Take note of an engine whose rows workers must let go of in the end."""
         self._rows.append(engine)
-        return engine, indptr
+
+    def collect(self, futures: list[Any]) -> list[Any]:
+        """Return the results of futures; errors of the work as they are, a lost scheduler as such."""
+        try:
+            found: list[Any] = self.client.gather(futures)
+        except (OSError, CancelledError) as error:
+            self.look_again()
+            self.workers()
+            raise ClusterError(f"workers were lost at this work ({error}); start more, and run it again") from error
+        except import_module("distributed").KilledWorker as error:
+            raise ClusterError(
+                f"several workers were lost at the same work ({error}); most likely it needs more memory than they "
+                "have: start more of them, or with a higher --memory-limit"
+            ) from error
+        return found
 
     def __enter__(self) -> Cluster:
         return self
@@ -212,7 +232,7 @@ class Cluster:
         tokens, self._tokens = self._tokens, []
         try:
             for engine in self._rows:
-                engine.close()
+                engine.release()
             if tokens and self.client.status == "running":
                 for worker in self.workers():
                     self.ask(worker, import_module("graphmrf.engines.dask_columns").forget, tokens)
@@ -283,11 +303,16 @@ class Cluster:
             self._folder = Path(tempfile.mkdtemp(prefix="graphmrf-"))
         return self._folder
 
+    def fits(self, n_nodes: int, n_edges: int) -> bool:
+        """Whether every worker can hold an unweighted graph of so many nodes and edges and solve on it."""
+        zeros = (np.broadcast_to(np.int32(0), size) for size in (n_nodes + 1, 2 * n_edges))
+        return self._holds(column_bytes((*zeros, None, np.broadcast_to(0.0, n_nodes))))
+
+    def _holds(self, n_bytes: int) -> bool:
+        return not self.memory() or n_bytes <= USABLE * self.memory()
+
     def _by_columns(self, arrays: tuple[Any, ...]) -> bool:
-        if self.partition != "auto":
-            return self.partition == "columns"
-        limit = self.memory()
-        return not limit or column_bytes(arrays) <= USABLE * limit
+        return self._holds(column_bytes(arrays)) if self.partition == "auto" else self.partition == "columns"
 
 
 def column_bytes(arrays: tuple[Any, ...]) -> int:
@@ -395,8 +420,7 @@ def _check_workers(made: Cluster, wanted: int) -> None:
             f"{max(wanted, 1)} workers are needed, {found} are at {made.address}; start more with: "
             f"dask worker {made.address}"
         ) from error
-    versions = import_module("distributed.versions").get_versions
-    ours = _packages(versions(packages=list(_SAME)))
+    versions, ours = import_module("distributed.versions").get_versions, own_versions()
     for worker in made.some_workers():
         try:
             theirs = _packages(made.ask(worker, versions, list(_SAME)))
@@ -413,6 +437,11 @@ def _check_workers(made: Cluster, wanted: int) -> None:
 
 _SAME = ("graphmrf", "numpy", "scipy", "distributed")
 """Packages that must be the same on all machines: they pickle functions and arrays for each other."""
+
+
+def own_versions() -> dict[str, str | None]:
+    """Return the versions here of what must be the same on all machines."""
+    return _packages(import_module("distributed.versions").get_versions(packages=list(_SAME)))
 
 
 def _packages(about: dict[str, Any]) -> dict[str, str | None]:
@@ -470,6 +499,15 @@ def read_arrays(folder: str) -> list[Any]:
     return [np.asarray(np.load(file, mmap_mode="r")) if file.exists() else None for file in files]
 
 
+def with_time_left(results: Iterator[Any], total: int, tell: Callable[[str], object] = _PROGRESS.info) -> Iterator[Any]:
+    """Yield results, telling how many there are, and how long the others will take where their number is known."""
+    start = time.monotonic()
+    for done, result in enumerate(results, 1):
+        left = timedelta(seconds=round((time.monotonic() - start) / done * (total - done)))
+        tell(f"{done} of {total} parts done, about {left} left" if total > done else f"{done} parts done")
+        yield result
+
+
 class Store:
     """Results of parts in a folder, each under a fingerprint of the graph, the function and the part.
 
@@ -484,6 +522,10 @@ class Store:
     def __init__(self, folder: Path | None, arrays: tuple[Any, ...]) -> None:
         self._folder = folder
         self._graph = b"" if folder is None else _fingerprint(arrays)
+
+    def of(self, name: str) -> Store:
+        """Return a store for a graph that is made of this one in a way that has a name."""
+        return Store(self._folder, (self._graph, name))
 
     def remembered(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], run: Callable[..., Iterator[Any]]

@@ -6,7 +6,6 @@ The client keeps what it sent until the result is back. So a worker may be lost 
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cached_property
@@ -17,13 +16,20 @@ from uuid import uuid4
 import numpy as np
 
 from graphmrf.engines import Engine, build_engine
-from graphmrf.engines.dask import USABLE, Cluster, Store, at_work, column_bytes, limit_threads, read_arrays
+from graphmrf.engines.dask import (
+    USABLE,
+    Cluster,
+    Store,
+    at_work,
+    column_bytes,
+    limit_threads,
+    read_arrays,
+    with_time_left,
+)
 from graphmrf.errors import ClusterError, GraphMRFError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _ATTEMPTS = 4
 """Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
@@ -55,10 +61,12 @@ class ColumnsEngine:
     def _here(self) -> Engine:
         return build_engine("auto", *self._arrays)
 
-    def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map_columns(
+        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], total: int = 0
+    ) -> Iterator[Any]:
         """Yield ``function(engine, *part)`` of every part, in their order, computed by the workers."""
         store = Store(self._machines.checkpoint, self._arrays)
-        return store.remembered(function, parts, self._run)
+        return with_time_left(store.remembered(function, parts, self._run), total)
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         self._check_memory()
@@ -123,7 +131,6 @@ class Errands:
             while turn in done:
                 yield done.pop(turn)
                 turn += 1
-                _PROGRESS.info("%d parts done, %d with workers", turn, len(self._out))
 
     def cancel(self) -> None:
         """Let go of all that is under way, so that its memory is freed."""

@@ -12,6 +12,7 @@ workers take over.
 from __future__ import annotations
 
 import asyncio
+import logging
 from importlib import import_module
 from itertools import count, pairwise
 from operator import getitem
@@ -20,10 +21,20 @@ from uuid import uuid4
 
 import numpy as np
 
-from graphmrf.engines.dask import Cluster, Store, at_work, limit_threads, read_arrays
+from graphmrf.engines.dask import Cluster, Store, at_work, limit_threads, read_arrays, with_time_left
+from graphmrf.engines.dask_files import (
+    compress_rows,
+    edge_files,
+    joined_components,
+    row_components,
+    row_sums,
+    split_edges,
+    weight_sums,
+    with_loops,
+)
 from graphmrf.engines.numba import NumbaEngine, padded_width
 from graphmrf.engines.probes import random_columns
-from graphmrf.errors import ClusterError, InvalidInputError
+from graphmrf.errors import ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +42,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from graphmrf._typing import Bools, Floats, Ints
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _ATTEMPTS = 5
 """Times a part is computed before the run gives up. Doubled, work that kills its workers kills twice as many."""
@@ -78,7 +91,7 @@ class RowBlock:
         indptr, indices, weights = (read_arrays(source) if isinstance(source, str) else source)[:3]
         self.first, stop, self.number, self._patience = int(bounds[number]), int(bounds[number + 1]), number, patience
         halo, places = _localised(indices, slice(self.first, stop), int(bounds[-1]))
-        degrees = np.diff(indptr).astype(float) if weights is None else _row_sums(indptr, weights)
+        degrees = np.diff(indptr).astype(float) if weights is None else weight_sums(indptr, weights)
         index = np.int32 if indptr[-1] < 2**31 else np.int64
         self.engine = NumbaEngine(indptr.astype(index), places, weights, degrees)
         cuts, self._n_halo = np.searchsorted(halo, bounds).tolist(), halo.size
@@ -206,94 +219,6 @@ def _localised(indices: Ints, own: slice, n: int) -> tuple[Ints, Ints]:
     return halo, places[indices]
 
 
-def _row_sums(indptr: Ints, weights: Floats) -> Floats:
-    sums = np.zeros(indptr.size - 1)
-    filled = np.diff(indptr) > 0
-    sums[filled] = np.add.reduceat(weights, indptr[:-1][filled])
-    return sums
-
-
-def edge_files(path: str) -> list[str]:
-    """Return the Parquet files of a folder, a pattern or a URL, in order.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are none.
-    """
-    fsspec = import_module("fsspec")
-    files, _, found = fsspec.get_fs_token_paths(
-        path if "*" in path or path.endswith(".parquet") else f"{path}/*.parquet"
-    )
-    if not found:
-        raise InvalidInputError(
-            f"{path} has no .parquet files; give a folder of them, or a pattern such as edges/*.parquet"
-        )
-    return [files.unstrip_protocol(each) for each in sorted(found)]
-
-
-def split_edges(file: str, names: tuple[str, str], bounds: Ints, ids: Any = None) -> list[Ints]:
-    """Return the edges of a file, both ways round and without loops, by the part of their row.
-
-    An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both. Ends are
-    numbers of nodes, or their ids.
-    """
-    with import_module("fsspec").open(file) as stream:
-        table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
-    n = int(bounds[-1])
-    u, v = (_numbered(file, table[name], n) if ids is None else _located(file, table[name], ids) for name in names)
-    u, v = u[u != v].astype(np.int64), v[u != v].astype(np.int64)
-    rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
-    part = np.searchsorted(bounds, rows, side="right") - 1
-    pairs = (rows - bounds[part]) * n + columns
-    return [pairs[part == p] for p in range(bounds.size - 1)]
-
-
-def _numbered(file: str, ends: Any, n: int) -> Ints:
-    """Return ends of edges that are numbers of nodes; raise InvalidInputError for others."""
-    numbers: Ints = ends.to_numpy()
-    if numbers.dtype.kind not in "iu" or numbers.min(initial=0) < 0:
-        raise InvalidInputError(f"{file}: ends of edges must be whole numbers from 0 to {n - 1}; or pass ids=")
-    if numbers.max(initial=0) >= n:
-        raise InvalidInputError(f"{file}: there are {n} nodes, got the number {numbers.max()}; raise n_nodes")
-    return numbers
-
-
-def _located(file: str, ends: Any, ids: Any) -> Ints:
-    """Return the numbers of nodes by their ids; raise InvalidInputError for an id that no node has."""
-    pyarrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
-    try:
-        found = compute.index_in(ends, value_set=ids.cast(ends.type))
-    except pyarrow.ArrowException as error:
-        raise InvalidInputError(
-            f"{file}: ends of edges are {ends.type}, ids are {ids.type}; save both alike"
-        ) from error
-    if found.null_count:
-        stray = ends.filter(found.is_null())[0]
-        raise InvalidInputError(f"{file}: an edge leads to {stray}, which is no id; add the node, or drop the edge")
-    numbers: Ints = found.to_numpy()
-    return numbers
-
-
-def compress_rows(bounds: Ints, part: int, pieces: list[Ints]) -> tuple[Ints, Ints, None]:
-    """Return the compressed rows of a part from its edges, see `split_edges`; an edge listed again counts once."""
-    pairs, n = np.concatenate(pieces), int(bounds[-1])
-    pairs.sort()
-    once = np.ones(pairs.size, dtype=bool)
-    np.not_equal(pairs[1:], pairs[:-1], out=once[1:])
-    if not once.all():
-        pairs = pairs[once]
-    indptr = np.searchsorted(pairs, n * np.arange(bounds[part + 1] - bounds[part] + 1))
-    indices: Ints = np.empty(pairs.size, dtype=np.int32 if n < 2**31 else np.int64)
-    np.remainder(pairs, n, out=indices, casting="same_kind")
-    return indptr, indices, None
-
-
-def row_counts(rows: tuple[Ints, Ints, None]) -> Ints:
-    """Return the neighbours that every row has."""
-    return np.diff(rows[0])
-
-
 class Remote:
     """A block or window that workers keep until this is garbage.
 
@@ -325,20 +250,22 @@ class RowsEngine:
     ----------
     machines : Cluster
         The workers.
-    n : int
-        Number of nodes.
-    sources : list
-        What every part of the rows is made from: arrays, or a future of them.
+    make : callable
+        Returns what every part of the rows is made from: arrays, or a future of them.
     bounds : integer array
         First row of every part, and n.
+    store : Store
+        Where results of parts are kept.
     """
 
-    def __init__(self, machines: Cluster, sources: list[Any], bounds: Ints, store: Store) -> None:
-        self.n, self.bounds, self._machines, self._sources = int(bounds[-1]), bounds, machines, sources
+    def __init__(self, machines: Cluster, make: Callable[[], list[Any]], bounds: Ints, store: Store) -> None:
+        self.n, self.bounds, self._machines, self._make = int(bounds[-1]), bounds, machines, make
+        self._sources = make()
+        machines.will_release(self)
         self.forgotten: list[int] = []
-        self.messages, self._token = 0, uuid4().hex
+        self.messages, self._steps, self._done, self._token = 0, 0, "", uuid4().hex
         self._store, self._numbers, self._batches = store, count(), count()
-        self._queues: list[list[Any]] = [[] for _ in sources]
+        self._queues: list[list[Any]] = [[] for _ in self._sources]
         self._parts: list[_Home] = []
         self._futures: list[Any] = []
         self._matrices: dict[tuple[int, int], tuple[Remote, Any, Any]] = {}
@@ -357,31 +284,71 @@ class RowsEngine:
             (indptr[a : b + 1] - indptr[a], indices[span], None if weights is None else weights[span])
             for a, b, span in zip(bounds[:-1], bounds[1:], spans, strict=True)
         ]
-        return cls(machines, sources, bounds, Store(machines.checkpoint, (indptr, indices, weights)))
+        return cls(machines, lambda: sources, bounds, Store(machines.checkpoint, (indptr, indices, weights)))
 
     @classmethod
     def of_files(
-        cls, machines: Cluster, path: str, n: int, ends: tuple[str, str], ids: Any = None
-    ) -> tuple[RowsEngine, Ints]:
-        """Return the engine of an unweighted graph in Parquet files that only workers read, and its row pointers.
+        cls, machines: Cluster, path: str, n: int, names: tuple[str, ...], ids: Any = None
+    ) -> tuple[RowsEngine, Ints, Floats]:
+        """Return the engine of a graph in Parquet files that only workers read, its row pointers and its degrees.
 
         No process ever holds more edges than a file has, or a part of the rows; where ends are ids, all hold these.
+        The names are those of the columns of the two ends and, where edges have weights, of these.
         """
-        client, files = machines.client, edge_files(path)
-        if ids is not None:
-            ids = machines.send(machines.some_workers()[0], import_module("pyarrow").array(ids))
+        files, client = edge_files(path), machines.client
+        known = None if ids is None else import_module("pyarrow").array(ids)
         n_parts = max(1, min(machines.parts or len(machines.workers()), n))
         bounds = np.linspace(0, n, n_parts + 1).astype(np.int64)
-        split = [client.submit(split_edges, file, ends, bounds, ids, pure=False) for file in files]
-        pieces = [[client.submit(getitem, each, p, pure=False) for each in split] for p in range(n_parts)]
-        rows = [client.submit(compress_rows, bounds, p, each, pure=False) for p, each in enumerate(pieces)]
-        counts = client.gather([client.submit(row_counts, each, pure=False) for each in rows])
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
-        return cls(machines, rows, bounds, Store(machines.checkpoint, (path, indptr))), indptr
 
-    def map_columns(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        def read() -> list[Any]:
+            places = None if known is None else machines.send(machines.some_workers()[0], known)
+            split = [client.submit(split_edges, file, names, bounds, places, pure=False) for file in files]
+            pieces = [[client.submit(getitem, each, p, pure=False) for each in split] for p in range(n_parts)]
+            return [client.submit(compress_rows, bounds, p, each, pure=False) for p, each in enumerate(pieces)]
+
+        engine = cls(machines, read, bounds, Store(None, ()))
+        indptr, degrees = engine._counted(weighted=len(names) > 2)
+        engine._store = Store(machines.checkpoint, (path, indptr, degrees))
+        return engine, indptr, degrees
+
+    def _counted(self, *, weighted: bool) -> tuple[Ints, Floats]:
+        """Return the row pointers of a graph of files, and its degrees."""
+        client = self._machines.client
+        sums = [client.submit(row_sums, each, pure=False) for each in self._sources]
+        counts, weights = zip(*self._machines.collect(sums), strict=True)
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        return indptr, np.concatenate(weights) if weighted else np.diff(indptr).astype(np.float64)
+
+    def looped(self) -> RowsEngine:
+        """Return the engine of the same graph of files with every node its own neighbour."""
+        client, firsts = self._machines.client, self.bounds[:-1].tolist()
+
+        def add() -> list[Any]:
+            rows = zip(self._sound_sources(), firsts, strict=True)
+            return [client.submit(with_loops, each, first, pure=False) for each, first in rows]
+
+        return RowsEngine(self._machines, add, self.bounds, self._store.of("looped"))
+
+    def components(self) -> tuple[int, Ints]:
+        """Return the number of components of a graph of files, and that of every node."""
+        client = self._machines.client
+        labels: Ints = np.arange(self.n)
+        for rows, first in zip(self._sound_sources(), self.bounds[:-1].tolist(), strict=True):
+            [others] = self._machines.collect([client.submit(row_components, rows, first, self.n, pure=False)])
+            labels = joined_components(labels, others)
+        return int(labels.max(initial=-1)) + 1, labels
+
+    def map_columns(
+        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], total: int = 0
+    ) -> Iterator[Any]:
         """Yield ``function(self, *part)`` of every part; one during which rows are lost is computed again."""
-        return self._store.remembered(function, parts, self._run)
+        self._done, self._steps = "", 0
+        return with_time_left(self._store.remembered(function, parts, self._run), total, self._tell)
+
+    def _tell(self, done: str) -> None:
+        """Tell how far the work is; until the next part is done, with the products made."""
+        self._done = f"{done}, "
+        _PROGRESS.info("%s%d products", self._done, self._steps)
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         for part in parts:
@@ -447,6 +414,8 @@ class RowsEngine:
 
     def advance(self, V: Remote, scale: Floats, previous: Remote, back: Floats, mask: Remote, out: Remote) -> Floats:
         """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
+        self._steps += 1
+        _PROGRESS.info("%s%d products", self._done, self._steps)
         return self._sum("advance", V.place, scale, previous.place, back, mask.place, out.place)
 
     def subtract(self, out: Remote, coefficient: Floats, V: Remote) -> Floats:
@@ -488,15 +457,29 @@ class RowsEngine:
         return values
 
     def close(self) -> None:
-        """Let go of all that the workers hold of this graph."""
+        """Let go of the blocks that the workers hold."""
         self._queues = [[] for _ in self._sources]
         self._matrices = {}
         self._let_go()
 
+    def release(self) -> None:
+        """Let go of all that the workers hold of this graph, its rows included."""
+        self.close()
+        self._cancel([source for source in self._sources if not isinstance(source, tuple)])
+
     def _let_go(self) -> None:
         futures, self._futures, self._parts = self._futures, [], []
+        self._cancel(futures)
+
+    def _cancel(self, futures: list[Any]) -> None:
         if futures and self._machines.client.status == "running":
             self._machines.client.cancel(futures, force=True)
+
+    def _sound_sources(self) -> list[Any]:
+        """Return what parts are made from; again where it is lost with ids, which Dask cannot send again itself."""
+        if any(getattr(source, "status", "") in ("cancelled", "lost") for source in self._sources):
+            self._sources = self._make()
+        return self._sources
 
     def homes(self) -> list[str]:
         """Return the workers of the parts; none before the first operation with a result."""
@@ -597,10 +580,10 @@ class RowsEngine:
         machines, client = self._machines, self._machines.client
         machines.look_again()
         _ = machines.direct  # found out here, as the loop of the client must not wait for it
-        workers = machines.some_workers()
-        homes = [workers[p % len(workers)] for p in range(len(self._sources))]
+        workers, sources = machines.some_workers(), self._sound_sources()
+        homes = [workers[p % len(workers)] for p in range(len(sources))]
         for p, home in enumerate(homes):
-            made = (self._source(p, home), self.bounds, p, machines.silence)
+            made = (self._source(sources[p], p, home), self.bounds, p, machines.silence)
             self._futures.append(client.submit(RowBlock, *made, workers=[home], actor=True, pure=False))
         machines.wait(homes, client._gather, self._futures)
         parts = [(home, future.key) for home, future in zip(homes, self._futures, strict=True)]
@@ -608,9 +591,8 @@ class RowsEngine:
         self._parts = parts
         return parts
 
-    def _source(self, part: int, home: str) -> Any:
+    def _source(self, source: Any, part: int, home: str) -> Any:
         """Return what a worker makes a part of the rows from: a folder, or a future of arrays."""
-        source = self._sources[part]
         if not isinstance(source, tuple):
             return source
         if self._machines.sees_disk(home):

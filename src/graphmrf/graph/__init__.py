@@ -158,12 +158,19 @@ class Graph:
 
     @classmethod
     def from_parquet(
-        cls, path: str, *, n_nodes: int, cluster: Any, ends: tuple[str, str] = ("source", "target"), ids: Any = None
+        cls,
+        path: str,
+        *,
+        n_nodes: int,
+        cluster: Any,
+        ends: tuple[str, str] = ("source", "target"),
+        weight: str | None = None,
+        ids: Any = None,
     ) -> Graph:
-        """Graph of unweighted edges in Parquet files that the workers of a cluster read, each some rows of it.
+        """Graph of edges in Parquet files that the workers of a cluster read, each some rows of it.
 
         No process ever holds all edges, this one none: solves, searches and predictions run, what needs the edges here
-        (error bars, components, the general field) is refused.
+        (error bars, the general field) is refused.
 
         Parameters
         ----------
@@ -175,15 +182,17 @@ class Graph:
             A `graphmrf.cluster`.
         ends : pair of str
             Columns of the end points: whole numbers from 0 to ``n_nodes - 1``, or ids.
+        weight : str, optional
+            Column of weights; by default every edge counts the same.
         ids : sequence of n_nodes ids, optional
             Ids of the nodes as the files write them, in the order of nodes; every worker gets them.
         """
         known = as_ids(ids, n_nodes)
-        engine, indptr = cluster.read_rows(path, n_nodes, ends, known)
-        graph = object.__new__(cls)
-        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": None, "notes": (), "ids": known}
+        engine, indptr, degrees = cluster.read_rows(path, n_nodes, ends if weight is None else (*ends, weight), known)
+        graph, weights = object.__new__(cls), None if weight is None else np.empty(0)
+        state = {"indptr": indptr, "indices": np.empty(0, np.int32), "weights": weights, "notes": (), "ids": known}
         graph.__setstate__(state | {"engine_name": cluster})
-        graph.__dict__["engine"] = engine
+        graph.__dict__.update(engine=engine, degrees=_read_only(degrees))
         return graph
 
     @classmethod
@@ -397,7 +406,11 @@ class Graph:
 
     @cached_property
     def _components(self) -> tuple[int, Ints]:
-        count, labels = connected_components(self.adjacency, directed=False)
+        elsewhere: Any = self.engine if self.is_elsewhere else None
+        if elsewhere is not None:
+            count, labels = elsewhere.components()
+        else:
+            count, labels = connected_components(self.adjacency, directed=False)
         return int(count), _read_only(labels)
 
     @property
@@ -413,7 +426,7 @@ class Graph:
     @cached_property
     def bandwidth(self) -> int:
         """Largest distance between neighbours in reverse Cuthill-McKee order: small if the graph is nearly a line."""
-        if self._is_elsewhere:
+        if self.is_elsewhere:
             return self.n_nodes
         if not self.indices.size:
             return 0
@@ -515,15 +528,15 @@ class Graph:
         return value
 
     @property
-    def _is_elsewhere(self) -> bool:
-        """Whether the edges are with the workers of a cluster, and not here."""
+    def is_elsewhere(self) -> bool:
+        """Whether the edges are with the workers of a cluster, and not here, see `from_parquet`."""
         return bool(self.indices.size < self.indptr[-1])
 
     def _matrix(self, data: Floats) -> sparse.csr_array:
-        if self._is_elsewhere:
+        if self.is_elsewhere:
             raise InvalidInputError(
-                "the edges of this graph are with the workers of a cluster; error bars, components and the general "
-                "field need them here: read the graph whole"
+                "the edges of this graph are with the workers of a cluster; error bars and the general field need them "
+                "here: read the graph whole, or use a method of the paper (lgc-rp)"
             )
         shape = (self.n_nodes, self.n_nodes)
         matrix: sparse.csr_array = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)

@@ -138,7 +138,7 @@ class ShiftedSystems:
         parts = ((B[:, c], sigma[:, c], None if allowed is None else allowed[:, c]) for c in blocks)
         how = rows, tolerance, self.limits
         iterations, residual = 0, 0.0
-        solved = map_columns(self.engine, solve, ((*part, how) for part in parts))
+        solved = map_columns(self.engine, solve, ((*part, how) for part in parts), total=len(blocks))
         for columns, (values, count, left) in zip(blocks, solved, strict=True):
             x[columns] = values
             iterations, residual = max(iterations, count), max(residual, left)

@@ -125,7 +125,9 @@ class WhitenedSystem:
         x, iterations, residual = np.empty(B.shape), 0, 0.0
         width = together * self.q
         blocks = [slice(first, first + width) for first in range(0, B.shape[1], width)]
-        solved = map_columns(self.engine, _solve, ((self.tables, B[:, block], tolerance) for block in blocks))
+        solved = map_columns(
+            self.engine, _solve, ((self.tables, B[:, block], tolerance) for block in blocks), total=len(blocks)
+        )
         for block, (values, count, left) in zip(blocks, solved, strict=True):
             x[:, block] = values
             iterations, residual = max(iterations, count), max(residual, left)

@@ -8,7 +8,7 @@ Beside them are the powers of the normalised adjacency with self loops,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -273,6 +273,10 @@ def loop_engine(graph: Graph) -> Engine:
 
     An isolated node is its only neighbour, so its row of :math:`\tilde S` is that of the identity.
     """
+    if graph.is_elsewhere:
+        elsewhere: Any = graph.engine
+        looped: Engine = elsewhere.looped()
+        return looped
     n = graph.n_nodes
     places, index = graph.indptr[1:], index_type(graph.indices.size + n, n)
     indptr = np.add(graph.indptr, np.arange(n + 1), dtype=index)
@@ -354,7 +358,7 @@ def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None, limits: 
     It is when the graph is nearly a line, as paths, rings and small grids are: little bandwidth after reordering.
     """
     n = graph.n_nodes
-    if not 0 < n <= limits.factor_nodes or n * float(graph.bandwidth) ** 2 > limits.factor_fill:
+    if graph.is_elsewhere or not 0 < n <= limits.factor_nodes or n * float(graph.bandwidth) ** 2 > limits.factor_fill:
         return False
     if levels.size == 0 or levels.flat[0] < limits.factor_alpha or (levels != levels.flat[0]).any():
         return False

@@ -295,7 +295,7 @@ def fold_predictions(
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
     options = {"intercept": features.centred, "noise": features.noise(tolerance), "shrinkage": features.shrinkage}
     parts = ((Z.T, y[labelled], folds, options) for Z in grid)
-    return np.stack(list(map_columns(graph.engine, _fold_fits, parts)))
+    return np.stack(list(map_columns(graph.engine, _fold_fits, parts, total=len(grid))))
 
 
 def _fold_fits(_: Engine, columns: Floats, y: Floats, folds: Ints, options: dict[str, Any]) -> Floats:
