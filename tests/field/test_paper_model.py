@@ -59,25 +59,20 @@ def test_given_the_labels_it_is_the_conditional_of_the_joint_field(seed: int) ->
     np.testing.assert_allclose(np.sqrt(variance), joint.std[rest, -1], atol=2e-4)
 
 
-def test_on_another_graph_it_has_the_same_coefficients_and_a_level_that_is_damped() -> None:
+def test_on_another_graph_it_is_the_conditional_given_features_of_the_joint_field() -> None:
     case, rng = joint_model(drawn(1), 1), np.random.default_rng(2)
     mrf, other = case.mrf, Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30)
     assert mrf is not None
     posterior, made = case.given(mrf), case.covariance.design
     X = rng.normal(3.0, 1.0, (30, 2))  # on another level
     mean, variance = posterior.elsewhere(other, X * made.scales[0])
-    values, V = np.linalg.eigh(other.N.toarray())
-    spectrum, damping = 1.0 / (1.0 + mrf.omega() * values), case.covariance.eigen.mean(mrf.omega(), 1.0)
-    assert eigen(graph()).values[1] > 1e-6  # so no label tells of levels
-    F = (V * np.where(values < 1e-9, damping, spectrum)) @ V.T @ X
-    np.testing.assert_allclose(mean + case.y.mean(), F @ mrf.beta(), atol=1e-6)
-    cut = (V * np.where(values < 1e-9, 1.0 - damping, 0.0)) @ V.T @ X @ mrf.beta()
-    here = eigen(graph())
-    S = (here.vectors / (1.0 + mrf.omega() * here.values)) @ here.vectors.T
-    rows = case.covariance.rows
-    told = np.linalg.inv((S @ case.X)[rows].T @ posterior.factor.solve((S @ case.X)[rows]))
-    field = np.diag((V * spectrum) @ V.T) / mrf.H[-1, -1] + posterior.noise
-    np.testing.assert_allclose(variance, field + np.diag(F @ told @ F.T) + cut**2, rtol=1e-4)
+    there = mrf.condition(other, np.column_stack([X, np.full(30, np.nan)]))
+    np.testing.assert_allclose(mean + case.y.mean(), there.mean[:, -1], atol=1e-6)
+    here, rows = np.linalg.inv(np.eye(N) + mrf.omega() * graph().N.toarray()), case.covariance.rows
+    told = np.linalg.inv((here @ case.X)[rows].T @ posterior.factor.solve((here @ case.X)[rows]))
+    F = np.linalg.solve(np.eye(30) + mrf.omega() * other.N.toarray(), X)
+    expected = there.std[:, -1] ** 2 + posterior.noise + np.diag(F @ told @ F.T)
+    np.testing.assert_allclose(variance, expected, rtol=1e-4)
 
 
 def test_the_likelihood_is_that_of_the_labels_given_the_features() -> None:

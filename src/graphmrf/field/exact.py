@@ -366,17 +366,12 @@ class ExactPosterior:
         return mean + self.origin + more, variance + spread
 
     def _smoothed_elsewhere(self, there: OtherGraph) -> tuple[Floats, Floats]:
-        """Return effects of smoothed features that are known beforehand, and their variance, for another graph.
-
-        What is taken from the levels of its components is uncertain, too.
-        """
+        """Return effects of smoothed features that are known beforehand, and their variance, for another graph."""
         assert self.beta is not None
         field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
         columns = np.vstack([self._uncentred, np.eye(field.design.p)]) / field.eigen.mean(omega, nu)
-        whole = there.smoothed(omega, nu) @ columns
-        damped = there.smoothed_levels(omega, nu, field.level_damping(self.h)) @ columns
-        spread = np.einsum("ij,jk,ik->i", damped, self._beta_covariance, damped)
-        return damped @ self.beta, spread + ((whole - damped) @ self.beta) ** 2
+        smoothed = there.smoothed(omega, nu) @ columns
+        return smoothed @ self.beta, np.einsum("ij,jk,ik->i", smoothed, self._beta_covariance, smoothed)
 
     def _known(self, across: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of outcomes from their covariance with the labels and their prior variance."""
