@@ -292,7 +292,7 @@ def _test_files(package: str) -> list[str]:
 
 def _recorded(package: str, trees: list[Path]) -> dict[str, Any]:
     """What the tests of a package reach, file by file; those that fail without any mutant are left out, and named."""
-    parts = {name: OUTPUT / "parts" / f"{k}.json" for k, name in enumerate(_test_files(package))}
+    parts = {name: OUTPUT / "parts" / f"{package}-{k}.json" for k, name in enumerate(_test_files(package))}
     (OUTPUT / "parts").mkdir(parents=True, exist_ok=True)
     runs = [partial(_forked_record, name, part) for name, part in parts.items()]
     list(_together(runs, trees))

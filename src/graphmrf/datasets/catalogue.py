@@ -126,9 +126,10 @@ def load(
     Raises
     ------
     InvalidInputError
-        No such data set, a folder without its files, or with files that are not those published.
+        No such data set, a folder without its files, or with files that are not those published, or a cache that
+        cannot keep downloads.
     FetchError
-        A download or the cache failed; nothing broken is left, and another try starts from what arrived whole.
+        A download failed, or the disk is full; nothing broken is left, and another try starts from what arrived whole.
 
     Examples
     --------
@@ -142,13 +143,13 @@ def load(
     if not folder:
         _check_downloadable(made)
         url = (mirror or os.environ.get(URL) or MIRROR).rstrip("/") + "/"
-        tables = _cached(made, _published(made), cache, lambda: _cleaned(made, _download(made, cache, url, advance)))
-        return _dataset(made, tables, ())
+        fetched = _cached(made, _published(made), cache, lambda: _cleaned(made, _download(made, cache, url, advance)))
+        return _dataset(made, *fetched)
     files = _find(made, Path(folder).expanduser())
     sha256 = {path: _checksum(path, file, advance) for path, file in files.items()}
     notes = _changed(made, sha256)
-    tables = _cached(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
-    return _dataset(made, tables, notes)
+    tables, told = _cached(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
+    return _dataset(made, tables, (*notes, *told))
 
 
 def _cache_folder(cache_dir: PathLike | None) -> Path:
@@ -173,15 +174,25 @@ def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
     return sha256
 
 
-def _cached(made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]) -> Tables:
-    """Return the cached copy of what raw files with these checksums give, made now if there is none."""
+def _cached(
+    made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]
+) -> tuple[Tables, tuple[str, ...]]:
+    """Return the cached copy of what raw files with these checksums give, made now if there is none, and notes.
+
+    A cache saves time and nothing else, so one that cannot be written is told, and does without.
+    """
     stamp = json.dumps({"format": CACHE_FORMAT, "name": made.info.name, "raw": dict(sha256)}, sort_keys=True).encode()
     folder = cache / "clean" / f"{made.info.name}-{hashlib.sha256(stamp).hexdigest()[:16]}"
     tables = _read_copy(folder, stamp)
-    if tables is None:
-        tables = make()
+    if tables is not None:
+        return tables, ()
+    tables = make()
+    try:
         _write_copy(tables, folder, stamp)
-    return tables
+    except OSError as error:
+        kept = f"the cleaned tables are not kept in {folder.parent} ({error.strerror or error}) and will be made again"
+        return tables, (f"{kept}; {_elsewhere(error)}",)
+    return tables, ()
 
 
 def _read_copy(folder: Path, stamp: bytes) -> Tables | None:
@@ -208,23 +219,16 @@ def _read_copy(folder: Path, stamp: bytes) -> Tables | None:
 def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
     """Keep the tables, and their sums last: a copy that has them is whole, also while another process writes the same.
 
-    Raises
-    ------
-    FetchError
-        The disk is full or refuses; nothing is left behind.
+    Where the disk is full or refuses, or the process is interrupted, nothing is left behind.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sums = {name: _keep(tables[name], folder / f"{name}.parquet", stamp) for name in sorted(tables)}
         with atomic(folder / _SUMS) as draft:
             draft.write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
-        if not isinstance(error, OSError):
-            raise
-        raise FetchError(
-            f"cannot keep the cleaned tables in {folder.parent} ({error.strerror or error}); {_elsewhere(error)}"
-        ) from error
+        raise
 
 
 def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> str:
@@ -352,12 +356,17 @@ def _fetch(store: "pooch.Pooch", path: str) -> Path:
             f"and if it stays so give the files in a folder with data_dir or {DATA}"
         ) from error
     except OSError as error:
-        raise FetchError(_trouble(error, url, store.path)) from error
+        refused = error.errno is not None and error.errno not in _FULL
+        raise (InvalidInputError if refused else FetchError)(_trouble(error, url, store.path)) from error
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""What a disk says that may take the file another time; one that refuses the place will do so again."""
 
 
 def _elsewhere(error: OSError) -> str:
     """Return what to do about a disk that refuses, by its reason."""
-    first = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    first = "free some space, or " if error.errno in _FULL else ""
     return f"{first}choose another folder with cache_dir or {CACHE}"
 
 

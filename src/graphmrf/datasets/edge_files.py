@@ -1,5 +1,6 @@
 """Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
 
+import inspect
 import math
 import os
 import re
@@ -138,7 +139,9 @@ def _read_graphml(path: Path) -> TableFile:
 
 def _read_matrix(path: Path) -> TableFile:
     _check_matrix(path)
-    matrix = scipy.io.mmread(path)
+    # SciPy warns from 1.18 on where it is not told which kind of matrix is wanted, and has no word for it before 1.17.
+    told: dict[str, Any] = {"spmatrix": False} if "spmatrix" in inspect.signature(scipy.io.mmread).parameters else {}
+    matrix = scipy.io.mmread(path, **told)
     matrix = matrix.tocoo() if hasattr(matrix, "tocoo") else _entries(np.asarray(matrix))
     rows, size = np.asarray(matrix.row), matrix.shape
     if size[0] != size[1]:
