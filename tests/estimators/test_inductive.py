@@ -23,8 +23,8 @@ from graphmrf import (
 )
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.choices import Intercept, standard_errors
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.estimators.intercepts import Intercept, standard_errors
 from graphmrf.selection import split
 
 pytestmark = pytest.mark.usefixtures("few_draws")

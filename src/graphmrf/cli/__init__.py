@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command, get_group
 
-from graphmrf.cli.options import CommandGroup
+from graphmrf.cli.later import CommandGroup
 
 COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),

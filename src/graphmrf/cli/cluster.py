@@ -13,7 +13,7 @@ from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 
 cluster_group = typer.Typer(
-    cls=options.CommandGroup, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
+    cls=later.CommandGroup, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
 )
 WITHOUT_EDGES = ("lp", "lr", "lgc", "sgc", "lgc-rp", "sgc-rp", "lr-rp")
 """Methods that need no edges on this machine, where rows are with workers."""

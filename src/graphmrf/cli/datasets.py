@@ -24,7 +24,7 @@ _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
 
 datasets_group = typer.Typer(
-    cls=options.CommandGroup,
+    cls=later.CommandGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="The paper's data sets by name, and an example to try.",

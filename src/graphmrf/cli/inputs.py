@@ -1,6 +1,7 @@
 """Inputs of a command: tables that make a graph, files to write, and the columns to predict."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from graphmrf.text import inner_percent
 
 A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 """What a file may look like."""
+_ROLES = {"MODEL": A_MODEL, "NODES": OF_NODES, "EDGES": OF_EDGES, "--given": OF_NODES}
+"""What the file of an argument should look like."""
 SLOW = 5000
 """Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
 LARGE = 100_000
@@ -124,6 +127,36 @@ def looks_like(path: Path) -> str:
     if named_ends(file) or _are_ends(file):
         return OF_EDGES
     return OF_NODES if _has_ids(file) else ""
+
+
+@contextmanager
+def explained(command: str, **files: Path | None) -> Iterator[None]:
+    """Put a hint at files that look as if they were in another's place before an error on bad input.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command, for its usage.
+    **files : path
+        The files `model`, `nodes`, `edges` and `given`, in the order of the command; None is left out.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        shown = {"--given" if name == "given" else name.upper(): path for name, path in files.items()}
+        given = {name: path for name, path in shown.items() if path is not None}
+        wrong = _misplaced(given)
+        if not wrong or isinstance(error.__cause__, InvalidInputError):  # which says it already
+            raise
+        usage = " ".join(name if name.isupper() else f"{name} NODES" for name in given)
+        raise InvalidInputError(f"{wrong}; the order is graphmrf {command} {usage}. As given: {error}") from error
+
+
+def _misplaced(given: Mapping[str, Path]) -> str:
+    """Return a sentence on files that look like another argument; empty where that is only a guess."""
+    wrong = {name: seen for name, path in given.items() if (seen := looks_like(path)) not in ("", _ROLES[name])}
+    sure = "NODES" not in given or any(seen != OF_NODES for seen in wrong.values())
+    return ", and ".join(f"{name} is {given[name]}, which looks like {seen}" for name, seen in wrong.items() if sure)
 
 
 def _are_ends(file: TableFile) -> bool:

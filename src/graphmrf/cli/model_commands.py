@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from graphmrf.cli import later, options, terminal
-from graphmrf.cli.file_hints import EDGES, GIVEN, MODEL, NODES, explained
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_apart
 
@@ -85,7 +84,7 @@ def fit(
         check_apart([output], [nodes, edges, shapes])
         if output is not None:
             later.model_results.check_model_place(output)
-        with explained("fit", {NODES: nodes, EDGES: edges}):
+        with later.inputs.explained("fit", nodes=nodes, edges=edges):
             columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
             table = later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id)
         with terminal.progress([1.0], quiet=quiet):
@@ -137,7 +136,7 @@ def sample(
             later.datasets.check_writable(output)
         if context.args:
             raise InvalidInputError(later.model_results.too_many(model, edges, context.args))
-        with explained("sample", {MODEL: model, EDGES: edges, GIVEN: given}):
+        with later.inputs.explained("sample", model=model, edges=edges, given=given):
             mrf = later.model.GaussianMRF.load(model)
             columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
             if given is None:
@@ -192,8 +191,7 @@ def foresee(
             raise InvalidInputError("--report, --reach and --ignore are for the field, without MODEL; drop one of them")
         if report is not None:
             later.foresight.check_page(report, *(path for path in (nodes, edges, shapes) if path is not None))
-        given = {NODES: nodes, EDGES: edges} if model is None else {MODEL: model, NODES: nodes, EDGES: edges}
-        with explained("foresee", given):
+        with later.inputs.explained("foresee", model=model, nodes=nodes, edges=edges):
             mrf = None if model is None else later.model.GaussianMRF.load(model)
             columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
             table = later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id)

@@ -1,32 +1,14 @@
 """The options of the commands, as annotated types: name, help and panel in one place."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 _COLUMNS, _OUTPUT, _METHOD, _CLUSTER = "Columns", "Output", "Method", "Many machines"
 
 AUTO = "auto"
 """The method that is several, of which the best is taken."""
-
-
-class CommandGroup(TyperGroup):
-    """A group of commands whose flags are off unless they are given.
-
-    Typer leaves its own flags, such as --help, undecided. To check what is neither on nor off it loads Pydantic, for
-    which every command and its help would wait.
-    """
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the options, those of Typer included."""
-        params = super().get_params(ctx)
-        for flag in params:
-            if getattr(flag, "is_flag", False) and flag.default is None:
-                flag.default = False
-        return params
-
 
 NodesFile = Annotated[
     Path,

@@ -8,7 +8,6 @@ import typer
 
 from graphmrf.cli import later, options, terminal
 from graphmrf.cli.cluster import on_cluster, read_placed
-from graphmrf.cli.file_hints import EDGES, NODES, explained
 
 
 def predict(
@@ -72,7 +71,7 @@ def predict(
             later.prediction.Bounds(at_least, at_most, whole),
         )
         saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
-        with explained("predict", {NODES: nodes, EDGES: edges}):
+        with later.inputs.explained("predict", nodes=nodes, edges=edges):
             columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
             table = read_placed(
                 machines, (nodes, edges), columns, asked=(method, report), knn=knn, k=k, shapes=shapes, id=id

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.estimators.smoothing_level import as_omega
+from graphmrf.estimators.choices import as_omega
 from graphmrf.linalg import conditional_variance, loo_precision, marginal_variance, multiply
 
 if TYPE_CHECKING:

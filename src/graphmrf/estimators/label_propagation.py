@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphmrf.estimators.choices import Level, as_omega, given_level, settle
 from graphmrf.estimators.error_bars import ConditionalErrorBars
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
-from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, settle
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_propagation

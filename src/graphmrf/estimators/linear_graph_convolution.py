@@ -8,6 +8,15 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.choices import (
+    Intercept,
+    Level,
+    as_omega,
+    given_level,
+    given_shrinkage,
+    settle,
+    settle_intercept,
+)
 from graphmrf.estimators.error_bars import MarginalErrorBars
 from graphmrf.estimators.inputs import (
     as_given,
@@ -17,9 +26,7 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
-from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import marginal_variance, smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten

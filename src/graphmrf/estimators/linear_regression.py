@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from sklearn.base import clone
 
+from graphmrf.estimators.choices import Intercept, settle_intercept
 from graphmrf.estimators.error_bars import root_mean
 from graphmrf.estimators.inputs import (
     as_given,
@@ -16,7 +17,6 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
-from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import fit_least_squares, fold_fits, whiten

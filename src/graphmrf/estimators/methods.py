@@ -15,7 +15,7 @@ from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 
 if TYPE_CHECKING:
-    from graphmrf.estimators.smoothing_level import Level
+    from graphmrf.estimators.choices import Level
 
 
 @dataclass(frozen=True)

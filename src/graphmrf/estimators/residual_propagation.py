@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.choices import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.error_bars import ConditionalErrorBars
 from graphmrf.estimators.inputs import (
     as_given,
@@ -21,7 +22,6 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.estimators.smoothing_level import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import propagate
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten

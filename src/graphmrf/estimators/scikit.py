@@ -13,8 +13,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.choices import given_level
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_features
-from graphmrf.estimators.smoothing_level import given_level
 from graphmrf.linalg import smooth
 
 if TYPE_CHECKING:

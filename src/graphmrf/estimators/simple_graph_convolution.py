@@ -10,6 +10,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.choices import Intercept, settle_intercept
 from graphmrf.estimators.error_bars import root_mean
 from graphmrf.estimators.inputs import (
     as_given,
@@ -19,7 +20,6 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
-from graphmrf.estimators.intercepts import Intercept, settle_intercept
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg.smoothing import loop_engine, power, powers
