@@ -57,7 +57,25 @@ def test_areas_with_their_columns_are_one_file(places: Path, suffix: str) -> Non
     saved = geopandas.read_file(out)
     assert saved["id"].tolist() == frame["id"].tolist()
     assert saved["prediction"].notna().all()
+    foreseen = CliRunner().invoke(app, ["foresee", str(areas), "-t", "rent"])
+    assert foreseen.exit_code == 0, foreseen.output
     assert saved.geom_equals_exact(geopandas.GeoSeries(squares, crs=4326), 1e-9).all()
+
+
+def test_points_have_their_coordinates(places: Path) -> None:
+    geopandas = pytest.importorskip("geopandas")
+    frame, points = pd.read_csv(places), places.with_name("points.geojson")
+    at = geopandas.points_from_xy(frame["lon"], frame["lat"], crs=4326)
+    geopandas.GeoDataFrame(frame[["id", "rent"]], geometry=at).to_file(points)
+    result = run(points, "-t", "rent", "--method", "lp")
+    assert result.exit_code == 2
+    assert "points.geojson holds points, which do not touch; join near ones with --knn lon,lat" in result.stderr
+    saved = []
+    for nodes in (points, places):
+        result = run(nodes, "--knn", "lon,lat", "-t", "rent", "--method", "lp", "-o", places.with_name("out.csv"))
+        assert result.exit_code == 0, result.output
+        saved.append(places.with_name("out.csv").read_text())
+    assert saved[0] == saved[1]
 
 
 @pytest.mark.parametrize(

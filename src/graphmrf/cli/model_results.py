@@ -12,6 +12,7 @@ from graphmrf import datasets
 from graphmrf._typing import Bools
 from graphmrf.cli import terminal
 from graphmrf.cli.inputs import A_MODEL, OF_NODES, looks_like
+from graphmrf.datasets.table_files import SHAPES
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_place
 from graphmrf.model import GaussianMRF
@@ -33,7 +34,11 @@ def fitted(
 
 
 def check_files(files: Sequence[Path], *, places: bool) -> tuple[Path | None, Path, Path | None]:
-    """Return model, nodes and edges, of which the first may be left out, and the last where nodes have `places`."""
+    """Return model, nodes and edges, of which the first may be left out, and the last where nodes have `places`.
+
+    A file of areas at the end has them.
+    """
+    places = places or files[-1].suffix.lower() in SHAPES
     with_model = len(files) == (2 if places else 3)
     tables = files[1:] if with_model else files
     if len(tables) != (1 if places else 2) or looks_like(tables[0]) == A_MODEL:

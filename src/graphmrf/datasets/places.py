@@ -91,6 +91,8 @@ def read_shapes(
     file = read_table(nodes)
     name, assumed = id_column(file, id)
     keys, areas = unique_ids(file, name), read_areas(check_readable(shapes))
+    if set(areas.geom_type) == {"Point"}:
+        raise InvalidInputError(f"{shapes} holds points, which do not touch; join near ones with --knn lon,lat")
     column, rows = _matched(areas, keys, name, Path(shapes))
     try:
         graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))

@@ -219,7 +219,7 @@ def read_table(path: PathLike | Any) -> TableFile:
         raise InvalidInputError(unreadable(path, error)) from error
 
 
-def _from_frame(table: Any) -> TableFile:
+def _from_frame(table: Any, path: Path = FRAME) -> TableFile:
     """Return a DataFrame of pandas, GeoPandas (less its shapes), Polars or Arrow; an index of names comes first."""
     if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
         table = table.to_pandas()
@@ -233,11 +233,16 @@ def _from_frame(table: Any) -> TableFile:
         arrow = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InvalidInputError(f"a DataFrame must hold columns of one type: {error}; convert the column") from error
-    return _without_unnamed(FRAME, arrow)
+    return _without_unnamed(path, arrow)
 
 
 def _read_described(path: Path) -> TableFile:
-    return replace(_from_frame(read_areas(path)), path=path)
+    """Return the columns besides the shapes; of points their longitude and latitude, too."""
+    shapes = read_areas(path)
+    if shapes.crs is None or set(shapes.geom_type) != {"Point"} or {"lon", "lat"} & {*shapes.columns}:
+        return _from_frame(shapes, path)
+    points = shapes.geometry.to_crs(4326)
+    return _from_frame(shapes.assign(lon=points.x, lat=points.y), path)
 
 
 def read_areas(path: Path) -> Any:
