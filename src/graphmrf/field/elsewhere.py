@@ -194,9 +194,12 @@ class Transfer:
 
     @cached_property
     def candidates(self) -> tuple[_Candidate, ...]:
-        """The fitted field, linear ones; and a field without a graph, unless the paper's own model won."""
+        """The fitted field, linear ones; and a field without a graph, unless the paper's own model won.
+
+        Where that model explains features and outcome together, it has no constant that others could share.
+        """
         whole, seed = self.field.posterior, self.field.seed
-        if not self.field.kept.any() or self.field.scale.is_constant:
+        if not self.field.kept.any() or self.field.scale.is_constant or whole.origin:
             return (whole,)
         X, rows, z = self.X[:, self.field.kept], self.field.rows[self._rows], whole.z[self._rows]
         straight = LinearConvolution.of(self.graph, X, rows, z, seed=seed)

@@ -366,12 +366,19 @@ class ExactPosterior:
         return mean + self.origin + more, variance + spread
 
     def _smoothed_elsewhere(self, there: OtherGraph) -> tuple[Floats, Floats]:
-        """Return effects of smoothed features that are known beforehand, and their variance, for another graph."""
+        r"""Return effects of smoothed features that are known beforehand, and their variance, for another graph.
+
+        An effect `e` of variance `v` counts :math:`e^2 / (e^2 + v)` of it, its mean where effects of its size are
+        expected: the level of features, which smoothing spares, is one number of every graph, and may multiply
+        coefficients that the labels hardly told.
+        """
         assert self.beta is not None
         field, omega, nu = self.covariance, self.h["omega"], self.h["nu"]
         columns = np.vstack([self._uncentred, np.eye(field.design.p)]) / field.eigen.mean(omega, nu)
         smoothed = there.smoothed(omega, nu) @ columns
-        return smoothed @ self.beta, np.einsum("ij,jk,ik->i", smoothed, self._beta_covariance, smoothed)
+        effect, variance = smoothed @ self.beta, np.einsum("ij,jk,ik->i", smoothed, self._beta_covariance, smoothed)
+        size = np.maximum(effect**2 + variance, np.finfo(np.float64).tiny)
+        return effect**3 / size, variance
 
     def _known(self, across: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of outcomes from their covariance with the labels and their prior variance."""
