@@ -1,5 +1,7 @@
 """Dense matrices, and packed halves of symmetric ones, against NumPy's plain algebra."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +74,13 @@ def test_a_constant_matrix_and_the_places_of_the_diagonal() -> None:
         np.testing.assert_array_equal(triangle.square(triangle.full(2.5)), np.full((n, n), 2.5))
         numbered = np.arange(n * n).reshape(n, n)
         np.testing.assert_array_equal(triangle.pack(np.tril(numbered))[triangle.diagonal], np.diag(numbered))
+
+
+def test_a_triangle_whose_device_is_gone_is_in_main_memory() -> None:
+    gone: Any = np.zeros(1)  # as after pickling
+    triangle = Triangle(7, beside=gone)
+    assert triangle.place(A) is A
+    assert isinstance(triangle.empty(2), np.ndarray)
 
 
 def device() -> Engine:

@@ -65,6 +65,15 @@ def test_iterations_hardly_depend_on_size_and_level() -> None:
     assert max(counts) <= 20
 
 
+@given(st.floats(0.01, 2.0))
+def test_a_relaxation_damps_all_rough_eigenvalues_by_the_same(largest: float) -> None:
+    first, second = multigrid._steps(largest)
+    x = largest * np.array([multigrid._ROUGH, (1 + multigrid._ROUGH) / 2, 1.0])
+    left = (1 - first * x) * (1 - second * x)
+    np.testing.assert_allclose(left, left[0] * np.array([1, -1, 1]), rtol=1e-9)
+    assert first < second
+
+
 def test_a_column_of_zeros_has_the_solution_zero() -> None:
     B = columns(900, 3)
     B[:, 1] = 0.0
@@ -140,6 +149,7 @@ def test_it_is_chosen_where_iterations_are_many() -> None:
     B = columns(10_000, 8)
     assert chosen(grid(100), 0.9999, B)
     assert chosen(path(10_000), 0.9999, B)
+    assert chosen(grid(100), 0.9999, 1e-3 * B * (np.arange(8) > 0))  # the first column has nothing to solve
     assert not chosen(grid(100), 0.5, B)
     assert not chosen(expander(10_000), 0.9999, B)
     assert not chosen(star(10_000), 0.9999, B)

@@ -321,3 +321,16 @@ def test_a_factor_serves_one_level_and_one_mask_only() -> None:
     assert not prefers_factor(graph, np.array([[0.9, 0.9, 0.8]]), shared)
     assert not prefers_factor(graph, np.full((1, 3), 0.2), shared)
     assert not prefers_factor(graph, np.zeros((1, 0)), None)
+
+
+@pytest.mark.parametrize("graph", [path(100), expander(100)], ids=["factored", "iterated"])
+def test_zeros_are_solved_to_any_tolerance(graph: Graph) -> None:
+    assert not linalg.smooth(graph, np.zeros((100, 2)), 0.99, tolerance=0.0).any()
+
+
+@given(cases.cases())
+def test_at_level_zero_labels_go_nowhere(case: cases.Case) -> None:
+    labelled = np.arange(case.graph.n_nodes)
+    Y, known = case.truth[:, None], case.known[:, None]
+    found = smoothing.propagate_labels(case.graph, Y, known, np.array([0.0, 0.5]), labelled)
+    np.testing.assert_array_equal(found[0], np.where(known, Y, 0.0))

@@ -65,6 +65,15 @@ def test_probed_weights_reproduce_the_first_traces_exactly(case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN)
+def test_nodes_of_both_rules_are_eigenvalues_that_can_be(name: str) -> None:
+    rules = probed(name, 0).rules
+    assert rules is not None
+    for nodes in (rules.nodes, rules.radau_nodes):
+        assert nodes.min() >= 0.0
+        assert nodes.max() <= 2.0
+
+
+@pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("strength", [1.0, 30.0, 1000.0])
 def test_error_bar_covers_the_truth(name: str, strength: float) -> None:
     _, eigenvalues = KNOWN[name]

@@ -54,6 +54,14 @@ def test_all_or_no_known_nodes_have_a_leave_one_out_precision(name: str) -> None
     assert loo_precision(graph, everything, 0.0).tolist() == [1.0] * graph.n_nodes
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_few_probes_leave_a_precision_within_its_bounds(seed: int) -> None:
+    graph, known = FAMILIES["star"], np.random.default_rng(0).random(FAMILIES["star"].n_nodes) < 0.3
+    found = loo_precision(graph, known, 0.99, seed=seed, probes=4, limits=PROBES)
+    assert found.min() >= 1.0
+    assert found.max() <= 1.0 + 0.99 / (1.0 - 0.99)
+
+
 def test_many_known_nodes_are_taken_some_at_a_time() -> None:
     graph, known = path(1200), np.arange(1200) % 12 != 0  # more than are taken at once
     inverse = np.linalg.inv(oracle.precision(graph.adjacency.toarray(), 0.95))

@@ -41,6 +41,21 @@ def report(mrf: GaussianMRF) -> Diagnostics:
 
 
 @given(seeds)
+def test_pairs_of_observed_entries_give_all_of_the_products_where_none_is_missing(seed: int) -> None:
+    case = random_case(seed)
+    found, share = em._edge_pairs(case.graph, case.X, np.ones_like(case.X))
+    np.testing.assert_allclose(found, case.X.T @ oracle.laplacian(case.W) @ case.X, atol=1e-9 * np.abs(found).max())
+    np.testing.assert_allclose(share, 1.0)
+
+
+def test_a_likelihood_of_dense_algebra_has_no_error() -> None:
+    graph = ring(40)
+    incomplete = Incomplete(graph, attributes(graph, 0, 0.3))
+    parameters = Parameters(np.eye(2), np.eye(2), np.zeros(2))
+    assert observed_log_likelihood(incomplete, parameters, density_of_states(graph))[1] == 0.0
+
+
+@given(seeds)
 def test_expectations_are_those_of_dense_algebra(seed: int) -> None:
     case, rng = random_case(seed, n=9), np.random.default_rng(seed)
     Z, B = rng.normal(size=(2, 2)), rng.normal(size=(9, 2))

@@ -17,6 +17,8 @@ from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, compare_graphs, density_of_states
+from graphmrf.model.likelihood import statistics
+from graphmrf.model.maximise import maximise_diagonal, projected_gradient_norm
 
 seeds = st.integers(0, 10**6)
 
@@ -56,6 +58,28 @@ def numerical_gradient(graph: Graph, A: Floats, mrf: GaussianMRF) -> tuple[Float
         for j in range(i + 1)
     ]
     return np.array(by_h), np.array(by_H)
+
+
+@given(seeds)
+def test_the_gradient_that_is_reported_is_that_of_finite_differences(seed: int) -> None:
+    graph, rng = small_world(40, seed), np.random.default_rng(seed)
+    a, (H, h) = rng.normal(size=(40, 1)), rng.uniform(0.3, 3.0, 2)
+    data, states, e = statistics(graph, a), density_of_states(graph), 1e-6
+
+    def value(H: float, h: float) -> float:
+        return -GaussianMRF([[H]], [h]).log_likelihood(graph, a) / graph.n_nodes
+
+    expected = max(abs(value(H + e, h) - value(H - e, h)), abs(value(H, h + e) - value(H, h - e))) / (2 * e)
+    parameters = GaussianMRF([[H]], [h]).parameters
+    for coupled in (False, True):
+        found = projected_gradient_norm(data, states, parameters, coupled=coupled)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
+
+
+def test_newton_steps_are_counted() -> None:
+    graph = small_world(40)
+    data = statistics(graph, np.random.default_rng(0).normal(size=(40, 2)).cumsum(axis=0))
+    assert maximise_diagonal(data, density_of_states(graph), np.eye(2), np.ones(2))[2] > 1
 
 
 @settings(max_examples=10)  # of a quarter of a second
