@@ -50,10 +50,10 @@ _SILENCE = 120.0
 """Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold it
 back for as long as one product takes. Doubled, a run waits twice as long for a machine that hangs."""
 
-_BLOCKS = 18
-"""Blocks of 16 float64 columns that a worker holds at the peak of a solve, counted: right-hand sides as they came and
-as they are kept, three Lanczos vectors and a window of four, solutions and directions, which for 14 levels at 30 per
-cent of the nodes take nine. Doubled, rows are shared out on workers that could have held the graph."""
+_BLOCKS = 19
+"""Blocks of 16 float64 columns that a worker holds at the peak of a solve, counted: right-hand sides as they came, as
+they are kept and of the next part, three Lanczos vectors and a window of four, solutions and directions, which for 14
+levels at 30 per cent of the nodes take nine. Doubled, rows are shared out on workers that could have held the graph."""
 
 _HALO = 1.5
 """Memory that rows take on all workers together, over that of columns on one: rows of neighbours are held, too, up to a
@@ -321,7 +321,7 @@ def column_bytes(arrays: tuple[Any, ...]) -> int:
     Examples
     --------
     >>> column_bytes((np.zeros(1001, np.int32), np.zeros(8000, np.int32), None, np.zeros(1000)))
-    2348004
+    2476004
     """
     edges = sum(array.nbytes for array in arrays if array is not None)
     return int(edges + _BLOCKS * 16 * 8 * arrays[3].size)

@@ -6,10 +6,12 @@ The client keeps what it sent until the result is back. So a worker may be lost 
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -34,6 +36,11 @@ if TYPE_CHECKING:
 _ATTEMPTS = 4
 """Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
 Doubled, work that kills its workers kills twice as many before it is reported."""
+
+
+_AHEAD = 2
+"""Parts that a worker is given: the one it computes, and the next, which travels meanwhile. Doubled, parts wait with a
+slow worker while others have nothing to do, and memory grows."""
 
 
 class ColumnsEngine:
@@ -98,7 +105,7 @@ class ColumnsEngine:
 
 
 class Errands:
-    """Parts on their way: at most one with each worker, sent again if it is lost, given back in order.
+    """Parts on their way: up to two with each worker, sent again if they are lost, given back in order.
 
     Parameters
     ----------
@@ -140,15 +147,16 @@ class Errands:
             self._machines.client.cancel(futures, force=True)
 
     def _hand_out(self, waiting: Iterator[tuple[int, tuple[Any, ...], int]]) -> bool:
-        """Give every worker without work a part; return whether there may be more."""
+        """Give every worker a part, and then the next, so that none waits for it; return whether there may be more."""
         workers = self._machines.some_workers()
-        busy = {worker for future, worker, *_ in self._out.values() if future.status == "pending"}
-        for worker in workers:
-            if worker not in busy:
+        pending = Counter(worker for future, worker, *_ in self._out.values() if future.status == "pending")
+        for held, worker in product(range(_AHEAD), workers):
+            if pending[worker] <= held:
                 errand = self._again.pop() if self._again else next(waiting, None)
                 if errand is None:
                     return False
                 self._send(*errand, worker)
+                pending[worker] += 1
         return True
 
     def _send(self, number: int, part: tuple[Any, ...], attempt: int, worker: str) -> None:
