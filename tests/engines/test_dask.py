@@ -18,7 +18,7 @@ import graphmrf as gm
 from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.engines import Engine, dask_columns, map_columns
-from graphmrf.engines.dask import Cluster, column_bytes
+from graphmrf.engines.dask import Cluster, column_bytes, with_time_left
 from graphmrf.errors import ClusterError, InvalidInputError
 
 distributed: Any = pytest.importorskip("distributed")
@@ -97,6 +97,14 @@ def test_a_worker_without_a_sign_of_life_counts_as_lost(monkeypatch: pytest.Monk
     assert list(machines.workers()) == ["a", "b"]
     clock.monotonic = lambda: 6.0
     assert list(machines.workers()) == ["b"]
+
+
+def test_those_who_wait_are_told_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    seconds = iter([0.0, 10.0, 30.0, 60.0])
+    monkeypatch.setattr("graphmrf.engines.dask.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    assert list(with_time_left(iter("abc"), 3, told.append)) == ["a", "b", "c"]
+    assert told == ["1 of 3 parts done, about 0:00:20 left", "2 of 3 parts done, about 0:00:15 left", "3 parts done"]
 
 
 @pytest.fixture(scope="module")
