@@ -30,6 +30,7 @@ import numpy as np
 
 from graphmrf.errors import ClusterError, InvalidInputError, MissingExtraError
 from graphmrf.files import atomic
+from graphmrf.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -504,7 +505,7 @@ def with_time_left(results: Iterator[Any], total: int, tell: Callable[[str], obj
     start = time.monotonic()
     for done, result in enumerate(results, 1):
         left = timedelta(seconds=round((time.monotonic() - start) / done * (total - done)))
-        tell(f"{done} of {total} parts done, about {left} left" if total > done else f"{done} parts done")
+        tell(f"{done} of {total} parts done, about {left} left" if total > done else f"{count(done, 'part')} done")
         yield result
 
 
