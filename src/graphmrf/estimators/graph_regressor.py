@@ -21,7 +21,7 @@ from graphmrf.field import POSITIVE, SOLVERS
 from graphmrf.field.elsewhere import Transfer
 from graphmrf.field.foresight import Foresight, RegionSums
 from graphmrf.field.multiple_imputation import MOST_PATTERNS, impute, impute_elsewhere
-from graphmrf.model.conditional import check_count
+from graphmrf.model.attributes import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Attributes as users hand them in: an array or a table, checked once; and standardised for a fit."""
+"""Attributes as users hand them in, and the number of draws, checked once; attributes standardised for a fit."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ Doubling it refuses only attributes whose roughness is nothing but rounding."""
 LARGEST = 2.0**250
 """Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as the
 products of two variances, can be represented. Doubled exponents overflow in silence."""
+
+
+def check_count(n_samples: int) -> int:
+    """Return a number of samples >= 0."""
+    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 0:
+        raise InvalidInputError(f"n_samples must be a whole number >= 0, got {n_samples!r}")
+    return int(n_samples)
 
 
 def check_magnitude(A: Floats, name: str, columns: Sequence[Any] | None = None) -> None:

@@ -22,7 +22,7 @@ from graphmrf.linalg.limits import LIMITS
 from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.linalg.operator import edge_noise
 from graphmrf.linalg.precision import PrecisionBlock
-from graphmrf.model.attributes import aligned, check_names
+from graphmrf.model.attributes import aligned, check_count, check_names
 from graphmrf.model.parameters import Channels, Parameters, channels
 
 if TYPE_CHECKING:
@@ -405,13 +405,6 @@ def field_noise(graph: Graph, strength: Floats, k: int, rng: np.random.Generator
     noise = rng.standard_normal(shape)
     noise += np.sqrt(strength) * edge_noise(graph, k * strength.size, rng).reshape(shape)
     return noise
-
-
-def check_count(n_samples: int) -> int:
-    """Return a number of samples >= 0."""
-    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 0:
-        raise InvalidInputError(f"n_samples must be a whole number >= 0, got {n_samples!r}")
-    return int(n_samples)
 
 
 def _factored(graph: Graph, strength: Floats, k: int, rng: np.random.Generator) -> Floats:
