@@ -306,25 +306,30 @@ def _halo_rows(graph: Graph, bounds: Floats) -> int:
 def write_measured(docs: Path, rows: list[Row]) -> None:
     """Write the section Measured of a page from rows that were kept: the last of each part, kills all together."""
     latest = {row["part"]: row for row in rows}
-    lines = [_COLUMNS.format_map(latest["columns"]), _ROWS.format_map(latest["rows"])]
-    lines += [_FILES.format_map(row) for row in rows if row["part"] == "files"]
+    columns = latest["columns"]
+    shown = {
+        "each": " and ".join(f"{seconds:.0f}" for seconds in columns["workers CPU s"]),
+        "level": "the same level" if columns["same level"] else "another level",
+    }
+    lines = [_filled(_COLUMNS, {**columns, **shown}), _filled(_ROWS, latest["rows"])]
+    lines += [_filled(_FILES, row) for row in rows if row["part"] == "files"]
     for tier in ("columns", "rows"):
         runs = [row for row in rows if row["part"] == f"kills, {tier}"]
         total = {"tier": tier, "n": sum(row["runs"] for row in runs), "same": sum(row["same answer"] for row in runs)}
         lost = {word: max(row[f"{word} s lost"] for row in runs) for word in ("median", "most")}
-        lines.append(_KILLS.format_map({**runs[-1], **total, **lost}))
+        lines.append(_filled(_KILLS, {**runs[-1], **total, **lost}))
     steps = {(row["workers"], row["parts"]): row for row in rows if row["part"] == "overhead"}
     table = [_STEP.format_map(row) for row in steps.values()]
-    estimate = _ESTIMATE.format_map(_estimated(latest["rows"], [*steps.values()]))
+    estimate = _filled(_ESTIMATE, _estimated(latest["rows"], [*steps.values()]))
     head = docs.read_text().partition("## Measured\n")[0]
-    parts = ["\n".join(map(_wrapped, lines)), _wrapped(_STEPS.format_map(next(iter(steps.values()))))]
-    parts += ["\n".join([*_HEADER, *table]), _wrapped(estimate)]
-    docs.write_text(head + "## Measured\n\n" + "\n\n".join([_wrapped(_COMMAND), *parts]) + "\n")
+    parts = ["\n".join(lines), _filled(_STEPS, next(iter(steps.values())))]
+    parts += ["\n".join([*_HEADER, *table]), estimate]
+    docs.write_text(head + "## Measured\n\n" + "\n\n".join([_filled(_COMMAND, {}), *parts]) + "\n")
 
 
-def _wrapped(text: str) -> str:
-    words = " ".join(text.split())
-    return textwrap.fill(words, 120, subsequent_indent="  " * words.startswith("- "), break_on_hyphens=False)
+def _filled(words: str, row: Row) -> str:
+    text = " ".join(words.split()).format_map(row)
+    return textwrap.fill(text, 120, subsequent_indent="  " * text.startswith("- "), break_on_hyphens=False)
 
 
 def _estimated(rows: Row, steps: list[Row]) -> dict[str, float]:
@@ -357,9 +362,9 @@ _COMMAND = """
 _COLUMNS = """
 - **Columns**, search of LGC/RP with 32 features on {nodes:,} nodes and {edges:,} edges, {workers} workers of one
 thread: {seconds:.0f} s, {ratio:.2f} of one process with one thread ({ratio without Dask:.2f} where two processes
-share out the work without Dask: they share the memory's bandwidth, too); the same level: {same level}, predictions
-apart by {difference:.0e} at most. A worker holds {worker GB:.1f} GB at most, the mapped graph included. CPU time: one
-process {one process CPU s:.0f} s, workers {workers CPU s} s, client {client CPU s:.0f} s.
+share out the work without Dask: they share the memory's bandwidth, too); {level}, predictions apart by
+{difference:.0e} at most. A worker holds {worker GB:.1f} GB at most, the mapped graph included. CPU time: one process
+{one process CPU s:.0f} s, workers {each} s, client {client CPU s:.0f} s.
 """
 _ROWS = """
 - **Rows**, smoothing of 16 columns at level .9 on {nodes:,} nodes and {edges:,} edges, {workers} workers of one
