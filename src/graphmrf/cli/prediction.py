@@ -208,11 +208,12 @@ class Contest:
 
     @property
     def durations(self) -> Iterator[float]:
-        """How long the methods take, beside each other."""
-        return (_FIELD_TAKES if method.key == FIELD else 1.0 for method in self.methods)
+        """How long the methods take, beside each other, and at the end the error bars of the best."""
+        yield from (_FIELD_TAKES if method.key == FIELD else 1.0 for method in self.methods)
+        yield 1.0
 
     def predict(self, name: str, y: Floats | Labels, advance: Callable[[], None]) -> Prediction | ClassPrediction:
-        """Return the prediction of one target by the best method; `advance` is called after every fit."""
+        """Return the prediction of one target by the best method; `advance` is called after every fit, and last."""
         return self._classes(name, y, advance) if isinstance(y, Labels) else self._numbers(name, y, advance)
 
     def _numbers(self, name: str, y: Floats, advance: Callable[[], None]) -> Prediction:
@@ -224,6 +225,7 @@ class Contest:
         fits, left_out = fit_all(self.methods, fit, advance)
         chosen = best(fits, folds=settings.folds, asked=bool(settings.for_numbers))
         mean, std = _moments(chosen, self.graph)
+        advance()
         observed = ~np.isnan(y)
         value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
         _check_skew(name, chosen, value, ~observed)
@@ -272,6 +274,7 @@ class Contest:
         probability = np.array(chosen.estimator.predict_proba(), dtype=np.float64)
         probability[labels.known] = np.eye(labels.classes.size)[labels.codes[labels.known]]
         codes = np.where(labels.known, labels.codes, np.asarray(chosen.estimator.predict()).astype(np.int64))
+        advance()
         said = (
             *left_out,
             *(fit.note for fit in fits),
