@@ -340,6 +340,18 @@ def accuracy_chart(target: TargetReport) -> Spec | None:
     return specification([same, dots], layout)
 
 
+def shown_labels(n_labels: int) -> str:
+    """Which of the known values are drawn, in words.
+
+    Examples
+    --------
+    >>> shown_labels(100), shown_labels(300_000)
+    ('Every known value', '2,000 of the 300,000 known values, drawn at random')
+    """
+    few = n_labels <= SHOWN_LABELS
+    return "Every known value" if few else f"{SHOWN_LABELS:,} of the {n_labels:,} known values, drawn at random"
+
+
 def _padded(values: Any) -> list[float]:
     low, high = float(np.min(values)), float(np.max(values))
     room = 0.04 * (high - low) or 0.5

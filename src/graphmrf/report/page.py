@@ -336,7 +336,7 @@ def _class_figures(target: ClassReport) -> Content:
 
 def _section(report: PredictionReport, target: TargetReport, drawn: drawing.GraphDrawing) -> Content:
     """The sentences and tables of a target of numbers."""
-    rows = target.effects
+    rows, tested = target.effects, 0 if target.held_out is None else len(target.held_out)
     return {
         "kind": "numbers",
         "sentences": [each for each in (accuracy(target), target.carries, intervals_hold(target)) if each],
@@ -351,7 +351,8 @@ def _section(report: PredictionReport, target: TargetReport, drawn: drawing.Grap
         "several_groups": rows is not None and len(rows.groups) > 1,
         "transform": rows.transform if rows else "",
         "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
-        "tested": 0 if target.held_out is None else len(target.held_out),
+        "tested": tested,
+        "shown_labels": charts.shown_labels(tested),
         "has_field": bool(target.shares),
     }
 

@@ -113,7 +113,7 @@ def surprising_nodes(report: PredictionReport, target: TargetReport, drawn: Grap
     found: TextTable = {"caption": f"Surprising values of {target.name}", "heads": heads, "body": body}
     expected = 0.0455 * len(target.held_out)  # beyond two standard deviations of a normal distribution
     found["which"] = (
-        f"{len(beyond):,} of {len(target.held_out):,} known values, where chance alone gives {expected:.0f}"
+        f"{len(beyond):,} of {len(target.held_out):,} known values, where chance alone gives {expected:,.0f}"
     )
     return found
 
