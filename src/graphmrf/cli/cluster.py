@@ -1,5 +1,6 @@
 """graphmrf cluster: what a Dask cluster has, and what would fit; and the cluster that a command runs on."""
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
 
     Exit code 0: it can be used, 1: it cannot, and why.
     """
-    with terminal.errors_as_exit_codes(debug=debug), later.clusters.cluster(address) as machines:
+    with terminal.errors_as_exit_codes(debug=debug), _connected(address) as machines:
         summary = summarise(machines)
         if json:
             terminal.print_json(summary)
@@ -60,6 +61,14 @@ def summarise(machines: "later.clusters.Cluster") -> dict[str, Any]:
     return {**about, "workers": workers, "fits": later.clusters.largest_graphs(machines)}
 
 
+def _connected(address: str, **options: Any) -> "later.clusters.Cluster":
+    """Return a cluster whose library says nothing beside us: what it would log, we raise in words of our own."""
+    machines = later.clusters.cluster(address, **options)
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return machines
+
+
 @contextmanager
 def on_cluster(
     address: str | None, partition: str | None, checkpoint: Path | None, *, quiet: bool
@@ -70,7 +79,7 @@ def on_cluster(
             raise InvalidInputError("--partition and --checkpoint are for clusters; add --cluster ADDRESS")
         yield None
         return
-    with later.clusters.cluster(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
+    with _connected(address, partition=partition or "auto", checkpoint=checkpoint) as machines:
         _tell(machines, quiet=quiet)
         yield machines
 
@@ -121,7 +130,7 @@ def pool_of(address: str | None, jobs: int | None, *, quiet: bool) -> Iterator[t
         return
     if jobs is not None:
         raise InvalidInputError("--jobs is for this machine, a cluster has its own number of threads; drop one of them")
-    with later.clusters.cluster(address) as machines:
+    with _connected(address) as machines:
         _tell(machines, quiet=quiet)
         yield sum(about["nthreads"] for about in machines.workers().values()), machines.executor()
 

@@ -406,6 +406,7 @@ def _local(distributed: Any, count: str) -> tuple[Any, list[Any]]:
         threads_per_worker=threads,
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
         env={"NUMBA_NUM_THREADS": os.environ.get("NUMBA_NUM_THREADS", str(threads))},
     )
     client = distributed.Client(machines, set_as_default=False)
