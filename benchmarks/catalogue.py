@@ -1,7 +1,7 @@
 """Bad and odd inputs: how many have the right answer, how many a refusal with its remedy, and anything else.
 
-The cases are those of the tests (tests/catalogue_commands.py, tests/catalogue_tables.py, and the files of
-tests/file_variants.py).
+The cases are those of the tests (tests/catalogue_commands.py, catalogue_tables.py, catalogue_containers.py, and the
+files of tests/file_variants.py).
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ def run(*, quick: bool) -> list[Row]:
     del quick
     sys.path.insert(0, str(TESTS))
     from catalogue_commands import COMMANDS
+    from catalogue_containers import CONTAINERS
     from catalogue_tables import TABLES
     from file_variants import VARIANTS
 
     groups = {
         "commands and options": [case.outcome()[0] for case in COMMANDS],
         "tables": [case.outcome()[0] for case in TABLES],
+        "encodings, archives and types": [case.outcome()[0] for case in CONTAINERS],
         "files as people export them": [],
     }
     for variant in VARIANTS:

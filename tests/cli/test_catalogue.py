@@ -4,9 +4,10 @@ import pytest
 
 from catalogue import Odd
 from catalogue_commands import COMMANDS
+from catalogue_containers import CONTAINERS
 from catalogue_tables import TABLES
 
-CATALOGUE = (*COMMANDS, *TABLES)
+CATALOGUE = (*COMMANDS, *TABLES, *CONTAINERS)
 
 
 @pytest.mark.parametrize("case", CATALOGUE, ids=[case.name[:60] for case in CATALOGUE])

@@ -51,7 +51,7 @@ def reproduce(
     """
     with terminal.errors_as_exit_codes(debug=debug), pool_of(None if list else cluster, jobs, quiet=quiet) as pool:
         if list:
-            later.reproduction.show_list()
+            later.reproduction.show_list(names or ())
             return
         later.reproduction.run_again(
             names or (),

@@ -20,7 +20,6 @@ from graphmrf._typing import Floats
 from graphmrf.cli import terminal
 from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
 from graphmrf.experiments import (
-    EXPERIMENTS,
     Experiment,
     Journal,
     Run,
@@ -178,11 +177,11 @@ def _report_failures(failures: dict[str, str]) -> None:
         )
 
 
-def show_list() -> None:
-    """Print the experiments, and how long each takes."""
+def show_list(names: Sequence[str]) -> None:
+    """Print the experiments of these names, all without any, and how long each takes."""
     rows = [
         (each.name, each.place, each.title, spoken(sum(run.seconds for run in set(each.plan(RunSettings())))))
-        for each in EXPERIMENTS
+        for each in find_experiments(names)
     ]
     _show(("name", "in the paper", "shows", "CPU time"), rows)
 

@@ -144,6 +144,8 @@ def _read_matrix(path: Path) -> TableFile:
     matrix = scipy.io.mmread(path, **told)
     matrix = matrix.tocoo() if hasattr(matrix, "tocoo") else _entries(np.asarray(matrix))
     rows, size = np.asarray(matrix.row), matrix.shape
+    if np.iscomplexobj(matrix.data):
+        raise InvalidInputError(f"{path} must hold real numbers >= 0, got complex ones; save their absolute values")
     if size[0] != size[1]:
         raise InvalidInputError(f"{path} must hold a square matrix with a row for each node, got {size[0]} x {size[1]}")
     columns = {"source": rows.astype(np.int64) + 1, "target": np.asarray(matrix.col).astype(np.int64) + 1}
