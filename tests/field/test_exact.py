@@ -4,6 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.linalg import fractional_matrix_power
 from scipy.stats import multivariate_normal
 
@@ -14,6 +16,7 @@ from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.design import Design, make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
+from graphmrf.field.hyperparameters import trust_region_newton
 from graphmrf.field.matern import eigen
 from graphmrf.graph import Graph
 from graphmrf.selection import assign_folds
@@ -205,6 +208,37 @@ def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds(paper: boo
     step = np.linalg.solve(curvature[np.ix_(inside, inside)] + 1e-4 * np.eye(inside.sum()), gradient[inside])
     assert gradient[inside] @ step < 0.1  # twice what another Newton step would gain, were its model right
     assert value < evidence(evidence.space.start)[0]
+
+
+@given(st.floats(-16.0, 3.0), st.floats(0.05, 4.0))
+def test_steps_in_softened_logarithms_bring_back_a_variance_that_has_no_slope(start: float, best: float) -> None:
+    def misfit(x: Floats) -> tuple[float, Floats, Floats]:
+        v = float(np.exp(x[0]))
+        return (v - best) ** 2, np.array([2.0 * v * (v - best)]), np.array([[2.0 * v * v]])
+
+    point, value, _ = trust_region_newton(
+        misfit, np.array([start]), [(-16.0, 4.0)], steps=100, least_gain=1e-9, softening=0.02
+    )
+    assert np.exp(point[0]) == pytest.approx(best, abs=1e-3)
+    assert value == pytest.approx(misfit(point)[0], abs=1e-12)
+
+
+def test_a_variance_without_support_is_gone_in_a_few_steps() -> None:
+    def misfit(x: Floats) -> tuple[float, Floats, Floats]:
+        v = float(np.exp(x[0]))
+        return 5.0 * v + v * v, np.array([5.0 * v + 2.0 * v * v]), np.array([[2.0 * v * v]])
+
+    point, _, evaluations = trust_region_newton(
+        misfit, np.log([0.2]), [(-16.0, 4.0)], steps=100, least_gain=0.01, softening=0.02
+    )
+    assert point[0] == pytest.approx(-16.0)
+    assert evaluations <= 5
+
+
+def test_only_variances_of_components_are_softened() -> None:
+    space = Space(COMPONENTS, 2)
+    softened = {name for name, c in zip(space.names, space.softening, strict=True) if c}
+    assert softened == {"own", "neighbours", "second", "smoothed", "nonlinear", "local", "field"}
 
 
 def test_the_paper_model_wins_where_the_outcome_is_drawn_from_it() -> None:

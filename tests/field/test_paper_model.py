@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from graphmrf import GaussianMRF, Graph, GraphRegressor
 from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError
-from graphmrf.field import COMPONENTS, Covariance, Space
+from graphmrf.field import COMPONENTS, Covariance
 from graphmrf.field.design import make_design
 from graphmrf.field.matern import eigen
 from graphmrf.field.paper_model import JointModel
@@ -151,15 +151,6 @@ def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth()
         model = GraphRegressor().fit(graph(), B[:, :-1], B[:, -1])
         losses.append(r2_score(A[hidden, -1], best) - r2_score(A[hidden, -1], model.predict()[hidden]))
     assert np.mean(losses) < 0.03
-
-
-def test_a_search_goes_on_with_variances_that_have_a_slope() -> None:
-    space = Space(COMPONENTS, 2)
-    low = np.array(space.bounds)[:, 0]
-    revived = space.read(space.revived(low))
-    assert revived.nonlinear == pytest.approx(0.02)
-    assert revived.noise == pytest.approx(space.read(low).noise)
-    np.testing.assert_array_equal(space.revived(space.start), space.start)
 
 
 @pytest.mark.parametrize("told", [False, True])

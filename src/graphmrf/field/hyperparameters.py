@@ -20,6 +20,9 @@ INTERCEPT = 1.0
 LOG_VARIANCES = (-16.0, 4.0)
 """Bounds of the logarithm of a variance: 1e-7 of that of the labels is nothing, 55 of them more than all."""
 
+ABSENT = 1.001 * math.exp(LOG_VARIANCES[0])
+"""Variance up to which a component, at the end of its range, has no part in predictions."""
+
 LEAST_NOISE = 1e-5
 """Least variance of the noise, which keeps covariances of smooth fields positive definite to working accuracy."""
 
@@ -27,7 +30,8 @@ START = 0.2
 """Variance at which a search starts; the labels' is 1, and half a dozen components share it."""
 
 _SMALL = 0.02
-"""Variance from which a component that was absent is tried: large enough for a slope, small enough to change little."""
+"""Variance from which a component that was absent is tried: large enough for a slope, small enough to change little.
+Below, steps of a search are in the variance itself: searches take as many evaluations with a third or twice of it."""
 
 _FARTHEST = 8.0
 """Largest standard normal coordinate that is told from infinity in working accuracy."""
@@ -45,6 +49,10 @@ quadratic model says little. Doubled, more steps are tried in vain, and more sea
 
 _RIDGE = 1e-4
 """Least curvature: far below that of a weak prior, 1, and above rounding."""
+
+_FLATTEST = 0.25
+"""Least curvature along the last step, in shares of what average information says. Over 7 tasks of 300 labels searches
+take 353 evaluations in place of 448; a tenth takes 420, and halved steps of one search went astray."""
 
 _ACTIVE_SETS = 20
 """Guesses of the coordinates that a step leaves at its bounds; a handful of them settles it."""
@@ -199,9 +207,13 @@ class Space:
             theta[self.slices[name]] = math.log(h[name])
         return theta
 
-    def revived(self, theta: Floats) -> Floats:
-        """Return a point with no variance so small that it has no slope, for a search that goes on from there."""
-        return np.where(self._are_variances(noise=False), np.maximum(theta, math.log(_SMALL)), theta)
+    @cached_property
+    def softening(self) -> Floats:
+        """What is added to variances in the coordinates of a search, and to nothing else: see `trust_region_newton`.
+
+        Where noise is not searched none is: its place is taken by the others, of which small ones then tell.
+        """
+        return np.where(self._are_variances(noise=False) & ("noise" in self.slices), _SMALL, 0.0)
 
     def _are_variances(self, *, noise: bool) -> Bools:
         variances = {component.name for component in self.components if noise or component.name != "noise"}
@@ -287,10 +299,16 @@ def trust_region_newton(
     *,
     steps: int,
     least_gain: float,
+    softening: Floats | float = 0.0,
 ) -> tuple[Floats, float, int]:
-    """Return where a function is lowest, its value there, and how often it was computed.
+    r"""Return where a function of logarithms is lowest, its value there, and how often it was computed.
 
     Every step minimises the quadratic model within a box about the point, wider after good steps, narrower after bad.
+    Where the gradient changed less along the last step :math:`s` than the curvature `C` said, as that of average
+    information often does, the model is flatter in that direction, with :math:`\rho = s'\Delta g / s'Cs` between 1/4
+    and 1,
+
+    .. math:: C - (1 - \rho) \frac{C s s' C}{s'Cs}.
 
     Parameters
     ----------
@@ -304,6 +322,9 @@ def trust_region_newton(
         Most steps to take.
     least_gain : float
         A step that would gain less than this ends the search.
+    softening : array of shape (k,) or float
+        Steps are in :math:`\log(e^x + c)` with these c: far below c a variance moves as itself, and not as its
+        logarithm, so that one that the data do not support is gone in a step or two, and comes back from there.
 
     Examples
     --------
@@ -312,28 +333,56 @@ def trust_region_newton(
     >>> trust_region_newton(function, np.ones(2), [(0.5, 2.0), (-1.0, 1.0)], steps=10, least_gain=1e-9)[0].round(6)
     array([0.5, 0. ])
     """
-    point, (low, high), radius, evaluations = start, np.array(bounds).T, _RADII[0], 1
-    value, gradient, curvature = function(point)
+    soft = np.broadcast_to(np.asarray(softening, dtype=np.float64), start.shape)
+    low, high = (_softened(np.array(ends), soft) for ends in zip(*bounds, strict=True))
+    point, radius, evaluations = _softened(start, soft), _RADII[0], 1
+    value, gradient, curvature = _expanded(function, point, soft)
     for _ in range(steps):
-        curved = curvature + _RIDGE * np.eye(point.size)
-        step = _minimum_in_box(curved, gradient, np.maximum(low - point, -radius), np.minimum(high - point, radius))
-        foreseen = -float(gradient @ step + 0.5 * step @ curved @ step)
+        step = _minimum_in_box(curvature, gradient, np.maximum(low - point, -radius), np.minimum(high - point, radius))
+        foreseen = -float(gradient @ step + 0.5 * step @ curvature @ step)
         if foreseen < 0.0:  # no active set was found
             radius *= 0.25
             continue
         if foreseen < least_gain:
             break
-        found, evaluations = function(point + step), evaluations + 1
+        found, evaluations = _expanded(function, point + step, soft), evaluations + 1
         gain, length = value - found[0], float(np.abs(step).max())
         if gain < 0.25 * foreseen:
             radius = (0.25 if gain < 0 else 0.5) * length
         elif gain > 0.75 * foreseen:
             radius = min(max(radius, 2.0 * length), _RADII[1])
         if gain > 0:
-            point, (value, gradient, curvature) = point + step, found
+            point, curvature = point + step, _flattened(found[2], step, found[1] - gradient)
+            value, gradient = found[:2]
         if 0 <= gain < least_gain and foreseen < 3.0 * least_gain:
             break
-    return point, value, evaluations
+    return _hardened(point, soft), value, evaluations
+
+
+def _softened(x: Floats, soft: Floats) -> Floats:
+    return np.logaddexp(x, np.log(soft, out=np.full(x.shape, -np.inf), where=soft > 0))
+
+
+def _hardened(u: Floats, soft: Floats) -> Floats:
+    return np.asarray(u + np.log1p(-np.minimum(soft * np.exp(-u), 1.0 - np.finfo(np.float64).eps)))
+
+
+def _expanded(
+    function: Callable[[Floats], tuple[float, Floats, Floats]], u: Floats, soft: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return value, gradient and curvature in softened coordinates."""
+    x = _hardened(u, soft)
+    value, gradient, curvature = function(x)
+    slope = 1.0 + soft * np.exp(-x)
+    return value, gradient * slope, curvature * np.outer(slope, slope) + _RIDGE * np.eye(u.size)
+
+
+def _flattened(C: Floats, step: Floats, change: Floats) -> Floats:
+    """Return a curvature with less of it along a step, where the gradient changed less than it says."""
+    image = C @ step
+    along = float(step @ image)
+    ratio = min(max(float(step @ change) / along, _FLATTEST), 1.0)
+    return np.asarray(C - (1.0 - ratio) / along * np.outer(image, image))
 
 
 def _minimum_in_box(A: Floats, g: Floats, low: Floats, high: Floats) -> Floats:

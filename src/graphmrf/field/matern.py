@@ -68,10 +68,13 @@ _MIDDLE = 1.0
 _RESTARTS = 40
 """Restarts of the search for the smallest eigenvalues; borders of counties take 20, and a second. Doubled, graphs
 that are nearly lines lose some seconds before eigenvectors are taken."""
-_TOLD = 64
+_TOLD = 16
 """Blocks of columns after which progress is told: every second, for 10,000 nodes. Doubled, every other second."""
 _COLUMNS = 16
 """Columns multiplied at once: three blocks of 4000 nodes are 1.5 MB, and stay in a core's cache."""
+_PROBED = 64
+"""Columns multiplied at once for diagonals, of which no more than sums is kept: with 16 or 128, U.S. counties take a
+third longer."""
 _SERIES = 1e-10
 """Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
 _MOST_TERMS = 4096
@@ -239,7 +242,7 @@ class Polynomials:
         """Diagonals of :math:`T_k(I - N)`, shape (n, K + 1), by products of polynomials of half the degree."""
         n, half = self.constants.size, self.degree // 2 + 1
         found = np.empty((n, 2 * half + 2))
-        for k, nodes in enumerate(np.array_split(np.arange(n), -(-n // _COLUMNS))):
+        for k, nodes in enumerate(np.array_split(np.arange(n), -(-n // _PROBED))):
             if k % _TOLD == 0:
                 _PROGRESS.info("polynomials of the graph: %d of %d nodes", nodes[0], n)
             terms = self._terms(self.engine.load(np.eye(nodes.size), nodes))
