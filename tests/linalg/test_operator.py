@@ -85,7 +85,8 @@ def attributes(graph: Graph, limits: Limits, rng: np.random.Generator) -> Settin
 MAKERS = {"node": node, "dense": dense, "conditional": conditional, "block": block, "attributes": attributes}
 every_operator = pytest.mark.parametrize("name", MAKERS)
 every_engine = pytest.mark.parametrize("engine", sorted(ENGINES))
-every_limit = pytest.mark.parametrize("limits", [Limits(), ITERATIVE], ids=["exact", "iterative"])
+SINGLE = Limits(dense_precision=0, dense_variance=0, single_nodes=0)
+every_limit = pytest.mark.parametrize("limits", [Limits(), ITERATIVE, SINGLE], ids=["exact", "iterative", "float32"])
 
 
 @every_operator

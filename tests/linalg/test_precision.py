@@ -70,7 +70,7 @@ def test_solve_agrees_with_dense_algebra(seed: int) -> None:
     B = np.random.default_rng(seed).normal(size=(3, *block.missing.shape))
     gamma = dense(block)
     root = np.linalg.cholesky(gamma).T if block.size else gamma
-    for engine in (block, on_the_other_engine(block)):
+    for engine in (block, on_the_other_engine(block), replace(block, limits=Limits(single_nodes=0))):
         x = engine.solve(B, tolerance=1e-11)
         assert not x[:, ~block.missing].any()
         expected = np.linalg.solve(gamma, B[:, block.missing].T)

@@ -36,6 +36,14 @@ _EXHAUSTED = 1e-13
 """Relative residual at which a column's Krylov space counts as exhausted, some hundred times the rounding of float64.
 Doubled, probes stop a step earlier; at a tenth, coefficients of rounding noise enter the quadrature."""
 
+_SINGLE = 2e-5
+"""Relative residual that iterations in float32 reach before they are refined in float64: some hundred times its
+rounding. At a tenth they stall on badly conditioned systems, at ten times as much there is one more refinement."""
+
+_ATTEMPTS = 2
+"""Solves in float32 before the rest is solved in float64: two reach 1e-9 where the system is not badly conditioned.
+Doubled, one that is would not be solved."""
+
 _ENTRIES = 2**22
 """Normal numbers on edges drawn at once, 32 MB; it changes no draw, and doubled only the memory."""
 
@@ -141,14 +149,34 @@ class WhitenedSystem:
         engine.mix(V, self.whiten, self.kinds, None, R)
         norms = np.sqrt(_sums(squares(engine, R), k, self.q))
         residual = float((norms > 0).any())
-        for _ in range(REFINEMENTS + 1):
+        for attempt in range(REFINEMENTS + 1):
             if residual <= tolerance:
                 break
-            iterations += len(self.iterate(R, 0.5 * tolerance * norms, X)[0])
+            improve = self._improve_in_single if attempt < _ATTEMPTS and self._in_single(R) else self._improve
+            iterations += improve(R, 0.5 * tolerance * norms, X)
             R = self._remainder(V, X)
             residual = float((np.sqrt(_sums(squares(engine, R), k, self.q)) * inverse(norms)).max(initial=0.0))
         engine.mix(X, _transposed(self.whiten), self.kinds, None, V)
         return engine.unload(V, B.shape[1]), iterations, residual
+
+    def _improve(self, R: Block, wanted: Floats, X: Block) -> int:
+        """Add the solution of (I - K) X = R to `X`, and return the iterations."""
+        return len(self.iterate(R, wanted, X)[0])
+
+    def _improve_in_single(self, R: Block, wanted: Floats, X: Block) -> int:
+        """Do the same in float32, columns in units of their norms."""
+        engine, width = self.engine, wanted.size * self.q
+        norms = np.sqrt(_sums(squares(engine, R), wanted.size, self.q))
+        unit = np.repeat(np.where(norms > 0, norms, 1.0), self.q)
+        rest = engine.load((engine.unload(R, width) / unit).astype(np.float32))
+        found = engine.zeros(width, np.float32)
+        steps = self._improve(rest, np.clip(wanted * inverse(norms), _SINGLE, 1.0), found)
+        engine.subtract(X, np.full(X.shape[1], -1.0), engine.load(engine.unload(found, width) * unit))
+        return steps
+
+    def _in_single(self, V: Block) -> bool:
+        """Return whether a block is in main memory and so large that iterations take as long as moving it."""
+        return isinstance(V, np.ndarray) and self.kinds.size >= self.limits.single_nodes
 
     def _remainder(self, V: Block, X: Block) -> Block:
         r"""Return :math:`L^{-1} (b - A x)` for the block `V` of b and the block `X` of L'x."""
@@ -168,6 +196,8 @@ class WhitenedSystem:
         Both are Gauss rules of the iterations for z; no solution is kept.
         """
         start, k = self.engine.load(Z), Z.shape[1] // self.q
+        if self._in_single(start) and tolerance > _SINGLE:
+            start = self.engine.load(Z.astype(np.float32))
         norms = np.sqrt(_sums(squares(self.engine, start), k, self.q))
         a, rho = self.iterate(start, tolerance * norms, None)
         ratios = rho[1:] * inverse(rho[:-1])
@@ -193,7 +223,8 @@ class WhitenedSystem:
         """
         engine, k, q, E = self.engine, wanted.size, self.q, self.onto_edges
         E_transposed, width = _transposed(E), R.shape[1]
-        P, Q, U = engine.zeros(k * q), engine.like(R), engine.zeros(k * E.shape[2])
+        kind = {"dtype": R.dtype} if isinstance(R, np.ndarray) else {}
+        P, Q, U = engine.zeros(k * q, **kind), engine.like(R), engine.zeros(k * E.shape[2], **kind)
         SU, everywhere = engine.like(U), engine.mask(None, U.shape[1])
         ones, zeros = np.ones(U.shape[1]), np.zeros(U.shape[1])
         rho = _sums(squares(engine, R), k, q)
