@@ -241,6 +241,17 @@ def test_only_variances_of_components_are_softened() -> None:
     assert softened == {"own", "neighbours", "second", "smoothed", "nonlinear", "local", "field"}
 
 
+def test_a_component_at_the_end_of_its_range_is_left_out() -> None:
+    space = Space(COMPONENTS, 2)
+    low = np.array(space.bounds)[:, 0]
+    h, read = space.settled(np.where(np.array(space.names) == "local", low, space.start)), space.read(space.start)
+    assert h.local == 0.0
+    assert {name for name in h if name != "local" and not np.array_equal(h[name], read[name])} == set()
+    nothing = space.settled(low)
+    assert (nothing.own, nothing.field) == (0.0, 0.0)
+    assert nothing.noise > 0.0
+
+
 def test_the_paper_model_wins_where_the_outcome_is_drawn_from_it() -> None:
     rng, n = np.random.default_rng(3), 400
     u = rng.integers(0, n, 1200)

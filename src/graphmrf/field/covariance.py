@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.field.hyperparameters import ABSENT
 from graphmrf.field.matern import Correlations, Smoothings, matern_smooth
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import array
@@ -285,9 +284,9 @@ class Covariance:
         found *= 2.0
         return np.maximum(found, 0.0, out=found)
 
-    def present(self, h: Values, above: float = 0.0) -> list[Component]:
-        """Return the components that have a variance above a number."""
-        return [c for c in self.components if h[c.name] > above and (self.design.p or not c.of_features)]
+    def present(self, h: Values) -> list[Component]:
+        """Return the components that have a variance."""
+        return [c for c in self.components if h[c.name] and (self.design.p or not c.of_features)]
 
     def among(self, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, packed, its vector-Jacobian product, and its derivatives."""
@@ -316,12 +315,12 @@ class Covariance:
 
     def across(self, h: Values, nodes: Ints) -> dict[str, Floats]:
         """Return the components between other nodes and the labelled ones, each of shape (len(nodes), m)."""
-        return {c.name: c.across(self, h, nodes) for c in self.present(h, ABSENT) if c.name != "noise"}
+        return {c.name: c.across(self, h, nodes) for c in self.present(h) if c.name != "noise"}
 
     def elsewhere(self, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats, Floats]:
         """Return the covariance of outcomes of another graph with the labels, and their prior variance with noise."""
         across, prior = np.full((nodes.size, self.rows.size), h["constant"]), np.full(nodes.size, h["constant"])
-        for component in self.present(h, ABSENT):
+        for component in self.present(h):
             block, variance = component.elsewhere(self, h, there, nodes)
             prior += variance
             if block is not None:
@@ -330,7 +329,7 @@ class Covariance:
 
     def variances(self, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance of the outcome of some nodes, noise included."""
-        parts = [component.variances(self, h, nodes) for component in self.present(h, ABSENT)]
+        parts = [component.variances(self, h, nodes) for component in self.present(h)]
         return np.asarray(h["constant"] + np.sum(parts, axis=0))
 
 

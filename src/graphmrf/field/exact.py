@@ -165,7 +165,7 @@ def maximise(
         theta = whole.part(part).climb(theta, _PARTS[part.size]).point
     found = whole.climb(theta, steps)
     if settled:
-        return whole.space.read(found.point), found._replace(ends=(found.point, plain.point))
+        return whole.space.settled(found.point), found._replace(ends=(found.point, plain.point))
     return _winner(whole, found, paper, paper.climb(plain.point, steps))
 
 
@@ -175,7 +175,7 @@ def climbed(covariance: Covariance, z: Floats, *, seed: int = 0) -> Hyperparamet
     theta = whole.space.start
     for part in [*_parts(covariance, z, seed), np.arange(z.size)]:
         theta = whole.part(part).climb(theta, _STEPS[0]).point
-    return whole.space.read(theta)
+    return whole.space.settled(theta)
 
 
 def _parts(covariance: Covariance, z: Floats, seed: int) -> list[Ints]:
@@ -196,7 +196,7 @@ def _compete(whole: Evidence, paper: Evidence, steps: int) -> tuple[Optimum, Opt
 def _winner(whole: Evidence, found: Optimum, paper: Evidence, plain: Optimum) -> tuple[Hyperparameters, Optimum]:
     ends = found.point, plain.point
     if family_wins(found.log_posterior, plain.log_posterior, whole.z.size):
-        return whole.space.read(found.point), found._replace(ends=ends)
+        return whole.space.settled(found.point), found._replace(ends=ends)
     return paper.space.read(plain.point), plain._replace(ends=ends)
 
 

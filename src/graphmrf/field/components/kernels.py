@@ -246,9 +246,9 @@ class Local(Component):
             return {"local": triangle.total(product), "local_length": by_length, "local_omega": omega, "local_nu": nu}
 
         def jvp(a: Floats) -> dict[str, Floats]:
-            Ka, by_square = _times_squares(labels, K, a)
-            omega, nu = (triangle.times(kernel * slope, a[:, None])[:, 0] for slope in found.slopes)
-            by_length = by_square.sum(axis=1) * h["local_length"] ** -2.0
+            matrices = (K, K * labels.squares, *(kernel * slope for slope in found.slopes))
+            Ka, by_square, omega, nu = (triangle.times(each, a[:, None])[:, 0] for each in matrices)
+            by_length = by_square * h["local_length"] ** -2.0
             return {"local": Ka, "local_length": by_length, "local_omega": omega, "local_nu": nu}
 
         return K, vjp, jvp
