@@ -61,7 +61,7 @@ TABLES = {
     ),
     "field_speed": Table(
         "A fit of `GraphRegressor`",
-        "Fit and 90 % intervals on one thread, seconds of the processor, before (commit e7e4488) and after "
+        "Fit and 90 % intervals on one thread, seconds of the processor, before (commit 51b3bca) and after "
         "(`python -m benchmarks.field_speed --before TREE`).",
         (("case", "case"), ("tree", "tree"), ("nodes", "nodes"), ("labels", "labels"), ("seconds", "seconds"),
          ("times faster", "times faster"), ("likelihoods", "likelihoods"), ("R²", "R2"),
