@@ -51,6 +51,10 @@ _FLATTEST = 0.25
 """Least curvature along the last step, in shares of what average information says. Over 7 tasks of 300 labels searches
 take 353 evaluations in place of 448; a tenth takes 420, and halved steps of one search went astray."""
 
+_NARROWEST = 0.25
+"""Half width of the box below which a search no longer asks for less gain: otherwise it creeps on where the model of
+the function is bad. Without it, one of 300 labels takes 52 evaluations in place of 12, for nothing."""
+
 _AT_BOUND = 1e-6
 """Distance in logarithms at which a variance counts as at its bound: above rounding, far below a step."""
 
@@ -345,7 +349,8 @@ def trust_region_newton(
     value, gradient, curvature = _expanded(function, point, soft)
     for _ in range(steps):
         step = _minimum_in_box(curvature, gradient, np.maximum(low - point, -radius), np.minimum(high - point, radius))
-        foreseen, little = -float(gradient @ step + 0.5 * step @ curvature @ step), least_gain * min(radius, 1.0)
+        foreseen = -float(gradient @ step + 0.5 * step @ curvature @ step)
+        little = least_gain * min(max(radius, _NARROWEST), 1.0)
         if foreseen < 0.0:  # no active set was found
             radius *= 0.25
             continue
