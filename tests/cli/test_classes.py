@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from graphmrf.cli import app
 from graphmrf.cli.inputs import is_category
 
 
@@ -19,6 +21,16 @@ def worded(town: Any) -> Any:
     words[income.isna()] = None
     town.write(town.nodes.drop(columns="income").assign(wealth=words))
     return town
+
+
+def test_classes_are_neither_added_up_nor_foreseen(worded: Any) -> None:
+    result = worded.run("--target", "wealth", "--group", "age", "-o", str(worded.folder / "out.csv"))
+    assert result.exit_code == 2
+    assert "--group adds up numbers, got classes in 'wealth'" in result.stderr
+    files = [str(worded.folder / name) for name in ("nodes.csv", "edges.csv")]
+    result = CliRunner().invoke(app, ["foresee", *files, "--target", "wealth"])
+    assert result.exit_code == 2
+    assert "foresee is for numbers, and this column has classes" in result.stderr
 
 
 def test_words_are_classified_with_a_line_saying_so(worded: Any) -> None:

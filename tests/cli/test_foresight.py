@@ -19,7 +19,7 @@ FIELD = ("--target", "income", "--method", "field")
 def wards(town: Town) -> Town:
     """The town with a column of four wards, one place being in none."""
     ward = [f"w{i // 16}" for i in range(64)]
-    nodes = town.nodes.assign(ward=ward)
+    nodes = town.nodes.assign(ward=ward, total=ward)
     nodes.loc[0, "ward"] = None
     town.write(nodes)
     return Town(town.folder, nodes, town.edges)
@@ -61,6 +61,7 @@ def test_groups_and_suggestions_are_in_the_summary(wards: Town) -> None:
     [
         (("--group", "wrd"), "did you mean 'ward'?"),
         (("--group", "place"), "holds the node ids"),
+        (("--group", "total"), "has the name of a result"),
         (("--suggest", "60"), "--suggest must be at most"),
         (("--suggest", "2", "--method", "lp"), "--suggest is for --method field"),
         (("--group", "ward", "--method", "lr"), "--group is for --method field"),

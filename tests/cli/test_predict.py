@@ -251,6 +251,7 @@ def test_error_bars_from_few_values_come_with_a_warning(town: Any) -> None:
     notes = town.run("--target", "income", "--method", "lr").stderr
     assert "note: income: only 6 known values for 1 feature: R² is uncertain" in notes
     assert "for 1 feature" not in town.run("--target", "income", "--method", "lp").stderr
+    assert "only 6 known values: R² is uncertain, and error bars are wide" in town.run("--method", "field").stderr
     town.write()
     assert "too narrow" not in town.run("--target", "income").stderr
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from graphmrf import Graph
-from graphmrf.datasets import read_points, read_shapes
+from graphmrf.datasets import AttributedGraph, read_points, read_shapes
+from graphmrf.datasets.places import geometries
 from graphmrf.errors import InvalidInputError
 
 PLACES = pd.DataFrame({"id": list("abcd"), "Lat": [0.0, 0.0, 0.0, 10.0], "longitude": [179.0, -179.0, 170.0, 0.0]})
@@ -49,6 +50,22 @@ def test_areas_that_touch_are_joined_by_id(tmp_path: Path) -> None:
     assert "'code'" in made.notes[-1]
     with pytest.raises(InvalidInputError, match=r"no column has the ids of all nodes; 'code' lacks '9' \(1 of 3\)"):
         read_shapes(nodes.assign(id=[1, 2, 9]), tmp_path / "areas.geojson")
+    areas.assign(other=[1, 3, 2, 4]).to_file(tmp_path / "two.geojson", driver="GeoJSON")
+    with pytest.raises(InvalidInputError, match="columns 'code', 'other' all have the ids of the nodes, in another"):
+        read_shapes(nodes, tmp_path / "two.geojson")
+    areas.assign(code=[3, 1, 2, 2]).to_file(tmp_path / "parts.geojson", driver="GeoJSON")
+    with pytest.raises(InvalidInputError, match=r"'2' \(1 of 3\) have several shapes in 'code'; join the parts"):
+        read_shapes(nodes, tmp_path / "parts.geojson")
     (tmp_path / "broken.geojson").write_text("{")
     with pytest.raises(InvalidInputError, match="cannot be read as shapes"):
         read_shapes(nodes, tmp_path / "broken.geojson")
+
+
+NODE = Graph.from_edges([], [], n_nodes=1)
+
+
+def test_points_are_written_by_the_columns_of_degrees() -> None:
+    frame = pd.DataFrame({"id": [1], "latino_pct": [0.2], "lone": [500.0], "Lon": [7.0], "Latitude": [50.0]})
+    assert geometries(AttributedGraph(NODE, frame, "id"))[0]["coordinates"] == [7.0, 50.0]
+    with pytest.raises(InvalidInputError, match="GeoJSON needs the places of the nodes"):
+        geometries(AttributedGraph(NODE, frame.drop(columns=["Lon"]), "id"))

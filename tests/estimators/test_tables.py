@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars
@@ -103,6 +104,17 @@ def test_another_graph_is_matched_by_its_own_ids() -> None:
     assert isinstance(there, pd.Series)
     assert there.index.tolist() == others
     np.testing.assert_allclose(there, model.predict(), atol=1e-6)
+
+
+def test_intervals_and_draws_of_another_graph_are_matched_by_its_ids() -> None:
+    model, others = GraphRegressor().fit(GRAPH, X, Y), [f"m{i}" for i in range(14)]
+    there, table = CASE.graph.with_ids(others), X.set_axis(others)
+    as_networkx = nx.relabel_nodes(nx.from_scipy_sparse_array(CASE.graph.adjacency), dict(enumerate(others)))
+    low, _ = model.predict_interval(graph=there, X=table)
+    draws = model.sample(3, graph=there, X=table)
+    for other in (there, as_networkx):
+        np.testing.assert_allclose(model.predict_interval(graph=other, X=table.iloc[::-1])[0][others], low[others])
+        np.testing.assert_allclose(model.sample(3, graph=other, X=table.iloc[::-1]), draws)
 
 
 def test_the_model_conditions_on_reordered_tables() -> None:

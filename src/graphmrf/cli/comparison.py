@@ -10,6 +10,7 @@ import pandas as pd
 from graphmrf._typing import Floats, Ints
 from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
+from graphmrf.datasets.columns import FILLED
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.estimators.methods import METHODS, Method
@@ -316,3 +317,12 @@ def _sentence(outcomes: float, features: float, both: float) -> str:
     if features >= outcomes + CLEAR:
         return f"Features carry the prediction and outcomes of neighbours add {gain} to them: {scores}."
     return f"Outcomes of neighbours and features say the same here, either is enough: {scores}."
+
+
+def imputation_note(note: str, methods: Sequence[Method]) -> str:
+    """Return a note on the features, which says of missing cells how every method fills them."""
+    if not note.startswith(FILLED) or not any(method.missing for method in methods):
+        return note
+    jointly = "filled missing cells with what the other features and the neighbours say"
+    others = "" if all(method.missing for method in methods) else f" ({FIELD}; other methods: with the column mean)"
+    return note.replace(FILLED, jointly + others, 1)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from graphmrf.cli import terminal
-from graphmrf.cli.comparison import FIELD, fit_estimator
+from graphmrf.cli.comparison import FIELD, fit_estimator, imputation_note
 from graphmrf.cli.prediction import ClassPrediction, Prediction, PredictionSettings
 from graphmrf.datasets import AttributedGraph, features
 from graphmrf.datasets import write as write_table
@@ -29,6 +29,8 @@ _SHOWN_GROUPS = 12
 _BAR = 24
 """Characters of an R² of 1, by eye: the table stays within 80 columns."""
 _SUMS = ("prediction", "std", "lower", "upper")
+GROUP_COLUMNS = ("n_nodes", "n_observed", *_SUMS, "total", *(f"total_{name}" for name in _SUMS[1:]))
+"""Columns of the table of groups, beside their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +133,9 @@ class FieldForecast:
         curve = model.expected_learning_curve()
         said = () if reach is None else (told_reach(curve, reach),)
         suggested = suggestion_table(table, model, suggest) if suggest else None
-        return cls(table, target, model, curve, said, suggested, (*made.notes, *([note] if note else [])))
+        about = [imputation_note(each, [METHODS[FIELD]]) for each in made.notes]
+        notes = (*about, *([note] if note else []), *model.notes_)
+        return cls(table, target, model, curve, said, suggested, notes)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -195,6 +199,8 @@ def read_groups(table: AttributedGraph, column: str | None) -> pd.Series | None:
     groups = table.frame[column].reset_index(drop=True)
     if groups.isna().all():
         raise InvalidInputError(f"{table.path}, column {column}: every cell is empty, so there is no group; fill some")
+    if column in GROUP_COLUMNS:
+        raise InvalidInputError(f"the column of groups '{column}' has the name of a result; rename it in {table.path}")
     return groups
 
 
@@ -203,12 +209,14 @@ def group_file(output: Path, column: str) -> Path:
 
     Examples
     --------
-    >>> group_file(Path("rents.csv.gz"), "borough").name
-    'rents-by-borough.csv.gz'
+    >>> group_file(Path("rents.2024.csv.gz"), "borough").name
+    'rents.2024-by-borough.csv.gz'
     """
-    stem, dot, rest = output.name.partition(".")
+    packed = output.suffix if output.suffix in (".gz", ".zst", ".bz2", ".xz") else ""
+    name = output.name.removesuffix(packed)
+    stem, dot, rest = name.rpartition(".") if "." in name else (name, "", "")
     safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in column)
-    return output.with_name(f"{stem}-by-{safe}{dot}{rest}")
+    return output.with_name(f"{stem}-by-{safe}{dot}{rest}{packed}")
 
 
 def group_table(model: GraphRegressor, groups: pd.Series, level: float) -> pd.DataFrame:

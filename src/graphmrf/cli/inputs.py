@@ -13,13 +13,13 @@ from pandas.api import types
 
 from graphmrf import datasets
 from graphmrf._typing import Floats
-from graphmrf.cli.comparison import FIELD, choose
+from graphmrf.cli.comparison import FIELD, choose, imputation_note
 from graphmrf.cli.foresight import check_page, group_file
 from graphmrf.cli.prediction import Contest, PredictionSettings, folds_of_classes
 from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS
 from graphmrf.datasets import AttributedGraph
 from graphmrf.datasets.attributed_graph import id_column
-from graphmrf.datasets.columns import FILLED, is_dates, is_text
+from graphmrf.datasets.columns import is_dates, is_text
 from graphmrf.datasets.edge_files import named_ends, read_edge_file
 from graphmrf.datasets.table_files import SHAPES, STDIN, TableFile, listing
 from graphmrf.errors import InvalidInputError
@@ -198,6 +198,8 @@ def read_targets(
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
     _check_roles(names, ignore, settings.group)
     targets = {name: _read_target(table, name, settings) for name in names}
+    if settings.group is not None and all(isinstance(each, Labels) for each in targets.values()):
+        raise InvalidInputError(f"--group adds up numbers, got classes in {listing(names)}; leave out --group")
     results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
     if table.id in (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
         raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
@@ -257,6 +259,16 @@ def _means_numbers(column: pd.Series) -> bool:
     if types.is_numeric_dtype(column) or not is_text(column):
         return types.is_numeric_dtype(column)
     return MOSTLY < _share_of_numbers(column) < 1
+
+
+def check_numbers(table: AttributedGraph, column: str, command: str) -> None:
+    """Raise where a column to be foreseen has classes."""
+    table.require(column, option="--target")
+    if is_category(table.frame[column]):
+        raise InvalidInputError(
+            f"{table.path}, column {column}: {command} is for numbers, and this column has classes; choose another "
+            "column with --target, or classify this one with graphmrf predict"
+        )
 
 
 def is_category(column: pd.Series) -> bool:
@@ -415,15 +427,6 @@ def column_notes(targets: Mapping[str, Floats | Labels], contest: Contest, *, na
     if features.names or features.notes:
         yield f"features: {listing(features.names) or 'none'}"
     for note in features.notes:
-        yield _imputation_note(note, methods)
+        yield imputation_note(note, methods)
     if len(targets) > 1:
         yield f"{', '.join(targets)}: targets, so none is a feature of another"
-
-
-def _imputation_note(note: str, methods: Sequence[Method]) -> str:
-    """Return a note on the features, which says of missing cells how every method fills them."""
-    if not note.startswith(FILLED) or not any(method.missing for method in methods):
-        return note
-    jointly = "filled missing cells with what the other features and the neighbours say"
-    others = "" if all(method.missing for method in methods) else f" ({FIELD}; other methods: with the column mean)"
-    return note.replace(FILLED, jointly + others, 1)

@@ -198,6 +198,7 @@ def foresee(
         if mrf is not None:
             notes, summary, show = later.model_results.under_model(table, mrf, target, suggest)
         else:
+            later.inputs.check_numbers(table, target, "foresee")
             with terminal.progress([1.0], quiet=quiet):
                 seen = later.foresight.FieldForecast.of(
                     table, target, ignore=ignore or (), reach=reach, suggest=suggest

@@ -236,7 +236,7 @@ class Contest:
             *_two_valued(y[observed]),
             *_skewed(y[observed], settings),
             *([f"{outside} predictions beyond the bounds given were put on them"] if outside else []),
-            *_roughness(observed, self.features.X.shape[1] if chosen.method.features else 0),
+            *_roughness(int(observed.sum()), self.features.X.shape[1], chosen.method),
             *left_out,
             *(fit.note for fit in fits if fit.note),
             *_field_notes(int(observed.sum()), fits, chosen, settings),
@@ -354,10 +354,13 @@ def _skewed(known: Floats, settings: PredictionSettings) -> Iterator[str]:
         yield "its values have a long tail; --transform auto may be more accurate, and has fitting intervals"
 
 
-def _roughness(observed: Bools, n_features: int) -> Iterator[str]:
-    known = int(observed.sum())
-    if 0 < known - 1 - n_features < FEW:
-        features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features else ""
+def _roughness(known: int, n_features: int, method: Method) -> Iterator[str]:
+    """Say that labels are few: the field widens its error bars then, other methods count features against them."""
+    if method.key == FIELD:
+        if known <= FEW:
+            yield f"only {known} known values: R² is uncertain, and error bars are wide"
+    elif known - 1 - n_features * method.features < FEW:
+        features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features * method.features else ""
         yield f"only {known} known values{features}: R² is uncertain, and error bars are likely too narrow"
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,13 +122,13 @@ def geometries(table: AttributedGraph) -> list[Any]:
     if table.shapes is not None:
         areas = table.shapes if table.shapes.crs is None else table.shapes.to_crs(4326)
         return [area.__geo_interface__ for area in areas]
-    found = {_globe(str(name)): name for name in reversed(table.frame.columns[1:])}
-    if not {"lon", "lat"} <= set(found):
+    found = _degrees(table.frame)
+    if found is None:
         raise InvalidInputError(
             "GeoJSON needs the places of the nodes; give areas with --shapes, or columns lon and lat, "
             "or write .csv, .parquet or .xlsx"
         )
-    points = [as_numbers(table.frame[found[axis]])[0] for axis in ("lon", "lat")]
+    points = [as_numbers(table.frame[name])[0] for name in found]
     return [{"type": "Point", "coordinates": [float(x), float(y)]} for x, y in zip(*points, strict=True)]
 
 
@@ -135,20 +136,60 @@ def _matched(areas: Any, keys: pa.Array, name: str, path: Path) -> tuple[str, An
     """Return the column of ids of the areas, and the row of every node."""
     columns = [column for column in areas.columns if column != areas.geometry.name]
     found: dict[str, Any] = {}
-    for column in sorted(columns, key=lambda each: each != name):
+    for column in columns:
         cells = pa.chunked_array([pa.array(areas[column], from_pandas=True)])
-        places = pc.index_in(keys, value_set=TableFile(path, {column: cells}).keys(column).combine_chunks())
-        if places.null_count == 0:
-            return str(column), places.to_numpy()
-        found[str(column)] = places
+        found[str(column)] = TableFile(path, {column: cells}).keys(column).combine_chunks()
     if not found:
         raise InvalidInputError(f"{path} has no columns besides its shapes; it needs the ids of the nodes")
-    best = min(found, key=lambda column: found[column].null_count)
+    rows = {column: pc.index_in(keys, value_set=cells) for column, cells in found.items()}
+    whole = [column for column, places in rows.items() if places.null_count == 0]
+    if name in whole or (whole and all(rows[column].equals(rows[whole[0]]) for column in whole)):
+        column = name if name in whole else whole[0]
+        _check_single(found[column], keys, column, path)
+        return column, rows[column].to_numpy()
+    if whole:
+        raise InvalidInputError(
+            f"{path}: columns {listing(whole)} all have the ids of the nodes, in another order; name the right one "
+            f"'{name}', as in NODES"
+        )
+    raise _unmatched(rows, keys, path)
+
+
+def _check_single(cells: pa.Array, keys: pa.Array, column: str, path: Path) -> None:
+    """Raise where a node has several areas."""
+    counts = pc.value_counts(cells.filter(pc.is_in(cells, value_set=keys)))
+    several = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+    if len(several):
+        raise InvalidInputError(
+            f"{path}: {listing(several[:4].to_pylist())} ({len(several)} of {len(keys)}) have several shapes in "
+            f"'{column}'; join the parts of each, with GeoPandas .dissolve('{column}')"
+        )
+
+
+def _unmatched(found: dict[str, Any], keys: pa.Array, path: Path) -> InvalidInputError:
+    """Return an error that names nodes which the best column lacks."""
+    best = min(found, key=lambda each: found[each].null_count)
     missing = keys.filter(found[best].is_null())
-    raise InvalidInputError(
+    return InvalidInputError(
         f"{path}: no column has the ids of all nodes; '{best}' lacks {listing(missing[:4].to_pylist())} "
         f"({len(missing)} of {len(keys)}); add their shapes, or drop these nodes"
     )
+
+
+def _degrees(frame: pd.DataFrame) -> tuple[Any, Any] | None:
+    """Return the columns of longitude and latitude: those of the usual names, else the first that begin so."""
+    names, found = list(frame.columns[1:]), []
+    for axis, usual, most in (("lon", ("lon", "lng", "long", "longitude"), 180), ("lat", ("lat", "latitude"), 90)):
+        like = [name for name in names if _globe(str(name)) == axis and _within(frame[name], most)]
+        exact = [name for name in like if str(name).lower() in usual]
+        found += (exact or like)[:1]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _within(column: pd.Series, bound: float) -> bool:
+    """Whether a column has numbers that can be degrees."""
+    numbers, stray = as_numbers(column)
+    return stray is None and bool(np.all(np.abs(numbers[~np.isnan(numbers)]) <= bound))
 
 
 def _globe(name: str) -> str:

@@ -247,7 +247,8 @@ class GraphRegressor(NodeEstimator):
         """Return the transferable part of the field, another graph, and the features of its nodes, checked."""
         if graph is None:
             raise InvalidInputError("GraphRegressor predicts other nodes on their graph, got X alone; pass both")
-        n = check_graph(graph).n_nodes
+        graph = check_graph(graph)
+        n, X = graph.n_nodes, graph.align(X, "X")
         if X is None and self._columns.count:
             wanted = self._columns.count if self._columns.names is None else list(self._columns.names)
             raise InvalidInputError(
@@ -300,8 +301,8 @@ class GraphRegressor(NodeEstimator):
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n).
 
         When y was a Series they are a DataFrame with a column for every node. With another graph and the features of
-        its nodes they are draws, always an array, of its outcomes: independent given features but for a graph field
-        of its own.
+        its nodes, matched by id as in `predict`, they are draws of its outcomes, always an array in the order of its
+        nodes: independent given features but for a graph field of its own.
         """
         check_fitted(self, "_field")
         count = check_count(n_samples)

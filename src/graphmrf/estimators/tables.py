@@ -248,7 +248,8 @@ def answers_tables(method: _Method) -> _Method:
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
         graph = options.get("graph")
         if graph is not None:
-            options |= {"X": check_graph(graph).align(options.get("X"), "X")}
+            graph = check_graph(graph)
+            options |= {"graph": graph, "X": graph.align(options.get("X"), "X")}
         answer = method(self, *args, **options)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:

@@ -111,9 +111,14 @@ class Mixture:
 def new_outcome_variance(labels: int) -> float:
     """Return the variance of a new outcome given so many normal ones of variance 1, m / (m - 3); see `Mixture.hedged`.
 
-    The fewer they are, the less they tell of it.
+    The fewer they are, the less they tell of it; below four, where the formula ends, as much as four.
+
+    Examples
+    --------
+    >>> [new_outcome_variance(labels) for labels in (2, 4, 6)]
+    [4.0, 4.0, 2.0]
     """
-    return labels / max(labels - 3.0, 1.0)
+    return max(labels, 4) / max(labels - 3.0, 1.0)
 
 
 class Posterior(Protocol):

@@ -120,10 +120,13 @@ class Incomplete:
 
     @cached_property
     def rules(self) -> LanczosQuadrature:
-        """The spectrum of N among the missing entries of the only attribute that has any, probe by probe."""
-        allowed = np.broadcast_to(self.missing[:, self.only, None], (len(self.B), self.probes))
-        probes = random_columns(0, *allowed.shape)
-        return quadrature(self.graph.engine, probes * allowed, allowed)
+        """The spectrum of N among the missing entries of the only attribute that has any, probe by probe.
+
+        There are never so few probes that their noise is unknown, as one recurrence serves every round.
+        """
+        probes = max(self.probes, _LEAST_PROBES)
+        allowed = np.broadcast_to(self.missing[:, self.only, None], (len(self.B), probes))
+        return quadrature(self.graph.engine, random_columns(0, *allowed.shape) * allowed, allowed)
 
     def block(self, H: Floats, C: Floats) -> PrecisionBlock:
         """Return the precision of the missing entries given the others."""
@@ -167,10 +170,11 @@ def missing_log_determinant(incomplete: Incomplete, parameters: Parameters) -> t
     span = np.log1p(2.0 * parameters.channels.strength[-1])
     if span == 0:
         return _log_determinant_on_nodes(incomplete, H), 0.0
-    if incomplete.only is not None:
+    if (j := incomplete.only) is not None:
         rules, precision = _scalar_precision(incomplete, H, C)
         each = (rules.weights * np.log(precision)).sum(axis=1)
-        return float(each.mean()), float(each.std(ddof=1) / np.sqrt(each.size))
+        truncation = rules.truncation(lambda x: np.log(H[j, j] + C[j, j] * x))
+        return float(each.mean()), float(np.hypot(each.std(ddof=1) / np.sqrt(each.size), truncation))
     places, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
     total = np.zeros(incomplete.probes)
     for v, weight in zip((places + 1.0) / 2.0, weights / 2.0, strict=True):
