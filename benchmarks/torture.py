@@ -358,7 +358,7 @@ def _cache() -> Callable[[], str]:
     }
 
     def read() -> str:
-        copy = catalogue._cached(made, catalogue._published(made), cache, lambda: tables)
+        copy, _ = catalogue._cached(made, catalogue._published(made), cache, lambda: tables)
         return "".join(copy[name].to_json(double_precision=15) for name in sorted(copy))
 
     read()

@@ -107,7 +107,8 @@ def test_another_graph_is_matched_by_its_own_ids() -> None:
 
 
 def test_intervals_and_draws_of_another_graph_are_matched_by_its_ids() -> None:
-    model, others = GraphRegressor().fit(GRAPH, X, Y), [f"m{i}" for i in range(14)]
+    model: Any = GraphRegressor().fit(GRAPH, X, Y)
+    others = [f"m{i}" for i in range(14)]
     there, table = CASE.graph.with_ids(others), X.set_axis(others)
     as_networkx = nx.relabel_nodes(nx.from_scipy_sparse_array(CASE.graph.adjacency), dict(enumerate(others)))
     low, _ = model.predict_interval(graph=there, X=table)
