@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from graphmrf.datasets import check_writable, write, written_tables
@@ -93,3 +95,10 @@ def test_a_workbook_without_its_reader_is_no_damaged_file(tmp_path: Path, monkey
         str(told.value)
         == f"{path}: .xlsx files need openpyxl; install it with pip install 'graphmrf[excel]', or use .csv"
     )
+
+
+def test_parquet_whose_text_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    words = pa.array([b"a", b"\xff\xfe"]).view(pa.string())
+    pyarrow.parquet.write_table(pa.table({"id": words, "rent": [1.0, None]}), tmp_path / "nodes.parquet")
+    with pytest.raises(InvalidInputError, match="is neither UTF-8"):
+        read_table(tmp_path / "nodes.parquet")

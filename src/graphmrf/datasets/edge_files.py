@@ -4,6 +4,7 @@ import inspect
 import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,7 +126,9 @@ def _read_graphml(path: Path) -> TableFile:
             f"{path}: .graphml files need NetworkX; install it with pip install 'graphmrf[graphml]', "
             "or save the edges as .csv"
         ) from error
-    graph = networkx.read_graphml(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an attribute without a type is text, and is told as what it is read as
+        graph = networkx.read_graphml(path)
     ends = [(str(u), str(v), data) for u, v, data in graph.edges(data=True)]
     columns: dict[str, Any] = {"source": [u for u, _, _ in ends], "target": [v for _, v, _ in ends]}
     for name in dict.fromkeys(key for _, _, data in ends for key in data):

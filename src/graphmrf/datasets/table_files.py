@@ -279,14 +279,22 @@ def count_rows(path: PathLike) -> int:
 def _read_parts(folder: Path, files: Sequence[Path]) -> TableFile:
     named = folder / f"*{PARQUET[0]}"
     try:
-        tables = [pa.parquet.ParquetFile(check_readable(file)).read() for file in files]
+        tables = [_checked(pa.parquet.ParquetFile(check_readable(file)).read()) for file in files]
         return _without_unnamed(named, pa.concat_tables(tables))
     except (pa.ArrowException, OSError) as error:
         raise InvalidInputError(f"{unreadable(named, error)}; all must be whole, with the same columns") from error
 
 
 def _read_parquet(path: Path) -> TableFile:
-    return _without_unnamed(path, pa.parquet.ParquetFile(path).read())
+    return _without_unnamed(path, _checked(pa.parquet.ParquetFile(path).read()))
+
+
+def _checked(table: pa.Table) -> pa.Table:
+    """Return a table of Parquet whose text is UTF-8; Arrow raises on other bytes only here, or when it uses them."""
+    for column in table.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column.validate(full=True)
+    return table
 
 
 def _read_text(path: Path) -> TableFile:
