@@ -1,7 +1,7 @@
 """Fuzzed files: mutations of every format that is read, and of models, journals and pages that are kept.
 
 A reader gives an answer or refuses with an error of ours; anything else is a finding, and so is a warning, a process
-that dies, and a file that takes longer than `SLOW` seconds.
+that dies, and a file that takes more than `SLOW` seconds of CPU time.
 
 ``python -m benchmarks.fuzz --count 100000 --models 10000 --seed 0`` prints what happened, as a table and as JSON lines;
 ``--keep DIR`` keeps the files of the findings.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent.parent / "tests"
 SLOW = 20
-"""Seconds for a file of a few kB; the slowest seed takes a twentieth of one."""
+"""CPU seconds for a file of a few kB, so that a process that had to wait is not slow; the slowest seed takes .05."""
 PAGES = 40
 """Models for each page, which takes a hundred times as long to make as a model to read."""
 BATCH = 250
@@ -167,14 +167,14 @@ def _in_a_process(target: Target, keys: list[tuple[int, int, int]], keep: Path |
 
 def outcomes(target: Target, keys: list[tuple[int, int, int]], keep: Path | None = None) -> Iterator[str]:
     """Yield what becomes of the file made from every key."""
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGPROF, _ring)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         path = Path(folder, f"fuzzed{target.suffix}")
         for key in keys:
             path.write_bytes(target.content(np.random.default_rng(key)))
-            signal.alarm(SLOW)
+            signal.setitimer(signal.ITIMER_PROF, SLOW)
             outcome = target.outcome(path)
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             if keep is not None and outcome not in ("read", "refused"):
                 keep.mkdir(parents=True, exist_ok=True)
                 (keep / f"{'-'.join(map(str, key))}{target.suffix}").write_bytes(path.read_bytes())

@@ -1,7 +1,5 @@
 """Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
 
-import inspect
-import math
 import os
 import re
 import warnings
@@ -14,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.io
 
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.datasets.table_files import SUFFIXES, PathLike, TableFile, as_numbers, listing, read_table
@@ -53,7 +50,13 @@ DISTANCES = frozenset(
     }
 )
 """Words in the name of a column of which less means nearer; such a column is never taken for a strength unasked."""
-_NO_NUMBER = re.compile(rb"(?<!\S)(?![-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)(?!\S))\S", re.I)
+_MATRIX_KINDS = (
+    ("matrix",),
+    ("coordinate", "array"),
+    ("real", "double", "integer", "unsigned-integer", "pattern", "complex"),
+    ("general", "symmetric", "skew-symmetric", "hermitian"),
+)
+"""Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 
@@ -141,33 +144,71 @@ def _read_graphml(path: Path) -> TableFile:
 
 
 def _read_matrix(path: Path) -> TableFile:
-    _check_matrix(path)
-    # SciPy warns from 1.18 on where it is not told which kind of matrix is wanted, and has no word for it before 1.17.
-    told: dict[str, Any] = {"spmatrix": False} if "spmatrix" in inspect.signature(scipy.io.mmread).parameters else {}
-    matrix = scipy.io.mmread(path, **told)
-    matrix = matrix.tocoo() if hasattr(matrix, "tocoo") else _entries(np.asarray(matrix))
-    rows, size = np.asarray(matrix.row), matrix.shape
-    if np.iscomplexobj(matrix.data):
+    """Return the entries of a Matrix Market file; NumPy parses it, as damaged files crash SciPy's reader."""
+    with path.open(encoding="latin-1") as lines:
+        banner = next(lines, "").lower().split()
+        sizes = next((line.split() for line in lines if line.strip() and not line.startswith("%")), [])
+        layout, field, symmetry = _matrix_kind(path, banner)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a matrix without entries has no lines
+            numbers = np.loadtxt(lines, comments=None, ndmin=2)
+    n_rows, n_columns = int(sizes[0]), int(sizes[1])
+    if n_rows != n_columns:
+        raise InvalidInputError(
+            f"{path} must hold a square matrix with a row for each node, got {n_rows} x {n_columns}"
+        )
+    if layout == "array":
+        entries = _dense_entries(path, numbers, n_rows, symmetry)
+    else:
+        entries = _sparse_entries(path, numbers, n_rows, int(sizes[2]), 2 if field == "pattern" else 3)
+    columns: dict[str, Any] = {"source": entries[0].astype(np.int64), "target": entries[1].astype(np.int64)}
+    weights = {} if field == "pattern" or (entries[2] == 1).all() else {"weight": entries[2]}
+    return _edge_table(path, columns | weights, size=n_rows)
+
+
+def _matrix_kind(path: Path, banner: list[str]) -> tuple[str, str, str]:
+    """Return layout, field and symmetry from the first line of a Matrix Market file."""
+    head, *kind = banner if len(banner) == 5 else ["", "", "", "", ""]
+    if head != "%%matrixmarket" or any(word not in words for word, words in zip(kind, _MATRIX_KINDS, strict=True)):
+        raise InvalidInputError(f"{path} cannot be read as .mtx: its first line is not that of a Matrix Market file")
+    _, layout, field, symmetry = kind
+    if field == "complex" or symmetry == "hermitian":
         raise InvalidInputError(f"{path} must hold real numbers >= 0, got complex ones; save their absolute values")
-    if size[0] != size[1]:
-        raise InvalidInputError(f"{path} must hold a square matrix with a row for each node, got {size[0]} x {size[1]}")
-    columns = {"source": rows.astype(np.int64) + 1, "target": np.asarray(matrix.col).astype(np.int64) + 1}
-    weighted = not (np.asarray(matrix.data) == 1).all()
-    return _edge_table(path, columns | ({"weight": matrix.data} if weighted else {}), size=size[0])
+    if symmetry == "skew-symmetric":
+        raise InvalidInputError(
+            f"{path}: an edge weight must be a finite number >= 0, and one of each pair in a skew-symmetric matrix is "
+            "not; save the absolute values"
+        )
+    return layout, field, symmetry
 
 
-def _check_matrix(path: Path) -> None:
-    """Raise on what SciPy's reader does not survive: something else than numbers, or more of them than a file holds."""
-    content = path.read_bytes()
-    body = re.sub(rb"\A(?:%[^\n]*\n|\s+)*", b"", content)
-    sizes = body.partition(b"\n")[0].split()
-    n_entries = int(sizes[2]) if len(sizes) == 3 else math.prod(map(int, sizes))
-    if _NO_NUMBER.search(body) or n_entries > len(content):
-        raise InvalidInputError(f"{path} cannot be read as .mtx; it may be damaged or cut short")
+def _sparse_entries(path: Path, numbers: Floats, n_rows: int, n_entries: int, width: int) -> Floats:
+    """Return rows, columns and values of the entries as they are listed; a symmetric matrix lists each once."""
+    found = len(numbers) if numbers.size else 0
+    if found != n_entries or (found and numbers.shape[1] != width):
+        raise InvalidInputError(
+            f"{path} cannot be read as .mtx: expected {n_entries} lines of {width} numbers, got {found} of "
+            f"{numbers.shape[1]}; it may be cut short"
+        )
+    if not found:
+        return np.empty((3, 0))
+    ends = numbers[:, :2]
+    wrong = ~((ends >= 1) & (ends <= n_rows) & (ends == np.floor(ends))).all(axis=1)
+    if wrong.any():
+        raise InvalidInputError(
+            f"{path}, entry {int(wrong.argmax()) + 1}: row and column must be whole numbers from 1 to {n_rows}"
+        )
+    return numbers.T
 
 
-def _entries(dense: Any) -> Any:
-    return scipy.sparse.coo_array(dense)
+def _dense_entries(path: Path, numbers: Floats, n_rows: int, symmetry: str) -> Floats:
+    """Return rows, columns and values of the entries that are not 0; the file goes down one column after the other."""
+    n_values = n_rows * n_rows if symmetry == "general" else n_rows * (n_rows + 1) // 2
+    if numbers.size != n_values:
+        raise InvalidInputError(f"{path} cannot be read as .mtx: expected {n_values} numbers, got {numbers.size}")
+    column, row = np.triu_indices(n_rows) if symmetry == "symmetric" else np.divmod(np.arange(n_values), n_rows)
+    values = numbers.ravel()
+    return np.array([row + 1, column + 1, values])[:, values != 0]
 
 
 def _words(path: Path) -> Iterator[list[str]]:

@@ -1,0 +1,61 @@
+"""Edges in files that are no tables, beside other readers of them."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphmrf as gm
+from graphmrf.datasets.edge_files import read_edge_file
+
+Symmetry = Literal["general", "symmetric"]
+Field = Literal["real", "integer", "pattern"]
+
+
+@given(st.integers(1, 12), st.sampled_from(get_args(Symmetry)), st.booleans(), st.sampled_from(get_args(Field)))
+def test_a_matrix_market_file_holds_what_scipy_wrote(
+    tmp_path_factory: pytest.TempPathFactory, n: int, symmetry: Symmetry, dense: bool, field: Field
+) -> None:
+    rng = np.random.default_rng(n)
+    upper = np.triu(rng.integers(0, 4, (n, n)), 1) * (1 if field == "integer" else rng.random((n, n)))
+    W = upper + upper.T
+    path = tmp_path_factory.mktemp("matrix") / "W.mtx"
+    dense = dense and field != "pattern"
+    scipy.io.mmwrite(path, W if dense else sp.coo_array(W), field=field, symmetry=symmetry, precision=17)
+    read = read_edge_file(path)
+    u, v = (np.asarray(read.columns[end].to_numpy()) - 1 for end in ("source", "target"))
+    weights = read.columns["weight"].to_numpy() if "weight" in read.columns else np.ones(u.size)
+    actual = sp.coo_array((weights, (u, v)), (n, n)).toarray()
+    actual = np.maximum(actual, actual.T)
+    assert read.size == n
+    np.testing.assert_array_equal(actual, W != 0 if field == "pattern" else W)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "first line"),
+        ("%%MatrixMarket vector coordinate real general\n2 2 1\n1 2 1\n", "first line"),
+        ("%%MatrixMarket matrix coordinate real general\n", "cannot be read as .mtx"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2\n1 2 1\n", "cannot be read as .mtx"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n", "expected 2 lines of 3 numbers, got 1 of 3"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2\n", "expected 1 lines of 3 numbers, got 1 of 2"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n2 1\n", "cannot be read as .mtx"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", "entry 1: row and column must be whole"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1.5 1\n", "from 1 to 2"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\nnan 1 1\n", "from 1 to 2"),
+        ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 1\n", "square matrix"),
+        ("%%MatrixMarket matrix array real general\n2 2\n0\n1\n1\n", "expected 4 numbers, got 3"),
+        (f"%%MatrixMarket matrix coordinate real general\n{'9' * 5000} 2 1\n1 2 1\n", "cannot be read as .mtx"),
+    ],
+)
+def test_a_damaged_matrix_market_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "W.mtx"
+    path.write_text(text)
+    with pytest.raises(gm.errors.InvalidInputError, match=told):
+        read_edge_file(path)
