@@ -33,6 +33,24 @@ def test_one_matrix_factors_every_pencil(seed: int, level: float) -> None:
     np.testing.assert_allclose(parts.log_det_H, np.linalg.slogdet(H)[1], rtol=1e-8, atol=1e-8)
 
 
+@given(st.integers(0, 10**6), st.integers(0, 31))
+def test_signs_of_eigenvectors_change_nothing(seed: int, flipped: int) -> None:
+    H, C = random_pair(seed)
+    signs = np.where(np.arange(len(H)) & flipped, -1.0, 1.0)
+    expected = channels(H, C)
+
+    def otherwise(matrix: Floats, **_: object) -> tuple[Floats, Floats]:
+        values, vectors = np.linalg.eigh(matrix)
+        return values, vectors * signs
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("graphmrf.model.parameters.eigh", otherwise)
+        actual = channels(H, C)
+    assert (np.take_along_axis(actual.inverse, np.abs(actual.inverse).argmax(axis=1)[:, None], axis=1) > 0).all()
+    if (np.diff(expected.strength) > 1e-6 * (1.0 + expected.strength[-1])).all():  # each has one direction
+        np.testing.assert_allclose(actual.inverse, expected.inverse, rtol=1e-5, atol=1e-6)
+
+
 @given(st.integers(0, 10**6))
 def test_precision_of_the_field_falls_apart(seed: int) -> None:
     H, C = random_pair(seed)

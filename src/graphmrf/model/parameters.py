@@ -118,6 +118,9 @@ class Channels:
 def channels(H: Floats, C: Floats) -> Channels:
     r"""Return the channels of a field: :math:`H = R R'`, :math:`R^{-1} C R^{-T} = Q \Lambda Q'`, :math:`U = R Q`.
 
+    Eigenvectors have either sign, and libraries choose differently; here the largest entry of every row of the inverse
+    is positive, so that a seed draws the same sample on every machine.
+
     Parameters
     ----------
     H : array of shape (q, q)
@@ -136,7 +139,8 @@ def channels(H: Floats, C: Floats) -> Channels:
     strength, Q = eigh((scaled + scaled.T) / 2, check_finite=False)
     inverse = solve_triangular(R, Q, lower=True, trans="T", check_finite=False).T
     log_det_H = 2.0 * float(np.log(np.diag(R)).sum())
-    return Channels(np.maximum(strength, 0.0), R @ Q, inverse, log_det_H)
+    signs = np.where(inverse.max(axis=1, initial=0.0) < -inverse.min(axis=1, initial=0.0), -1.0, 1.0)
+    return Channels(np.maximum(strength, 0.0), R @ Q * signs, inverse * signs[:, None], log_det_H)
 
 
 @dataclass(frozen=True)
