@@ -89,9 +89,9 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: LinearRegression().fit(GRAPH, FRAME, Y).predict(X=FRAME.rename(columns={"age": "era"})),
         r"missing \['age'\], unexpected \['era'\]",
     ),
-    "other order": (
-        lambda: LinearRegression().fit(GRAPH, FRAME, Y).predict(X=FRAME[["size", "age"]]),
-        "the same in another order",
+    "a column twice": (
+        lambda: LinearRegression().fit(GRAPH, FRAME, Y).predict(X=FRAME[["size", "age", "age"]]),
+        r"\['age'\] more than once",
     ),
 }
 

@@ -131,20 +131,27 @@ def read_features(X: Any, n: int | None, owner: str, *, holes: bool = False) -> 
 
 
 def match_features(X: Any, n: int | None, fitted: FeatureColumns, owner: str, *, holes: bool = False) -> Floats:
-    """Return the features of other nodes, with the columns that were fitted; NaN only where `holes`."""
+    """Return the features of other nodes, with the columns that were fitted, by name; NaN only where `holes`."""
     table = read_features(X, n, owner, holes=holes)
     columns = table.columns
     if fitted.names is not None and columns.names is not None and list(columns.names) != list(fitted.names):
-        wanted, found = list(fitted.names), list(columns.names)
-        missing, extra = [c for c in wanted if c not in found], [c for c in found if c not in wanted]
-        finding = f"missing {missing}, unexpected {extra}" if missing or extra else "the same in another order"
-        raise InvalidInputError(f"X must have the columns of the fit, got {finding}; pass X[{wanted}]")
+        return table.X[:, _places(list(columns.names), list(fitted.names))]
     if columns.count != fitted.count:
         raise InvalidInputError(
             f"X must have the {fitted.count} features of the fit, got {columns.count}; pass the same columns"
             + ("" if fitted.names is None else f", {list(fitted.names)}")
         )
     return table.X
+
+
+def _places(found: list[Any], wanted: list[Any]) -> list[int]:
+    """Return where the wanted names are among those found; raise if some are missing, too many, or there twice."""
+    missing, extra = [c for c in wanted if c not in found], [c for c in found if c not in wanted]
+    twice = [c for k, c in enumerate(found) if c in found[:k]]
+    if missing or extra or twice:
+        finding = f"missing {missing}, unexpected {extra}" if missing or extra else f"{twice} more than once"
+        raise InvalidInputError(f"X must have the columns of the fit, got {finding}; pass X[{wanted}]")
+    return [found.index(name) for name in wanted]
 
 
 def read_labels(y: Any, n: int) -> Labels:
