@@ -8,6 +8,7 @@ import networkx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.metrics import r2_score
 
 import oracle
@@ -22,9 +23,14 @@ from graphmrf import (
     SimpleGraphConvolution,
 )
 from graphmrf._typing import Floats
+from graphmrf.datasets import synthetic
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import Intercept, standard_errors
 from graphmrf.estimators.inputs import read_outcome
+from graphmrf.field import matern
+from graphmrf.field.multiple_imputation import impute
+from graphmrf.field.posterior import Mixture
+from graphmrf.linalg.limits import Limits
 from graphmrf.selection import split
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -52,12 +58,20 @@ def test_columns_that_differ_are_listed(make: Any) -> None:
         model.predict(SECOND.graph, other)
     with pytest.raises(InvalidInputError, match=r"missing \['income', 'size'\], unexpected \[\]"):
         model.predict(SECOND.graph, other[["age"]])
-    with pytest.raises(InvalidInputError, match="the same in another order"):
-        model.predict(SECOND.graph, other.rename(columns={"incomes": "income"})[["size", "age", "income"]])
+    with pytest.raises(InvalidInputError, match=r"got \['age'\] more than once"):
+        model.predict(SECOND.graph, other.rename(columns={"incomes": "income"})[["age", "income", "size", "age"]])
     with pytest.raises(InvalidInputError, match="the 3 features of the fit, got 2"):
         model.predict(SECOND.graph, SECOND.X[:, :2])
     with pytest.raises(InvalidInputError, match="one row for each of the 25 nodes, got 24"):
         model.predict(SECOND.graph, SECOND.X[:-1])
+
+
+@pytest.mark.parametrize("make", [*LINEAR.values(), network, GraphRegressor], ids=[*LINEAR, "GCN", "GR"])
+def test_columns_are_matched_by_name(make: Any) -> None:
+    there = pd.DataFrame(SECOND.X, columns=["age", "income", "size"])
+    model = make().fit(FIRST.graph, pd.DataFrame(FIRST.X, columns=there.columns), FIRST.y)
+    expected, moved = (model.predict(SECOND.graph, X) for X in (there, there[["size", "age", "income"]]))
+    np.testing.assert_array_equal(moved, expected)
 
 
 @pytest.mark.parametrize("make", [*LINEAR.values(), network], ids=[*LINEAR, "GCN"])
@@ -177,7 +191,6 @@ def test_features_are_weighed_and_error_bars_are_those_of_held_out_regions(solve
     model = fitted(solver)
     mean, std = model.predict(SECOND.graph, SECOND.X, return_std=True)
     transfer, scale = model._transfer, model.transform_
-    assert transfer is not None
     assert (transfer.weights >= 0).all()
     assert transfer.weights.sum() <= 1 + 1e-6
     each = [candidate.elsewhere(SECOND.graph, SECOND.X) for candidate in transfer.candidates]
@@ -193,10 +206,12 @@ def test_features_are_weighed_and_error_bars_are_those_of_held_out_regions(solve
     beyond = z - np.clip(z, labels.min(), labels.max())
     shrunk = np.minimum(1.0, 1.0 / doubt) * (z - np.minimum(1.0, doubt) * beyond)
     np.testing.assert_allclose(mean, scale.y.mean() + scale.unit * shrunk)
-    expected = transfer.calibration.scale * np.sqrt(stated + (z - shrunk) ** 2)
+    usual, calibration, deviation = norm.ppf(0.95), transfer.calibration, np.sqrt(stated + (z - shrunk) ** 2)
+    expected = calibration.factor(deviation, calibration.scale) * deviation
     np.testing.assert_allclose(std, scale.unit * expected, rtol=1e-5)
     low, high = model.predict_interval(0.9, graph=SECOND.graph, X=SECOND.X)
-    np.testing.assert_allclose((high - low) / std, (high - low)[0] / std[0])
+    width = usual * calibration.factor(deviation, calibration.student(0.9) / usual) * deviation
+    np.testing.assert_allclose(high - low, 2.0 * scale.unit * width, rtol=1e-5)
     assert ((low < mean) & (mean < high)).all()
     assert (std > 0).all()
 
@@ -219,7 +234,6 @@ def test_disagreement_of_the_candidates_is_uncertainty() -> None:
     """Far from all features seen, a curve returns to the mean where a straight line goes on."""
     fitted().predict(SECOND.graph, SECOND.X)
     transfer = fitted()._transfer
-    assert transfer is not None
     nowhere, far = Graph(np.zeros((25, 25))), np.full((25, 3), 1e3)
     each = [candidate.elsewhere(nowhere, far) for candidate in transfer.candidates]
     apart = transfer.weights @ np.array([mean - each[0][0] for mean, _ in each]) ** 2
@@ -267,6 +281,45 @@ def test_draws_of_another_graph_agree_with_its_predictions_and_neighbours_with_e
     np.testing.assert_array_equal(model.sample(2, seed=3, graph=ring, X=X), model.sample(2, seed=3, graph=ring, X=X))
 
 
+def test_draws_of_a_large_graph_need_no_dense_matrix() -> None:
+    """Eigenvectors of 20,000 nodes would take 3 GB and hours."""
+    h = fitted().hyperparameters_
+    assert h["nu"] != 1.0 or not h["unit_variance"]
+    ring, X = synthetic.ring(20_000, 4), np.random.default_rng(0).normal(size=(20_000, 3))
+    draws, (mean, std) = fitted().sample(2, graph=ring, X=X), fitted().predict(ring, X, return_std=True)
+    assert np.mean(((draws - mean) / std) ** 2) == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("omega", [3.0, 300.0])
+def test_variances_by_draws_are_those_of_dense_algebra(omega: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_case(3, n=60)
+    values, V = np.linalg.eigh(case.graph.N.toarray())
+    expected = V**2 @ (1.0 + omega * values) ** -1.7
+    np.testing.assert_allclose(matern.matern_variance(case.graph, omega, 1.7), expected, rtol=1e-7)
+    monkeypatch.setattr(matern, "LIMITS", Limits(dense_variance=0))
+    drawn = matern.matern_variance(case.graph, omega, 1.7)
+    assert np.mean((drawn / expected - 1.0) ** 2) < 2.0 / 64
+    assert drawn.mean() == pytest.approx(expected.mean(), rel=0.05)
+
+
+@pytest.mark.parametrize("solver", ["exact", "sparse"])
+def test_numbers_of_the_fitted_nodes_have_no_part_in_predictions_elsewhere(solver: str) -> None:
+    order = np.random.default_rng(1).permutation(40)
+    expected = fitted(solver).predict(SECOND.graph, SECOND.X, return_std=True)
+    moved = GraphRegressor(solver=solver).fit(Graph(FIRST.W[np.ix_(order, order)]), FIRST.X[order], FIRST.y[order])
+    np.testing.assert_allclose(moved.predict(SECOND.graph, SECOND.X, return_std=True), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["ring", "grid"])
+def test_regions_do_not_depend_on_numbers_where_features_do_not_tell_nodes_apart(kind: str) -> None:
+    G = networkx.circulant_graph(60, [1, 2]) if kind == "ring" else networkx.grid_2d_graph(6, 10)
+    W, rng, order = networkx.to_numpy_array(G), np.random.default_rng(0), np.random.default_rng(1).permutation(60)
+    y = np.where(rng.random(60) < 0.6, rng.normal(size=60), np.nan)
+    here, moved = (GraphRegressor().fit(Graph(W[np.ix_(o, o)]), None, y[o]) for o in (np.arange(60), order))
+    pairs = [model.predict(SECOND.graph, return_std=True) for model in (here, moved)]
+    np.testing.assert_allclose(pairs[1], pairs[0], rtol=1e-6, atol=1e-6)
+
+
 def test_nodes_in_another_order_get_the_same() -> None:
     order = np.random.default_rng(0).permutation(25)
     mean, std = fitted().predict(SECOND.graph, SECOND.X, return_std=True)
@@ -301,6 +354,49 @@ def test_missing_cells_are_imputed_by_the_features_of_the_fit() -> None:
     gone = there.copy()
     gone[3, 0] = gone[7, 1] = np.nan
     np.testing.assert_allclose(model.predict(SECOND.graph, gone), model.predict(SECOND.graph, there), atol=0.1)
+
+
+def test_predictions_from_missing_features_are_uncertain() -> None:
+    """The outcome is twice a feature that nothing else tells: a node without it has a standard deviation of 2."""
+    rng, n = np.random.default_rng(0), 150
+    graph, X = Graph.from_edges(np.arange(n - 1), np.arange(1, n)), rng.normal(size=(n, 2))
+    model = GraphRegressor().fit(graph, X, 2.0 * X[:, 0] + 0.1 * rng.normal(size=n))
+    gone = rng.random(n) < 0.3
+    there = rng.normal(size=(n, 2))
+    truth = 2.0 * there[:, 0] + 0.1 * rng.normal(size=n)
+    there[gone, 0] = np.nan
+    std = model.predict(graph, there, return_std=True)[1]
+    low, high = model.predict_interval(0.9, graph=graph, X=there)
+    held = (low <= truth) & (truth <= high)
+    assert np.median(std[gone]) == pytest.approx(2.0, rel=0.35)
+    assert np.median(std[~gone]) < 0.3
+    assert np.mean(held[gone]) > 0.7  # ten draws tell a variance loosely
+    assert np.mean(held[~gone]) > 0.8
+
+
+def test_missing_features_are_averaged_over_as_on_the_graph_of_the_fit() -> None:
+    model, X = fitted(), SECOND.X.copy()
+    X[::3, 1] = np.nan
+    imputed = impute(SECOND.graph, X, like=(FIRST.graph, FIRST.X), seed=0)
+    assert len(imputed.draws) == 10
+    known = [model._transfer._moments(SECOND.graph, draw) for draw in imputed.draws]
+    means, variances = (np.array(found) for found in zip(*known, strict=True))
+    mixed = Mixture.of([(means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0))])
+    mean, variance = mixed.hedged(model._field.posterior.z).moments
+    actual = model._transfer.standardised(SECOND.graph, X)
+    np.testing.assert_allclose(actual, (mean, np.sqrt(variance)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("labelled", [30, 200], ids=["averaged", "most likely"])
+def test_shifts_of_outcome_and_features_shift_predictions(labelled: int) -> None:
+    rng, n = np.random.default_rng(3), 300
+    graph, X = smooth_samples(seed=1)[0], rng.normal(size=(n, 2))
+    y = np.where(np.arange(n) % (n // labelled) == 0, X[:, 0] + rng.normal(size=n), np.nan)
+    plain = GraphRegressor().fit(graph, X, y).predict(SECOND.graph, SECOND.X[:, :2], return_std=True)
+    moved = GraphRegressor().fit(graph, X + 5.0, 3.0 * y - 70.0)
+    mean, std = moved.predict(SECOND.graph, SECOND.X[:, :2] + 5.0, return_std=True)
+    np.testing.assert_allclose(mean, 3.0 * plain[0] - 70.0, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(std, 3.0 * plain[1], rtol=1e-4)
 
 
 def test_a_transform_applies_elsewhere_too() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 from scipy.optimize import nnls
 from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.special import ndtri
 
 from graphmrf.field.components.features import NEIGHBOURS, OWN, SECOND, FeatureGroup
 from graphmrf.field.components.kernels import Noise, Nonlinear
@@ -25,15 +26,15 @@ from graphmrf.field.covariance import Component, Covariance
 from graphmrf.field.design import make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, subset
 from graphmrf.field.fit import IntervalCalibration
-from graphmrf.field.matern import Eigen, eigen, matern_smooth
+from graphmrf.field.matern import Eigen, matern_smooth, matern_variance
+from graphmrf.field.multiple_imputation import impute
 from graphmrf.field.posterior import Mixture
-from graphmrf.linalg import marginal_variance, smooth
+from graphmrf.linalg import smooth
 from graphmrf.selection import SHRINKAGE, assign_folds, fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.fit import FittedField
-    from graphmrf.field.hyperparameters import Hyperparameters
     from graphmrf.graph import Graph
     from graphmrf.selection import LeastSquares, Whitened
 
@@ -50,6 +51,8 @@ WEIGHED = 2
 """Divisions that decide the weights, once into large and once into small regions."""
 _FOLDS = 5
 """Folds of the choice of a level: the usual number."""
+_NEARBY, _DIGITS = 0.5, 9
+"""Level of smoothing at which labels tell nodes of the same features apart, and digits: beyond, they are rounding."""
 _TOLERANCE = 1e-6
 """Relative residual of smoothed features, that of the search of the level."""
 _BUDGET = 1e3
@@ -155,21 +158,39 @@ class _Candidate(Protocol):
     def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]: ...
 
 
-def regions(graph: Graph, rows: Ints, count: int) -> Ints:
-    """Return the region of every labelled node: equal parts of an order in which neighbours are close.
+def along(graph: Graph, order: Ints) -> Ints:
+    """Return the place of every node in an order of all nodes in which neighbours are close.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    order : integer array of shape (n,)
+        All nodes, in an order that does not depend on their numbers: it decides where the places begin.
 
     Examples
     --------
     >>> from graphmrf.graph import Graph
-    >>> path = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
-    >>> np.sort(np.bincount(regions(path, np.arange(6), 3))), len(set(regions(path, np.arange(2), 3)))
-    (array([2, 2, 2]), 2)
+    >>> path = Graph.from_edges([0, 2, 1, 3], [2, 1, 3, 4])
+    >>> along(path, np.arange(5)).tolist()
+    [4, 2, 3, 1, 0]
     """
-    place = np.empty(graph.n_nodes, dtype=np.int64)
-    place[reverse_cuthill_mckee(graph.adjacency.tocsr(), symmetric_mode=True)] = np.arange(graph.n_nodes)
-    found = np.empty(rows.size, dtype=np.int64)
-    count = min(count, rows.size)
-    found[np.argsort(place[rows], kind="stable")] = np.arange(rows.size) * count // rows.size
+    place, W = np.empty(graph.n_nodes, dtype=np.int64), graph.adjacency.tocsr()[order][:, order]
+    W.sort_indices()
+    place[order[reverse_cuthill_mckee(W, symmetric_mode=True)]] = np.arange(graph.n_nodes)
+    return place
+
+
+def regions(place: Ints, count: int) -> Ints:
+    """Return the region of every labelled node, equal parts of their places along the graph.
+
+    Examples
+    --------
+    >>> regions(np.array([7, 0, 3, 9, 1, 2]), 3), regions(np.array([4, 2]), 3)
+    (array([2, 0, 1, 2, 0, 1]), array([1, 0]))
+    """
+    found, count = np.empty(place.size, dtype=np.int64), min(count, place.size)
+    found[np.argsort(place)] = np.arange(place.size) * count // place.size
     return found
 
 
@@ -182,7 +203,7 @@ class Transfer:
     field : FittedField
         The field.
     graph, X : Graph and array of shape (n, p)
-        What it was fitted on, missing cells imputed.
+        What it was fitted on, NaN where features are missing.
     """
 
     field: FittedField
@@ -190,9 +211,25 @@ class Transfer:
     X: Floats
 
     @cached_property
+    def _whole(self) -> Floats:
+        """The features of the fit, missing cells imputed."""
+        return impute(self.graph, self.X, seed=self.field.seed).X
+
+    @cached_property
     def _rows(self) -> Ints:
-        """Places of the labels that take part."""
-        return subset(self.field.rows.size, _MOST_LABELS, self.field.seed)
+        """Places of the labels that take part, in an order that does not depend on the numbers of nodes."""
+        rows, z = self.field.rows, self.field.posterior.z
+        order = make_design(self.graph, self._whole).order_of_labels(rows, z)
+        return order[subset(rows.size, _MOST_LABELS, self.field.seed)]
+
+    @cached_property
+    def _places(self) -> Ints:
+        """Places of these labels along the graph; nodes of the same features are told apart by the labels nearby."""
+        known = np.zeros((self.graph.n_nodes, 1))
+        known[self.field.rows, 0] = self.field.posterior.z
+        nearby = smooth(self.graph, known, _NEARBY)[:, 0].round(_DIGITS)
+        order = np.lexsort((nearby, *self._whole.T[::-1]))
+        return along(self.graph, order)[self.field.rows[self._rows]]
 
     @cached_property
     def candidates(self) -> tuple[_Candidate, ...]:
@@ -203,16 +240,11 @@ class Transfer:
         whole, seed = self.field.posterior, self.field.seed
         if not self.field.kept.any() or self.field.scale.is_constant or whole.origin:
             return (whole,)
-        X, rows, z = self.X[:, self.field.kept], self.field.rows[self._rows], whole.z[self._rows]
+        X, rows, z = self._whole[:, self.field.kept], self.field.rows[self._rows], whole.z[self._rows]
         straight = LinearConvolution.of(self.graph, X, rows, z, seed=seed)
         if not whole.h["unit_variance"]:
             return whole, *straight
-        return whole, *straight, features_only(self.graph, self.X, rows, z, seed=seed)
-
-    def _elsewhere(self, graph: Graph, X: Floats) -> list[tuple[Floats, Floats]]:
-        linear = X[:, self.field.kept]
-        kept = [X, linear, linear, X]
-        return [each.elsewhere(graph, table) for each, table in zip(self.candidates, kept, strict=False)]
+        return whole, *straight, features_only(self.graph, self._whole, rows, z, seed=seed)
 
     @cached_property
     def _held_out(self) -> tuple[Floats, Floats]:
@@ -222,13 +254,13 @@ class Transfer:
         return np.vstack(means), np.concatenate(variances)
 
     def _without_regions(self, count: int) -> tuple[Floats, Floats]:
-        part = self._rows
-        folds = regions(self.graph, self.field.rows[part], count)
+        part, folds = self._rows, regions(self._places, count)
         means, variances = np.zeros((part.size, len(self.candidates))), np.ones(part.size)
         for region in range(int(folds.max()) + 1 if part.size > 2 else 0):
             own, whole = folds == region, np.zeros(self.field.rows.size, dtype=np.bool_)
             whole[part[own]] = True
-            means[own, 0], variances[own] = self.candidates[0].by_features(whole)
+            in_node_order = np.flatnonzero(own)[np.argsort(part[own])]
+            means[in_node_order, 0], variances[in_node_order] = self.candidates[0].by_features(whole)
             for k, other in enumerate(self.candidates[1:], start=1):
                 means[own, k] = other.by_features(own)[0]
         return means, variances
@@ -282,21 +314,33 @@ class Transfer:
     def calibration(self) -> IntervalCalibration:
         """Residuals of held-out regions over their standard deviations."""
         residual, variance = self._residual
-        return IntervalCalibration(residual / (self._unit * np.sqrt(variance)))
+        std = self._unit * np.sqrt(variance)
+        return IntervalCalibration(residual / std, float(std.max()))
 
     def standardised(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the standardised outcome of another graph, before calibration.
 
-        By how much more the candidates disagree there than on held-out regions is uncertainty, too. Features far
+        Missing features are imputed by the joint field of those of the fit, and averaged over, as there. Features far
         beyond those of the labels are not followed beyond the labels' own range; see `Mixture.hedged`.
         """
-        found = self._elsewhere(graph, X)
+        imputed = impute(graph, X, like=(self.graph, self.X), seed=self.field.seed)
+        tables = list(imputed.draws) or [imputed.X]
+        whole, posterior = Mixture.of([self._moments(graph, table) for table in tables]), self.field.posterior
+        hedged = whole.hedged(posterior.z, posterior.origin, posterior.relative_variance(graph))
+        mean, variance = hedged.moments
+        return mean, np.sqrt(variance)
+
+    def _moments(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of the standardised outcome of another graph whose features are all known.
+
+        By how much more the candidates disagree there than on held-out regions is uncertainty, too.
+        """
+        linear, origin = X[:, self.field.kept], self.field.posterior.origin
+        tables = [X, linear, linear, X]
+        found = [each.elsewhere(graph, table) for each, table in zip(self.candidates, tables, strict=False)]
         means, variance = np.array([mean for mean, _ in found]), self._unit**2 * found[0][1]
         more = self._disagreement(means) - self._disagreement(self._held_out[0].T).mean()
-        posterior, origin = self.field.posterior, self.field.posterior.origin
-        whole = Mixture.of([(origin + self.weights @ (means - origin), variance + np.maximum(more, 0.0))])
-        mean, variance = whole.hedged(posterior.z, origin, posterior.relative_variance(graph)).moments
-        return mean, np.sqrt(variance)
+        return origin + self.weights @ (means - origin), variance + np.maximum(more, 0.0)
 
     def _disagreement(self, means: Floats) -> Floats:
         """Return the weighted variance of what candidates (k, nodes) say of every node; the rest says the origin."""
@@ -307,15 +351,18 @@ class Transfer:
     def predict(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the outcome of all nodes of another graph."""
         mean, std = self.standardised(graph, X)
-        return self.field.scale.moments(mean, self.calibration.scale * std)
+        return self.field.scale.moments(mean, self.calibration.factor(std, self.calibration.scale) * std)
 
     def interval(
         self, level: float, kind: Literal["field", "conformal"], graph: Graph, X: Floats
     ) -> tuple[Floats, Floats]:
         """Return the ends of an interval for every node of another graph, by Student's distribution or by ranks."""
         mean, std = self.standardised(graph, X)
-        width = self.calibration.student(level) if kind == "field" else self.calibration.conformal(level)
-        low, high = (self.field.scale.back(mean + side * width * std) for side in (-1.0, 1.0))
+        normal = float(ndtri(0.5 + 0.5 * level))
+        width = self.calibration.conformal(level) * std
+        if kind == "field":
+            width = normal * self.calibration.factor(std, self.calibration.student(level) / normal) * std
+        low, high = (self.field.scale.back(mean + side * width) for side in (-1.0, 1.0))
         return low, high
 
     def draw(self, count: int, seed: int, graph: Graph, X: Floats) -> Floats:
@@ -329,14 +376,8 @@ class Transfer:
         h, rng = self.field.posterior.central.h, np.random.default_rng(seed)
         share = h["field"] / (h["field"] + h["local"] + h["noise"])
         smooth_part, noise = (rng.standard_normal((graph.n_nodes, count)) for _ in range(2))
-        field = matern_smooth(graph, smooth_part, h["omega"], 0.5 * h["nu"]) / _field_deviation(graph, h)[:, None]
+        field = matern_smooth(graph, smooth_part, h["omega"], 0.5 * h["nu"])
+        field /= np.sqrt(matern_variance(graph, h["omega"], h["nu"]))[:, None]
         E = np.sqrt(share) * field + np.sqrt(1.0 - share) * noise
-        return np.asarray(self.field.scale.back(mean + self.calibration.scale * std * E.T))
-
-
-def _field_deviation(graph: Graph, h: Hyperparameters) -> Floats:
-    r"""Return the root of the diagonal of :math:`(I + \omega N)^{-\nu}`; nu is 1 with the sparse solver."""
-    if h["nu"] == 1.0:
-        return np.asarray(np.sqrt(marginal_variance(graph, h["omega"] / (1.0 + h["omega"]))))
-    known = eigen(graph)
-    return np.asarray(np.sqrt(known.mean(h["omega"], h["nu"]) * known.variances(h["omega"], h["nu"])))
+        spread = self.calibration.factor(std, self.calibration.scale) * std
+        return np.asarray(self.field.scale.back(mean + spread * E.T))

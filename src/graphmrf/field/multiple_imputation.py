@@ -59,7 +59,7 @@ class Imputation:
         return draws
 
 
-def impute(graph: Graph, X: Floats, *, seed: int = 0) -> Imputation:
+def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None, seed: int = 0) -> Imputation:
     """Return features whose missing cells are imputed by a coupled Gaussian field of all features.
 
     A cell is filled by its expectation given the other features of its node, and the features of the nodes around. No
@@ -71,7 +71,10 @@ def impute(graph: Graph, X: Floats, *, seed: int = 0) -> Imputation:
     graph : Graph
         The graph.
     X : array of shape (n, p)
-        Features, NaN where missing, at least one cell of every column known.
+        Features, NaN where missing.
+    like : Graph and array of shape (n', p), optional
+        The graph and features that the field is fitted to, at least one cell of every column known; by default those
+        to impute.
     seed : int
         Seed of the draws.
 
@@ -83,13 +86,14 @@ def impute(graph: Graph, X: Floats, *, seed: int = 0) -> Imputation:
     >>> imputed.X[2].round(1), imputed.draws.shape
     (array([3. , 3.3]), (10, 5, 2))
     """
-    missing = np.isnan(X)
+    missing, (fitted, known) = np.isnan(X), like or (graph, X)
     if not missing.any():
         return Imputation(X, None, np.ones(X.shape[1], dtype=bool), seed)
-    varies, whole = _varies(X), np.where(missing, np.nanmean(X, axis=0), X)
+    varies, whole = _varies(known), np.where(missing, np.nanmean(known, axis=0), X)
     if not (missing & varies).any():
         return Imputation(whole, None, varies, seed)
-    posterior = _posterior(graph, X[:, varies])
+    mrf = fit_for_imputation(fitted, known[:, varies], prior=float(np.count_nonzero(varies)))
+    posterior = condition(mrf, graph, X[:, varies])
     whole[:, varies] = posterior.mean
     few = np.count_nonzero(missing) <= NEGLIGIBLE * X.size
     return Imputation(whole, None if few else posterior, varies, seed)
@@ -98,26 +102,3 @@ def impute(graph: Graph, X: Floats, *, seed: int = 0) -> Imputation:
 def _varies(X: Floats) -> Bools:
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     return np.asarray(high - low > 16 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high)))
-
-
-def _posterior(graph: Graph, X: Floats) -> AttributePosterior:
-    return condition(fit_for_imputation(graph, X, prior=float(X.shape[1])), graph, X)
-
-
-def impute_elsewhere(graph: Graph, X: Floats, other: Graph, other_X: Floats) -> Floats:
-    """Return the features of another graph, missing cells imputed by the coupled field of the features of this one.
-
-    A column that is the same wherever it is known here is so there, too.
-
-    Parameters
-    ----------
-    graph, X : Graph and array of shape (n, p)
-        The graph and features that the field is fitted to, NaN where missing.
-    other, other_X : Graph and array of shape (n', p)
-        Those whose missing cells are imputed.
-    """
-    varies, whole = _varies(X), np.where(np.isnan(other_X), np.nanmean(X, axis=0), other_X)
-    if np.isnan(other_X[:, varies]).any():
-        mrf = fit_for_imputation(graph, X[:, varies], prior=float(np.count_nonzero(varies)))
-        whole[:, varies] = condition(mrf, other, other_X[:, varies]).mean
-    return whole
