@@ -71,6 +71,18 @@ for mine in found:
         np.testing.assert_array_equal(values, expected)
 """
 
+SAVED = """
+import sys
+import numpy as np
+from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, ResidualPropagation
+rng, n = np.random.default_rng(0), 12_000
+graph = Graph.from_edges(*rng.integers(0, n, (2, 9 * n)), n_nodes=n).on("numba")
+X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+y[::2] = np.nan
+models = LabelPropagation(alpha=0.9), ResidualPropagation(LinearGraphConvolution(alpha=0.9))
+np.save(sys.argv[1], [model.fit(graph, X, y).predict(return_std=True) for model in models])
+"""
+
 TINY = """
 import os, sys
 import numpy as np
@@ -120,6 +132,13 @@ def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 )
 def test_fits_in_forked_processes_and_in_threads(layer: str, script: str) -> None:
     assert run("-c", FIT + script, NUMBA_THREADING_LAYER=layer).stderr == ""
+
+
+def test_one_thread_and_two_give_the_same_bytes(tmp_path: Path) -> None:
+    one, two = (tmp_path / f"{n}.npy" for n in (1, 2))
+    run("-c", SAVED, str(one), NUMBA_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    run("-c", SAVED, str(two), NUMBA_NUM_THREADS="2", OPENBLAS_NUM_THREADS="1")
+    assert one.read_bytes() == two.read_bytes()
 
 
 def tiny(folder: Path) -> str:

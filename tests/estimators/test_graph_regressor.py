@@ -2,6 +2,7 @@
 
 import pickle
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.metrics import r2_score
 from cases import random_case
 from graphmrf import Graph
 from graphmrf._typing import Floats
+from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.metrics import coverage
@@ -49,6 +51,20 @@ def test_fit_returns_self_and_predicts_every_node() -> None:
     assert (std[U] > 0).all()
     np.testing.assert_array_equal(std[~U], 0.0)
     np.testing.assert_array_equal(mean[~U], CASE.y[~U])
+
+
+@pytest.mark.parametrize(("solver", "most"), [("exact", 1e-6), ("sparse", 2e-3)])
+def test_the_numbers_of_londons_wards_have_no_part_in_predictions(
+    raw_data: Path, tmp_path: Path, solver: str, most: float
+) -> None:
+    data = load("london-2016", data_dir=raw_data, cache_dir=tmp_path)
+    X = data.frame[["edu", "age", "gender", "income", "populationsize"]].to_numpy(dtype=float)
+    outcome, W = data.frame["election"].to_numpy(dtype=float), data.graph.adjacency
+    y, order = hide(outcome, share=0.7), np.random.default_rng(1).permutation(outcome.size)
+    first = GraphRegressor(solver=solver).fit(Graph(W), X, y)
+    again = GraphRegressor(solver=solver).fit(Graph(W[order][:, order]), X[order], y[order])
+    moved = np.abs(np.stack(again.predict(return_std=True)) - np.stack(first.predict(return_std=True))[:, order])
+    assert moved.max() <= most * outcome.std()
 
 
 def test_the_same_data_give_the_same_answer_and_are_not_changed() -> None:
