@@ -10,26 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import pickle
 import shutil
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
-from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 
 from graphmrf.errors import ClusterError, InvalidInputError, MissingExtraError
-from graphmrf.files import atomic
 from graphmrf.text import count
 
 if TYPE_CHECKING:
@@ -113,7 +110,7 @@ class Cluster:
         self._seen: tuple[float, dict[str, dict[str, Any]]] = (-np.inf, {})
         self._signs: dict[str, tuple[float | None, float]] = {}
         self._rows: list[Any] = []
-        self._seeing: dict[str, bool] = {}
+        self._seeing: dict[tuple[str, Path], bool] = {}
 
     def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
         """Return an engine for a graph; the workers get what they need of it when they first compute."""
@@ -245,13 +242,15 @@ class Cluster:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._owned, self._rows, self._folder = [], [], None
 
-    def sees_disk(self, worker: str) -> bool:
-        """Whether a worker sees the folder of this machine."""
-        if worker not in self._seeing:
-            mark = self.folder / "mark"
+    def sees_disk(self, worker: str, folder: Path | None = None) -> bool:
+        """Whether a worker sees a folder of this machine, by default that which is deleted in the end."""
+        key = worker, folder or self.folder
+        if key not in self._seeing:
+            mark = key[1].resolve() / f".mark-{uuid4().hex}"
             mark.write_text(str(mark))
-            self._seeing[worker] = self.ask(worker, _sees, str(mark))
-        return self._seeing[worker]
+            self._seeing[key] = self.ask(worker, _sees, str(mark))
+            mark.unlink(missing_ok=True)
+        return self._seeing[key]
 
     def keep(self, token: str, arrays: tuple[Any, ...]) -> str:
         """Return the folder that arrays are kept in, to be mapped into memory by workers that see it."""
@@ -508,77 +507,3 @@ def with_time_left(results: Iterator[Any], total: int, tell: Callable[[str], obj
         left = timedelta(seconds=round((time.monotonic() - start) / done * (total - done)))
         tell(f"{done} of {total} parts done, about {left} left" if total > done else f"{count(done, 'part')} done")
         yield result
-
-
-class Store:
-    """Results of parts in a folder, each under a fingerprint of the graph, the function and the part.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        None keeps nothing.
-    arrays : tuple
-        Those of the graph.
-    """
-
-    def __init__(self, folder: Path | None, arrays: tuple[Any, ...]) -> None:
-        self._folder = folder
-        self._graph = b"" if folder is None else _fingerprint(arrays)
-
-    def of(self, name: str) -> Store:
-        """Return a store for a graph that is made of this one in a way that has a name."""
-        return Store(self._folder, (self._graph, name))
-
-    def remembered(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], run: Callable[..., Iterator[Any]]
-    ) -> Iterator[Any]:
-        """Yield what is kept of the parts, and what `run` makes of the others."""
-        if self._folder is None:
-            yield from run(function, parts)
-            return
-        files: deque[tuple[Path, bool]] = deque()
-        for result in run(function, self._missing(function, parts, files)):
-            while files[0][1]:
-                yield _kept(files.popleft()[0])
-            _keep(files[0][0], result)
-            files.popleft()
-            yield result
-        for file, _ in files:
-            yield _kept(file)
-
-    def _missing(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], files: deque[tuple[Path, bool]]
-    ) -> Iterator[tuple[Any, ...]]:
-        """Yield the parts that are not kept; list the file of every part, and whether it is there."""
-        for part in parts:
-            name = _fingerprint((self._graph, function.__module__, function.__qualname__, part)).hex()
-            file = _made(self._folder or Path()) / f"{name}.npz"
-            files.append((file, _is_kept(file)))
-            if not files[-1][1]:
-                yield part
-
-
-def _fingerprint(values: Any) -> bytes:
-    return blake2b(pickle.dumps(values, protocol=5), digest_size=16).digest()
-
-
-def _keep(file: Path, result: Any) -> None:
-    """Write a tuple of arrays and numbers, whole or not at all."""
-    with atomic(file) as draft, draft.open("wb") as stream:
-        np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
-
-
-def _is_kept(file: Path) -> bool:
-    """Return whether a part is there and whole: its arrays have checksums, so that damage is found by reading them."""
-    try:
-        _kept(file)
-    except Exception:  # a damaged file makes its reader raise anything, and its part is run again
-        return False
-    return True
-
-
-def _kept(file: Path) -> Any:
-    with np.load(file, allow_pickle=False) as kept:
-        values = [kept[f"arr_{i}"] for i in range(len(kept.files) - 1)]
-        result = tuple(value if value.ndim else value.item() for value in values)
-        return result[0] if kept["single"] else result

@@ -21,13 +21,13 @@ from graphmrf.engines import Engine, build_engine
 from graphmrf.engines.dask import (
     USABLE,
     Cluster,
-    Store,
     at_work,
     column_bytes,
     limit_threads,
     read_arrays,
     with_time_left,
 )
+from graphmrf.engines.dask_kept import Store
 from graphmrf.errors import ClusterError, GraphMRFError
 
 if TYPE_CHECKING:

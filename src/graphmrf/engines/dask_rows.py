@@ -5,8 +5,8 @@ of one machine. A product fetches the rows of other workers that its edges lead 
 over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos step is two
 messages to every worker, whatever the size of the graph.
 
-A lost worker takes its blocks along. Whoever computes by `map_columns` starts the part anew, on rows that the other
-workers take over.
+A lost worker takes its blocks along. Whoever computes by `map_columns` goes on from the iterates that were kept last,
+see `graphmrf.engines.dask_kept.Journal`, on rows that the other workers take over.
 """
 
 from __future__ import annotations
@@ -16,28 +16,33 @@ import logging
 from importlib import import_module
 from itertools import count, pairwise
 from operator import getitem
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 import numpy as np
 
-from graphmrf.engines.dask import Cluster, Store, at_work, limit_threads, read_arrays, with_time_left
-from graphmrf.engines.dask_files import (
+from graphmrf.engines.dask import Cluster, with_time_left
+from graphmrf.engines.dask_kept import Journal, Store, read_pieces, same_cut, write_pieces
+from graphmrf.engines.dask_parts import (
+    Calls,
+    Home,
+    KeptAt,
+    RowBlock,
+    call_parts,
     compress_rows,
     edge_files,
     joined_components,
     row_components,
     row_sums,
     split_edges,
-    weight_sums,
     with_loops,
 )
-from graphmrf.engines.numba import NumbaEngine, padded_width
-from graphmrf.engines.probes import random_columns
+from graphmrf.engines.numba import padded_width
 from graphmrf.errors import ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from numpy.typing import DTypeLike
 
@@ -54,169 +59,6 @@ _KEPT_TABLES = 8
 
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, asyncio.CancelledError)
 """What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room."""
-
-
-class KeptAt(int):
-    """Number of a block or window that workers keep."""
-
-    __slots__ = ()
-
-
-_Home: TypeAlias = "tuple[str, str]"
-"""Where a part of the rows is: the address of its worker, and the key of its actor there."""
-
-_Calls: TypeAlias = "dict[str, tuple[Any, ...]]"
-"""Arguments of a method of some parts, by the key of their actor."""
-
-_Operation: TypeAlias = "tuple[str, KeptAt | None, tuple[Any, ...]]"
-"""Name, where its result is kept (None: it is returned), and arguments; a place stands for what is kept there."""
-
-
-class RowBlock:
-    """Some rows of a graph on a worker, and the same rows of the blocks and windows of an engine.
-
-    Parameters
-    ----------
-    source : str or tuple
-        Compressed rows of the adjacency with global columns: arrays, or the folder of their files.
-    bounds : array of shape (n_parts + 1,)
-        First row of every part.
-    number : int
-        Which part this is.
-    patience : float
-        Seconds to wait for the rows of another part.
-    """
-
-    def __init__(self, source: Any, bounds: Ints, number: int, patience: float) -> None:
-        indptr, indices, weights = (read_arrays(source) if isinstance(source, str) else source)[:3]
-        self.first, stop, self.number, self._patience = int(bounds[number]), int(bounds[number + 1]), number, patience
-        halo, places = _localised(indices, slice(self.first, stop), int(bounds[-1]))
-        degrees = np.diff(indptr).astype(float) if weights is None else weight_sums(indptr, weights)
-        index = np.int32 if indptr[-1] < 2**31 else np.int64
-        self.engine = NumbaEngine(indptr.astype(index), places, weights, degrees)
-        cuts, self._n_halo = np.searchsorted(halo, bounds).tolist(), halo.size
-        self._spans = {p: slice(a, b) for p, (a, b) in enumerate(pairwise(cuts)) if a < b}
-        self._halo = {p: halo[span] - bounds[p] for p, span in self._spans.items()}
-        self._worker = import_module("distributed").get_worker()
-        self._asked: dict[int, Ints] = {}
-        self._kept: dict[int, Any] = {}
-        self._homes: dict[str, list[tuple[int, str]]] = {}
-        self._moved = asyncio.Condition()
-        self._ready, self._scratch = -1, np.empty((0, 0))
-
-    async def each(self, name: str, calls: _Calls) -> dict[str, Any]:
-        """Return what a method of some parts on this worker returns: one message serves all of them."""
-        parts = self._worker.state.actors
-        found = await asyncio.gather(*(getattr(parts[key], name)(*values) for key, values in calls.items()))
-        return dict(zip(calls, found, strict=True))
-
-    async def connect(self, peers: list[_Home]) -> None:
-        """Take note of where the other parts are, and tell them which of their rows are needed here."""
-        self._homes = {address: [] for address, _ in peers}
-        for part in self._halo:
-            self._homes[peers[part][0]].append((part, peers[part][1]))
-        for address, parts in self._homes.items():
-            await self._ask(address, "expect", {key: (self.number, self._halo[part]) for part, key in parts})
-
-    async def _ask(self, address: str, name: str, calls: _Calls) -> dict[str, Any]:
-        """Return what a method of some parts on a worker returns, without a network where they are on this one."""
-        if address == self._worker.address:
-            return await self.each(name, calls)
-        return await call_parts(self._worker.rpc(address), name, calls) if calls else {}
-
-    async def expect(self, asker: int, rows: Ints) -> None:
-        """Take note of the rows that another part will ask for."""
-        self._asked[asker] = rows
-
-    async def rows(self, batch: int, place: int, asker: int) -> Floats:
-        """Return the rows of a block that another part asked for, once this part is as far as that one."""
-        async with self._moved:
-            await asyncio.wait_for(self._moved.wait_for(lambda: self._ready >= batch), self._patience)
-        found: Floats = await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
-        return found
-
-    async def run(self, batch: int, operations: list[_Operation]) -> Any:
-        """Do one operation after the other, and return the result of the last."""
-        *before, last = operations
-        await self._in_thread(self._do, before)
-        async with self._moved:
-            self._ready = batch
-            self._moved.notify_all()
-        if last[0] == "advance":
-            last = (*last[:2], (await self._extended(batch, last[2][0]), *last[2][1:]))
-        return await self._in_thread(self._do, [last])
-
-    async def _in_thread(self, call: Callable[..., Any], *values: Any) -> Any:
-        executor = self._worker.executors["actor"]  # one thread, which ends with the worker
-        return await asyncio.get_running_loop().run_in_executor(executor, call, *values)
-
-    def _do(self, operations: list[_Operation]) -> Any:
-        result = None
-        with at_work(self._worker):
-            limit_threads(self._worker)
-            for name, place, values in operations:
-                arguments = [self._kept[value] if isinstance(value, KeptAt) else value for value in values]
-                result = self._local(name)(*arguments)
-                if place is not None:
-                    self._kept[place] = result
-        return result
-
-    async def _extended(self, batch: int, place: KeptAt) -> Floats:
-        """Return a block with the rows of other parts below its own."""
-        V = self._kept[place]
-        if self._scratch.shape != (len(V) + self._n_halo, V.shape[1]) or self._scratch.dtype != V.dtype:
-            self._scratch = np.empty((len(V) + self._n_halo, V.shape[1]), V.dtype)
-        own = self._in_thread(np.copyto, self._scratch[: len(V)], V)
-        await asyncio.gather(own, *(self._fetch(batch, place, address, len(V)) for address in self._homes))
-        return self._scratch
-
-    async def _fetch(self, batch: int, place: KeptAt, address: str, n: int) -> None:
-        """Put the rows of a block that the parts on a worker have below the `n` own ones."""
-        parts = self._homes[address]
-        found = await self._ask(address, "rows", {key: (batch, int(place), self.number) for _, key in parts})
-        for part, key in parts:
-            await self._in_thread(np.copyto, self._scratch[n:][self._spans[part]], found[key])
-
-    def _local(self, name: str) -> Callable[..., Any]:
-        own: dict[str, Callable[..., Any]]
-        own = {"random": self._random, "mix": self._mix, "forget": self._forget, "keep": lambda *values: values}
-        return own[name] if name in own else getattr(self.engine, name)
-
-    def _random(self, seed: int, k: int, kind: Literal["rademacher", "normal"]) -> Floats:
-        return self.engine.load(random_columns(seed, self.engine.n, k, kind, first=self.first))
-
-    def _mix(self, V: Floats, matrices: tuple[Floats, Ints], minus: Floats | None, out: Floats) -> None:
-        self.engine.mix(V, *matrices, minus, out)
-
-    def _forget(self, places: list[int]) -> None:
-        for place in places:
-            self._kept.pop(place, None)
-
-
-async def call_parts(rpc: Any, name: str, calls: _Calls) -> dict[str, Any]:
-    """Return what a method of parts of the rows on another machine returns, or raise what it raises.
-
-    The proxies that Dask has for actors wait for ever if their worker is lost before they are there.
-    """
-    wrapped = [import_module("distributed.protocol").to_serialize(value) for value in (name, calls)]
-    answer = await rpc.actor_execute(function="each", actor=next(iter(calls)), args=wrapped, kwargs={})
-    if answer["status"] != "OK":
-        raise answer["exception"]
-    found: dict[str, Any] = answer["result"]
-    return found
-
-
-def _localised(indices: Ints, own: slice, n: int) -> tuple[Ints, Ints]:
-    """Return the rows of others that edges lead to, in order, and where edges lead with these below the own rows."""
-    needed = np.zeros(n, dtype=bool)
-    needed[indices] = True
-    needed[own] = False
-    halo, n_own = np.flatnonzero(needed), own.stop - own.start
-    index = np.int32 if n_own + halo.size < 2**31 else np.int64
-    places: Ints = np.zeros(n, dtype=index)
-    places[own] = np.arange(n_own)
-    places[halo] = n_own + np.arange(halo.size)
-    return halo, places[indices]
 
 
 class Remote:
@@ -266,9 +108,11 @@ class RowsEngine:
         self.messages, self._steps, self._done, self._token = 0, 0, "", uuid4().hex
         self._store, self._numbers, self._batches = store, count(), count()
         self._queues: list[list[Any]] = [[] for _ in self._sources]
-        self._parts: list[_Home] = []
+        self._parts: list[Home] = []
         self._futures: list[Any] = []
         self._matrices: dict[tuple[int, int], tuple[Remote, Any, Any]] = {}
+        self._journal: Journal | None = None
+        self._first = 0
 
     @classmethod
     def of_arrays(
@@ -277,8 +121,9 @@ class RowsEngine:
         """Return the engine of a graph that is here: its rows are cut into parts with as many edges and rows each."""
         n, n_parts = degrees.size, max(1, min(machines.parts or len(machines.workers()), degrees.size))
         cost = indptr.astype(np.int64) + 16 * np.arange(n + 1)
-        bounds = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)).astype(np.int64)
+        bounds: Ints = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)).astype(np.int64)
         bounds[0], bounds[-1] = 0, n
+        bounds = same_cut(machines.checkpoint, bounds)
         spans = [slice(int(indptr[a]), int(indptr[b])) for a, b in pairwise(bounds.tolist())]
         sources = [
             (indptr[a : b + 1] - indptr[a], indices[span], None if weights is None else weights[span])
@@ -298,7 +143,8 @@ class RowsEngine:
         files, client = edge_files(path), machines.client
         known = None if ids is None else import_module("pyarrow").array(ids)
         n_parts = max(1, min(machines.parts or len(machines.workers()), n))
-        bounds = np.linspace(0, n, n_parts + 1).astype(np.int64)
+        bounds = same_cut(machines.checkpoint, np.linspace(0, n, n_parts + 1).astype(np.int64))
+        n_parts = bounds.size - 1
 
         def read() -> list[Any]:
             places = None if known is None else machines.send(machines.some_workers()[0], known)
@@ -352,10 +198,15 @@ class RowsEngine:
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         for part in parts:
-            yield self._attempts(function, part)
+            journal = Journal(self._store.running or self._machines.folder / uuid4().hex, self.bounds)
+            yield self._attempts(function, part, journal)
+            journal.discard()  # now that the result is kept
 
-    def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...]) -> Any:
+    def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...], journal: Journal) -> Any:
+        if self._journal is not None:  # of a part that this one belongs to: it starts anew if rows are lost later
+            self._journal.discard()
         for attempt in range(1, _ATTEMPTS + 1):
+            self._journal, self._first, self._matrices = journal.rewind(), next(self._numbers) + 1, {}
             try:
                 return function(self, *part)
             except RowsLostError as error:
@@ -364,6 +215,8 @@ class RowsEngine:
                         f"workers were lost {_ATTEMPTS} times at the same work ({error.__cause__}); most likely it "
                         "needs more memory than they have: start more of them, or with a higher --memory-limit"
                     ) from error
+            finally:
+                self._journal = None
         raise AssertionError
 
     def load(self, X: Floats, rows: Ints | None = None) -> Remote:
@@ -376,13 +229,16 @@ class RowsEngine:
     def unload(self, V: Remote, k: int, rows: Ints | None = None) -> Floats:
         """Return some rows of the first `k` columns of a block."""
         if rows is None:
-            return np.concatenate(self._ask("unload", [(V.place, k)] * len(self._queues)))
+            return self._ask("unload", [(V.place, k)] * len(self._queues), np.concatenate)
         split = self._split(rows)
-        found = self._ask("unload", [(V.place, k, local) for _, local in split])
-        values = np.empty((len(rows), k), dtype=found[0].dtype)
-        for (chosen, _), part in zip(split, found, strict=True):
-            values[chosen] = part
-        return values
+
+        def join(found: list[Any]) -> Floats:
+            values = np.empty((len(rows), k), dtype=found[0].dtype)
+            for (chosen, _), part in zip(split, found, strict=True):
+                values[chosen] = part
+            return values
+
+        return self._ask("unload", [(V.place, k, local) for _, local in split], join)
 
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Remote:
         """Return `k` columns of zeros, and padding."""
@@ -448,13 +304,16 @@ class RowsEngine:
 
     def read(self, window: Remote) -> Floats:
         """Return what a window holds."""
-        found = self._ask("read", [(window.place,)] * len(self._queues))
-        if window.rows is None:
-            return np.concatenate(found, axis=2)
-        values = np.empty(window.shape, dtype=found[0].dtype)
-        for (chosen, _), part in zip(self._split(window.rows), found, strict=True):
-            values[:, :, chosen] = part
-        return values
+
+        def join(found: list[Any]) -> Floats:
+            if window.rows is None:
+                return np.concatenate(found, axis=2)
+            values = np.empty(window.shape, dtype=found[0].dtype)
+            for (chosen, _), part in zip(self._split(window.rows), found, strict=True):
+                values[:, :, chosen] = part
+            return values
+
+        return self._ask("read", [(window.place,)] * len(self._queues), join)
 
     def close(self) -> None:
         """Let go of the blocks that the workers hold."""
@@ -522,10 +381,18 @@ class RowsEngine:
             queue.append((name, place, own))
 
     def _sum(self, name: str, *values: Any) -> Floats:
-        return np.asarray(sum(self._ask(name, [values] * len(self._queues))))
+        return self._ask(name, [values] * len(self._queues), lambda found: np.asarray(sum(found)))
 
-    def _ask(self, name: str, values: list[tuple[Any, ...]]) -> list[Any]:
-        """Send what waits, and an operation with a result; return the results of the parts."""
+    def _ask(self, name: str, values: list[tuple[Any, ...]], join: Callable[[list[Any]], Floats]) -> Floats:
+        """Send what waits, and an operation with a result; return that, joined from those of the parts.
+
+        What is known of a journal is not sent: workers get the blocks that come of it instead.
+        """
+        journal = self._journal
+        if journal is not None and journal.knows:
+            self._queues = [[] for _ in self._sources]
+            known: Floats = journal.next_result()
+            return known
         forgotten, self.forgotten[:] = list(self.forgotten), []
         if forgotten:
             self._queue("forget", forgotten)
@@ -534,7 +401,11 @@ class RowsEngine:
         batch = next(self._batches)
         try:
             parts = self._parts or self._start_again()
-            return self._call(parts, "run", [(batch, queue) for queue in queues])
+            if journal is not None and journal.is_behind:
+                self._recall(parts, journal)
+            found = join(self._call(parts, "run", [(batch, queue) for queue in queues]))
+            if journal is not None:
+                self._note(parts, journal, found)
         except _LOST as error:
             self.close()
             if self._machines.client.status != "running":
@@ -543,14 +414,73 @@ class RowsEngine:
                 f"a worker was lost, and rows of the graph with it ({error}); the other workers take them over when "
                 "this is run again"
             ) from error
+        return found
 
-    def _call(self, parts: list[_Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
+    def _note(self, parts: list[Home], journal: Journal, result: Floats) -> None:
+        """Add a result to a journal; if it is time, let the workers keep the blocks that they have after it."""
+        journal.note(result)
+        if not journal.is_due:
+            return
+        first, seen = (self._first,), self._all_see(journal.folder.parent)
+        journal.is_closed |= not (seen or self._machines.checkpoint)
+        if journal.is_closed or not journal.has_room(sum(self._call(parts, "size", [first] * len(parts)))):
+            return
+        files = [journal.file(p, new=True) for p in range(len(parts))]
+        if seen:
+            saved = all(self._call(parts, "save", [(str(file.resolve()), *first) for file in files]))
+        else:
+            saved = all(self._fetched(part, file) for part, file in zip(parts, files, strict=True))
+        journal.is_closed |= not saved
+        if saved:
+            journal.keep()
+
+    def _recall(self, parts: list[Home], journal: Journal) -> None:
+        """Give the workers the blocks back that are kept."""
+        files = [journal.file(p, new=False) for p in range(len(parts))]
+        if self._all_see(journal.folder.parent):
+            found = all(self._call(parts, "recall", [(str(file.resolve()), self._first) for file in files]))
+        else:
+            found = all(self._put_back(part, file) for part, file in zip(parts, files, strict=True))
+        if not found:
+            journal.discard()
+            raise OSError(f"what was kept in {journal.folder} is damaged")
+        journal.is_behind = False
+
+    def _fetched(self, part: Home, file: Path) -> bool:
+        """Write the blocks of a part here, one array at a time; return whether the disk took them."""
+        [names] = self._call([part], "names", [(self._first,)])
+        arrays = ((name, self._call([part], "piece", [(name, self._first)])[0]) for name in names)
+        try:
+            write_pieces(file, arrays)
+        except OSError:
+            self._machines.look_again()
+            if part[0] not in self._machines.workers():
+                raise
+            return False
+        return True
+
+    def _put_back(self, part: Home, file: Path) -> bool:
+        """Send a part its blocks, one array at a time; return whether the file was there, whole."""
+        pieces = read_pieces(file)
+        while True:
+            try:
+                name, array = next(pieces)
+            except StopIteration:
+                return True
+            except Exception:  # a damaged file makes its reader raise anything
+                return False
+            self._call([part], "put", [(name, self._first, array)])
+
+    def _all_see(self, folder: Path) -> bool:
+        return all(self._machines.sees_disk(home, folder) for home in set(self.homes()))
+
+    def _call(self, parts: list[Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
         """Return what a method of every part returns; give up when a worker is gone or gives no sign of life."""
         found: list[Any] = self._machines.wait({address for address, _ in parts}, self._called, parts, name, values)
         return found
 
-    async def _called(self, parts: list[_Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
-        calls: dict[str, _Calls] = {address: {} for address, _ in parts}
+    async def _called(self, parts: list[Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
+        calls: dict[str, Calls] = {address: {} for address, _ in parts}
         for (address, key), own in zip(parts, values, strict=True):
             calls[address][key] = own
         found = await asyncio.gather(*(call_parts(self._rpc(home), name, some) for home, some in calls.items()))
@@ -565,7 +495,7 @@ class RowsEngine:
             return client.rpc(address)
         return import_module("distributed.actor").ProxyRPC(client.scheduler, address)
 
-    def _start_again(self) -> list[_Home]:
+    def _start_again(self) -> list[Home]:
         """Give every part of the rows to a worker; if one is lost meanwhile, all of them once more: nothing is lost."""
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -576,7 +506,7 @@ class RowsEngine:
                     raise
         return self._start()
 
-    def _start(self) -> list[_Home]:
+    def _start(self) -> list[Home]:
         machines, client = self._machines, self._machines.client
         machines.look_again()
         _ = machines.direct  # found out here, as the loop of the client must not wait for it

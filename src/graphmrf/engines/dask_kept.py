@@ -1,0 +1,263 @@
+"""What a run keeps in a folder, so that it goes on from there when workers are lost, or the run itself.
+
+Finished parts are kept as their results (`Store`). Of the part that is running, where rows are shared out, it is the
+iterates: the results of its operations so far, and the blocks that workers have after the last of them (`Journal`).
+Files hold plain arrays with checksums, no code.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import time
+import zipfile
+from collections import deque
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphmrf.files import atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from graphmrf._typing import Ints
+
+_EVERY = 30.0
+"""Seconds of a solve after which its iterates are kept: what a lost worker costs at most, and little beside the minute
+in which a new one starts. Doubled, up to a minute of work is done again."""
+
+_SHARE = 0.05
+"""Share of the time that keeping iterates may take: it is done less often where it takes long, as with 30 GB for every
+worker, which take half a minute, every ten minutes. Doubled, the run is slower by as much."""
+
+_SPARE = 0.25
+"""Share of the free disk that iterates may take; they are there twice while they are written. Doubled, half the disk
+that others need, too, may be full for a moment."""
+
+_LONG = 2**20
+"""Bytes of a result that is no sum but rows asked for, which comes at the end of a part: nothing is kept after it.
+Sums over nodes of 128 columns have 128 kB; doubled, a few more results stay in memory."""
+
+
+class Store:
+    """Results of parts in a folder, each under a fingerprint of the graph, the function and the part.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        None keeps nothing.
+    arrays : tuple
+        Those of the graph.
+    """
+
+    def __init__(self, folder: Path | None, arrays: tuple[Any, ...]) -> None:
+        self._folder = folder
+        self._graph = b"" if folder is None else _fingerprint(arrays)
+        self.running: Path | None = None
+        """Folder of the part handed out last, for what is kept while it runs."""
+
+    def of(self, name: str) -> Store:
+        """Return a store for a graph that is made of this one in a way that has a name."""
+        return Store(self._folder, (self._graph, name))
+
+    def remembered(
+        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], run: Callable[..., Iterator[Any]]
+    ) -> Iterator[Any]:
+        """Yield what is kept of the parts, and what `run` makes of the others."""
+        if self._folder is None:
+            yield from run(function, parts)
+            return
+        files: deque[tuple[Path, bool]] = deque()
+        for result in run(function, self._missing(function, parts, files)):
+            while files[0][1]:
+                yield _kept(files.popleft()[0])
+            _keep(files[0][0], result)
+            files.popleft()
+            yield result
+        for file, _ in files:
+            yield _kept(file)
+
+    def _missing(
+        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], files: deque[tuple[Path, bool]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the parts that are not kept; list the file of every part, and whether it is there."""
+        for part in parts:
+            name = _fingerprint((self._graph, function.__module__, function.__qualname__, part)).hex()
+            file = (self._folder or Path()) / f"{name}.npz"
+            files.append((file, _is_kept(file)))
+            if not files[-1][1]:
+                self.running = file.with_suffix("")
+                yield part
+
+
+def _fingerprint(values: Any) -> bytes:
+    return blake2b(pickle.dumps(values, protocol=5), digest_size=16).digest()
+
+
+def _keep(file: Path, result: Any) -> None:
+    """Write a tuple of arrays and numbers, whole or not at all."""
+    with atomic(file) as draft, draft.open("wb") as stream:
+        np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
+
+
+def _is_kept(file: Path) -> bool:
+    """Return whether a part is there and whole: its arrays have checksums, so that damage is found by reading them."""
+    try:
+        _kept(file)
+    except Exception:  # a damaged file makes its reader raise anything, and its part is run again
+        return False
+    return True
+
+
+def _kept(file: Path) -> Any:
+    with np.load(file, allow_pickle=False) as kept:
+        values = [kept[f"arr_{i}"] for i in range(len(kept.files) - 1)]
+        result = tuple(value if value.ndim else value.item() for value in values)
+        return result[0] if kept["single"] else result
+
+
+class Journal:
+    """The iterates of a part: results of its operations in their order, and blocks of the workers after some of them.
+
+    A function that is called again with the same part asks for the same operations. Those whose results are here are
+    not done again; after the last of them workers get their blocks back, and the work goes on from there.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is kept.
+    bounds : integer array
+        First row of every part of the rows, and n: what another cut of the rows left is of no use.
+    """
+
+    def __init__(self, folder: Path, bounds: Ints) -> None:
+        self.folder, self._bounds = folder, bounds
+        self._results: list[Any] = _read_results(folder / "results.npz", bounds)
+        self._kept, self._next = len(self._results), 0
+        self._last = self._began = time.monotonic()
+        self._pause, self.is_closed = _EVERY, False
+        self.is_behind = self._kept > 0
+
+    @property
+    def knows(self) -> bool:
+        """Whether the next result is one that is kept."""
+        return self._next < self._kept
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to keep the blocks."""
+        return not self.is_closed and time.monotonic() - self._last >= self._pause
+
+    def rewind(self) -> Journal:
+        """Go back to the first result; workers have lost their blocks."""
+        del self._results[self._kept :]
+        self._next, self.is_behind, self._last = 0, self._kept > 0, time.monotonic()
+        return self
+
+    def next_result(self) -> Any:
+        """Return a result that is kept."""
+        self._next += 1
+        return self._results[self._next - 1].copy()
+
+    def note(self, result: Any) -> None:
+        """Add a result."""
+        self.is_closed |= result.nbytes > _LONG
+        if not self.is_closed:
+            self._results.append(result.copy())
+            self._next += 1
+
+    def file(self, part: int, *, new: bool) -> Path:
+        """Return the file of the blocks of a part of the rows: those to be kept now, or those that are."""
+        return self.folder / f"{len(self._results) if new else self._kept}-{part}.npz"
+
+    def has_room(self, n_bytes: int) -> bool:
+        """Whether the disk has room for so many bytes of blocks, to be written now; if not, no more are kept."""
+        self._began = time.monotonic()
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if 2 * n_bytes <= _SPARE * shutil.disk_usage(self.folder).free:
+                return True
+        self.is_closed = True
+        return False
+
+    def keep(self) -> None:
+        """Keep the results: blocks after the last of them are in their files; those of before are removed."""
+        values = {f"arr_{i}": each for i, each in enumerate(self._results)}
+        try:
+            write_pieces(self.folder / "results.npz", [("bounds", self._bounds), *values.items()])
+        except OSError:  # the disk is full: what was kept before stays
+            self.is_closed = True
+            return
+        self._kept = len(self._results)
+        for file in self.folder.glob("*-*.npz"):
+            if not file.name.startswith(f"{self._kept}-"):
+                file.unlink()
+        self._last = time.monotonic()
+        self._pause = max(_EVERY, (self._last - self._began) / _SHARE)
+
+    def discard(self) -> None:
+        """Remove all that is kept."""
+        self._results, self._kept, self.is_behind = [], 0, False
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _read_results(file: Path, bounds: Ints) -> list[Any]:
+    """Return the results of a journal with the same cut of the rows; none where there is no such, or it is damaged."""
+    try:
+        with np.load(file, allow_pickle=False) as kept:
+            if np.array_equal(kept["bounds"], bounds):
+                return [kept[f"arr_{i}"] for i in range(len(kept.files) - 1)]
+    except Exception:  # see `_is_kept`
+        return []
+    return []
+
+
+def same_cut(folder: Path | None, bounds: Ints) -> Ints:
+    """Return the cut of as many rows into as many parts or more that a run before had; else this one, for the next."""
+    if folder is None:
+        return bounds
+    file = folder / f"rows-{bounds[-1]}.npy"
+    try:
+        before: Ints = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        before = bounds[:0]
+    if before.size >= bounds.size:
+        return before
+    with atomic(file) as draft, draft.open("wb") as stream:
+        np.save(stream, bounds)
+    return bounds
+
+
+def pieces_of(kept: dict[int, Any], first: int) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays of blocks and windows from a number on, each with a name for `put_piece`."""
+    for place, value in kept.items():
+        if place >= first and isinstance(value, tuple):
+            yield from ((f"{place - first}.{i}", each) for i, each in enumerate(value) if each is not None)
+        elif place >= first:
+            yield str(place - first), value
+
+
+def put_piece(kept: dict[int, Any], first: int, name: str, array: Any) -> None:
+    """Put an array of a block or window to the others, their numbers counted from another one."""
+    number, _, i = name.partition(".")
+    place = first + int(number)
+    both = kept.get(place, (None, None))
+    kept[place] = (array, both[1]) if i == "0" else (both[0], array) if i else array
+
+
+def write_pieces(file: Path, pieces: Iterable[tuple[str, Any]]) -> None:
+    """Write arrays one after the other into a file that NumPy reads, whole or not at all."""
+    with atomic(file) as draft, zipfile.ZipFile(draft, "w") as archive:
+        for name, array in pieces:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def read_pieces(file: Path) -> Iterator[tuple[str, Any]]:
+    """Yield what `write_pieces` wrote."""
+    with np.load(file, allow_pickle=False) as kept:
+        yield from ((name, kept[name]) for name in kept.files)
