@@ -3,8 +3,11 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +16,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import graphmrf as gm
 from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.engines import Engine, dask_columns, map_columns
 from graphmrf.engines.dask import Cluster, column_bytes, with_time_left
+from graphmrf.engines.dask_kept import Iterates, pieces_of, put_piece, read_pieces, same_cut, write_pieces
 from graphmrf.errors import ClusterError, InvalidInputError
+from graphmrf.linalg.multishift import ShiftedSystems
 
 distributed: Any = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
@@ -33,8 +41,8 @@ def machines() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def harmed() -> Iterator[Cluster]:
-    """Workers of which three tests take one away each: one is left even if no other is started in their place."""
-    with gm.cluster("local:4") as made:
+    """Workers of which four tests take one away each: one is left even if no other is started in their place."""
+    with gm.cluster("local:5") as made:
         yield made
 
 
@@ -245,6 +253,138 @@ def test_a_part_is_computed_again_when_rows_are_lost(harmed: Cluster) -> None:
     [half] = map_columns(case.graph.on(rows).engine, halve, [(case.X,)])
     np.testing.assert_allclose(half, case.X / 2, rtol=1e-12)
     assert len(attempts) == 2
+
+
+def _path_systems(made: Cluster | None) -> ShiftedSystems:
+    """Systems on a path, whose solution takes some sixty steps."""
+    graph = gm.Graph.from_edges(np.arange(199), np.arange(1, 200)).on("numba" if made is None else made)
+    return ShiftedSystems(graph.engine, np.array([[1.02], [1.1]]))
+
+
+def _harmed_at(engine: Any, step: int, harm: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Do harm before a product of an engine on rows, counted from 1; return the list of products that are made."""
+    call, made = engine._call, list[str]()
+
+    def counted(parts: Any, name: str, values: Any) -> Any:
+        if name == "run" and values[0][1][-1][0] == "advance":
+            made.append(name)
+            if len(made) == step:
+                harm()
+        return call(parts, name, values)
+
+    monkeypatch.setattr(engine, "_call", counted)
+    return made
+
+
+@pytest.fixture
+def kept_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Iterates are kept every tenth step, however short a time it takes: two results of operations make a step."""
+    due = property(lambda self: not self.is_closed and len(self._results) % 20 == 0)
+    monkeypatch.setattr(Iterates, "is_due", due)
+
+
+@pytest.mark.usefixtures("kept_often")
+def test_a_worker_killed_late_in_a_solve_costs_few_steps(harmed: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    B, made = np.random.default_rng(0).normal(size=(200, 3)), Cluster(harmed.client, partition="rows", parts=2)
+    undisturbed, systems = _path_systems(None).solve(B, tolerance=1e-8), _path_systems(made)
+    engine: Any = systems.engine
+    late = undisturbed.iterations - 5
+
+    def kill() -> None:
+        os.kill(made.ask(engine.homes()[0], os.getpid), signal.SIGKILL)
+
+    products = _harmed_at(engine, late, kill, monkeypatch)
+    found = systems.solve(B, tolerance=1e-8)
+    assert late > 40
+    assert len(products) <= undisturbed.iterations + 10 + 3  # with that of the blow, and two of the residual
+    np.testing.assert_allclose(found.x, undisturbed.x, rtol=0, atol=1e-9 * np.abs(undisturbed.x).max())
+    made.close()
+
+
+@pytest.mark.usefixtures("kept_often")
+@pytest.mark.parametrize("where", ["seen", "fetched", "damaged", "full"])
+def test_iterates_are_kept_where_workers_see_the_folder_or_not(
+    machines: Cluster, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, B = Cluster(machines.client, partition="rows", parts=3, checkpoint=tmp_path), np.eye(200, 2)
+    systems, expected = _path_systems(made), _path_systems(None).solve_rows(B, np.arange(5), tolerance=1e-8)
+    engine: Any = systems.engine
+    if where in ("fetched", "damaged"):
+        monkeypatch.setattr(made, "sees_disk", lambda *_: False)
+    if where == "full":
+        monkeypatch.setattr("graphmrf.engines.dask_kept._SPARE", 0.0)
+
+    def lose() -> None:
+        if where == "damaged":
+            for file in tmp_path.glob("*/*-1.npz"):
+                file.write_bytes(file.read_bytes()[:-100])
+        engine.close()  # what the workers hold is gone, as with a lost one
+
+    products = _harmed_at(engine, 35, lose, monkeypatch)
+    found = systems.solve_rows(B, np.arange(5), tolerance=1e-8)
+    np.testing.assert_allclose(found.x, expected.x, rtol=0, atol=1e-10)
+    again = len(products) - expected.iterations
+    assert again >= 34 if where in ("damaged", "full") else again <= 10
+    assert {file.suffix for file in tmp_path.iterdir()} == {".npy", ".npz"}  # of iterates nothing is left
+
+
+_SCHEDULER = """
+import distributed, sys, time
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as made:
+        print(made.scheduler_address, flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.usefixtures("kept_often")
+def test_a_solve_goes_on_with_a_new_scheduler_where_the_old_was_killed(
+    machines: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    B, kept = np.eye(200, 1), tmp_path / "kept"
+    (tmp_path / "scheduler.py").write_text(_SCHEDULER)
+    expected = _path_systems(None).solve(B, tolerance=1e-8)
+    with subprocess.Popen([sys.executable, tmp_path / "scheduler.py"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        with gm.cluster(process.stdout.readline().strip(), partition="rows", checkpoint=kept) as made:
+            systems = _path_systems(made)
+
+            def kill(client: Any = made.client) -> None:
+                process.kill()
+                while client.status == "running":  # workers alone would go on for a few steps
+                    time.sleep(0.01)
+
+            _harmed_at(systems.engine, 35, kill, monkeypatch)
+            with pytest.raises(ClusterError, match=f"is gone.*; what was finished is in {kept}"):
+                systems.solve(B, tolerance=1e-8)
+    systems = _path_systems(Cluster(machines.client, partition="rows", checkpoint=kept))
+    products = _harmed_at(systems.engine, -1, process.kill, monkeypatch)
+    found = systems.solve(B, tolerance=1e-8)
+    assert len(products) <= expected.iterations - 25 + 2
+    np.testing.assert_allclose(found.x, expected.x, rtol=0, atol=1e-9 * np.abs(expected.x).max())
+
+
+@given(arrays(np.float64, (3, 2)), st.sets(st.integers(0, 40), max_size=5), st.integers(0, 30))
+def test_blocks_come_back_under_numbers_of_another_start(values: Floats, places: set[int], first: int) -> None:
+    kinds: list[Any] = [values, (values, None), (values, np.arange(2))]
+    kept, found = {place: kinds[place % 3] for place in places}, dict[int, Any]()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "0.npz"
+        write_pieces(file, pieces_of(kept, first))
+        for name, array in read_pieces(file):
+            put_piece(found, 100, name, array)
+    expected = {place - first + 100: value for place, value in kept.items() if place >= first}
+    assert {place: repr(value) for place, value in found.items()} == {
+        place: repr(value) for place, value in expected.items()
+    }
+
+
+def test_rows_are_cut_as_in_the_run_before(tmp_path: Path) -> None:
+    three, two = np.array([0, 3, 7, 9]), np.array([0, 4, 9])
+    assert same_cut(None, two) is two
+    assert same_cut(tmp_path, three).tolist() == [0, 3, 7, 9]
+    assert same_cut(tmp_path, two).tolist() == [0, 3, 7, 9]  # fewer workers hold several parts
+    assert same_cut(tmp_path, np.array([0, 2, 4, 6, 9])).tolist() == [0, 2, 4, 6, 9]  # more get parts of their own
 
 
 def test_rows_lost_outside_a_part_are_told_and_the_engine_goes_on(rows: Cluster) -> None:

@@ -1,7 +1,7 @@
 """What a run keeps in a folder, so that it goes on from there when workers are lost, or the run itself.
 
 Finished parts are kept as their results (`Store`). Of the part that is running, where rows are shared out, it is the
-iterates: the results of its operations so far, and the blocks that workers have after the last of them (`Journal`).
+iterates: the results of its operations so far, and the blocks that workers have after the last of them (`Iterates`).
 Files hold plain arrays with checksums, no code.
 """
 
@@ -120,7 +120,7 @@ def _kept(file: Path) -> Any:
         return result[0] if kept["single"] else result
 
 
-class Journal:
+class Iterates:
     """The iterates of a part: results of its operations in their order, and blocks of the workers after some of them.
 
     A function that is called again with the same part asks for the same operations. Those whose results are here are
@@ -152,7 +152,7 @@ class Journal:
         """Whether it is time to keep the blocks."""
         return not self.is_closed and time.monotonic() - self._last >= self._pause
 
-    def rewind(self) -> Journal:
+    def rewind(self) -> Iterates:
         """Go back to the first result; workers have lost their blocks."""
         del self._results[self._kept :]
         self._next, self.is_behind, self._last = 0, self._kept > 0, time.monotonic()
@@ -206,7 +206,7 @@ class Journal:
 
 
 def _read_results(file: Path, bounds: Ints) -> list[Any]:
-    """Return the results of a journal with the same cut of the rows; none where there is no such, or it is damaged."""
+    """Return the results that were kept with the same cut of the rows; none where there are none, or damaged ones."""
     try:
         with np.load(file, allow_pickle=False) as kept:
             if np.array_equal(kept["bounds"], bounds):

@@ -6,7 +6,7 @@ over nodes are added up here. Operations without a result wait until one with a 
 messages to every worker, whatever the size of the graph.
 
 A lost worker takes its blocks along. Whoever computes by `map_columns` goes on from the iterates that were kept last,
-see `graphmrf.engines.dask_kept.Journal`, on rows that the other workers take over.
+see `graphmrf.engines.dask_kept.Iterates`, on rows that the other workers take over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 
 from graphmrf.engines.dask import Cluster, with_time_left
-from graphmrf.engines.dask_kept import Journal, Store, read_pieces, same_cut, write_pieces
+from graphmrf.engines.dask_kept import Iterates, Store, read_pieces, same_cut, write_pieces
 from graphmrf.engines.dask_parts import (
     Calls,
     Home,
@@ -111,7 +111,7 @@ class RowsEngine:
         self._parts: list[Home] = []
         self._futures: list[Any] = []
         self._matrices: dict[tuple[int, int], tuple[Remote, Any, Any]] = {}
-        self._journal: Journal | None = None
+        self._iterates: Iterates | None = None
         self._first = 0
 
     @classmethod
@@ -198,15 +198,15 @@ class RowsEngine:
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         for part in parts:
-            journal = Journal(self._store.running or self._machines.folder / uuid4().hex, self.bounds)
-            yield self._attempts(function, part, journal)
-            journal.discard()  # now that the result is kept
+            iterates = Iterates(self._store.running or self._machines.folder / uuid4().hex, self.bounds)
+            yield self._attempts(function, part, iterates)
+            iterates.discard()  # now that the result is kept
 
-    def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...], journal: Journal) -> Any:
-        if self._journal is not None:  # of a part that this one belongs to: it starts anew if rows are lost later
-            self._journal.discard()
+    def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...], iterates: Iterates) -> Any:
+        if self._iterates is not None:  # of a part that this one belongs to: it starts anew if rows are lost later
+            self._iterates.discard()
         for attempt in range(1, _ATTEMPTS + 1):
-            self._journal, self._first, self._matrices = journal.rewind(), next(self._numbers) + 1, {}
+            self._iterates, self._first, self._matrices = iterates.rewind(), next(self._numbers) + 1, {}
             try:
                 return function(self, *part)
             except RowsLostError as error:
@@ -216,7 +216,7 @@ class RowsEngine:
                         "needs more memory than they have: start more of them, or with a higher --memory-limit"
                     ) from error
             finally:
-                self._journal = None
+                self._iterates = None
         raise AssertionError
 
     def load(self, X: Floats, rows: Ints | None = None) -> Remote:
@@ -386,12 +386,12 @@ class RowsEngine:
     def _ask(self, name: str, values: list[tuple[Any, ...]], join: Callable[[list[Any]], Floats]) -> Floats:
         """Send what waits, and an operation with a result; return that, joined from those of the parts.
 
-        What is known of a journal is not sent: workers get the blocks that come of it instead.
+        What is known from iterates is not sent: workers get the blocks that come of it instead.
         """
-        journal = self._journal
-        if journal is not None and journal.knows:
+        iterates = self._iterates
+        if iterates is not None and iterates.knows:
             self._queues = [[] for _ in self._sources]
-            known: Floats = journal.next_result()
+            known: Floats = iterates.next_result()
             return known
         forgotten, self.forgotten[:] = list(self.forgotten), []
         if forgotten:
@@ -401,11 +401,11 @@ class RowsEngine:
         batch = next(self._batches)
         try:
             parts = self._parts or self._start_again()
-            if journal is not None and journal.is_behind:
-                self._recall(parts, journal)
+            if iterates is not None and iterates.is_behind:
+                self._recall(parts, iterates)
             found = join(self._call(parts, "run", [(batch, queue) for queue in queues]))
-            if journal is not None:
-                self._note(parts, journal, found)
+            if iterates is not None:
+                self._note(parts, iterates, found)
         except _LOST as error:
             self.close()
             if self._machines.client.status != "running":
@@ -416,35 +416,35 @@ class RowsEngine:
             ) from error
         return found
 
-    def _note(self, parts: list[Home], journal: Journal, result: Floats) -> None:
-        """Add a result to a journal; if it is time, let the workers keep the blocks that they have after it."""
-        journal.note(result)
-        if not journal.is_due:
+    def _note(self, parts: list[Home], iterates: Iterates, result: Floats) -> None:
+        """Add a result to iterates; if it is time, let the workers keep the blocks that they have after it."""
+        iterates.note(result)
+        if not iterates.is_due:
             return
-        first, seen = (self._first,), self._all_see(journal.folder.parent)
-        journal.is_closed |= not (seen or self._machines.checkpoint)
-        if journal.is_closed or not journal.has_room(sum(self._call(parts, "size", [first] * len(parts)))):
+        first, seen = (self._first,), self._all_see(iterates.folder.parent)
+        iterates.is_closed |= not (seen or self._machines.checkpoint)
+        if iterates.is_closed or not iterates.has_room(sum(self._call(parts, "size", [first] * len(parts)))):
             return
-        files = [journal.file(p, new=True) for p in range(len(parts))]
+        files = [iterates.file(p, new=True) for p in range(len(parts))]
         if seen:
             saved = all(self._call(parts, "save", [(str(file.resolve()), *first) for file in files]))
         else:
             saved = all(self._fetched(part, file) for part, file in zip(parts, files, strict=True))
-        journal.is_closed |= not saved
+        iterates.is_closed |= not saved
         if saved:
-            journal.keep()
+            iterates.keep()
 
-    def _recall(self, parts: list[Home], journal: Journal) -> None:
+    def _recall(self, parts: list[Home], iterates: Iterates) -> None:
         """Give the workers the blocks back that are kept."""
-        files = [journal.file(p, new=False) for p in range(len(parts))]
-        if self._all_see(journal.folder.parent):
+        files = [iterates.file(p, new=False) for p in range(len(parts))]
+        if self._all_see(iterates.folder.parent):
             found = all(self._call(parts, "recall", [(str(file.resolve()), self._first) for file in files]))
         else:
             found = all(self._put_back(part, file) for part, file in zip(parts, files, strict=True))
         if not found:
-            journal.discard()
-            raise OSError(f"what was kept in {journal.folder} is damaged")
-        journal.is_behind = False
+            iterates.discard()
+            raise OSError(f"what was kept in {iterates.folder} is damaged")
+        iterates.is_behind = False
 
     def _fetched(self, part: Home, file: Path) -> bool:
         """Write the blocks of a part here, one array at a time; return whether the disk took them."""
