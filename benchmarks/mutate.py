@@ -36,11 +36,20 @@ ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 
-# Tests that may kill a mutant of a package.
+# Tests that may kill a mutant of a package: its own, and those of what shows its results.
+_OF_FIELDS = ("", "_limits", "_sparse")
+_OF_FEATURES = ("few_labels", "inductive", "missing_features", "out_of_fold", "effects")
 TESTS = {
-    "linalg": ("tests/test_records.py", "tests/linalg", "src/graphmrf/linalg"),
-    "model": ("tests/test_records.py", "tests/model", "src/graphmrf/model"),
-    "field": ("tests/test_records.py", "tests/field", "src/graphmrf/field"),
+    "linalg": ("tests/test_records.py", "tests/linalg", "src/graphmrf/linalg", "tests/selection", "tests/model"),
+    "model": (
+        *("tests/test_records.py", "tests/model", "src/graphmrf/model", "tests/test_state_machine.py"),
+        *("tests/field/test_paper_model.py", "tests/field/test_foresight.py"),
+    ),
+    "field": (
+        *("tests/test_records.py", "tests/field", "src/graphmrf/field"),
+        *(f"tests/estimators/test_graph_regressor{name}.py" for name in _OF_FIELDS),
+        *(f"tests/estimators/test_{name}.py" for name in _OF_FEATURES),
+    ),
 }
 
 # Sizes at which one method takes over from another that agrees with it: a step of one is a matter of speed.
@@ -226,8 +235,8 @@ def _is_plain(name: str) -> bool:
 def _without_effect(tree: ast.Module) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Spans of source whose change no test could or should notice.
 
-    Annotations, docstrings and imports for types; texts of errors; limits with a name of their own, whose step by one
-    is a matter of speed; keywords of speed.
+    Annotations, docstrings, protocols and imports for types; texts of errors; limits with a name of their own, whose
+    step by one is a matter of speed; keywords of speed.
     """
     for node in ast.walk(tree):
         for found in _parts_without_effect(node):
@@ -235,6 +244,8 @@ def _without_effect(tree: ast.Module) -> Iterator[tuple[tuple[int, int], tuple[i
 
 
 def _parts_without_effect(node: ast.AST) -> Iterator[Any]:
+    if isinstance(node, ast.ClassDef) and any(_name(base) == "Protocol" for base in node.bases):
+        yield node
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield from (found for found in node.decorator_list if _name(found) in _SPEED_DECORATORS)
     if isinstance(node, ast.FunctionDef):

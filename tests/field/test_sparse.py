@@ -11,12 +11,13 @@ from scipy.stats import multivariate_normal
 from cases import Case, random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
-from graphmrf.field import COMPONENTS, Hyperparameters
+from graphmrf.field import COMPONENTS, Hyperparameters, sparse
 from graphmrf.field.components.kernels import DRIFT, local_columns, nonlinear_columns, squared_exponential
+from graphmrf.field.components.kernels import OMEGA as OMEGA_PRIOR
 from graphmrf.field.covariance import unequal_variance_unseen
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.paper_model import PaperSearch
-from graphmrf.field.sparse import SparsePosterior
+from graphmrf.field.sparse import SparsePosterior, SparseSearch
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem, fit_variances
 from graphmrf.graph import Graph
 from graphmrf.linalg import precision
@@ -182,6 +183,55 @@ def test_no_other_variances_make_the_labels_likelier(field: SparsePosterior) -> 
             changed = by_group | {name: by_group[name] * factor}
             other = equations.given(field.columns.variances(changed), best.noise)
             assert other.log_evidence <= best.log_evidence + 1e-3
+
+
+PRIORS = (OMEGA_PRIOR, sparse.RHO)
+SEARCH = SparseSearch(
+    LabelledGraph(CASE.graph, np.flatnonzero(CASE.known)),
+    with_distant(CASE.graph, make_design(CASE.graph, CASE.X), ALPHA),
+    labels(CASE),
+    ALPHA,
+    COMPONENTS,
+)
+
+
+def correlations(omega: float) -> Floats:
+    K = np.linalg.inv(np.eye(60) + omega * CASE.graph.N.toarray())
+    return np.asarray(K / np.sqrt(np.outer(np.diag(K), np.diag(K))))
+
+
+def test_length_scales_are_told_what_the_field_of_other_folds_leaves() -> None:
+    rows, z, part = SEARCH.labelled.rows, SEARCH.z, np.random.default_rng(0).permutation(35)[:23]
+    effects = np.random.default_rng(1).standard_normal(35)
+    R = correlations(OMEGA)
+    found = SEARCH._field_of_others(effects, np.log([OMEGA, RHO]), part)
+    for k in range(sparse._FOLDS):
+        own = part[k :: sparse._FOLDS]
+        others = np.setdiff1d(np.arange(35), own)
+        among = np.eye(others.size) + RHO * R[np.ix_(rows[others], rows[others])]
+        gain = RHO * R[np.ix_(rows[own], rows[others])]
+        expected = gain @ np.linalg.solve(among, (z - effects)[others])
+        np.testing.assert_allclose(found[k :: sparse._FOLDS], expected, atol=1e-3)
+
+
+def test_the_search_ends_near_the_likeliest_smoothness_and_strength() -> None:
+    rows = SEARCH.labelled.rows
+
+    def covariance(point: Floats) -> Floats:
+        R = correlations(float(np.exp(point[0])))[np.ix_(rows, rows)]
+        return np.asarray(np.eye(35) + np.exp(point[1]) * R)
+
+    def value(point: Floats) -> float:
+        C = covariance(point)
+        form = float(np.mean(np.sum(left * np.linalg.solve(C, left), axis=0)))
+        prior = sum(((x - each.start) / each.spread) ** 2 for x, each in zip(point, PRIORS, strict=True))
+        return float(0.5 * (35 * np.log(form / 35) + np.linalg.slogdet(C)[1] + prior))
+
+    left = np.linalg.cholesky(covariance(np.log([40.0, 40.0]))) @ np.random.default_rng(0).standard_normal((35, 8))
+    found, evaluations = SEARCH._improved(SEARCH._start(), left, (1.0, 1e-3))
+    grid = [value(np.array([u, v])) for u in np.arange(0.0, 6.0, 0.5) for v in np.arange(-3.0, 6.0, 0.5)]
+    assert 5 < evaluations < 100
+    assert value(found) < min(grid) + 0.5 < max(grid) - 5.0
 
 
 ISOLATED = np.pad(CASE.W, (0, 2))
