@@ -224,7 +224,7 @@ class Contest:
 
         fits, left_out = fit_all(self.methods, fit, advance)
         chosen = best(fits, folds=settings.folds, asked=bool(settings.for_numbers))
-        mean, std = _moments(chosen, self.graph)
+        mean, std = chosen.estimator.predict(return_std=True)
         advance()
         observed = ~np.isnan(y)
         value, std = np.where(observed, y, mean), np.where(observed, 0.0, std)
@@ -291,15 +291,6 @@ class Contest:
         return ClassPrediction(name, labels, probability, labels.classes[codes], chosen, fits, told)
 
 
-def _moments(chosen: Fit, graph: Graph) -> tuple[Floats, Floats]:
-    """Return means and standard deviations; the latter are NaN where the edges they need are with workers alone."""
-    if graph.is_elsewhere:
-        mean = np.asarray(chosen.estimator.predict())
-        return mean, np.full_like(mean, np.nan)
-    mean, std = chosen.estimator.predict(return_std=True)
-    return mean, std
-
-
 def _interval(chosen: Fit, value: Floats, std: Floats, settings: PredictionSettings) -> tuple[Floats, Floats]:
     if isinstance(chosen.estimator, GraphRegressor):
         return _field_interval(chosen.estimator, settings.interval, conformal=settings.conformal)
@@ -335,8 +326,7 @@ def _reach(graph: Graph, observed: Bools, std: Floats, folds: int) -> Iterator[s
     if observed.sum() < folds:
         yield f"only {int(observed.sum())} known values, so cross-validation uses as many folds"
     if np.isnan(std).any():
-        reason = "too few known values to estimate the noise"
-        yield f"{'error bars need the edges here' if graph.is_elsewhere else reason}; std, lower and upper are empty"
+        yield "too few known values to estimate the noise; std, lower and upper are empty"
 
 
 def _two_valued(known: Floats) -> Iterator[str]:

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
 
-__all__ = ["ENGINES", "Block", "Engine", "EngineMaker", "Window", "build_engine", "check_engine", "map_columns"]
+__all__ = [
+    "ENGINES",
+    "Block",
+    "Engine",
+    "EngineMaker",
+    "Window",
+    "build_engine",
+    "check_engine",
+    "compute",
+    "map_columns",
+]
 
 Block: TypeAlias = Any
 """Columns over the nodes as the engine keeps them; callers only hand them back and read ``shape[1]``, the width."""
@@ -212,3 +222,18 @@ def map_columns(
     """
     elsewhere = getattr(engine, "map_columns", None)
     return (function(engine, *part) for part in parts) if elsewhere is None else elsewhere(function, parts, total)
+
+
+def compute(engine: Engine, function: Callable[..., _Result], *part: Any) -> _Result:
+    """Return ``function(engine, *part)``, a few operations that are not worth sharing out.
+
+    An engine with a method of this name, one whose rows may be lost with a worker, computes it again if they are.
+
+    Examples
+    --------
+    >>> engine = build_engine("scipy", np.array([0, 1, 2]), np.array([1, 0]), None, np.ones(2))
+    >>> compute(engine, lambda engine, columns: engine.n * columns, 3)
+    6
+    """
+    elsewhere = getattr(engine, "compute", None)
+    return function(engine, *part) if elsewhere is None else elsewhere(function, *part)

@@ -158,13 +158,18 @@ def with_loops(rows: _Rows, first: int) -> _Rows:
     return indptr + np.arange(n + 1), loops, None if weights is None else np.insert(weights, indptr[1:], 1.0)
 
 
-def row_components(rows: _Rows, first: int, n: int) -> Ints:
-    """Return the component of every node of the graph by the edges of some rows."""
+def with_rows(function: Callable[..., Any], rows: _Rows, first: int, values: tuple[Any, ...]) -> Any:
+    """Return what a function makes of the rows of a part, the number of the first, and values that were sent."""
+    return function(rows, first, *values)
+
+
+def row_components(rows: _Rows, first: int, _: None, n: int) -> tuple[None, Ints]:
+    """Return the component of every node of the graph by the edges of some rows, see `Graph.over_rows`."""
     before, after = np.zeros(first, rows[0].dtype), np.full(n - first - rows[0].size + 1, rows[0][-1])
     indptr = np.concatenate([before, rows[0], after])
     edges = sparse.csr_array((np.ones(rows[1].size, np.int8), rows[1], indptr), shape=(n, n))
     labels: Ints = connected_components(edges, directed=False)[1]
-    return labels
+    return None, labels
 
 
 def joined_components(labels: Ints, others: Ints) -> Ints:

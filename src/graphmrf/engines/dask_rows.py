@@ -36,6 +36,7 @@ from graphmrf.engines.dask_parts import (
     row_sums,
     split_edges,
     with_loops,
+    with_rows,
 )
 from graphmrf.engines.numba import padded_width
 from graphmrf.errors import ClusterError
@@ -177,12 +178,30 @@ class RowsEngine:
 
     def components(self) -> tuple[int, Ints]:
         """Return the number of components of a graph of files, and that of every node."""
-        client = self._machines.client
         labels: Ints = np.arange(self.n)
-        for rows, first in zip(self._sound_sources(), self.bounds[:-1].tolist(), strict=True):
-            [others] = self._machines.collect([client.submit(row_components, rows, first, self.n, pure=False)])
+        for _, others in self.over_rows(row_components, None, self.n):
             labels = joined_components(labels, others)
         return int(labels.max(initial=-1)) + 1, labels
+
+    def over_rows(self, function: Callable[..., Any], state: Any, about: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield what a function makes of the rows of a graph of files, part by part, see `Graph.over_rows`."""
+        for p in range(len(self._sources)):
+            state, result = self._on_part(function, p, state, about)
+            yield state, result
+
+    def _on_part(self, function: Callable[..., Any], p: int, *values: Any) -> Any:
+        """Return what a function makes of the rows of a part, on a worker; again if that is lost."""
+        machines = self._machines
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                sent, rows = machines.send(machines.some_workers()[0], values), self._sound_sources()[p]
+                work = machines.client.submit(with_rows, function, rows, int(self.bounds[p]), sent, pure=False)
+                return machines.collect([work])[0]
+            except (OSError, ClusterError):
+                if attempt == _ATTEMPTS or machines.client.status != "running":
+                    raise
+                machines.look_again()
+        raise AssertionError
 
     def map_columns(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], total: int = 0
@@ -190,6 +209,10 @@ class RowsEngine:
         """Yield ``function(self, *part)`` of every part; one during which rows are lost is computed again."""
         self._done, self._steps = "", 0
         return with_time_left(self._store.remembered(function, parts, self._run), total, self._tell)
+
+    def compute(self, function: Callable[..., Any], *part: Any) -> Any:
+        """Return ``function(self, *part)``; if rows are lost meanwhile, it is computed again."""
+        return self._attempts(function, part, Iterates(self._machines.folder / uuid4().hex, self.bounds))
 
     def _tell(self, done: str) -> None:
         """Tell how far the work is; until the next part is done, with the products made."""

@@ -16,7 +16,7 @@ from graphmrf.graph import checks, containers
 from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -169,8 +169,8 @@ class Graph:
     ) -> Graph:
         """Graph of edges in Parquet files that the workers of a cluster read, each some rows of it.
 
-        No process ever holds all edges, this one none: solves, searches and predictions run, what needs the edges here
-        (error bars, the general field) is refused.
+        No process ever holds all edges, this one none: solves, searches, predictions and their error bars run; the
+        general field, which needs the edges here, is refused.
 
         Parameters
         ----------
@@ -456,6 +456,32 @@ class Graph:
         _read_only(N.data)
         return N
 
+    def over_rows(self, function: Callable[..., tuple[Any, Any]], state: Any, about: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield ``function(rows, first, state, about)`` of some rows of `W` after the other: a new state, and a result.
+
+        The rows are compressed (pointers, columns, and weights or None), from node `first` on. Where edges are here it
+        is all of them at once; else what every worker has, in the order of nodes, and it computes the function.
+        """
+        elsewhere: Any = self.engine if self.is_elsewhere else None
+        if elsewhere is not None:
+            yield from elsewhere.over_rows(function, state, about)
+        else:
+            yield function((self.indptr, self.indices, self.weights), 0, state, about)
+
+    def rows_of_S(self, nodes: Ints) -> sparse.csr_array:
+        """Return some rows of `S`, few enough to be here wherever the edges are; nodes in ascending order.
+
+        Examples
+        --------
+        >>> Graph.from_edges([0, 1], [1, 2]).rows_of_S(np.array([1])).toarray().round(4)
+        array([[0.7071, 0.    , 0.7071]])
+        """
+        found = [rows for _, rows in self.over_rows(_chosen_rows, None, nodes)]
+        lengths, indices, values = (np.concatenate(each) for each in zip(*found, strict=True))
+        indptr, d = np.concatenate([[0], np.cumsum(lengths)]), inverse_square_root(self.degrees)
+        data = values * np.repeat(d[nodes], lengths) * d[indices]
+        return sparse.csr_array((data, indices, indptr), shape=(nodes.size, self.n_nodes))
+
     def align(self, table: Any, name: str = "table") -> Any:
         """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
@@ -535,12 +561,22 @@ class Graph:
     def _matrix(self, data: Floats) -> sparse.csr_array:
         if self.is_elsewhere:
             raise InvalidInputError(
-                "the edges of this graph are with the workers of a cluster; error bars and the general field need them "
+                "the edges of this graph are with the workers of a cluster, and this, as the general field, needs them "
                 "here: read the graph whole, or use a method of the paper (lgc-rp)"
             )
         shape = (self.n_nodes, self.n_nodes)
         matrix: sparse.csr_array = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)
         return matrix
+
+
+def _chosen_rows(rows: tuple[Any, ...], first: int, _: None, nodes: Ints) -> tuple[None, tuple[Ints, Ints, Floats]]:
+    """Return how many entries each of the chosen nodes has, where they are, and their weights; see `over_rows`."""
+    indptr, indices, weights = rows
+    own = nodes[(nodes >= first) & (nodes < first + indptr.size - 1)] - first
+    lengths = np.diff(indptr)[own]
+    starts = np.cumsum(lengths) - lengths
+    places = np.arange(lengths.sum()) - np.repeat(starts, lengths) + np.repeat(indptr[own], lengths)
+    return None, (lengths, indices[places], np.ones(places.size) if weights is None else weights[places])
 
 
 def inverse_square_root(degrees: Floats) -> Floats:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.engines import map_columns
+from graphmrf.engines import compute, map_columns
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.linalg.lanczos import inverse, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
@@ -172,6 +172,10 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
 
 def product(engine: Engine, X: Floats, allowed: Bools | None = None) -> Floats:
     """Return :math:`M (I - N) X` for an array `X` of shape (n, k)."""
+    return compute(engine, _product, X, allowed)
+
+
+def _product(engine: Engine, X: Floats, allowed: Bools | None) -> Floats:
     V = engine.load(X)
     out = engine.like(V)
     ones, zeros = np.ones(V.shape[1]), np.zeros(V.shape[1])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,10 @@ Doubled, one that is would not be solved."""
 
 _ENTRIES = 2**22
 """Normal numbers on edges drawn at once, 32 MB; it changes no draw, and doubled only the memory."""
+
+
+_Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
+"""Compressed rows of an adjacency, see `Graph.over_rows`."""
 
 
 class Operator(Protocol):
@@ -305,16 +309,22 @@ def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.c
     >>> bool(abs(B.T @ B - graph.N).max() < 1e-15)
     True
     """
-    stop = graph.n_nodes if stop is None else stop
-    span = slice(int(graph.indptr[first]), int(graph.indptr[stop]))
-    u, v = np.repeat(np.arange(first, stop), np.diff(graph.indptr[first : stop + 1])), graph.indices[span]
+    rows = graph.indptr, graph.indices, graph.weights
+    return _row_incidence(rows, slice(first, graph.n_nodes if stop is None else stop), 0, graph.degrees)
+
+
+def _row_incidence(rows: _Rows, some: slice, first: int, degrees: Floats) -> sparse.csr_array:
+    """Return the incidence of the edges in some of the compressed rows, whose first is that of node `first`."""
+    (indptr, indices, weights), (start, stop) = rows, (some.start, some.stop)
+    span = slice(int(indptr[start]), int(indptr[stop]))
+    u, v = np.repeat(np.arange(first + start, first + stop), np.diff(indptr[start : stop + 1])), indices[span]
     once = v > u
     u, v = u[once], v[once]
-    d = inverse(np.sqrt(graph.degrees))
-    root = 1.0 if graph.weights is None else np.sqrt(graph.weights[span][once])
+    d = inverse(np.sqrt(degrees))
+    root = 1.0 if weights is None else np.sqrt(weights[span][once])
     data = np.column_stack([root * d[u], -root * d[v]]).ravel()
     ends = np.column_stack([u, v]).ravel()
-    return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, graph.n_nodes))
+    return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, degrees.size))
 
 
 def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = _ENTRIES) -> Floats:
@@ -330,11 +340,34 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int =
     >>> bool(np.allclose(noise.sum(axis=0), 0.0)), noise[2]
     (True, array([0., 0.]))
     """
-    noise = np.zeros((graph.n_nodes, k))
-    half_edges = 2 * max(graph.n_nodes, at_once // max(k, 1), 1)
-    cuts = np.searchsorted(graph.indptr, np.arange(half_edges, graph.indices.size, half_edges))
-    bounds = np.unique([0, *cuts.tolist(), graph.n_nodes])
-    for first, stop in pairwise(bounds.tolist()):
-        B = incidence(graph, first, stop)
+    noise: Floats | None = None
+    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.degrees, k, at_once)):
+        rng.bit_generator.state = after.bit_generator.state
+        if len(values) == graph.n_nodes and noise is None:
+            noise = values
+        else:
+            noise = np.zeros((graph.n_nodes, k)) if noise is None else noise
+            noise[nodes] += values
+    return np.zeros((graph.n_nodes, k)) if noise is None else noise
+
+
+def _row_noise(
+    rows: _Rows, first: int, rng: np.random.Generator, about: tuple[Floats, int, int]
+) -> tuple[np.random.Generator, tuple[Ints, Floats]]:
+    """Return the generator after it, and the noise by the edges of some rows at the nodes that they join.
+
+    These are numbered anew, in their order, so that no more of the graph is looked at.
+    """
+    (indptr, indices, weights), (degrees, k, at_once) = rows, about
+    own = np.arange(first, first + indptr.size - 1)
+    nodes = own
+    if own.size < degrees.size:
+        nodes = np.union1d(own, indices)
+        indices, first = np.searchsorted(nodes, indices), int(np.searchsorted(nodes, first))
+    noise = np.zeros((nodes.size, k))
+    half_edges = 2 * max(nodes.size, at_once // max(k, 1), 1)
+    cuts = np.searchsorted(indptr, np.arange(half_edges, indices.size, half_edges))
+    for start, stop in pairwise(np.unique([0, *cuts.tolist(), own.size]).tolist()):
+        B = _row_incidence((indptr, indices, weights), slice(start, stop), first, degrees[nodes])
         noise += B.T @ rng.standard_normal((B.shape[0], k))
-    return noise
+    return rng, (nodes, noise)

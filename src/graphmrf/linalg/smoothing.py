@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from graphmrf.engines import build_engine
+from graphmrf.engines import build_engine, compute
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph.checks import index_type
 from graphmrf.linalg.limits import LIMITS, Limits
@@ -312,10 +312,14 @@ def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> F
     array([[1., 3., 5.],
            [2., 2., 5.]])
     """
+    return compute(engine, _powers, X, order, rows).transpose(1, 2, 0)
+
+
+def _powers(engine: Engine, X: Floats, order: int, rows: Ints | None) -> Floats:
     window = engine.window(X.shape[1], order + 1, rows, X.dtype)
     for K, V in enumerate(_power_blocks(engine, X, order)):
         engine.store(V, window, K)
-    return engine.read(window).transpose(1, 2, 0)
+    return engine.read(window)
 
 
 def power(engine: Engine, X: Floats, order: int) -> Floats:
@@ -328,6 +332,10 @@ def power(engine: Engine, X: Floats, order: int) -> Floats:
     >>> power(loop_engine(Graph.from_edges([0], [1], n_nodes=3)), np.array([[1.0], [3.0], [5.0]]), 2).ravel()
     array([2., 2., 5.])
     """
+    return compute(engine, _last_power, X, order)
+
+
+def _last_power(engine: Engine, X: Floats, order: int) -> Floats:
     *_, V = _power_blocks(engine, X, order)
     return engine.unload(V, X.shape[1])
 

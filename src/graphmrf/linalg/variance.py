@@ -19,6 +19,7 @@ from scipy import sparse
 
 from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
+from graphmrf.graph import inverse_square_root
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
@@ -91,12 +92,15 @@ class ConditionalPrecision:
         """The matrix on the unknown nodes where they are few, None otherwise."""
         if np.count_nonzero(~self.known) > self.limits.dense_variance:
             return None
-        return Dense(self.whole[~self.known][:, ~self.known].toarray())
+        return Dense(self.unknown_rows[:, ~self.known].toarray())
 
     @cached_property
-    def whole(self) -> sparse.csr_array:
-        r""":math:`I + \omega N` of all nodes."""
-        return sparse.csr_array(sparse.eye_array(self.graph.n_nodes) + self.omega * self.graph.N)
+    def unknown_rows(self) -> sparse.csr_array:
+        r"""The rows of :math:`I + \omega N` at the unknown nodes."""
+        nodes = np.flatnonzero(~self.known)
+        own = 1.0 + self.omega * ~self.graph.isolated[nodes], (np.arange(nodes.size), nodes)
+        diagonal = sparse.csr_array(own, shape=(nodes.size, self.graph.n_nodes))
+        return sparse.csr_array(diagonal - self.omega * self.graph.rows_of_S(nodes))
 
     def apply(self, X: Floats) -> Floats:
         """Return the matrix times `X`."""
@@ -246,15 +250,15 @@ def loo_precision(
         return np.asarray(diagonal[known])
     conditional = ConditionalPrecision(graph, known, level, limits)
     if conditional.dense is not None:
-        return np.asarray(diagonal[known] - _explained(conditional.whole, conditional.dense, known))
+        return np.asarray(diagonal[known] - _explained(conditional.unknown_rows, conditional.dense, known))
     rest = _probed_rest(graph, known, level, np.random.default_rng(seed), probes)
     estimate = diagonal + rest - omega * level * _squared_paths(graph, ~known)
     return np.asarray(np.clip(estimate, 1.0, 1.0 + omega)[known])
 
 
-def _explained(M: sparse.csr_array, unknown: Dense, known: Bools) -> Floats:
+def _explained(M_U: sparse.csr_array, unknown: Dense, known: Bools) -> Floats:
     """Return the diagonal of M_LU M_UU^-1 M_UL; the known nodes may be many, so they are taken some at a time."""
-    cross = sparse.csr_array(M[known][:, ~known])
+    cross = sparse.csr_array(M_U[:, known].T)
     explained = np.empty(cross.shape[0])
     for start in range(0, explained.size, _ROWS_AT_ONCE):
         part = cross[start : start + _ROWS_AT_ONCE]
@@ -291,6 +295,13 @@ def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Genera
 
 def _squared_paths(graph: Graph, end: Bools) -> Floats:
     """Return the diagonal of S E S for the 0/1 mask E: the sum of S_ij^2 over the ends j."""
-    squares = graph.S
-    squares = sparse.csr_array((squares.data**2, squares.indices, squares.indptr), shape=squares.shape)
-    return np.asarray(squares @ end.astype(np.float64)) + (graph.isolated & end)
+    d = inverse_square_root(graph.degrees) ** 2
+    sums = [each for _, each in graph.over_rows(_row_squares, None, d * end)]
+    return np.asarray(d * np.concatenate(sums) + (graph.isolated & end))
+
+
+def _row_squares(rows: tuple[Ints, Ints, Floats | None], _first: int, _: None, values: Floats) -> tuple[None, Floats]:
+    """Return the sum of W_ij^2 times the value of j over the neighbours j of every row i, see `Graph.over_rows`."""
+    indptr, indices, weights = rows
+    squares = np.ones(indices.size) if weights is None else weights**2
+    return None, np.asarray(sparse.csr_array((squares, indices, indptr), (indptr.size - 1, values.size)) @ values)
