@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from cases import Case, random_case
+from graphmrf import GaussianMRF
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
 from graphmrf.field import COMPONENTS, Hyperparameters, sparse
+from graphmrf.field.components import kernels
 from graphmrf.field.components.kernels import DRIFT, local_columns, nonlinear_columns, squared_exponential
 from graphmrf.field.components.kernels import OMEGA as OMEGA_PRIOR
 from graphmrf.field.covariance import unequal_variance_unseen
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
+from graphmrf.field.fit import fit_sparse
 from graphmrf.field.paper_model import PaperSearch
 from graphmrf.field.sparse import SparsePosterior, SparseSearch
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem, fit_variances
@@ -101,6 +104,36 @@ def test_iterating_gives_what_the_dense_factor_does(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(again.moments(nodes)[0], mean, atol=1e-6)
     np.testing.assert_allclose(again.moments(nodes)[1], variance, rtol=0.15)
     np.testing.assert_allclose(again.left_out[1], field.left_out[1], rtol=0.3)
+
+
+def test_without_a_field_the_labels_have_independent_noise() -> None:
+    field, z = posterior(CASE, rho=0.0), labels(CASE)
+    K = dense(CASE, field.columns, rho=0.0)
+    expected = multivariate_normal(np.zeros(z.size), labels_covariance(K, CASE.known)).logpdf(z)
+    assert field.beta.log_evidence == pytest.approx(expected, rel=1e-9)
+    assert not field.projected.carried.any()
+
+
+def test_a_search_of_many_labels_finds_the_same_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, n = np.random.default_rng(0), 500
+    graph = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    X = rng.standard_normal((n, 2))
+    y = X @ [1.0, -1.0] + GaussianMRF(np.eye(1), np.array([20.0])).sample(graph, 1, 0)[0, :, 0]
+    y[rng.random(n) < 0.4] = np.nan
+    few = fit_sparse(graph, X, y)
+    monkeypatch.setattr(sparse, "COEFFICIENTS_KEPT", 100)
+    many = fit_sparse(graph, X, y)
+    assert many.evaluations < few.evaluations
+    assert many.log_evidence == pytest.approx(few.log_evidence, abs=3.0)
+
+
+def test_columns_of_large_graphs_are_the_same_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_design(CASE.graph, CASE.X)
+    double = nonlinear_columns(made, np.full(4, 2.0), 12, 0)
+    monkeypatch.setattr(kernels, "_SINGLE_CELLS", 0)
+    single = nonlinear_columns(made, np.full(4, 2.0), 12, 0)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, double, atol=1e-4)
 
 
 def test_left_out_is_what_a_field_without_the_label_says(field: SparsePosterior) -> None:

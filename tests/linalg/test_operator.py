@@ -17,7 +17,7 @@ from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import Limits
-from graphmrf.linalg.operator import Operator, WhitenedSystem, edge_noise, incidence
+from graphmrf.linalg.operator import Operator, WhitenedSystem, edge_noise, incidence, random_signs
 from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 from graphmrf.linalg.variance import ConditionalPrecision
 from graphmrf.model.conditional import Conditional
@@ -168,6 +168,21 @@ def test_edge_noise_is_the_incidence_times_normals_in_chunks_of_any_size(case: c
     for at_once in (1, 2**22):
         noise = edge_noise(case.graph, 2, np.random.default_rng(seed), at_once=at_once)
         np.testing.assert_allclose(noise, expected, atol=1e-14)
+
+
+@given(cases.cases(), st.integers(0, 10**6), st.integers(1, 70))
+def test_edge_noise_of_signs_is_the_incidence_times_signs(case: cases.Case, seed: int, k: int) -> None:
+    signs = random_signs(case.graph.n_edges, k, np.random.default_rng(seed))
+    assert np.isin(signs, [-1.0, 1.0]).all()
+    expected = incidence(case.graph).T @ signs
+    for at_once in (1, 2**22):
+        noise = edge_noise(case.graph, k, np.random.default_rng(seed), signs=True, at_once=at_once)
+        np.testing.assert_allclose(noise, expected, atol=1e-5)
+
+
+def test_random_signs_are_independent() -> None:
+    signs = random_signs(20_000, 6, np.random.default_rng(0))
+    np.testing.assert_allclose(signs.T @ signs / len(signs), np.eye(6), atol=0.03)
 
 
 def test_conjugate_gradients_take_one_step_for_every_eigenvalue() -> None:

@@ -48,7 +48,8 @@ RHO = Parameter("rho", 0.0, math.log(1e-4), math.log(1e4), 3.0)
 """Variance of the field over that of the noise: a prior of its own, because a rough field is much like noise."""
 
 COEFFICIENTS_KEPT = 20_000
-"""Labels beyond which out-of-fold predictions keep the coefficients that all labels give: some hundred of them."""
+"""Labels beyond which out-of-fold predictions keep the coefficients that all labels give: some hundred of them. Nor do
+these need a field to be told from it, so that the search starts without solves."""
 
 _OF_THE_GRAPH = ("smoothed", "local", "field")
 """Components that without edges are own features once more, or noise."""
@@ -65,8 +66,8 @@ _FOLDS = 5
 _PAIRS = 4
 """Antithetic pairs of draws of the coefficients for the expectation, two columns each in every solve of the search;
 opposite draws, so that the search does not depend on the sign of the outcome."""
-_LOOSE, _TIGHT = 1e-4, 1e-6
-"""Relative residuals of the solves of the search, and of the last ones."""
+_ROUND, _LOOSE, _TIGHT = 1e-3, 1e-4, 1e-6
+"""Relative residuals of the solves for columns of which draws are made, of likelihoods, and of the last ones."""
 _START_RHO = 3.0
 """Where the search of rho starts; chosen by eye."""
 _RADII = ((1.0, 0.2), (0.4, 0.15), (0.2, 0.1))
@@ -75,8 +76,9 @@ _SETTLED = 0.25
 """Change of both below which no other round is needed."""
 _MOST_EVALUATIONS = 20
 """Likelihoods of one round at most."""
-_PATIENCE, _LEAST_GAIN = 5, 0.5
-"""Evaluations that must gain so much log evidence for a round to go on; chosen by eye."""
+_PATIENCE, _LEAST_GAIN = ((6, 5), (7, 2)), (0.5, 1e-5)
+"""Fewest evaluations of a round, and those that must gain log evidence for it to go on, of few labels and of many: five
+make the optimiser's first model. The gain, in all or a label, is what predictions do not show."""
 _ROWS = 8192
 """Nodes whose columns are multiplied at once."""
 _DRAWS_AT_ONCE = 16
@@ -144,9 +146,13 @@ class SparseSearch:
         return posterior, plain._replace(log_evidence=log_evidence, evaluations=both)
 
     def _family(self) -> tuple[EffectColumns, Floats, Floats, int]:
-        """Return columns, length scales, and best omega and rho: first a rough field, which tells length scales."""
+        """Return columns, length scales, and best omega and rho.
+
+        First a rough field is found, which tells length scales.
+        """
         start, lengths = self._start(), np.full(2 * self.design.p, typical_distance(self.design.p))
-        left, effects, _ = self._left(self._columns(lengths, _ROUGH), start)
+        there = np.array([start[0], -np.inf]) if self._many else start
+        left, effects, _ = self._left(self._columns(lengths, _ROUGH), there)
         point, evaluations = self._improved(start, left, _RADII[0])
         lengths = self._lengths(effects, point)
         columns = self._columns(lengths, np.iinfo(np.int64).max)
@@ -160,6 +166,11 @@ class SparseSearch:
             if np.abs(point - before).max() < _SETTLED:
                 break
         return columns, lengths, point, evaluations
+
+    @property
+    def _many(self) -> bool:
+        """Whether the labels are so many that they determine coefficients whatever the field."""
+        return self.z.size > COEFFICIENTS_KEPT
 
     def _columns(self, lengths: Floats, most: int) -> EffectColumns:
         """Return the columns of all components that have some."""
@@ -204,7 +215,7 @@ class SparseSearch:
 
     def _left(self, columns: EffectColumns, point: Floats) -> tuple[Floats, Floats, dict[str, float]]:
         """Return what draws of the coefficients leave of the labels, expected effects, and their variances."""
-        projected = self._system(point, _LOOSE).project(columns.F, self.z)
+        projected = self._system(point, _ROUND).project(columns.F, self.z)
         by_component, beta = fit_variances(columns, projected.equations)
         draws, F = beta.draw(_PAIRS, np.random.default_rng(self.labelled.seed)), columns.F[self.labelled.rows]
         both = np.hstack([draws, 2.0 * beta.mean[:, None] - draws])
@@ -212,8 +223,8 @@ class SparseSearch:
 
     def _improved(self, start: Floats, left: Floats, radii: tuple[float, float]) -> tuple[Floats, int]:
         """Return the best omega and rho for what is left of the labels."""
-        m = self.z.size
-        values: list[float] = []
+        m, values = self.z.size, list[float]()
+        least_gain, (fewest, patience) = max(_LEAST_GAIN[0], _LEAST_GAIN[1] * m), _PATIENCE[self._many]
 
         def negative(point: Floats) -> float:
             _PROGRESS.info("field: evaluation %d", len(values) + 1)
@@ -223,7 +234,7 @@ class SparseSearch:
             return values[-1]
 
         def stop(xk: Floats) -> None:  # noqa: ARG001 - the name that SciPy calls it by
-            if len(values) > _PATIENCE and min(values[:-_PATIENCE]) - min(values) < _LEAST_GAIN:
+            if len(values) >= fewest and min(values[:-patience]) - min(values) < least_gain:
                 raise StopIteration
 
         bounds = [(prior.lower, prior.upper) for prior in (OMEGA, RHO)]

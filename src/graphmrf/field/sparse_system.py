@@ -178,6 +178,8 @@ class FieldSystem:
         there[:, 0], there[:, 1:] = z, F[rows]
         carried = np.empty((len(F), width + 1), dtype=F.dtype)
         products = np.empty((width + 1, width + 1))
+        if not self.rho:  # without a field C is the identity
+            return ProjectedColumns(self, F, z, there.T @ there, np.zeros_like(carried))
         together, seen = self.A.together, place(self.labelled.graph.engine, there)
         for first in range(0, width + 1, together):
             _PROGRESS.info("solving for %d columns: %d of %d", width + 1, first, width + 1)
@@ -215,7 +217,7 @@ class ProjectedColumns:
     @cached_property
     def equations(self) -> Equations:
         """The small problem for the coefficients."""
-        log_determinant = self.system.quadratic_forms(self.z[:, None])[1]
+        log_determinant = self.system.quadratic_forms(self.z[:, None])[1] if self.system.rho else 0.0
         products = self.products
         return Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), self.z.size, log_determinant)
 

@@ -327,11 +327,14 @@ def _row_incidence(rows: _Rows, some: slice, first: int, degrees: Floats) -> spa
     return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, degrees.size))
 
 
-def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = _ENTRIES) -> Floats:
+def edge_noise(
+    graph: Graph, k: int, rng: np.random.Generator, *, signs: bool = False, at_once: int = _ENTRIES
+) -> Floats:
     r"""Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
 
-    Edges are taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does
-    not change the draws.
+    With `signs`, `e` are random signs, to float32: quicker, and enough where only the covariance counts. Edges are
+    taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does not
+    change the draws.
 
     Examples
     --------
@@ -341,7 +344,7 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int =
     (True, array([0., 0.]))
     """
     noise: Floats | None = None
-    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.degrees, k, at_once)):
+    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.degrees, k, at_once, signs)):
         rng.bit_generator.state = after.bit_generator.state
         if len(values) == graph.n_nodes and noise is None:
             noise = values
@@ -352,13 +355,13 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int =
 
 
 def _row_noise(
-    rows: _Rows, first: int, rng: np.random.Generator, about: tuple[Floats, int, int]
+    rows: _Rows, first: int, rng: np.random.Generator, about: tuple[Floats, int, int, bool]
 ) -> tuple[np.random.Generator, tuple[Ints, Floats]]:
     """Return the generator after it, and the noise by the edges of some rows at the nodes that they join.
 
     These are numbered anew, in their order, so that no more of the graph is looked at.
     """
-    (indptr, indices, weights), (degrees, k, at_once) = rows, about
+    (indptr, indices, weights), (degrees, k, at_once, signs) = rows, about
     own = np.arange(first, first + indptr.size - 1)
     nodes = own
     if own.size < degrees.size:
@@ -369,5 +372,15 @@ def _row_noise(
     cuts = np.searchsorted(indptr, np.arange(half_edges, indices.size, half_edges))
     for start, stop in pairwise(np.unique([0, *cuts.tolist(), own.size]).tolist()):
         B = _row_incidence((indptr, indices, weights), slice(start, stop), first, degrees[nodes])
-        noise += B.T @ rng.standard_normal((B.shape[0], k))
+        if signs:
+            noise += B.astype(np.float32).T @ random_signs(B.shape[0], k, rng)
+        else:
+            noise += B.T @ rng.standard_normal((B.shape[0], k))
     return rng, (nodes, noise)
+
+
+def random_signs(n: int, k: int, rng: np.random.Generator) -> Floats:
+    """Return `k` columns of random signs in float32, a bit of a word each; the rows of several calls follow on."""
+    words = rng.integers(2**64, size=(n, -(-k // 64)), dtype=np.uint64, endpoint=False)
+    bits = np.unpackbits(words.view(np.uint8), axis=1, count=k)
+    return np.asarray(2.0 * bits.astype(np.float32) - 1.0, dtype=np.float32)

@@ -21,7 +21,7 @@ from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import Solution, product
-from graphmrf.linalg.operator import WhitenedSystem, edge_noise
+from graphmrf.linalg.operator import WhitenedSystem, edge_noise, random_signs
 from graphmrf.linalg.spectrum import LanczosQuadrature, quadrature
 
 if TYPE_CHECKING:
@@ -148,6 +148,11 @@ class NodePrecision:
         E = rng.standard_normal((self.graph.n_nodes, k)) * np.sqrt(1.0 + self.d)[:, None]
         return np.asarray(E + np.sqrt(self.omega) * edge_noise(self.graph, k, rng))
 
+    def _signs(self, k: int, rng: np.random.Generator) -> Floats:
+        """Return `k` columns of covariance `A` that are made of random signs."""
+        E = random_signs(self.graph.n_nodes, k, rng) * np.sqrt(1.0 + self.d)[:, None]
+        return np.asarray(E + np.sqrt(self.omega) * edge_noise(self.graph, k, rng, signs=True))
+
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
         """Return `k` columns drawn with covariance :math:`A^{-1}`."""
         return self.solve(self.noise(k, rng), tolerance=tolerance)
@@ -161,7 +166,7 @@ class NodePrecision:
         if self.dense is not None:
             return self.dense.inverse_diagonal()
         rng, sizes = np.random.default_rng(seed), (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER))
-        drawn = map_columns(self.graph.engine, _squares, ((self._system.tables, self.noise(k, rng)) for k in sizes))
+        drawn = map_columns(self.graph.engine, _squares, ((self._system.tables, self._signs(k, rng)) for k in sizes))
         means = self.omega**2 * sum(drawn) / probes * ~self.graph.isolated
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 

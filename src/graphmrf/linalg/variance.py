@@ -24,7 +24,7 @@ from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
 from graphmrf.linalg.multishift import ShiftedSystems, product
-from graphmrf.linalg.operator import edge_noise
+from graphmrf.linalg.operator import edge_noise, random_signs
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 from graphmrf.linalg.spectrum import quadrature
 
@@ -177,14 +177,14 @@ def _squared_draws(
 
 
 def precision_noise(graph: Graph, probes: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    r"""Yield blocks of draws :math:`e_1` of covariance `I` and :math:`e_2`, by the edges, of covariance `N`.
+    r"""Yield blocks of columns :math:`e_1` of covariance `I` and :math:`e_2`, by the edges, of covariance `N`.
 
     At any level :math:`e_1 + \sqrt\omega e_2` has the covariance :math:`I + \omega N`.
     """
     rng = np.random.default_rng(seed)
     for start in range(0, probes, _TOGETHER):
         k = min(_TOGETHER, probes - start)
-        yield rng.standard_normal((graph.n_nodes, k)), edge_noise(graph, k, rng)
+        yield random_signs(graph.n_nodes, k, rng), edge_noise(graph, k, rng, signs=True)
 
 
 def conditional_variance(

@@ -50,10 +50,11 @@ _CENTRES = 1500
 """Random nodes that span functions: chosen by eye; eigenvectors of twice as many take eight times as long."""
 _RANK = 1e-8
 """Eigenvalue, relative to the largest, below which a column is rounding."""
-_ROWS = 8192
-"""Nodes whose columns are computed at once: 100 MB of kernel."""
+_ROWS, _ROWS_ON_DEVICE = 512, 8192
+"""Nodes whose columns are computed at once: few enough that their kernel, 3 or 6 MB, stays in the processor's cache."""
 _SINGLE_CELLS = 20_000_000
-"""Cells of a block beyond which it is kept in float32: 80 MB; the noise of labels is far above its rounding."""
+"""Values of the kernel beyond which columns are in float32: a third of the time, and the noise of labels is far above
+its rounding; 13,000 nodes."""
 _LANDMARKS = 200
 """Random nodes that span smooth functions over the graph: one block of solves."""
 _FACTORS = 64
@@ -75,8 +76,10 @@ _LENGTH = (0.0, -2.5, 4.0, 1.0, 1.0)
 
 def squared_exponential(A: Floats, B: Floats) -> Floats:
     r"""Return :math:`\exp(-\lVert a_i - b_j \rVert^2 / 2)`."""
-    squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * (A @ B.T)
-    return array(np.exp(-0.5 * np.maximum(squares, 0.0)))
+    halves = A @ B.T
+    halves -= 0.5 * np.einsum("ij,ij->i", A, A)[:, None]
+    halves -= 0.5 * np.einsum("ij,ij->i", B, B)
+    return array(np.exp(np.minimum(halves, 0.0)))
 
 
 def typical_distance(p: int) -> float:
@@ -327,11 +330,16 @@ def nonlinear_columns(
     kept = values > _RANK * values.max(initial=0.0)
     mixing = vectors[:, kept] / np.sqrt(values[kept])
     Z = design.Z if elsewhere is None else elsewhere
-    many = Z.shape[0] * mixing.shape[1] > _SINGLE_CELLS
-    columns = np.empty((len(Z), mixing.shape[1]), dtype=np.float32 if many else np.float64)
-    for first in range(0, len(Z), _ROWS):
-        rows = slice(first, first + _ROWS)
-        columns[rows] = squared_exponential(place(engine, Z[rows] / lengths), centres) @ mixing
+    single = np.dtype(np.float32 if len(Z) * nodes.size > _SINGLE_CELLS else np.float64)
+    columns: Floats = np.empty((len(Z), mixing.shape[1]), dtype=single)
+    scaled, mixing, at_once = np.asarray(Z / lengths, dtype=single), mixing.astype(single), _ROWS
+    if hasattr(engine, "place"):  # which computes in float64
+        at_once = _ROWS_ON_DEVICE
+    else:
+        centres = centres.astype(single)
+    for first in range(0, len(Z), at_once):
+        rows = slice(first, first + at_once)
+        columns[rows] = squared_exponential(place(engine, scaled[rows]), centres) @ mixing
     return columns
 
 
