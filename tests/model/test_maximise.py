@@ -1,0 +1,166 @@
+"""Steps of the fit: Newton directions by finite differences, the strength of a channel, Anderson acceleration."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases import random_case
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.linalg.spectrum import density_of_states
+from graphmrf.model import maximise
+from graphmrf.model.attributes import check_names, index_of
+from graphmrf.model.em import _MEMORY, _Anderson
+from graphmrf.model.likelihood import Statistics, statistics
+
+CASE = random_case(2, n=40, p=3)
+STATES = density_of_states(CASE.graph)
+EVERY = np.ones(3, dtype=bool)
+
+
+def iterate(barrier: float, seed: int = 0) -> maximise._Iterate:
+    rng = np.random.default_rng(seed)
+    half, B = rng.normal(size=(3, 3)), np.eye(3) + 0.2 * rng.normal(size=(3, 3))
+    A = CASE.X - CASE.X.mean(axis=0)
+    return maximise._Iterate(
+        statistics(CASE.graph, A), STATES, B, half @ half.T + np.eye(3), 0.5 + rng.random(3), barrier
+    )
+
+
+def moved(point: maximise._Iterate, dH: Floats, dh: Floats, length: float) -> float:
+    return replace(point, H=point.H + length * dH, h=point.h + length * dh).value
+
+
+def test_the_objective_is_the_negative_log_likelihood_of_dense_algebra() -> None:
+    point, n = iterate(0.0), CASE.graph.n_nodes
+    C, N = (point.B * point.h) @ point.B.T, CASE.graph.N.toarray()
+    Gamma = np.kron(point.H, np.eye(n)) + np.kron(C, N)
+    a = (CASE.X - CASE.X.mean(axis=0)).ravel(order="F")
+    expected = (a @ Gamma @ a - np.linalg.slogdet(Gamma)[1]) / n
+    assert point.value == pytest.approx(expected)
+    held = 2.0 * 0.3 * (np.linalg.slogdet(point.H)[1] + np.log(point.h).sum())
+    assert iterate(0.3).value == pytest.approx(expected - held)
+
+
+@pytest.mark.parametrize("barrier", [0.0, 0.3])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_newton_steps_are_those_of_finite_differences(barrier: float, seed: int) -> None:
+    point, t = iterate(barrier, seed), 1e-3
+    step = maximise._newton_step(point, EVERY)
+    scale = 0.1 / max(np.abs(step.dH).max(), np.abs(step.dh).max())
+    ahead, here, behind = (moved(point, scale * step.dH, scale * step.dh, length) for length in (t, 0.0, -t))
+    assert (ahead - behind) / (2 * t) == pytest.approx(-scale * step.decrement, rel=1e-4)
+    assert (ahead - 2 * here + behind) / t**2 == pytest.approx(scale**2 * step.decrement, rel=1e-2)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        other, dh = rng.normal(size=(3, 3)), rng.normal(size=3)
+        eH, eh = 0.05 * (other + other.T), 0.1 * dh
+        slope = (moved(point, eH, eh, t) - moved(point, eH, eh, -t)) / (2 * t)
+        mixed = [
+            moved(point, scale * step.dH + sign * eH, scale * step.dh + sign * eh, length)
+            for sign in (1.0, -1.0)
+            for length in (t, -t)
+        ]
+        crossed = (mixed[0] + mixed[1] - mixed[2] - mixed[3]) / (4 * t**2)
+        assert crossed / scale == pytest.approx(-slope, rel=1e-2, abs=1e-3 * step.decrement)
+
+
+def test_entries_that_are_held_do_not_move_and_the_way_ends_before_the_boundary() -> None:
+    point, free = iterate(0.0), np.array([True, False, True])
+    step = maximise._newton_step(point, free)
+    assert step.dh[1] == 0.0
+    assert (point.h + 0.999 * min(step.longest, 1e6) * step.dh >= 0).all()
+    assert np.linalg.eigvalsh(point.H + 0.999 * min(step.longest, 1e6) * step.dH)[0] > 0
+
+
+@given(st.integers(0, 10**6))
+def test_a_matrix_is_singular_where_it_is_said_to_be(seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(3, 3))
+    X = X + X.T
+    t = maximise._until_singular(X)
+    if np.isfinite(t):
+        assert np.linalg.eigvalsh(np.eye(3) + t * X)[0] == pytest.approx(0.0, abs=1e-9)
+    else:
+        assert np.linalg.eigvalsh(X)[0] >= 0
+    assert maximise._until_singular(X @ X) == np.inf
+
+
+def test_a_singular_system_is_solved_where_it_can_be() -> None:
+    half = np.diag([1.0, 1e6, 1.0])[:, :2] @ np.array([[1.0, 2.0], [3.0, -1.0]])
+    S, b = half @ half.T, half @ [1.0, 2.0]
+    np.testing.assert_allclose(S @ maximise._solve(S, b), b, rtol=1e-8)
+
+
+@given(st.floats(0.05, 1.5))
+def test_the_strength_of_a_channel_is_its_likeliest(m: float) -> None:
+    strength, evaluations = maximise._strength(m, STATES)
+    x, w = STATES.nodes, STATES.weights / STATES.n_nodes
+
+    def likelihood(strength: float) -> float:
+        return float(w @ np.log1p(strength * x) - np.log1p(strength * m))
+
+    rough = m >= w @ x
+    assert (strength == 0) == (evaluations == 0) == rough
+    for other in (1e-3, 0.1) if rough else (strength * 0.99, strength * 1.01):
+        assert likelihood(other) <= likelihood(strength) + 1e-15
+
+
+FIXED = np.stack([np.diag([3.0, 2.0, 1.0]) + 0.2, np.diag([1.0, 2.0, 0.5]) + 0.1])
+DIRECTIONS = np.random.default_rng(0).normal(size=(2, *FIXED.shape))
+DIRECTIONS = DIRECTIONS + DIRECTIONS.transpose(0, 1, 3, 2)
+
+
+def linear(shares: Floats, factors: tuple[float, float]) -> Statistics:
+    values = FIXED + sum(s * f * D for s, f, D in zip(shares, factors, DIRECTIONS, strict=True))
+    return Statistics(10, values[0], values[1])
+
+
+def shares_of(data: Statistics) -> Floats:
+    flat = DIRECTIONS.reshape(2, -1)
+    return np.asarray(np.linalg.lstsq(flat.T, (np.stack([data.M0, data.M1]) - FIXED).ravel())[0])
+
+
+def test_a_linear_map_in_two_directions_settles_after_three_rounds() -> None:
+    rounds, data = _Anderson(), linear(np.array([0.05, -0.03]), (1.0, 1.0))
+    for _ in range(3):
+        data = rounds.next(data, linear(shares_of(data), (0.9, 0.7)))
+    np.testing.assert_allclose(np.stack([data.M0, data.M1]), FIXED, atol=1e-6)
+
+
+def test_rounds_that_are_remembered_are_few_and_forgotten_when_changes_grow() -> None:
+    rounds, data = _Anderson(), linear(np.array([0.05, -0.03]), (1.0, 1.0))
+    for k in range(2 * _MEMORY):
+        rounds.next(linear(np.array([0.04, -0.03 + 1e-4 * k]), (1.0, 1.0)), data)
+    assert len(rounds.inputs) == len(rounds.changes) == _MEMORY + 1
+    found = rounds.next(data, linear(np.array([0.08, -0.06]), (1.0, 1.0)))
+    assert len(rounds.inputs) == len(rounds.changes) == 1
+    np.testing.assert_allclose(shares_of(found), [0.08, -0.06])
+
+
+def test_a_mixture_that_no_attributes_have_is_not_taken() -> None:
+    rounds, expected = _Anderson(), linear(np.array([0.01, 0.01]), (1.0, 1.0))
+    broken = Statistics(10, -np.eye(3), np.eye(3))
+    rounds.inputs, rounds.changes = [np.stack([broken.M0, broken.M1])], [np.zeros_like(FIXED)]
+    rounds.inputs.append(FIXED)
+    rounds.changes.append(np.full_like(FIXED, 5.0))
+    found = rounds.next(broken, Statistics(10, -np.eye(3), expected.M1))
+    np.testing.assert_array_equal(found.M1, expected.M1)
+    assert rounds.inputs == rounds.changes == []
+
+
+def test_targets_are_names_or_positions() -> None:
+    names = ("a", "b", "c")
+    assert [index_of(k, names) for k in (-3, -1, 0, 2, "b")] == [0, 2, 0, 2, 1]
+    for wrong in (-4, 3, "d"):
+        with pytest.raises(InvalidInputError, match="target must be"):
+            index_of(wrong, names)
+
+
+def test_names_differ() -> None:
+    assert check_names(["x", "y"], 2) == ("x", "y")
+    assert check_names(None, 2) == ("a0", "a1")
+    with pytest.raises(InvalidInputError, match="got y more than once"):
+        check_names(["x", "y", "y"], 3)
