@@ -1,4 +1,7 @@
-"""The one atomic write: a file is there whole or not at all, whatever happens on the way; and the checks before it."""
+"""The one atomic write: a file is there whole or not at all, whatever happens on the way; and the checks before it.
+
+Files elsewhere are read by fsspec, from any URL it knows.
+"""
 
 import hashlib
 import os
@@ -10,10 +13,11 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, MissingExtraError
 
 _PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -21,6 +25,73 @@ _DRAFT = re.compile(r"\.graphmrf-([0-9a-f]{8})-(\d+)-[0-9a-f]{32}\.tmp")
 _ABANDONED = 86_400.0
 """Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far. Doubled, a
 container that was killed and never comes back leaves its drafts in a shared folder for another day."""
+
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]+):/+(.*)")
+"""A URL, also one that went through a path, which takes slashes; one letter is a drive of Windows."""
+
+
+def as_url(path: _PathLike) -> str | None:
+    """Return the URL of a file or folder elsewhere, also where it was made a path; None for one of this machine.
+
+    Examples
+    --------
+    >>> as_url(Path("s3://bucket/edges")), as_url(Path("file:///data")), as_url(Path("C:/data"))
+    ('s3://bucket/edges', 'file:///data', None)
+    """
+    parts = _URL.fullmatch(os.fspath(path))
+    if parts is None or os.path.exists(path):  # noqa: PTH110 - pathlib's raises for names that are too long
+        return None
+    return f"{parts[1]}:///{parts[2]}" if parts[1] in ("file", "local") else f"{parts[1]}://{parts[2]}"
+
+
+def parquet_files(path: str) -> list[str]:
+    """Return the Parquet files of a folder, a pattern or a URL of fsspec, as URLs in order.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are none, or nobody answers at the URL.
+    """
+    with _remote_errors(path):
+        pattern = path if "*" in path or path.endswith(".parquet") else f"{path.rstrip('/')}/*.parquet"
+        files, _, found = import_module("fsspec").get_fs_token_paths(pattern)
+    if not found:
+        raise InvalidInputError(
+            f"{path} has no .parquet files; give a folder of them, or a pattern such as edges/*.parquet"
+        )
+    return [files.unstrip_protocol(each) for each in sorted(found)]
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Any]:
+    """Give the stream of a file at a URL of fsspec.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not there, or may not be read.
+    """
+    with _remote_errors(url), import_module("fsspec").open(url) as stream:
+        yield stream
+
+
+@contextmanager
+def _remote_errors(url: str) -> Iterator[None]:
+    """Say of whatever goes wrong at a URL what to do: every kind of storage has errors of its own."""
+    try:
+        yield
+    except (InvalidInputError, MemoryError):
+        raise
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{url} needs a package that is missing ({error}); pip install it, and 'graphmrf[dask]', on all machines"
+        ) from error
+    except Exception as error:
+        message = (str(error) or type(error).__name__).splitlines()[0]
+        raise InvalidInputError(
+            f"{url} cannot be read ({message}); check the address, the file, and credentials, which workers need, too"
+        ) from error
 
 
 @contextmanager

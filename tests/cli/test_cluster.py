@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from graphmrf.cli import app
 from graphmrf.datasets import example
 
+fsspec: Any = pytest.importorskip("fsspec")
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
 run = CliRunner().invoke
 
@@ -59,9 +61,49 @@ def test_edges_of_a_folder_are_read_by_the_workers_that_share_rows(tmp_path: Pat
     for column in ("prediction", "std", "lower", "upper"):
         np.testing.assert_allclose(found[column], expected[column], rtol=0, atol=1e-5)
     assert found["id"].tolist() == ids
+    urls = ["predict", places["nodes"].as_uri(), f"{places['edges'].as_uri()}/", "--target", "rent"]
+    result = run(app, [*urls, "--method", "lgc-rp", *on_rows, "-o", str(tmp_path / "urls.parquet")])
+    assert result.exit_code == 0, result.output
+    by_urls = pd.read_parquet(tmp_path / "urls.parquet")
+    np.testing.assert_allclose(by_urls["std"], found["std"], rtol=0, atol=1e-12)
     for options in (["--method", "field"], ["--method", "lgc", "--report", str(tmp_path / "page.html")]):
         result = run(app, [*command, *options, *on_rows])
         assert (result.exit_code, "needs the edges here" in result.stderr) == (2, True), result.output
+
+
+@pytest.mark.parametrize("address", ["", " ", "nobody.json", "local:many", "tcp://127.0.0.1:port", "what://host:1"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    result = run(app, ["cluster", "check", address])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "local:4" in result.stderr or "--scheduler-file" in result.stderr
+
+
+def test_tables_at_urls_are_read_on_one_machine(tmp_path: Path) -> None:
+    memory, files = fsspec.filesystem("memory"), example()
+    pd.read_csv(files.nodes).to_parquet(tmp_path / "nodes.parquet")
+    memory.put(str(tmp_path / "nodes.parquet"), "/bucket/nodes/0.parquet")
+    pd.read_csv(files.edges).to_parquet(tmp_path / "edges.parquet")
+    edges = (tmp_path / "edges.parquet").as_uri()
+    command = ["--target", "rent", "--method", "lp", "--quiet", "-o"]
+    result = run(app, ["predict", "memory://bucket/nodes", edges, *command, str(tmp_path / "urls.csv")])
+    assert result.exit_code == 0, result.output
+    result = run(app, ["predict", str(files.nodes), str(files.edges), *command, str(tmp_path / "files.csv")])
+    assert (tmp_path / "urls.csv").read_text() == (tmp_path / "files.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("dropbox://bucket/edges", "pip install it"),
+        ("what://bucket/edges", "Protocol not known"),
+        ("memory://nobody", "has no .parquet files"),
+        ("file:///nobody/edges.parquet", "cannot be read"),
+    ],
+)
+def test_urls_that_cannot_be_read_are_told(url: str, words: str) -> None:
+    result = run(app, ["predict", str(example().nodes), url, "--target", "rent", "--method", "lp"])
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from graphmrf.errors import ClusterError, InvalidInputError
 from graphmrf.linalg.multishift import ShiftedSystems
 
 distributed: Any = pytest.importorskip("distributed")
+fsspec: Any = pytest.importorskip("fsspec")
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
 
 
@@ -520,6 +521,16 @@ def test_too_few_workers_are_told(machines: Cluster, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("graphmrf.engines.dask._CONNECT", "100ms")
     with pytest.raises(ClusterError, match="50 workers are needed"):
         gm.cluster(machines.client, workers=50)
+
+
+def test_workers_read_edges_from_a_url() -> None:
+    with fsspec.open("memory://bucket/edges/0.parquet", "wb") as stream:
+        pd.DataFrame({"source": [0, 1], "target": [1, 2]}).to_parquet(stream)
+    settings: Any = {"n_workers": 1, "processes": False, "dashboard_address": None}  # in this process, as its memory is
+    with distributed.LocalCluster(**settings) as inside, distributed.Client(inside, set_as_default=False) as client:
+        made = Cluster(client, partition="rows")
+        assert gm.Graph.from_parquet("memory://bucket/edges", n_nodes=3, cluster=made).degrees.tolist() == [1, 2, 1]
+        made.close()
 
 
 def test_a_scheduler_that_is_gone_is_told() -> None:

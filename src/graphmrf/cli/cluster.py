@@ -12,6 +12,7 @@ import typer
 
 from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import as_url
 
 cluster_group = typer.Typer(
     cls=later.CommandGroup, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
@@ -106,8 +107,8 @@ def read_placed(
 
 
 def _rows_of_folder(machines: "later.clusters.Cluster", nodes: Path, edges: Path) -> bool:
-    """Whether edges are in a folder, and rows are shared out, as told or as the graph does not fit a worker."""
-    if not edges.is_dir() or machines.partition == "columns":
+    """Whether edges are in a folder or at a URL, and rows are shared out, as told or as a worker could not hold all."""
+    if not (edges.is_dir() or as_url(edges)) or machines.partition == "columns":
         return False
     return machines.partition == "rows" or not machines.fits(*map(later.datasets.count_rows, (nodes, edges)))
 

@@ -14,8 +14,8 @@ NodesFile = Annotated[
     Path,
     typer.Argument(
         metavar="NODES",
-        help="Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet or a folder of them, .geojson, .gpkg, .shp; "
-        "- reads stdin.",
+        help="Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet, a folder or URL of them, .geojson, .gpkg, "
+        ".shp; - reads stdin.",
         show_default=False,
     ),
 ]

@@ -34,6 +34,7 @@ from graphmrf.datasets.table_files import (
     shown_ids,
 )
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import as_url, parquet_files
 from graphmrf.graph import Graph
 from graphmrf.text import did_you_mean
 
@@ -255,12 +256,14 @@ def read_on_workers(
     id: str | None = None,  # noqa: A002 - the public name of the option
     **columns: Any,
 ) -> AttributedGraph:
-    """Return what `read` does, of a folder of Parquet files of edges that only the workers of a cluster read.
+    """Return what `read` does, of a folder or URL of Parquet files of edges that only the workers of a cluster read.
 
     Which columns are ends and weight is told by the first file. See `Graph.from_parquet` for what such a graph can do.
     The parameters are those of `read`, and a `graphmrf.cluster` whose workers see the folder.
     """
-    asked, node_file, first = EdgeColumns(**columns), read_table(nodes), read_table(parts_of(edges)[0])
+    url = as_url(edges)
+    files = parts_of(edges) if url is None else parquet_files(url)
+    asked, node_file, first = EdgeColumns(**columns), read_table(nodes), read_table(files[0])
     if asked.unknown != REFUSE or asked.weight_is == DISTANCE:
         option = f"--weight-is {DISTANCE}" if asked.unknown == REFUSE else f"--unknown {asked.unknown}"
         raise InvalidInputError(f"{option} needs all edges at once; drop it, or --partition rows")
@@ -269,7 +272,9 @@ def read_on_workers(
     _, ends, told = end_columns(first, asked, keys)
     weight, weighed = weight_column(first, ends, asked)
     ids = _as_in_edges(keys, first.columns[ends[0]].type)
-    graph = Graph.from_parquet(str(edges), n_nodes=len(keys), cluster=machines, ends=ends, weight=weight, ids=ids)
+    graph = Graph.from_parquet(
+        url or str(edges), n_nodes=len(keys), cluster=machines, ends=ends, weight=weight, ids=ids
+    )
     return with_nodes(graph.with_ids(None), node_file, name, (*node_file.notes, *assumed, *told, *weighed))
 
 

@@ -25,7 +25,7 @@ import pyarrow.parquet
 from graphmrf._typing import Floats
 from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, undressed
 from graphmrf.errors import InvalidInputError, MissingExtraError
-from graphmrf.files import check_readable
+from graphmrf.files import as_url, check_readable, opened, parquet_files
 from graphmrf.text import count, did_you_mean
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -196,7 +196,8 @@ def suffix_of(path: PathLike) -> str:
 def read_table(path: PathLike | Any) -> TableFile:
     """Return the table in a file, read by its suffix (``-`` is text on standard input), or in a DataFrame.
 
-    A folder of Parquet files is one table, its rows in the order of the names of the files.
+    A folder of Parquet files is one table, its rows in the order of the names of the files; so are those at a URL of
+    fsspec.
 
     Raises
     ------
@@ -206,6 +207,8 @@ def read_table(path: PathLike | Any) -> TableFile:
     """
     if not isinstance(path, str | os.PathLike):
         return _from_frame(path)
+    if url := as_url(path):
+        return _read_remote(url)
     if files := parts_of(path):
         return _read_parts(Path(path), files)
     path = Path(path) if Path(path) == STDIN else check_readable(path)
@@ -268,7 +271,9 @@ def parts_of(path: PathLike) -> list[Path]:
 
 
 def count_rows(path: PathLike) -> int:
-    """Return the rows of Parquet files, one or those in a folder, by what they say of themselves; 0 of others."""
+    """Return the rows of Parquet files, one, those in a folder or at a URL, by what they say of themselves; else 0."""
+    if url := as_url(path):
+        return sum(map(_count_remote, parquet_files(url)))
     files = parts_of(path) or [file for file in [Path(path)] if file.suffix.lower() in PARQUET]
     try:
         return sum(pa.parquet.read_metadata(check_readable(file)).num_rows for file in files)
@@ -283,6 +288,22 @@ def _read_parts(folder: Path, files: Sequence[Path]) -> TableFile:
         return _without_unnamed(named, pa.concat_tables(tables))
     except (pa.ArrowException, OSError) as error:
         raise InvalidInputError(f"{unreadable(named, error)}; all must be whole, with the same columns") from error
+
+
+def _read_remote(url: str) -> TableFile:
+    tables = []
+    for file in parquet_files(url):
+        with opened(file) as stream:
+            tables.append(_checked(pa.parquet.read_table(stream)))
+    try:
+        return _without_unnamed(Path(url), pa.concat_tables(tables))
+    except pa.ArrowException as error:
+        raise InvalidInputError(f"{url}: all files must have the same columns ({error})") from error
+
+
+def _count_remote(file: str) -> int:
+    with opened(file) as stream:
+        return int(pa.parquet.read_metadata(stream).num_rows)
 
 
 def _read_parquet(path: Path) -> TableFile:

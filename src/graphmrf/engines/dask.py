@@ -384,13 +384,28 @@ def _connect(where: Any) -> tuple[Any, list[Any]]:
     if kind == "local":
         return _local(distributed, count)
     try:
-        given = {"scheduler_file": where} if str(where).endswith(".json") else {"address": where}
-        client = distributed.Client(**given, timeout=_CONNECT, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+        client = distributed.Client(**_checked_address(str(where)), timeout=_CONNECT, set_as_default=False)
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidInputError(f"a cluster is {_WHERE}, got {where!r} ({error})") from error
+    except OSError as error:
         raise ClusterError(
             f"no Dask scheduler answers at {where} ({error}); start one with: dask scheduler, and dask worker ADDRESS"
         ) from error
     return client, [client]
+
+
+_WHERE = "tcp://host:8786, tls://host:8786, a scheduler file .json, or local:4"
+
+
+def _checked_address(where: str) -> dict[str, str]:
+    """Return how a client finds a scheduler; for a file that is not there it would wait for ever."""
+    if not where.strip():
+        raise InvalidInputError(f"a cluster is {_WHERE}, got an empty address")
+    if not where.endswith(".json"):
+        return {"address": where}
+    if not Path(where).is_file():
+        raise InvalidInputError(f"{where} is not there; make it with: dask scheduler --scheduler-file {where}")
+    return {"scheduler_file": where}
 
 
 def _local(distributed: Any, count: str) -> tuple[Any, list[Any]]:

@@ -22,6 +22,7 @@ from graphmrf.engines.dask_kept import pieces_of, put_piece, read_pieces, write_
 from graphmrf.engines.numba import NumbaEngine
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import InvalidInputError
+from graphmrf.files import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,25 +44,6 @@ def weight_sums(indptr: Ints, weights: Floats) -> Floats:
     return sums
 
 
-def edge_files(path: str) -> list[str]:
-    """Return the Parquet files of a folder, a pattern or a URL, in order.
-
-    Raises
-    ------
-    InvalidInputError
-        If there are none.
-    """
-    fsspec = import_module("fsspec")
-    files, _, found = fsspec.get_fs_token_paths(
-        path if "*" in path or path.endswith(".parquet") else f"{path}/*.parquet"
-    )
-    if not found:
-        raise InvalidInputError(
-            f"{path} has no .parquet files; give a folder of them, or a pattern such as edges/*.parquet"
-        )
-    return [files.unstrip_protocol(each) for each in sorted(found)]
-
-
 def split_edges(file: str, names: tuple[str, ...], bounds: Ints, ids: Any = None) -> list[_Piece]:
     """Return the edges of a file, both ways round and without loops, by the part of their row.
 
@@ -69,7 +51,7 @@ def split_edges(file: str, names: tuple[str, ...], bounds: Ints, ids: Any = None
     numbers of nodes, or their ids. The weight of an edge that is listed from the larger number to the smaller is
     negative, so that one listed in both directions can be told from one listed twice.
     """
-    with import_module("fsspec").open(file) as stream:
+    with opened(file) as stream:
         table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
     n, weight = int(bounds[-1]), names[2:]
     u, v = (_numbered(file, table[end], n) if ids is None else _located(file, table[end], ids) for end in names[:2])

@@ -30,7 +30,6 @@ from graphmrf.engines.dask_parts import (
     RowBlock,
     call_parts,
     compress_rows,
-    edge_files,
     joined_components,
     row_components,
     row_sums,
@@ -40,6 +39,7 @@ from graphmrf.engines.dask_parts import (
 )
 from graphmrf.engines.numba import padded_width
 from graphmrf.errors import ClusterError
+from graphmrf.files import parquet_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -141,7 +141,7 @@ class RowsEngine:
         No process ever holds more edges than a file has, or a part of the rows; where ends are ids, all hold these.
         The names are those of the columns of the two ends and, where edges have weights, of these.
         """
-        files, client = edge_files(path), machines.client
+        files, client = parquet_files(path), machines.client
         known = None if ids is None else import_module("pyarrow").array(ids)
         n_parts = max(1, min(machines.parts or len(machines.workers()), n))
         bounds = same_cut(machines.checkpoint, np.linspace(0, n, n_parts + 1).astype(np.int64))
