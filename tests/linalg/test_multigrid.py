@@ -74,6 +74,17 @@ def test_a_relaxation_damps_all_rough_eigenvalues_by_the_same(largest: float) ->
     assert first < second
 
 
+@pytest.mark.parametrize("alpha", [0.9, 0.999])
+@pytest.mark.parametrize("graph", [grid(14), path(150)], ids=["grid", "path"])
+def test_a_cycle_is_symmetric_and_leaves_less_than_half_of_any_error(graph: Graph, alpha: float) -> None:
+    levels = levels_of(graph, alpha)
+    M = levels.cycle(np.eye(graph.n_nodes, dtype=np.float32)).astype(np.float64)
+    np.testing.assert_allclose(M, M.T, atol=1e-5 * np.abs(M).max())
+    values = np.linalg.eigvals(M @ levels.A.toarray()).real
+    assert values.min() > 0.5
+    assert values.max() < 1.0 + 1e-5
+
+
 def test_a_column_of_zeros_has_the_solution_zero() -> None:
     B = columns(900, 3)
     B[:, 1] = 0.0

@@ -157,7 +157,7 @@ class FitProblem:
 
 
 def maximise_likelihood(
-    data: Statistics, states: Spectrum, *, coupled: bool, start: Parameters | None = None, near: bool = False
+    data: Statistics, states: Spectrum, *, coupled: bool, start: Parameters | None, near: bool
 ) -> tuple[Floats, Floats, int]:
     """Return the maximum-likelihood H and C for statistics of standardised attributes, and the steps taken.
 
@@ -236,7 +236,7 @@ def _strength(m: float, states: Spectrum) -> tuple[float, int]:
 
 
 def maximise_diagonal(
-    data: Statistics, states: Spectrum, H: Floats, h: Floats, *, near: bool = False
+    data: Statistics, states: Spectrum, H: Floats, h: Floats, *, near: bool
 ) -> tuple[Floats, Floats, int]:
     """Return the maximum over positive definite H and ``C = diag(h)``, h >= 0, and the Newton steps it took.
 
