@@ -18,7 +18,7 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def places(tmp_path: Path) -> Path:
     x, y = (part.ravel() for part in np.meshgrid(np.arange(6.0), np.arange(6.0)))
-    rent = np.where(np.arange(36) % 3 == 0, np.nan, np.sin(x / 2) + y)
+    rent = np.where(np.arange(36) % 3 == 0, np.nan, (np.sin(x / 2) + y).round(6))
     frame = pd.DataFrame({"id": [f"p{i}" for i in range(36)], "lon": x, "lat": y, "rent": rent})
     frame.to_csv(tmp_path / "places.csv", index=False)
     return tmp_path / "places.csv"

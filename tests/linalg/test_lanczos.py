@@ -1,9 +1,11 @@
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import eigh_tridiagonal
 
 import cases
 import oracle
@@ -11,7 +13,7 @@ from families import FAMILIES
 from graphmrf._typing import Bools, Floats
 from graphmrf.engines import ENGINES, Engine
 from graphmrf.graph import Graph
-from graphmrf.linalg.lanczos import inverse, lanczos
+from graphmrf.linalg.lanczos import inverse, jacobi_eigen, lanczos
 
 every_engine = pytest.mark.parametrize("kind", sorted(ENGINES))
 
@@ -75,3 +77,15 @@ def test_both_engines_take_the_same_steps() -> None:
 
 def test_the_inverse_of_zero_is_zero() -> None:
     assert inverse(np.array([0.0, 2.0, 4.0])).tolist() == [0.0, 0.5, 0.25]
+
+
+def test_where_the_quick_method_of_lapack_fails_the_slow_one_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(a: Floats, b: Floats, lapack_driver: str = "auto") -> Any:
+        if lapack_driver == "auto":
+            raise np.linalg.LinAlgError("stemr did not converge")
+        return eigh_tridiagonal(a, b, lapack_driver=lapack_driver)
+
+    monkeypatch.setattr("graphmrf.linalg.lanczos.eigh_tridiagonal", fails)
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25])
+    values, vectors = jacobi_eigen(a, b)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, np.diag(a) + np.diag(b, 1) + np.diag(b, -1), atol=1e-12)

@@ -214,7 +214,9 @@ def command_line(context: typer.Context) -> str:
         value = context.params[name]
         for each in value if isinstance(value, (list, tuple)) else [value]:
             flag = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            text = _relative(each) if isinstance(each, Path) else str(each)
+            # Typer below 0.21 has paths as text here, which only the type of the parameter tells.
+            is_path = isinstance(each, Path) or type(getattr(parameter, "type", None)).__name__.endswith("Path")
+            text = _relative(Path(each)) if is_path else str(each)
             words += flag if isinstance(each, bool) else [*flag, text]
     return shlex.join(words)
 

@@ -57,6 +57,23 @@ def inverse(values: Floats) -> Floats:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
+def jacobi_eigen(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return eigenvalues and eigenvectors of a Jacobi matrix with diagonal `a` and off-diagonal `b`.
+
+    The quick method of LAPACK fails on clusters of equal eigenvalues in some versions of OpenBLAS; the slow one cannot.
+
+    Examples
+    --------
+    >>> jacobi_eigen(np.array([0.0, 0.0]), np.array([1.0]))[0].tolist()
+    [-1.0, 1.0]
+    """
+    try:
+        values, vectors = eigh_tridiagonal(a, b)
+    except np.linalg.LinAlgError:
+        values, vectors = eigh_tridiagonal(a, b, lapack_driver="stev")
+    return values, vectors
+
+
 def gauss(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return nodes and weights of the Gauss rule of a Jacobi matrix with diagonal `a` and off-diagonal `b`.
 
@@ -66,5 +83,5 @@ def gauss(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     >>> nodes.round(6).tolist(), weights.round(6).tolist()
     ([-1.0, 1.0], [0.5, 0.5])
     """
-    values, vectors = eigh_tridiagonal(a, b)
+    values, vectors = jacobi_eigen(a, b)
     return values, vectors[0] ** 2

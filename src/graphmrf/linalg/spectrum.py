@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh_tridiagonal
 from threadpoolctl import threadpool_limits
 
 from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.graph import inverse_square_root
-from graphmrf.linalg.lanczos import gauss, lanczos, squares
+from graphmrf.linalg.lanczos import gauss, jacobi_eigen, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -245,7 +244,7 @@ def _is_settled(rules: LanczosQuadrature) -> bool:
 
 def _rules(a: Floats, b: Floats, norm: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the Gauss rule of a Jacobi matrix of I - N, and the Gauss-Radau rule with a node at l = 0."""
-    values, vectors = eigh_tridiagonal(a, b[:-1])
+    values, vectors = jacobi_eigen(a, b[:-1])
     # The last entry that makes 1 an eigenvalue (Golub 1973); rounding may have brought a copy of 1 back already.
     last = 1.0 - b[-1] ** 2 * float((vectors[-1] ** 2 / np.maximum(1.0 - values, 1e-12)).sum())
     fixed, fixed_weights = gauss(np.append(a, last), b)
