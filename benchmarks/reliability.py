@@ -62,10 +62,21 @@ def mutate(rows: list[Row]) -> str:
     """Return the table of faults put into the source, all runs added up."""
     added = _added((row for row in rows if row["benchmark"] == "mutate"), "package")
     cells = [
-        [name, *(row[key] for key in ("mutants", "killed", "equivalent")), f"{row['killed'] / row['mutants']:.0%}"]
+        [
+            name,
+            *(row[key] for key in ("mutants", "killed", "equivalent")),
+            *(f"{row['killed'] / total:.0%}" for total in (row["mutants"], row["mutants"] - row["equivalent"])),
+        ]
         for name, row in added.items()
     ]
-    heads = ["package", "faults", "found by a test", "of the others, without effect", "found"]
+    heads = [
+        "package",
+        "faults",
+        "found by a test",
+        "of the others, without effect",
+        "found",
+        "of those with an effect",
+    ]
     return _table(heads, cells) + _seeds(rows, "mutate")
 
 
