@@ -2,7 +2,7 @@
 
 Workers share out columns, each with the whole graph, see `graphmrf.engines.dask_columns`; or its rows, where the graph
 does not fit one, see `graphmrf.engines.dask_rows`. Here is what both stand on: the connection, waiting for workers that
-may be lost at any moment, data on its way to them, and results kept in a folder.
+may be lost at any moment, and data on its way to them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class Cluster:
     engine : str
         Engine of the workers.
     checkpoint : path, optional
-        Folder that keeps the result of every part, so that a run that was stopped goes on from there.
+        Folder that keeps the result of every part, and iterates of the one that runs on rows, so that a run that was
+        stopped goes on from there.
     silence : float
         Seconds without a sign of life after which a worker counts as lost.
     parts : int, optional
@@ -109,6 +110,7 @@ class Cluster:
         self._tokens: list[str] = []
         self._seen: tuple[float, dict[str, dict[str, Any]]] = (-np.inf, {})
         self._signs: dict[str, tuple[float | None, float]] = {}
+        self._dismissed: set[str] = set()
         self._rows: list[Any] = []
         self._seeing: dict[tuple[str, Path], bool] = {}
 
@@ -184,7 +186,20 @@ class Cluster:
         for name, about in found.items():
             if name not in signs or signs[name][0] != about.get("last_seen"):  # clocks of machines may differ
                 signs[name] = about.get("last_seen"), now
-        return {name: about for name, about in found.items() if now - signs[name][1] < self.silence}
+        silent = {name for name in found if now - signs[name][1] >= self.silence}
+        for name in silent - self._dismissed:
+            self._dismiss(name)
+        return {name: about for name, about in found.items() if name not in silent}
+
+    def _dismiss(self, worker: str) -> None:
+        """Have the scheduler give up a worker that is silent, so that what only it holds is made again elsewhere.
+
+        By itself it would do so after five minutes, and let others wait for data of that worker until then.
+        """
+        self._dismissed.add(worker)
+        self.look_again()
+        with suppress(Exception):  # the scheduler is gone, too, which others will find
+            self.client.run_on_scheduler(_remove_worker, worker)
 
     def wait(self, needed: Iterable[str], call: Callable[..., Any], /, *values: Any, **options: Any) -> Any:
         """Return what a coroutine of the client returns, however long it takes; give up when a worker is gone."""
@@ -217,8 +232,9 @@ class Cluster:
 
     def lost(self) -> ClusterError:
         """Return the error of a scheduler that is gone."""
-        kept = f"; what was finished is in {self.checkpoint}" if self.checkpoint else "; --checkpoint keeps parts of it"
-        return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{kept}")
+        kept = f"; the same command goes on from {self.checkpoint}" if self.checkpoint else ""
+        again = kept or ", and the work with --checkpoint DIR, which keeps what is done"
+        return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{again}")
 
     def memory(self) -> int:
         """Return the bytes that the smallest worker may use; 0 where no limit is set."""
@@ -492,6 +508,10 @@ def at_work(worker: Any) -> Iterator[None]:
         finally:
             if profiler is not None:
                 worker.loop.add_callback(profiler.start)
+
+
+async def _remove_worker(worker: str, dask_scheduler: Any = None) -> None:
+    await dask_scheduler.remove_worker(worker, stimulus_id="silent-for-graphmrf")
 
 
 def _sees(mark: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from importlib import import_module
 from itertools import count, pairwise
 from operator import getitem
@@ -57,6 +58,11 @@ _ATTEMPTS = 5
 _KEPT_TABLES = 8
 """Small matrices of nodes that stay with the workers: a solve uses three. Doubled, only the memory grows."""
 
+
+_LONGEST = 60.0
+"""Seconds after which iterates are no longer fetched from workers that do not see the disk of the client, where nobody
+asked for it by a checkpoint: the first time nobody knows how long it takes. Doubled, a slow network stops a solve for
+two minutes in vain."""
 
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, asyncio.CancelledError)
 """What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room."""
@@ -212,7 +218,11 @@ class RowsEngine:
 
     def compute(self, function: Callable[..., Any], *part: Any) -> Any:
         """Return ``function(self, *part)``; if rows are lost meanwhile, it is computed again."""
-        return self._attempts(function, part, Iterates(self._machines.folder / uuid4().hex, self.bounds))
+        iterates = Iterates(self._machines.folder / uuid4().hex, self.bounds)
+        try:
+            return self._attempts(function, part, iterates)
+        finally:
+            iterates.discard()
 
     def _tell(self, done: str) -> None:
         """Tell how far the work is; until the next part is done, with the products made."""
@@ -445,14 +455,14 @@ class RowsEngine:
         if not iterates.is_due:
             return
         first, seen = (self._first,), self._all_see(iterates.folder.parent)
-        iterates.is_closed |= not (seen or self._machines.checkpoint)
-        if iterates.is_closed or not iterates.has_room(sum(self._call(parts, "size", [first] * len(parts)))):
+        if not iterates.has_room(sum(self._call(parts, "size", [first] * len(parts)))):
             return
         files = [iterates.file(p, new=True) for p in range(len(parts))]
         if seen:
             saved = all(self._call(parts, "save", [(str(file.resolve()), *first) for file in files]))
         else:
-            saved = all(self._fetched(part, file) for part, file in zip(parts, files, strict=True))
+            until = np.inf if self._machines.checkpoint else time.monotonic() + _LONGEST
+            saved = all(self._fetched(part, file, until) for part, file in zip(parts, files, strict=True))
         iterates.is_closed |= not saved
         if saved:
             iterates.keep()
@@ -469,12 +479,17 @@ class RowsEngine:
             raise OSError(f"what was kept in {iterates.folder} is damaged")
         iterates.is_behind = False
 
-    def _fetched(self, part: Home, file: Path) -> bool:
-        """Write the blocks of a part here, one array at a time; return whether the disk took them."""
-        [names] = self._call([part], "names", [(self._first,)])
-        arrays = ((name, self._call([part], "piece", [(name, self._first)])[0]) for name in names)
+    def _fetched(self, part: Home, file: Path, until: float) -> bool:
+        """Write the blocks of a part here, one array at a time; return whether the disk took them, before some time."""
+
+        def arrays() -> Iterator[tuple[str, Any]]:
+            for name in self._call([part], "names", [(self._first,)])[0]:
+                if time.monotonic() > until:
+                    raise TimeoutError
+                yield name, self._call([part], "piece", [(name, self._first)])[0]
+
         try:
-            write_pieces(file, arrays)
+            write_pieces(file, arrays())
         except OSError:
             self._machines.look_again()
             if part[0] not in self._machines.workers():
