@@ -114,13 +114,28 @@ def shifted(A: Floats) -> Floats:
     return np.asarray(A + np.array([0.0, 0.0, 5.0]))
 
 
+def not_centred(A: Floats) -> Floats:
+    return np.asarray(A + np.array([1.0, 0.0, 0.0]))
+
+
 def alike(A: Floats) -> Floats:
     return np.asarray(A[:, [0, 0, 2]])
 
 
-@pytest.mark.parametrize("spoil", [shifted, alike])
+@pytest.mark.parametrize("spoil", [shifted, not_centred, alike])
 def test_a_mean_or_features_that_determine_each_other_contradict_the_joint_model(spoil: Any) -> None:
     assert joint_model(spoil(drawn())).posterior(3.0) is None
+
+
+def test_what_means_would_gain_is_the_difference_of_likelihoods() -> None:
+    case, A = joint_model(drawn()), not_centred(drawn())
+    mrf, one = GaussianMRF(H, [1.0, 2.0, 6.0]), np.ones((N, 1))
+    Gamma = np.kron(H, np.eye(N)) + np.kron(np.diag(mrf.h), graph().N.toarray())
+    F, a = np.kron(np.eye(3), one), A.ravel(order="F")
+    mean = np.linalg.solve(F.T @ Gamma @ F, F.T @ Gamma @ a)
+    moved = GaussianMRF(H, [1.0, 2.0, 6.0], mean=mean)
+    expected = moved.log_likelihood(graph(), A) - mrf.log_likelihood(graph(), A)
+    assert case._gain_of_means(mrf, A) == pytest.approx(expected, rel=1e-6)
 
 
 def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> None:

@@ -81,17 +81,34 @@ class JointModel:
 
     @cached_property
     def mrf(self) -> GaussianMRF | None:
-        """The joint model of maximum likelihood; None where features are too many or (nearly) determine each other."""
+        """The joint model of maximum likelihood, of mean 0.
+
+        None where features are too many, (nearly) determine each other, or have means: they would gain more log
+        likelihood than their number (Akaike's criterion).
+        """
         n, p = self.X.shape
         if (p + 1) * (p + 4) * _PER_PARAMETER > 2 * n or (p + 2) * _PER_PARAMETER > self.y.size:
             return None
-        outcome = np.full(n, np.nan)
-        outcome[self.covariance.rows] = self.y
+        A = np.column_stack([self.X, np.full(n, np.nan)])
+        A[self.covariance.rows, -1] = self.y
         try:
-            return GaussianMRF.fit(self.graph, np.column_stack([self.X, outcome]), center=False)
+            found = GaussianMRF.fit(self.graph, A, center=False)
         except (InvalidInputError, ConvergenceError) as error:  # features determine each other, or the outcome
             _PROGRESS.info("no joint model of features and outcome: %s", error)
             return None
+        return found if self._gain_of_means(found, A) <= p + 1 else None
+
+    def _gain_of_means(self, mrf: GaussianMRF, A: Floats) -> float:
+        r"""Return the log likelihood that means of the attributes would gain, by the score test: less than they would.
+
+        .. math:: \tfrac12 g'(n H + 1'N1\,C)^{-1} g, \qquad g = H A'1 + C A'N1,
+
+        with missing entries of `A` at their expectation. Smooth attributes have a mean by chance; that of features that
+        are not centred, coefficients would have to explain.
+        """
+        whole, constant = mrf.condition(self.graph, A).mean, self.graph.N @ np.ones(len(A))
+        slope = mrf.H @ whole.sum(axis=0) + mrf.C @ (whole.T @ constant)
+        return 0.5 * float(slope @ np.linalg.solve(len(A) * mrf.H + constant.sum() * mrf.C, slope))
 
     def posterior(self, omega: float) -> tuple[ExactPosterior, float] | None:
         """Return the outcome given labels and features, with their log likelihood; None where the labels contradict.
