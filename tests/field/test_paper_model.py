@@ -138,6 +138,30 @@ def test_what_means_would_gain_is_the_difference_of_likelihoods() -> None:
     assert case._gain_of_means(mrf, A) == pytest.approx(expected, rel=1e-6)
 
 
+def test_draws_of_the_joint_model_do_not_contradict_it() -> None:
+    case = joint_model(drawn())
+    assert case.mrf is not None
+    found = case.posterior(case.mrf.omega())
+    assert found is not None
+    posterior, level = found
+    assert level == posterior.log_likelihood == case.given(case.mrf).log_likelihood
+    F = np.linalg.solve(np.eye(N) + case.mrf.omega() * graph().N.toarray(), np.column_stack([np.ones(N), case.X]))
+    assert case._highest(case.mrf.omega()) == pytest.approx(best_likelihood(case, F), abs=0.05)
+
+
+def best_likelihood(case: JointModel, F: Floats) -> float:
+    """Log density of the labels at the best constant, coefficients of smoothed features and variance, densely."""
+    assert case.mrf is not None
+    rows, m = case.covariance.rows, case.y.size
+    R = np.linalg.inv(np.eye(N) + case.mrf.omega() * graph().N.toarray())[np.ix_(rows, rows)]
+    columns = np.column_stack([np.ones(m), F[rows, 1:]])
+    L = np.linalg.cholesky(R)
+    inside, target = np.linalg.solve(L, columns), np.linalg.solve(L, case.y)
+    left = target - inside @ np.linalg.lstsq(inside, target)[0]
+    variance = float(left @ left) / m
+    return float(-0.5 * m * (np.log(2 * np.pi * variance) + 1.0) - np.log(np.diag(L)).sum())
+
+
 def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, 2)) + 20.0

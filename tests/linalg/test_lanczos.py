@@ -80,7 +80,7 @@ def test_the_inverse_of_zero_is_zero() -> None:
 
 
 def test_where_the_quick_method_of_lapack_fails_the_slow_one_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(a: Floats, b: Floats, lapack_driver: str = "auto") -> Any:
+    def fails(a: Floats, b: Floats, lapack_driver: Any = "auto") -> Any:
         if lapack_driver == "auto":
             raise np.linalg.LinAlgError("stemr did not converge")
         return eigh_tridiagonal(a, b, lapack_driver=lapack_driver)
