@@ -43,8 +43,8 @@ def machines() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def harmed() -> Iterator[Cluster]:
-    """Workers of which five tests take one away each: one is left even if no other is started in their place."""
-    with gm.cluster("local:6") as made:
+    """Workers of which some tests take one away each; others are started in their place, which takes seconds."""
+    with gm.cluster("local:4") as made:
         yield made
 
 
@@ -216,7 +216,8 @@ def test_rows_that_only_a_paused_worker_has_are_made_again(harmed: Cluster, tmp_
         made._dismiss(paused)  # as after two minutes of silence, which no test should wait for
         np.testing.assert_array_equal(multiply(graph, X), expected)
     finally:
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # whoever started it has ended it by now
+            os.kill(process, signal.SIGKILL)
     made.close()
 
 
@@ -345,11 +346,11 @@ def test_a_worker_killed_late_in_a_solve_costs_few_steps(harmed: Cluster, monkey
 
 
 @pytest.mark.usefixtures("kept_often")
-@pytest.mark.parametrize("where", ["seen", "fetched", "fetched to here", "too slow", "damaged", "full"])
+@pytest.mark.parametrize("where", ["seen", "fetched", "too slow", "damaged", "full"])
 def test_iterates_are_kept_where_workers_see_the_folder_or_not(
     machines: Cluster, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    B, checkpoint = np.eye(200, 2), None if where in ("fetched to here", "too slow") else tmp_path
+    B, checkpoint = np.eye(200, 2), None if where in ("fetched", "too slow") else tmp_path
     made = Cluster(machines.client, partition="rows", parts=3, checkpoint=checkpoint)
     systems, expected = _path_systems(made), _path_systems(None).solve_rows(B, np.arange(5), tolerance=1e-8)
     engine: Any = systems.engine

@@ -136,7 +136,7 @@ class Cluster:
     def collect(self, futures: list[Any]) -> list[Any]:
         """Return the results of futures; errors of the work as they are, a lost scheduler as such."""
         try:
-            found: list[Any] = self.client.gather(futures)
+            found: list[Any] = self.wait([], self.client._gather, futures)  # which notices workers that are silent
         except (OSError, CancelledError) as error:
             self.look_again()
             self.workers()
