@@ -5,6 +5,7 @@
     python -m benchmarks.cluster rows [--nodes 1000000] [--columns 16] [--workers 2]
     python -m benchmarks.cluster overhead [--nodes 100000]
     python -m benchmarks.cluster kills [--nodes 20000] [--runs 30]
+    python -m benchmarks.cluster iterates [--nodes 200000]
     python -m benchmarks.cluster files [--nodes 2000000] [--columns 8] [--gigabytes 4]
     python -m benchmarks.cluster --keep rows.jsonl --docs docs/scaling.md
 
@@ -34,6 +35,7 @@ import pandas as pd
 
 from benchmarks.show import Row, peak_gigabytes, show, timed
 from benchmarks.workload import workload
+from graphmrf.engines import dask_kept
 from graphmrf.engines.dask import Cluster, cluster
 from graphmrf.graph import Graph
 from graphmrf.linalg import multiply, smooth
@@ -176,6 +178,50 @@ def kills(options: argparse.Namespace) -> Iterator[Row]:
         }
 
 
+def iterates(options: argparse.Namespace) -> Iterator[Row]:
+    """Iterates of a smoothing on rows, kept several times: what it takes, and products made again after a kill."""
+    work = workload(options.nodes, n_features=16)
+    for blow in (False, True):
+        with _workers(options, partition="rows") as machines:
+            graph = work.graph.on(machines)
+            _warm(graph)
+            alone, expected = timed(partial(smooth, graph, work.X, 0.99))
+            engine = _Kept(graph.engine, machines, kill=blow)
+            dask_kept._EVERY, dask_kept._SHARE = alone / 4, np.inf
+            seconds, found = timed(partial(smooth, graph, work.X, 0.99))
+        yield {
+            **_about(f"iterates, {'killed' if blow else 'undisturbed'}", work.graph, options),
+            "seconds without": alone,
+            "seconds": seconds,
+            "times kept": len(engine.taken),
+            "s to keep": float(np.mean(engine.taken)) if engine.taken else 0.0,
+            "bytes a node": engine.n_bytes / options.nodes,
+            "products": engine.products,
+            "difference": float(np.abs(found - expected).max()),
+        }
+
+
+class _Kept:
+    """What an engine on rows does with its iterates; a worker is killed after they were kept twice, if at all."""
+
+    def __init__(self, engine: Any, machines: Cluster, *, kill: bool) -> None:
+        self.products, self.taken, self.n_bytes, self._call = 0, list[float](), 0, engine._call
+        self._engine, self._machines, self._kill = engine, machines, kill
+        engine._call = self._watched
+
+    def _watched(self, parts: Any, name: str, values: Any) -> Any:
+        self.products += name == "run" and values[0][1][-1][0] == "advance"
+        if name == "run" and self._kill and len(self.taken) == 2:
+            self._kill = False
+            os.kill(self._machines.ask(self._engine.homes()[0], os.getpid), signal.SIGKILL)
+        seconds, found = timed(partial(self._call, parts, name, values))
+        if name == "size":
+            self.n_bytes = sum(found)
+        if name == "save":
+            self.taken.append(seconds)
+        return found
+
+
 def files(options: argparse.Namespace) -> Iterator[Row]:
     """Smoothing on a graph in Parquet files that only workers read, with a limit to their memory."""
     rng, distributed = np.random.default_rng(0), import_module("distributed")
@@ -232,6 +278,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "rows": rows,
     "overhead": overhead,
     "kills": kills,
+    "iterates": iterates,
     "files": files,
 }
 
@@ -318,6 +365,8 @@ def write_measured(docs: Path, rows: list[Row]) -> None:
         total = {"tier": tier, "n": sum(row["runs"] for row in runs), "same": sum(row["same answer"] for row in runs)}
         lost = {word: max(row[f"{word} s lost"] for row in runs) for word in ("median", "most")}
         lines.append(_filled(_KILLS, {**runs[-1], **total, **lost}))
+    if "iterates, killed" in latest:
+        lines.append(_filled(_ITERATES, _iterates_told(latest)))
     steps = {(row["workers"], row["parts"]): row for row in rows if row["part"] == "overhead"}
     table = [_STEP.format_map(row) for row in steps.values()]
     estimate = _filled(_ESTIMATE, _estimated(latest["rows"], [*steps.values()]))
@@ -325,6 +374,12 @@ def write_measured(docs: Path, rows: list[Row]) -> None:
     parts = ["\n".join(lines), _filled(_STEPS, next(iter(steps.values())))]
     parts += ["\n".join([*_HEADER, *table]), estimate]
     docs.write_text(head + "## Measured\n\n" + "\n\n".join([_filled(_COMMAND, {}), *parts]) + "\n")
+
+
+def _iterates_told(latest: dict[Any, Row]) -> Row:
+    undisturbed, killed = (latest[f"iterates, {word}"] for word in ("undisturbed", "killed"))
+    again = killed["products"] - undisturbed["products"]
+    return {**undisturbed, "rate": undisturbed["bytes a node"] * undisturbed["nodes"] / 1e6, "again": again}
 
 
 def _filled(words: str, row: Row) -> str:
@@ -357,7 +412,8 @@ def _estimated(rows: Row, steps: list[Row]) -> dict[str, float]:
 
 
 _COMMAND = """
-`python -m benchmarks.cluster columns|rows|overhead|kills|files` prints these, here on a machine with two cores:
+`python -m benchmarks.cluster columns|rows|overhead|kills|iterates|files` prints these, here on a
+machine with two cores:
 """
 _COLUMNS = """
 - **Columns**, search of LGC/RP with 32 features on {nodes:,} nodes and {edges:,} edges, {workers} workers of one
@@ -381,6 +437,11 @@ _KILLS = """
 - **Killed workers**, {tier}: {same} of {n} runs on {nodes:,} nodes with one of {workers} workers killed at a random
 moment have the same answer; at the median {median:.1f} s are lost, at most {most:.1f} s, on a machine with other
 work.
+"""
+_ITERATES = """
+- **Iterates**, smoothing of 16 columns at level .99 on {nodes:,} nodes and {edges:,} edges, {workers} workers: {bytes
+a node:.0f} bytes for every node, {rate:.0f} MB in all, are kept in {s to keep:.1f} s, on a machine with other work; of
+{products} products {again} are made again when a worker is killed after they were kept twice.
 """
 _STEPS = """
 One step on rows of {nodes:,} nodes and {edges:,} edges whose numbers say nothing of neighbourhood, 16 columns; all

@@ -65,7 +65,8 @@ def summarise(machines: "later.clusters.Cluster") -> dict[str, Any]:
 def _connected(address: str, **options: Any) -> "later.clusters.Cluster":
     """Return a cluster whose library says nothing beside us: what it would log, we raise in words of our own."""
     machines = later.clusters.cluster(address, **options)
-    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+    libraries = "distributed", "tornado", "asyncio"
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in libraries]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return machines
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, wait
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
@@ -64,6 +64,10 @@ workers are given graphs at which they stop."""
 _COMEBACK = 120.0
 """Seconds to wait for a worker when there is none: those that were lost are started again in a few, on Kubernetes in a
 minute. Doubled, a cluster without workers is reported later."""
+
+_FAREWELL = 10.0
+"""Seconds that workers have to let go of a graph in the end; one that hangs does not hold up the others, nor Ctrl-C.
+Doubled, such a run takes as much longer to end."""
 
 _CONNECT = "20s"
 """How long a scheduler, or a first worker, may take to answer. Doubled, a wrong address is reported later."""
@@ -248,8 +252,9 @@ class Cluster:
             for engine in self._rows:
                 engine.release()
             if tokens and self.client.status == "running":
-                for worker in self.workers():
-                    self.ask(worker, import_module("graphmrf.engines.dask_columns").forget, tokens)
+                forget, loop = import_module("graphmrf.engines.dask_columns").forget, self.client.loop.asyncio_loop
+                asked = (self.client._run(forget, tokens, workers=[worker]) for worker in self.workers())
+                wait([asyncio.run_coroutine_threadsafe(each, loop) for each in asked], _FAREWELL)
         except (OSError, RuntimeError):
             pass  # the workers are gone, and their memory with them
         for each in self._owned:
