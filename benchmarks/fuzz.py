@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import gzip
 import io
 import json
@@ -249,7 +250,7 @@ def restructured(seed: bytes, other: bytes, rng: np.random.Generator) -> bytes:
 
 def _replace(content: Any, rng: np.random.Generator) -> None:
     """Put another value, or none, into a random place of nested lists and objects."""
-    value = VALUES[int(rng.integers(len(VALUES)))]
+    value = copy.deepcopy(VALUES[int(rng.integers(len(VALUES)))])  # put in twice, it would hold itself
     while content:
         key = (
             list(content)[int(rng.integers(len(content)))]

@@ -623,6 +623,6 @@ def as_numbers(series: pd.Series) -> tuple[Floats, int | None]:
     """
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if series.dtype.kind == "O":  # pandas below 3 reads a number up to a NUL
-        numbers = np.where(series.astype(str).str.contains("\0", na=False), np.nan, numbers)
+        numbers = np.where([isinstance(cell, str) and "\0" in cell for cell in series], np.nan, numbers)
     stray = np.flatnonzero(np.isinf(numbers) | (np.isnan(numbers) & series.notna().to_numpy()))
     return numbers, int(stray[0]) if stray.size else None
