@@ -276,6 +276,26 @@ def test_the_family_wins_where_an_effect_is_not_linear() -> None:
     assert h.nonlinear > 0.1
 
 
+def test_a_function_that_few_labels_did_not_show_is_found_with_more() -> None:
+    rng, n = np.random.default_rng(0), 300
+    graph, X = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n), rng.standard_normal((n, 4))
+    z = np.cos(1.5 * X[:, 0]) * X[:, 1] + 0.3 * rng.standard_normal(n)
+    evidence = Evidence(Covariance.of(make_design(graph, X), eigen(graph), np.arange(n), COMPONENTS), z / z.std())
+    space = evidence.space
+    lost = space.start
+    lost[space.slices["nonlinear"]] = space.bounds[space.slices["nonlinear"].start][0]
+    assert space.has_lost(lost)
+    assert not space.has_lost(space.start)
+    stuck, found = evidence.climb(lost, 40), evidence.climb_on(lost, 40)
+    assert found.log_posterior > stuck.log_posterior + 30.0
+    assert space.read(found.point).nonlinear > 0.3
+
+
+def test_without_features_no_function_of_them_is_lost() -> None:
+    space = Space(COMPONENTS, 0)
+    assert not space.has_lost(space.start)
+
+
 def test_a_constant_feature_is_left_out() -> None:
     made = make_design(GRAPH, np.column_stack([CASE.X, np.full(24, 5.0)]))
     assert made.kept.tolist() == [True, True, False]

@@ -128,6 +128,13 @@ class Evidence:
         log_evidence = self.space.penalty(theta)[0] - value - self._constant
         return Optimum(theta, log_evidence, -value - self._constant, evaluations)
 
+    def climb_on(self, theta: Floats, steps: int) -> Optimum:
+        """Return the optimum from where fewer labels led, and from the start where they did not show a function."""
+        points = [theta, self.space.start] if self.space.has_lost(theta) else [theta]
+        ends = [self.climb(point, steps) for point in points]
+        best = max(ends, key=lambda end: end.log_posterior)
+        return best._replace(evaluations=sum(end.evaluations for end in ends))
+
 
 def maximise(
     covariance: Covariance, z: Floats, *, seed: int = 0, ends: tuple[Floats, Floats] | None = None
@@ -162,19 +169,19 @@ def maximise(
     settled = first.log_posterior - plain.log_posterior > _CLEAR * np.log(PART)
     theta = first.point
     for part in parts[1:]:
-        theta = whole.part(part).climb(theta, _PARTS[part.size]).point
-    found = whole.climb(theta, steps)
+        theta = whole.part(part).climb_on(theta, _PARTS[part.size]).point
+    found = whole.climb_on(theta, steps)
     if settled:
         return whole.space.settled(found.point), found._replace(ends=(found.point, plain.point))
     return _winner(whole, found, paper, paper.climb(plain.point, steps))
 
 
 def climbed(covariance: Covariance, z: Floats, *, seed: int = 0) -> Hyperparameters:
-    """Return the hyper-parameters of maximum posterior density of the family alone, from one start, part by part."""
+    """Return the hyper-parameters of maximum posterior density of the family alone, part by part."""
     whole = Evidence(covariance, z)
     theta = whole.space.start
     for part in [*_parts(covariance, z, seed), np.arange(z.size)]:
-        theta = whole.part(part).climb(theta, _STEPS[0]).point
+        theta = whole.part(part).climb_on(theta, _STEPS[0]).point
     return whole.space.settled(theta)
 
 

@@ -219,6 +219,15 @@ class Space:
         """
         return np.where(self._are_variances(noise=False) & ("noise" in self.slices), _SMALL, 0.0)
 
+    def has_lost(self, theta: Floats) -> bool:
+        """Return whether a function of features with a length scale for each has hardly any variance left.
+
+        Its length scales may not have been found yet: that takes many labels, and without variance none are.
+        """
+        shaped = {c.name for c in self.components if any(not parameter.size for parameter in c.parameters)}
+        places = [self.slices[name].start for name in shaped & set(self.slices)]
+        return bool((theta[places] < math.log(_SMALL)).any())
+
     def _are_variances(self, *, noise: bool) -> Bools:
         variances = {component.name for component in self.components if noise or component.name != "noise"}
         return np.array([name in variances for name in self.names])
