@@ -278,7 +278,7 @@ def test_the_family_wins_where_an_effect_is_not_linear() -> None:
 
 def test_a_function_that_few_labels_did_not_show_is_found_with_more() -> None:
     rng, n = np.random.default_rng(0), 300
-    graph, X = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n), rng.standard_normal((n, 4))
+    graph, X = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n), rng.standard_normal((n, 10))
     z = np.cos(1.5 * X[:, 0]) * X[:, 1] + 0.3 * rng.standard_normal(n)
     evidence = Evidence(Covariance.of(make_design(graph, X), eigen(graph), np.arange(n), COMPONENTS), z / z.std())
     space = evidence.space
