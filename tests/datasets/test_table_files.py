@@ -102,3 +102,17 @@ def test_parquet_whose_text_is_not_utf8_is_refused(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"id": words, "rent": [1.0, None]}), tmp_path / "nodes.parquet")
     with pytest.raises(InvalidInputError, match="is neither UTF-8"):
         read_table(tmp_path / "nodes.parquet")
+
+
+def test_a_draft_of_a_workbook_that_lxml_cannot_write_is_an_error_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl")
+
+    def fails(*_: object, **__: object) -> None:
+        raise type("SerialisationError", (Exception,), {})("IO_EFBIG")
+
+    monkeypatch.setattr(pd.DataFrame, "to_excel", fails)
+    with pytest.raises(OSError, match="no draft of the workbook could be written: IO_EFBIG"):
+        write(FRAME, tmp_path / "out.xlsx")
+    assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from cases import random_case
 from graphmrf._typing import Bools, Floats
+from graphmrf.field import Hyperparameters
 from graphmrf.field.fit import CALIBRATED, FOLDS, SOLVERS, FittedField, calibrate
 
 LEAST, MOST = CALIBRATED
@@ -118,3 +119,9 @@ def test_evidence_and_coefficients_are_in_units_of_the_labels(fitted: FittedFiel
         np.testing.assert_allclose(fitted.coefficients[title][1], spread * error)
     np.testing.assert_allclose(fitted.own_effects(0.1), spread * fitted.posterior.own_effects(0.1))
     assert sum(fitted.shares.values()) == pytest.approx(1.0)
+
+
+def test_hyperparameters_are_attributes_and_others_are_not() -> None:
+    h = Hyperparameters({"omega": 2.0})
+    assert (h.omega, h["omega"], len(h), list(h)) == (2.0, 2.0, 1, ["omega"])
+    assert getattr(h, "nu", None) is None

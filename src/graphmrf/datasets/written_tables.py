@@ -180,9 +180,7 @@ def _save(frame: pd.DataFrame, path: Path, suffix: str, page: bytes | None) -> N
         pa.parquet.write_table(table.replace_schema_metadata(kept), path)
         return
     if suffix == EXCEL:
-        whole = io.BytesIO()  # an archive that a full disk cuts short complains once more when it is thrown away
-        frame.to_excel(whole, index=False, engine="openpyxl")
-        path.write_bytes(whole.getvalue())
+        path.write_bytes(_workbook(frame))
         return
     # No time and no name in the header: the same table gives the same bytes.
     with path.open("wb") as raw, contextlib.ExitStack() as stack:
@@ -190,3 +188,18 @@ def _save(frame: pd.DataFrame, path: Path, suffix: str, page: bytes | None) -> N
         if suffix.endswith(".gz"):
             stream = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0)))
         frame.to_csv(stream, index=False, sep=DELIMITERS[suffix], lineterminator="\n")
+
+
+def _workbook(frame: pd.DataFrame) -> bytes:
+    """Return a table as xlsx; an archive in a file complains once more where a full disk cut it short.
+
+    openpyxl writes drafts to disk, by lxml where that is installed, whose error for a full one is no OSError.
+    """
+    whole = io.BytesIO()
+    try:
+        frame.to_excel(whole, index=False, engine="openpyxl")
+    except Exception as error:
+        if type(error).__name__ != "SerialisationError":
+            raise
+        raise OSError(f"no draft of the workbook could be written: {error}") from error
+    return whole.getvalue()
