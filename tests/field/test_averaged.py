@@ -15,6 +15,7 @@ from graphmrf.field.averaged import (
     CONTAMINATED,
     DOUBT,
     AveragedPosterior,
+    _begin,
     mean_alone,
     median,
     noise_ratios,
@@ -24,7 +25,7 @@ from graphmrf.field.averaged import (
 from graphmrf.field.design import make_design
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.fit import IntervalCalibration, fit_exact
-from graphmrf.field.hyperparameters import Hyperparameters
+from graphmrf.field.hyperparameters import PRIOR_TOTAL, Hyperparameters
 from graphmrf.field.matern import Correlations, Smoothings, eigen
 from graphmrf.field.posterior import Mixture
 
@@ -153,6 +154,15 @@ def test_few_labels_have_more_than_the_usual_noise() -> None:
     assert np.mean(ratios > 1.0) == pytest.approx(norm.sf(usual), rel=0.1)
     assert np.mean(ratios > np.exp(growth)) == pytest.approx(norm.sf(usual + 1.0), rel=0.6)
     assert np.isfinite(noise_ratios(np.array([-60.0, 60.0]))).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+def test_draws_begin_where_far_labels_have_noise_as_large_as_their_distance(unit: float) -> None:
+    z = unit * np.append(norm.ppf((np.arange(41) + 0.5) / 41), [30.0, -300.0])
+    x = _begin(z, 5, np.arange(43))
+    np.testing.assert_allclose(noise_ratios(x[5:]), [*np.ones(41), 30.0**2, 300.0**2], rtol=0.2)
+    assert np.exp(0.5 * PRIOR_TOTAL[1] * x[4]) == pytest.approx(unit, rel=0.1)
+    assert not x[:4].any()
 
 
 def test_draws_know_labels_by_their_values_and_features_alone() -> None:

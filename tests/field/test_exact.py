@@ -10,9 +10,11 @@ from scipy.linalg import fractional_matrix_power
 from scipy.stats import multivariate_normal
 
 from cases import random_case
+from families import pieces
 from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space
 from graphmrf.field.averaged import AveragedPosterior
+from graphmrf.field.covariance import OtherGraph
 from graphmrf.field.design import Design, make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
@@ -196,6 +198,28 @@ def test_shares_add_up(p: int) -> None:
     shares = posterior(p).shares
     assert sum(shares.values()) == pytest.approx(1.0)
     assert min(shares.values()) >= 0.0
+
+
+@pytest.mark.parametrize("p", [0, 2])
+def test_components_that_the_field_has_not_have_no_share(p: int) -> None:
+    space = Space(COMPONENTS, p, ("field", "noise"))
+    field = ExactPosterior(covariance(p), space.read(space.start), Z)
+    found = field.shares
+    assert set(found) == {component.name for component in field.covariance.components}
+    assert {name for name, share in found.items() if share} <= {"field", "noise"}
+
+
+def test_levels_elsewhere_are_damped_by_component_or_isolated_node() -> None:
+    other = pieces()
+    there = OtherGraph(other, covariance().design.elsewhere(other, np.random.default_rng(0).normal(2.0, 1.0, (27, 2))))
+    X = np.column_stack([np.ones(27), there.design.groups[0]])
+    expected = np.linalg.solve(np.eye(27) + 3.0 * other.N.toarray(), X)
+    for component in range(other.n_components):
+        own = other.components == component
+        level = np.sqrt(other.degrees * own) if own.sum() > 1 else own.astype(float)
+        damping = 0.2 if own.sum() > 1 else 0.7
+        expected -= (1.0 - damping) * np.outer(level, level @ X) / (level @ level)
+    np.testing.assert_allclose(there.smoothed_levels(3.0, 1.0, (0.2, 0.7)), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("paper", [False, True])

@@ -111,6 +111,12 @@ def test_levels_are_probabilities() -> None:
         fitted().predict_mean(["a"] * 40, level=1.0)
 
 
+def test_two_labels_leave_two_degrees_of_freedom() -> None:
+    y = np.where(np.arange(40) < 2, CASE.truth, np.nan)
+    model = GraphRegressor(solver="exact").fit(CASE.graph, CASE.X, y)
+    assert model._regions.scale(1) == (model._regions.node_scale, 2.0)
+
+
 def test_scales_of_regions_follow_how_wrong_joint_deviations_are() -> None:
     model = fitted()
     assert model._regions.scale(1) == (model._regions.node_scale, 23.0)

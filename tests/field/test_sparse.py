@@ -267,6 +267,15 @@ def test_the_search_ends_near_the_likeliest_smoothness_and_strength() -> None:
     assert value(found) < min(grid) + 0.5 < max(grid) - 5.0
 
 
+def test_the_search_does_not_depend_on_units() -> None:
+    left = np.random.default_rng(0).standard_normal((35, 8)).cumsum(axis=0)
+    found, evaluations = SEARCH._improved(SEARCH._start(), left, (1.0, 1e-3))
+    for unit in (1e-2, 1e2):  # where the objective is below 0, and above
+        point, count = SEARCH._improved(SEARCH._start(), unit * left, (1.0, 1e-3))
+        np.testing.assert_allclose(point, found, atol=1e-6)
+        assert count == evaluations
+
+
 ISOLATED = np.pad(CASE.W, (0, 2))
 
 

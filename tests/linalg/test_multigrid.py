@@ -145,6 +145,14 @@ def test_a_precision_of_unknown_nodes_solves_by_it() -> None:
     np.testing.assert_allclose(precision.solve(precision.apply(X), tolerance=1e-10), X, atol=1e-6)
 
 
+def test_right_hand_sides_at_known_nodes_are_not_read() -> None:
+    graph, known, B = grid(30), np.arange(900) < 450, columns(900, 1)
+    unknown = np.linalg.inv(oracle.precision(graph.adjacency.toarray(), 0.999)[~known][:, ~known])
+    found = ConditionalPrecision(graph, known, 0.999, ALWAYS).solve(B, tolerance=1e-10)
+    np.testing.assert_allclose(found[~known], unknown @ B[~known], atol=1e-6)
+    assert not found[known].any()
+
+
 def test_what_cannot_be_joined_is_iterated() -> None:
     graph, X = random_graph(500, 10), columns(500, 2)
     found = linalg.smooth(graph, X, 0.9999, limits=Limits(factor_nodes=0, multigrid_nodes=0, multigrid_products=0))

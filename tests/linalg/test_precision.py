@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracle
@@ -13,7 +13,7 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.limits import Limits
-from graphmrf.linalg.precision import PrecisionBlock
+from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 
 
 def parameters(rng: np.random.Generator, q: int) -> tuple[Floats, Floats]:
@@ -132,3 +132,28 @@ def test_a_tolerance_out_of_reach_is_an_error() -> None:
     B = np.random.default_rng(0).normal(size=(1, *block.missing.shape))
     with pytest.raises(ConvergenceError, match="relative residual"):
         block.solve(B, tolerance=1e-30)
+
+
+DRAWN = Limits(dense_variance=0, dense_precision=0)
+
+
+@given(seeds)
+@settings(max_examples=10)
+def test_one_draw_adds_the_square_of_its_mean_given_the_other_nodes(seed: int) -> None:
+    block = replace(random_block(seed), limits=DRAWN)
+    x = block.draw(1, np.random.default_rng(seed))[0]
+    gamma, node = dense(block), np.repeat(np.arange(len(x)), block.missing.sum(axis=1))
+    own = np.where(node[:, None] == node, gamma, 0.0)
+    mean = np.linalg.solve(own, (own - gamma) @ x[block.missing])
+    expected = np.diag(np.linalg.inv(own)) + mean**2
+    np.testing.assert_allclose(block.inverse_diagonal(probes=1, seed=seed)[block.missing], expected, rtol=1e-4)
+
+
+def test_draws_of_either_precision_come_close_to_the_inverse_without_a_seed() -> None:
+    graph, d = random_case(1, n=80).graph, np.arange(80) % 4.0
+    exact, drawn = NodePrecision(graph, 5.0, d), NodePrecision(graph, 5.0, d, DRAWN)
+    np.testing.assert_allclose(drawn.inverse_diagonal(probes=2000), exact.inverse_diagonal(), rtol=0.05)
+    H, C = np.array([[2.0, -0.5], [-0.5, 1.0]]), np.diag([3.0, 5.0])
+    block = PrecisionBlock(graph, H, C, np.ones((80, 2), dtype=bool))
+    found = replace(block, limits=DRAWN).inverse_diagonal(probes=2000)
+    np.testing.assert_allclose(found, block.inverse_diagonal(), rtol=0.1)

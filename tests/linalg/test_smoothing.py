@@ -334,3 +334,13 @@ def test_at_level_zero_labels_go_nowhere(case: cases.Case) -> None:
     Y, known = case.truth[:, None], case.known[:, None]
     found = smoothing.propagate_labels(case.graph, Y, known, np.array([0.0, 0.5]), labelled)
     np.testing.assert_array_equal(found[0], np.where(known, Y, 0.0))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("k", [1, 50])
+def test_a_power_of_few_or_many_columns_is_that_of_dense_algebra(k: int, engine: str) -> None:
+    graph, X = FAMILIES["pieces"].on(engine), columns(27, k)
+    W = dense(graph) + np.eye(27)
+    root = np.sqrt(W.sum(axis=1))
+    expected = np.linalg.matrix_power(W / np.outer(root, root), 3) @ X
+    np.testing.assert_allclose(smoothing.power(smoothing.loop_engine(graph), X, 3), expected, atol=1e-12)

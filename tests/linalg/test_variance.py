@@ -86,6 +86,20 @@ def test_draws_come_close_to_the_exact_diagonals(name: str, share: float, alpha:
         assert (error**2).sum() <= 0.09**2 * error.size
 
 
+def test_the_level_of_a_component_without_known_nodes_needs_no_luck() -> None:
+    graph, known = expander(300), np.zeros(300, dtype=bool)
+    exact = conditional_variance(
+        graph, known, 0.99999
+    )  # nearly all of it is the level, which draws tell to 18 per cent
+    np.testing.assert_allclose(drawn_variance(graph, known, 0.99999), exact, rtol=0.02)
+
+
+def test_callers_need_not_give_a_seed() -> None:
+    graph, known = PROBED["expander"], np.arange(300) % 3 == 0
+    expected = loo_precision(graph, known, 0.9)
+    np.testing.assert_allclose(loo_precision(graph, known, 0.9, limits=PROBES), expected, rtol=0.3)
+
+
 @pytest.mark.parametrize("name", ["edgeless", "single"])
 def test_isolated_nodes_need_no_luck(name: str) -> None:
     none = np.zeros(FAMILIES[name].n_nodes, dtype=bool)

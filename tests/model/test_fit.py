@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 import oracle
 from cases import random_case
+from families import star
 from graphmrf._typing import Floats
 from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
@@ -173,6 +174,18 @@ def test_standard_errors_are_those_of_the_inverted_hessian(coupled: bool) -> Non
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", [83, 92])  # where the search from the average alone ends lower
+def test_a_fitted_mean_is_the_likeliest_though_the_problem_is_not_convex(seed: int) -> None:
+    graph, a = star(23), np.random.default_rng(seed).normal(size=23)
+    N, one, found = graph.N.toarray(), np.ones(23), GaussianMRF.fit(graph, a[:, None], center="fitted")
+    for omega in 10.0 ** np.linspace(-3, 4, 60):
+        P = np.eye(23) + omega * N
+        r = a - (one @ P @ a) / (one @ P @ one)  # the best mean and H of this omega
+        H = np.array([[23 / (r @ P @ r)]])
+        best = oracle.field_log_density(graph.adjacency.toarray(), H, omega * H, r[:, None])
+        assert best < found.log_likelihood(graph, a[:, None]) + 1e-6
+
+
 def rough_and_smooth(n: int = 200) -> tuple[Graph, Floats]:
     """One attribute that follows the edges, one that does the opposite: neighbours on a ring alternate."""
     i = np.arange(n)
@@ -204,6 +217,14 @@ def test_coupled_boundary_is_flagged_with_its_rank() -> None:
     assert any("rank 1 of 2" in flag for flag in report(mrf).flags)
     assert report(mrf).H_std is None
     assert report(mrf).gradient_norm < 1e-6
+
+
+def test_a_coupled_fit_of_rough_attributes_alone_is_on_the_boundary_and_at_its_optimum() -> None:
+    i = np.arange(24)
+    A = (-1.0) ** i[:, None] * np.column_stack([np.ones(24), np.sin(np.pi * i / 12)])  # both change sign along edges
+    mrf = GaussianMRF.fit(Graph.from_edges(i, (i + 1) % 24), A, coupled=True)
+    assert not mrf.C.any()
+    assert report(mrf).gradient_norm < 1e-9
 
 
 def test_coupled_channel_as_rough_as_white_noise_does_not_stop_the_fit() -> None:

@@ -14,7 +14,8 @@ from graphmrf.model.conditional import condition
 from graphmrf.model.e_step import Incomplete
 from graphmrf.model.em import fit_incomplete
 from graphmrf.model.fit import fit_for_imputation, log_density
-from graphmrf.model.maximise import FitProblem
+from graphmrf.model.likelihood import statistics
+from graphmrf.model.maximise import FitProblem, best_mean
 
 seeds = st.integers(0, 10**6)
 
@@ -53,6 +54,15 @@ def test_no_direction_is_uphill_from_the_settled_fit(seed: int, prior: float) ->
     for _ in range(8):
         E, F = np.eye(3) + 0.02 * rng.normal(size=(2, 3, 3))
         assert objective(graph, E @ point.H @ E.T, F @ point.C @ F.T, B, prior) < best + 1e-7
+
+
+def test_a_prior_says_nothing_of_the_mean() -> None:
+    graph = ring(30)
+    data = statistics(graph, np.column_stack([attributes(graph, 0, share=0.0), np.ones(30)]))
+    problem = FitProblem(density_of_states(graph), ("a", "b", "c"), coupled=True, mean_is_free=True, prior=20.0)
+    found, _ = problem.best(data, None)
+    np.testing.assert_allclose(found.mean, best_mean(data, found), atol=1e-8)
+    assert np.abs(found.mean).min() > 1e-3
 
 
 @given(seeds)

@@ -76,6 +76,13 @@ def test_entries_that_are_held_do_not_move_and_the_way_ends_before_the_boundary(
     assert np.linalg.eigvalsh(point.H + 0.999 * min(step.longest, 1e6) * step.dH)[0] > 0
 
 
+@pytest.mark.parametrize("barrier", [0.0, 0.3])
+def test_a_strength_that_is_rounding_is_0_once_the_barrier_is_gone(barrier: float) -> None:
+    point = replace(iterate(barrier), h=np.array([1.0, 2.0, 1e-20]))
+    reached = point.moved(maximise._Step(np.zeros((3, 3)), np.array([0.5, -1.0, 1e-20]), 1.0, 1.0), 1.0)
+    np.testing.assert_array_equal(reached.h, [1.5, 1.0, 2e-20 if barrier else 0.0])
+
+
 @given(st.integers(0, 10**6))
 def test_a_matrix_is_singular_where_it_is_said_to_be(seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(3, 3))
