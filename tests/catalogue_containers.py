@@ -106,8 +106,8 @@ UNREAD: dict[str, Content] = {
 FILES = [
     other_file("capital letters", TEXT, suffix=".CSV"),
     *(other_file(suffix, content, "the suffix says the format") for suffix, content in UNREAD.items()),
-    Odd("nodes at an address", LP.replace("nodes.csv", "https://127.0.0.1:9/nodes.csv"), says="no such file"),
-    Odd("nodes at a local address", LP.replace("nodes.csv", "file:///etc/passwd"), says="no such file"),
+    Odd("nodes at an address", LP.replace("nodes.csv", "https://127.0.0.1:9/nodes.csv"), says="127.0.0.1:9/nodes.csv"),
+    Odd("nodes at a local address", LP.replace("nodes.csv", "file:///etc/passwd"), says="no .parquet files"),
     Odd("nodes by a pattern", LP.replace("nodes.csv", "'*.csv'"), says="no such file"),
     Odd("nodes in a home", LP.replace("nodes.csv", "'~/nodes.csv'"), says="no such file"),
     Odd("both tables on standard input", LP.replace("nodes.csv edges.csv", "- -"), says="is empty"),

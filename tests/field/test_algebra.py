@@ -121,6 +121,18 @@ def test_a_series_that_would_be_long_is_not_taken(monkeypatch: pytest.MonkeyPatc
     assert short_series(Graph.from_edges(np.arange(299), np.arange(1, 300))) is None
 
 
+@pytest.mark.parametrize(("copies", "size"), [(20, 10), (12, 20)])
+def test_a_series_serves_graphs_of_equal_pieces(monkeypatch: pytest.MonkeyPatch, copies: int, size: int) -> None:
+    monkeypatch.setattr(matern, "_LOWEST", (5, 20))  # fewer than there are copies of the smallest eigenvalue
+    monkeypatch.setattr(matern, "_SERIES_GAIN", 1e9)
+    nodes = np.arange(copies * size)
+    ring = Graph.from_edges(nodes, np.where((nodes + 1) % size, nodes + 1, nodes + 1 - size))
+    found = short_series(ring)
+    assert found is not None
+    R = [Correlations(each, nodes[::3]) for each in (Eigen(found.nodes, np.empty((nodes.size, 0)), found), eigen(ring))]
+    np.testing.assert_allclose(R[0].among(100.0, 1.0).R, R[1].among(100.0, 1.0).R, atol=1e-6)
+
+
 @pytest.mark.parametrize("joined", [12, 40])
 def test_a_series_serves_graphs_of_many_pieces(monkeypatch: pytest.MonkeyPatch, joined: int) -> None:
     monkeypatch.setattr(matern, "_LOWEST", (5, 20))

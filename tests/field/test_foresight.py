@@ -196,6 +196,17 @@ def test_suggested_nodes_raise_the_expected_r2_one_by_one(monkeypatch: pytest.Mo
     assert found.attrs["reason"] == ""
 
 
+def test_suggested_nodes_raise_the_expected_r2_where_features_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foresight, "_HELPS", (0.0, 0.0))
+    rng, nodes = np.random.default_rng(1), np.arange(120)
+    ring, X = Graph.from_edges(nodes, (nodes + 1) % 120), rng.standard_normal((120, 1))
+    y = X[:, 0] + 0.2 * rng.standard_normal(120)
+    y[60:], X[rng.permutation(120)[:24]] = np.nan, np.nan
+    model = GraphRegressor().fit(ring, X, y)
+    foreseen = model.suggest(3)["expected_r2"].to_numpy()
+    assert (np.diff([model.expected_r2(), *foreseen]) > -1e-6).all()
+
+
 def test_probes_suggest_what_the_matrix_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foresight, "_HELPS", (0.0, 0.0))
     dense = star().suggest(3)

@@ -222,7 +222,7 @@ class Foresight:
             return U[:0], np.zeros(0), "no label helps other nodes: neither neighbours nor features say more"
         total, scores = self._variation(U), []
         for labels, (_, _, column) in enumerate(chosen, start=self.field.rows.size + 1):
-            left = np.maximum(left - column**2, self._noise)
+            left = np.maximum(left - column**2, np.minimum(left, self._noise))  # averages may be below that noise
             scores.append(1.0 - self._left(U, left, labels) / total)
         return U[[node for node, _, _ in chosen]], np.array(scores), ""
 

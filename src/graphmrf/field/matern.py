@@ -60,6 +60,8 @@ _SERIES_ERROR = 1e-8
 _SERIES_GAIN = 0.3
 """Most products of a series over the :math:`n^3` of eigenvectors. U.S. counties have .18, 10,000
 nodes of a power-law graph .05. Doubled, graphs that are nearly lines take up to twice as long."""
+_ROUNDING = 1e-8
+"""How far apart computed copies of an eigenvalue may lie: the square of the residual of `_smallest_left`, and more."""
 _LOWEST = (16, 96)
 """Eigenvalues next to 0 that are set right one by one: few where the last is beyond `_GAP`, as on graphs without
 borders; on a map the degree falls with their square root, and doubled they take as long as it saves."""
@@ -341,16 +343,23 @@ def short_series(graph: Graph) -> Polynomials | None:
     """
     n = graph.n_nodes
     try:
-        low, vectors, constants = _lowest(graph)
+        found = _lowest(graph)
     except ArpackNoConvergence:  # eigenvalues near 0 lie close together: the degree would be high
         return None
+    if found is None:
+        return None
+    low, vectors, constants = found
     series = Polynomials(graph.on("numba").engine, constants, graph.components, low, vectors)
     products = float(series.degree) * n * (graph.indices.size + 4 * n)
     return series if products < _SERIES_GAIN * float(n) ** 3 else None
 
 
-def _lowest(graph: Graph) -> tuple[Floats, Floats, Floats]:
-    """Return the smallest eigenvalues above 0, their eigenvectors, and the eigenvectors of 0 side by side."""
+def _lowest(graph: Graph) -> tuple[Floats, Floats, Floats] | None:
+    """Return the smallest eigenvalues above 0, their eigenvectors, and the eigenvectors of 0 side by side.
+
+    Of a repeated eigenvalue, as copies of a component have, Lanczos finds some eigenvectors, not all: only those up to
+    the smallest it has missed are returned, and None where that is below all of them.
+    """
     (constants, members), S = _constants(graph), graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
 
     def without_constants(x: Floats) -> Floats:
@@ -362,9 +371,19 @@ def _lowest(graph: Graph) -> tuple[Floats, Floats, Floats]:
         found = eigsh(operator, count, which="LA", v0=start, tol=1e-10, ncv=3 * count, maxiter=_RESTARTS)
         if 1.0 - found[0][0] > _GAP:
             break
-    low, vectors = 1.0 - found[0][::-1], found[1][:, ::-1]
-    kept = low < _MIDDLE  # beyond are also the constants, where there are many of them
+    low, vectors = 1.0 - found[0][::-1], np.ascontiguousarray(found[1][:, ::-1])
+    missed = _smallest_left(operator, vectors)
+    if missed < min(low[0], _MIDDLE) - _ROUNDING:
+        return None
+    kept = low < min(_MIDDLE, missed + _ROUNDING)  # beyond are also the constants, where there are many of them
     return low[kept], np.ascontiguousarray(vectors[:, kept]), constants
+
+
+def _smallest_left(operator: LinearOperator, vectors: Floats) -> float:
+    """Return the smallest eigenvalue of the rest of the space, from another start: the first one sees no more there."""
+    rest = LinearOperator(operator.shape, lambda x: operator @ x - 2.0 * (vectors @ (vectors.T @ x)), dtype=np.float64)
+    start = np.random.default_rng(1).standard_normal(len(vectors))
+    return 1.0 - float(eigsh(rest, 1, which="LA", v0=start, tol=1e-5, ncv=40, maxiter=_RESTARTS)[0][0])
 
 
 def _constants(graph: Graph) -> tuple[Floats, sparse.csr_array]:
