@@ -143,15 +143,16 @@ class NodePrecision:
         n = self.graph.n_nodes
         return self.quadratic_forms(np.zeros((n, 0)), rademacher(n, probes, seed), tolerance=1e-3)[1]
 
-    def noise(self, k: int, rng: np.random.Generator) -> Floats:
-        """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse."""
-        E = rng.standard_normal((self.graph.n_nodes, k)) * np.sqrt(1.0 + self.d)[:, None]
-        return np.asarray(E + np.sqrt(self.omega) * edge_noise(self.graph, k, rng))
+    def noise(self, k: int, rng: np.random.Generator, *, signs: bool = False) -> Floats:
+        """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse.
 
-    def _signs(self, k: int, rng: np.random.Generator) -> Floats:
-        """Return `k` columns of covariance `A` that are made of random signs."""
-        E = random_signs(self.graph.n_nodes, k, rng) * np.sqrt(1.0 + self.d)[:, None]
-        return np.asarray(E + np.sqrt(self.omega) * edge_noise(self.graph, k, rng, signs=True))
+        With `signs` they are made of random signs, which is quicker where only the covariance counts.
+        """
+        n = self.graph.n_nodes
+        E = random_signs(n, k, rng) if signs else rng.standard_normal((n, k))
+        return np.asarray(
+            E * np.sqrt(1.0 + self.d)[:, None] + np.sqrt(self.omega) * edge_noise(self.graph, k, rng, signs=signs)
+        )
 
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
         """Return `k` columns drawn with covariance :math:`A^{-1}`."""
@@ -166,7 +167,9 @@ class NodePrecision:
         if self.dense is not None:
             return self.dense.inverse_diagonal()
         rng, sizes = np.random.default_rng(seed), (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER))
-        drawn = map_columns(self.graph.engine, _squares, ((self._system.tables, self._signs(k, rng)) for k in sizes))
+        drawn = map_columns(
+            self.graph.engine, _squares, ((self._system.tables, self.noise(k, rng, signs=True)) for k in sizes)
+        )
         means = self.omega**2 * sum(drawn) / probes * ~self.graph.isolated
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 

@@ -330,13 +330,13 @@ def nonlinear_columns(
     kept = values > _RANK * values.max(initial=0.0)
     mixing = vectors[:, kept] / np.sqrt(values[kept])
     Z = design.Z if elsewhere is None else elsewhere
-    single = np.dtype(np.float32 if len(Z) * nodes.size > _SINGLE_CELLS else np.float64)
-    columns: Floats = np.empty((len(Z), mixing.shape[1]), dtype=single)
-    scaled, mixing, at_once = np.asarray(Z / lengths, dtype=single), mixing.astype(single), _ROWS
-    if hasattr(engine, "place"):  # which computes in float64
+    dtype = np.dtype(np.float32 if len(Z) * nodes.size > _SINGLE_CELLS else np.float64)
+    columns: Floats = np.empty((len(Z), mixing.shape[1]), dtype=dtype)
+    scaled, mixing, at_once = np.asarray(Z / lengths, dtype=dtype), mixing.astype(dtype), _ROWS
+    if hasattr(engine, "place"):  # a device, on which matrices are in float64
         at_once = _ROWS_ON_DEVICE
     else:
-        centres = centres.astype(single)
+        centres = centres.astype(dtype)
     for first in range(0, len(Z), at_once):
         rows = slice(first, first + at_once)
         columns[rows] = squared_exponential(place(engine, scaled[rows]), centres) @ mixing
