@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -192,9 +193,9 @@ def test_a_large_graph_has_the_sparse_solver(town: Any, monkeypatch: pytest.Monk
 
 def test_slow_fits_are_announced() -> None:
     said = f"{SLOW + 1:,} nodes: fitting field takes minutes; --method lgc-rp is faster"
-    assert list(slow_fits([METHODS["field"]], SLOW + 1, {})) == [said]
-    assert list(slow_fits([METHODS["field"]], SLOW, {})) == []
-    assert list(slow_fits([METHODS["lp"]], SLOW + 1, {})) == []
+    for method, n_nodes, expected in (("field", SLOW + 1, [said]), ("field", SLOW, []), ("lp", SLOW + 1, [])):
+        contest: Any = SimpleNamespace(methods=[METHODS[method]], graph=SimpleNamespace(n_nodes=n_nodes))
+        assert list(slow_fits(contest, {})) == expected
 
 
 def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any) -> None:

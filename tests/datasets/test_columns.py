@@ -119,3 +119,14 @@ def test_attributes_that_are_named_must_be_there_and_numeric() -> None:
         attributes(table, ignore=["ren"])
     with pytest.raises(InvalidInputError, match="no numeric column that varies"):
         attributes(table, ignore=["rent"])
+
+
+def test_numbers_of_single_precision_stay_so_and_share_their_memory_where_none_is_missing() -> None:
+    frame = pd.DataFrame({"id": [1, 2, 3], "x": np.array([0.5, 1.5, 3.5], np.float32), "z": [0.5, np.nan, 1.0]})
+    graph = Graph.from_edges([0, 1], [1, 2])
+    whole = features(AttributedGraph(graph, frame[["id", "x"]], "id"))
+    assert whole.X["x"].dtype == np.float32
+    assert whole.X is whole.unfilled
+    mixed = features(AttributedGraph(graph, frame, "id"))
+    assert mixed.X.dtypes.tolist() == [np.float32, np.float64]
+    assert mixed.X["z"].tolist() == [0.5, 0.75, 1.0]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -59,3 +60,21 @@ def test_a_damaged_matrix_market_file_is_refused(tmp_path: Path, text: str, told
     path.write_text(text)
     with pytest.raises(gm.errors.InvalidInputError, match=told):
         read_edge_file(path)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12), st.sampled_from([1, 3, 900]))
+def test_ids_that_are_numbers_give_the_graph_that_their_texts_give(edges: list[tuple[int, int]], spread: int) -> None:
+    ids = spread * np.random.default_rng(0).permutation(6) - 2  # one after the other, in a table, and in a hash table
+    ends = pd.DataFrame({"source": ids[[u for u, _ in edges]], "target": ids[[v for _, v in edges]].astype(np.int32)})
+    nodes = pd.DataFrame({"id": ids, "x": np.arange(6.0)})
+    numbers = gm.read(nodes=nodes, edges=ends)
+    texts = gm.read(nodes=nodes.astype({"id": str}), edges=ends.astype(str))
+    assert numbers.graph.with_ids(None) == texts.graph.with_ids(None)
+    assert numbers.graph.notes == texts.graph.notes
+
+
+@pytest.mark.parametrize("stray", [7, -1, 2**40])
+def test_a_number_that_is_no_id_is_named(stray: int) -> None:
+    nodes, edges = pd.DataFrame({"id": [0, 1, 2]}), pd.DataFrame({"source": [0, 1], "target": [1, stray]})
+    with pytest.raises(gm.errors.InvalidInputError, match=rf"row 2, column target: node '{stray}' is not in"):
+        gm.read(nodes=nodes, edges=edges)

@@ -58,11 +58,11 @@ def test_the_reported_residual_is_the_true_one(name: str, dtype: Any) -> None:
     assert solution.residual <= 1e-4
 
 
-@pytest.mark.parametrize("width", [1, 3, 8])
-def test_columns_taken_in_blocks_are_those_taken_alone(width: int) -> None:
+@pytest.mark.parametrize("limits", [Limits(cached_columns=1), Limits(cached_columns=3), Limits(cached_bytes=0),
+                                    Limits(cached_bytes=0, solve_bytes=1)])  # fmt: skip
+def test_columns_taken_in_blocks_are_those_taken_alone(limits: Limits) -> None:
     graph, rng = FAMILIES["pieces"], np.random.default_rng(0)
     B, sigma = rng.normal(size=(27, 10)), 1 + 10 ** rng.uniform(-3, 1, (2, 10))
-    limits = Limits(cached_columns=width)
     x = ShiftedSystems(graph.engine, sigma, limits=limits).solve_rows(B, tolerance=1e-10).x
     for c in range(10):
         alone = ShiftedSystems(graph.engine, sigma[:, [c]]).solve_rows(B[:, [c]], tolerance=1e-10).x

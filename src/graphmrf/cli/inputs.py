@@ -21,10 +21,9 @@ from graphmrf.datasets import AttributedGraph
 from graphmrf.datasets.attributed_graph import id_column
 from graphmrf.datasets.columns import is_dates, is_text
 from graphmrf.datasets.edge_files import named_ends, read_edge_file
-from graphmrf.datasets.table_files import SHAPES, STDIN, TableFile, listing
+from graphmrf.datasets.table_files import SHAPES, STDIN, TableFile, listing, parts_of
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
-from graphmrf.estimators.methods import Method
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart
 from graphmrf.text import inner_percent
@@ -121,7 +120,7 @@ def looks_like(path: Path) -> str:
     if path == STDIN:
         return ""
     try:
-        file = read_edge_file(path)
+        file = read_edge_file(next(iter(parts_of(path)), path))  # of a folder the first file tells
     except InvalidInputError:
         return ""
     if named_ends(file) or _are_ends(file):
@@ -374,12 +373,12 @@ def contest(
     return Contest(table.graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
 
 
-def slow_fits(methods: Sequence[Method], n_nodes: int, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
+def slow_fits(contest: Contest, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
     """Warn of fits of the field that take minutes, and of more than two classes, each of which has its own."""
-    if all(method.key != FIELD for method in methods):
+    if all(method.key != FIELD for method in contest.methods):
         return
-    if n_nodes > SLOW:
-        yield f"{n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
+    if contest.graph.n_nodes > SLOW:
+        yield f"{contest.graph.n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
     for name, y in targets.items():
         count = y.classes.size if isinstance(y, Labels) else 0
         if count > 2:

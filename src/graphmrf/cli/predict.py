@@ -1,5 +1,6 @@
 """graphmrf predict: files, columns, fits; then the table, the page and the summary."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -71,8 +72,9 @@ def predict(
             later.prediction.Bounds(at_least, at_most, whole),
         )
         saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
-        with later.inputs.explained("predict", nodes=nodes, edges=edges):
-            columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
+        columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
+        reading = terminal.progress([1.0], quiet=quiet, label="reading")
+        with later.inputs.explained("predict", nodes=nodes, edges=edges), reading:
             table = read_placed(
                 machines, (nodes, edges), columns, asked=(method, report), knn=knn, k=k, shapes=shapes, id=id
             )
@@ -81,9 +83,8 @@ def predict(
         groups = later.foresight.read_groups(table, group)
         targets = later.inputs.read_targets(table, target or (), ignore or (), settings)
         contest = later.inputs.contest(table, tuple(targets), ignore or (), settings)
-        memory = [*later.inputs.foreseen_memory(contest)]
-        if not quiet:
-            terminal.note([*memory, *later.inputs.slow_fits(contest.methods, table.graph.n_nodes, targets)])
+        foreseen = [*later.inputs.foreseen_memory(contest), *later.inputs.slow_fits(contest, targets)]
+        terminal.note([] if quiet else foreseen)
 
         with terminal.progress([*contest.durations] * len(targets), quiet=quiet) as advance:
             predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
@@ -117,6 +118,7 @@ def _save(
     shown = report is not None or (
         output is not None and later.datasets.keeps_page(output) and not table.graph.is_elsewhere
     )
+    logging.getLogger(terminal.LOGGER).info("writing")
     content = later.report.page_content(beyond.on_page(page())) if shown else None
     if output is not None:
         later.results.write_results(table, predictions, output, keep_columns=keep_columns, content=content)

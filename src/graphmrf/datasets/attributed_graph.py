@@ -1,5 +1,6 @@
 """A graph with a table of its nodes, read from a node file and an edge file: ids matched, columns found by name."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +38,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.files import as_url, parquet_files
 from graphmrf.graph import Graph
 from graphmrf.text import did_you_mean
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
 ALMOST = 0.9
@@ -198,8 +201,10 @@ def read(  # noqa: PLR0913 - one parameter for each option
     ['007', '008']
     """
     asked = EdgeColumns(source, dest, weight, weight_is, unknown)
-    node_file, edge_file = read_table(nodes), read_edge_file(edges)
-    name = ""
+    _PROGRESS.info("reading nodes")
+    node_file = read_table(nodes)
+    _PROGRESS.info("reading edges")
+    edge_file, name = read_edge_file(edges), ""
     try:
         name, assumed = id_column(node_file, id)
         return _attributed(node_file, name, edge_file, asked, assumed)
@@ -213,6 +218,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
 def _attributed(
     node_file: TableFile, name: str, edge_file: TableFile, asked: EdgeColumns, assumed: tuple[str, ...]
 ) -> AttributedGraph:
+    _PROGRESS.info("ids of %d nodes and %d edges", node_file.n_rows, edge_file.n_rows)
     keys = unique_ids(node_file, name)
     edge_file, ends, told = end_columns(edge_file, asked, keys)
     if asked.unknown == ADD:
@@ -357,8 +363,10 @@ def unique_ids(file: TableFile, name: str) -> pa.Array:
     if keys.null_count:
         record = pc.index(keys.is_null(), True).as_py()
         raise InvalidInputError(f"{file.place(record)}, column {name}: the node id is missing; give every node an id")
-    counts = pc.value_counts(keys)
-    if len(counts) < len(keys):
+    written = file.columns[name]
+    distinct = pc.count_distinct(written if pa.types.is_integer(written.type) else keys).as_py()
+    if distinct < len(keys):
+        counts = pc.value_counts(keys)
         repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
         rows = np.flatnonzero(pc.equal(keys, repeated[0]).to_numpy(zero_copy_only=False))[:2]
         first, second = (row_number(file.path, int(row)) for row in rows)

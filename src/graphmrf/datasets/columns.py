@@ -1,5 +1,6 @@
 """Columns of a table as numbers: the feature matrix X, and the attributes A of the generative model."""
 
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,10 +17,14 @@ from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.text import count, did_you_mean
 
+_PROGRESS = logging.getLogger("graphmrf.progress")
+
 MAX_LEVELS = 50
 """Most different values of a text column that describes nodes: the 50 states of the U.S. Doubled, X doubles for it."""
 RARE = 10
 """Fewest nodes of a level of its own. By eye; halved, convolution blows up coefficients fitted to five nodes."""
+_HEAD = 1000
+"""Rows looked at first, which answer most questions on a column of millions. Doubled, so do a few more."""
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """What one column gave: columns of X, and the group and text under which that is told."""
 CODES = frozenset(
@@ -61,7 +66,7 @@ class Features:
     Parameters
     ----------
     X : DataFrame of shape (n, p)
-        All float64; `p` may be 0.
+        float32 where the table has that, else float64; `p` may be 0.
     notes : tuple of str
         One line for each kind of change.
     unfilled : DataFrame of shape (n, p)
@@ -123,13 +128,20 @@ def features(
     _check_present(table, ignore)
     left_out = {table.id, *targets, *ignore}
     names = [name for name in table.frame.columns if name not in left_out]
+    _PROGRESS.info("features from %d columns", len(names))
     prepared = [_prepare(table, name, max_levels, rare) for name in names]
     columns = {name: values for made, _, _ in prepared for name, values in made.items()}
     if len(columns) < sum(len(made) for made, _, _ in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
-    unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index, dtype=np.float64), table)
+    unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index), table)
     kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=True) if made]
-    return Features(unfilled.fillna(unfilled.mean()), _told(prepared), unfilled, tuple(kept))
+    return Features(_filled(unfilled), _told(prepared), unfilled, tuple(kept))
+
+
+def _filled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns with their mean in missing cells; the same table where none is missing."""
+    holes = [name for name in frame.columns if frame[name].hasnans]
+    return frame.fillna(frame[holes].astype(np.float64).mean()) if holes else frame
 
 
 def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
@@ -156,11 +168,16 @@ def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _
     number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
     if not (number or is_text(series) or isinstance(series.dtype, pd.CategoricalDtype)):
         return {}, "dropped columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
-    if series.nunique(dropna=False) <= 1:
+    if _is_constant(series):
         return {}, _CONSTANT, f"'{name}'"
     if number and _names_nodes(table, name):
         return {}, "left out whole numbers that name rather than count (rename them to keep them)", f"'{name}'"
     return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
+
+
+def _is_constant(series: pd.Series) -> bool:
+    """Whether all cells are the same; counting all different ones of a large table takes seconds for each column."""
+    return all(part.nunique(dropna=False) <= 1 for part in (series.head(_HEAD), series))
 
 
 def is_text(series: pd.Series) -> bool:
@@ -191,8 +208,7 @@ def is_dates(series: pd.Series) -> bool:
 def _names_nodes(table: AttributedGraph, name: str) -> bool:
     """Return whether whole numbers are codes by their name, a copy of the ids, or the numbers of the rows."""
     series = table.frame[name]
-    known = series.dropna().to_numpy(dtype=np.float64)
-    if types.is_bool_dtype(series) or not (known == np.floor(known)).all():
+    if types.is_bool_dtype(series) or not all(_is_whole(part) for part in (series.head(_HEAD), series)):
         return False
     words = name_words(str(name))
     if words and words[-1] in CODES:
@@ -200,13 +216,20 @@ def _names_nodes(table: AttributedGraph, name: str) -> bool:
     # Ten: shorter runs of whole numbers are often what small tables are about. Doubled, an index of 15 is a feature.
     if len(series) <= 10:
         return False
+    known = series.dropna().to_numpy(dtype=np.float64)
     copied = types.is_numeric_dtype(table.frame[table.id]) and series.equals(table.frame[table.id].astype(series.dtype))
     counted = len(known) == len(series) and _COUNTED.isdisjoint(words) and bool((np.diff(known) == 1).all())
     return copied or counted
 
 
+def _is_whole(series: pd.Series) -> bool:
+    known = series.dropna().to_numpy(dtype=np.float64)
+    return bool((known == np.floor(known)).all())
+
+
 def _numbers(table: AttributedGraph, name: str) -> _Prepared:
-    values = pd.Series(table.outcome(name), index=table.frame.index)
+    kind = np.float32 if table.frame[name].dtype == np.float32 else np.float64
+    values = pd.Series(table.outcome(name).astype(kind, copy=False), index=table.frame.index)
     missing = int(values.isna().sum())
     if not missing:
         return {name: values}, "", ""

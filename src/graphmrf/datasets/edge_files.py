@@ -1,5 +1,6 @@
 """Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
 
+import logging
 import os
 import re
 import warnings
@@ -19,6 +20,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
 from graphmrf.text import count
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 ENDS = (
     ("source", "target"),
@@ -57,6 +60,9 @@ _MATRIX_KINDS = (
     ("general", "symmetric", "skew-symmetric", "hermitian"),
 )
 """Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
+_SPREAD = 8
+"""Numbers from the smallest to the largest id, for each id, up to which a table finds them: it takes 4 bytes for each,
+as much as a hash table at 8. Doubled, so does its memory."""
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 
@@ -381,6 +387,7 @@ def edge_graph(
     kept = (u >= 0) & (v >= 0)
     if not kept.all():
         u, v, weights = u[kept], v[kept], None if weights is None else weights[kept]
+    _PROGRESS.info("graph of %d edges", u.size)
     graph = Graph.from_edges(u, v, weights, n_nodes=len(keys))
     if weights is not None and graph.n_edges < np.count_nonzero(u != v):
         once, both = _one_direction(u, v, weights, len(keys))
@@ -395,7 +402,7 @@ def _one_direction(u: Ints, v: Ints, weights: Floats, n: int) -> tuple[Bools, tu
     keep = np.ones(u.size, dtype=bool)
     if not backward.any() or backward.all():
         return keep, ()
-    pairs, place = np.unique(np.minimum(u, v) * n + np.maximum(u, v), return_inverse=True)
+    pairs, place = np.unique(np.minimum(u, v).astype(np.int64) * n + np.maximum(u, v), return_inverse=True)
     there = np.bincount(place[~backward], weights[~backward], pairs.size)
     back = np.bincount(place[backward], weights[backward], pairs.size)
     same = (there > 0) & np.isclose(there, back, rtol=1e-9, atol=0)
@@ -526,6 +533,9 @@ def _positions(
     """Return the nodes at both ends of every edge, -1 where there is none and edges are dropped; and what was told."""
     if file.size is not None:
         return *_by_row(file, ends, keys, nodes), ()
+    numbered = _by_number(file, ends, keys)
+    if numbered is not None:
+        return *numbered, ()
     cells = [file.keys(end) for end in ends]
     found = [pc.index_in(each, value_set=keys) for each in cells]
     told: tuple[str, ...] = ()
@@ -535,8 +545,43 @@ def _positions(
         for end, each, positions in zip(ends, cells, found, strict=True):
             _check_ends(file, end, pc.is_null(positions if asked.unknown == REFUSE else each), nodes, keys)
         told += _dropped(file, cells, found, nodes)
-    u, v = (np.asarray(pc.fill_null(each, -1).to_numpy(), dtype=np.int64) for each in found)
+    u, v = (np.asarray(pc.fill_null(each, -1).to_numpy(), dtype=np.int32) for each in found)
     return u, v, told
+
+
+def _by_number(file: TableFile, ends: tuple[str, str], keys: pa.Array) -> tuple[Ints, Ints] | None:
+    """Return the ends of edges where these and all ids are whole numbers and match; None where they are text or do not.
+
+    Numbers are compared as such, file by file: their decimal text would take several times the memory and time.
+    """
+    cells = [file.columns[end] for end in ends]
+    if any(each.null_count or not pa.types.is_integer(each.type) or pa.types.is_uint64(each.type) for each in cells):
+        return None
+    try:
+        ids = keys.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    if not ids.cast(keys.type).equals(keys):  # 007 is another id than 7
+        return None
+    u, v = (_numbered_end(each, ids.to_numpy()) for each in cells)
+    return (u, v) if min(u.min(initial=0), v.min(initial=0)) >= 0 else None
+
+
+def _numbered_end(cells: pa.ChunkedArray, ids: Ints) -> Ints:
+    """Return the position of every cell among ids, -1 where it is none: by a table where ids are dense enough."""
+    low, span = int(ids.min()), int(ids.max()) - int(ids.min()) + 1
+    if span > _SPREAD * ids.size:
+        found = pc.index_in(cells.cast(pa.int64()), value_set=pa.array(ids))
+        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
+    table = np.full(span, -1, dtype=np.int32)
+    table[ids - low] = np.arange(ids.size, dtype=np.int32)
+    places, first = np.full(len(cells), -1, dtype=np.int32), 0
+    for chunk in cells.chunks:
+        offsets = chunk.to_numpy().astype(np.int64) - low
+        inside = (offsets >= 0) & (offsets < span)
+        places[first : first + offsets.size][inside] = table[offsets[inside]]
+        first += offsets.size
+    return places
 
 
 def _by_row(file: TableFile, ends: tuple[str, str], keys: pa.Array, nodes: TableFile) -> tuple[Ints, Ints]:

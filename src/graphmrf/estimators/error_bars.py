@@ -6,6 +6,7 @@ deviations, when there are no more labels than fitted coefficients: then nothing
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ from graphmrf.linalg import conditional_variance, loo_precision, marginal_varian
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
+
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class ConditionalErrorBars:
         Given the other labels, label i lies :math:`(P r)_i / P_{ii}` from its mean with variance
         :math:`\tau^2 / P_{ii}`; `k` coefficients were fitted.
         """
+        _PROGRESS.info("scale of the noise")
         column = self.values[:, None]
         Pr = column + as_omega(self.alpha) * (column - multiply(self.graph, column))
         P = loo_precision(self.graph, self.known, self.alpha, seed=self.seed)
@@ -67,6 +72,7 @@ class ConditionalErrorBars:
         """Standard deviation given the labels, 0 at the labelled nodes, shape (n,)."""
         if self.known.all():
             return np.zeros(self.known.size)
+        _PROGRESS.info("standard deviations")
         variance = conditional_variance(self.graph, self.known, self.alpha, seed=self.seed)
         return np.where(self.known, 0.0, self.scale * np.sqrt(variance))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, overload
 
 import numpy as np
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from graphmrf.estimators.out_of_fold import NodeRegressor
     from graphmrf.graph import Graph
     from graphmrf.selection import AlphaSearch
+
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 
 class ResidualPropagation(NodeEstimator):
@@ -196,14 +200,16 @@ class ResidualPropagation(NodeEstimator):
 
     def _fit_base(self, base: NodeRegressor, graph: Graph, X: Any, outcome: Outcome) -> Floats:
         """Fit a copy of the base, its hyper-parameters included; return the residuals of that fit."""
+        _PROGRESS.info("%s on all labels", type(base).__name__)
         self.base_ = clone(base).fit(graph, X, outcome.y)
         self._base_values = self.base_.predict()
         return np.asarray((outcome.y - self._base_values)[outcome.known])
 
     def _fit_jointly(self, graph: Graph, X: Any, outcome: Outcome) -> Floats:
-        table = read_features(X, graph.n_nodes, "LinearGraphConvolution")
         shrinkage = given_shrinkage(self.base.shrinkage or 0.0, None)  # a field of residuals takes up what is smooth
-        features = whiten(table.X, centred=self.base.fit_intercept is not False, shrinkage=shrinkage)
+        read = read_features(X, graph.n_nodes, "LinearGraphConvolution")
+        features = whiten(read.X, centred=self.base.fit_intercept is not False, shrinkage=shrinkage)
+        del read  # whitened features take as much memory, and the search needs no others
         folds = outcome.folds(self.folds, self.seed)
         self.alpha_, self.cv_results_ = settle(
             None, lambda: search_convolution_and_residual(graph, features, outcome.y, folds)

@@ -35,6 +35,10 @@ class Limits:
         Columns that go together while they take up to so many bytes, and beyond: 8 stay in the last-level cache of a
         desktop, and from memory 16 take as long as 8 (`benchmarks/search.py`). Doubled, small graphs leave the cache
         and large ones gain nothing.
+    solve_bytes : int
+        Memory that the vectors of one block may take on a CPU; fewer columns go together where more would be needed,
+        from some 7 million nodes on. 8 columns of 10 million nodes take 8 GB; doubled, 16 take 16 GB and a fifth less
+        time.
     block_bytes : int
         Memory of one block of right-hand sides of a coupled system; doubled, the six blocks of a solve take 768 MB and
         the products are no quicker.
@@ -59,6 +63,7 @@ class Limits:
     cached_columns: int = 8
     cached_bytes: int = 16 * 2**20
     columns: int = 16
+    solve_bytes: int = 8 * 2**30
     block_bytes: int = 64 * 2**20
     single_nodes: int = 20_000
     max_iterations: int = 2**31

@@ -29,6 +29,11 @@ REFINEMENTS = 3
 in float32; what more than three do not reach is below rounding, so doubling it only delays the error."""
 
 
+_NARROWEST = 4
+"""Columns that go together however much memory they take: kernels read 4 numbers of a row at once. Doubled, the largest
+graphs take twice the memory."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """What a solver found.
@@ -156,11 +161,16 @@ class ShiftedSystems:
         """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold."""
         limits, n = self.limits, self.engine.n
         n_rows, slots = n if rows is None else len(rows), 2 * len(self.sigma) + 4
-        chosen = self.engine.columns(dtype.itemsize * (6 * n + slots * n_rows) + n)
+        column = dtype.itemsize * (6 * n + slots * n_rows) + n
+        chosen = self.engine.columns(column)
         if chosen is not None:
             return chosen
-        cached = limits.cached_columns * n * dtype.itemsize <= limits.cached_bytes
-        return limits.cached_columns if cached else limits.columns
+        if limits.cached_columns * n * dtype.itemsize <= limits.cached_bytes:
+            return limits.cached_columns
+        width = limits.columns
+        while width > _NARROWEST and width * column > limits.solve_bytes:
+            width //= 2
+        return width
 
 
 def iteration_bound(sigma: Floats, tolerance: float) -> int:

@@ -84,12 +84,15 @@ def smooth(
     X = _finite(_columns(graph, X))
     levels = _levels(alpha, X.shape[1])
     active = levels > 0
+    if not active.any():
+        return X.copy()
+    chosen = slice(None) if active.all() else active
+    solved = _solve(graph, X[:, chosen], levels[None, chosen], None, (tolerance, limits))
+    solved *= ((1.0 - levels[chosen]) / levels[chosen]).astype(X.dtype)
+    if active.all():
+        return np.ascontiguousarray(solved)
     result = X.copy()
-    if active.any():
-        factor = ((1.0 - levels) / np.where(active, levels, 1.0)).astype(X.dtype)
-        result[:, active] = factor[active] * _solve(
-            graph, X[:, active], levels[None, active], None, (tolerance, limits)
-        )
+    result[:, active] = solved
     return result
 
 
@@ -182,11 +185,10 @@ def propagate(
     levels = _levels(alpha, Y.shape[1])
     active = levels > 0
     B = product(graph.engine, Y, ~known)
-    result = Y.copy()
     if active.any():
-        solved = _solve(graph, B[:, active], levels[None, active], ~known[:, active], (tolerance, limits))
-        result[:, active] += solved
-    return result
+        chosen = slice(None) if active.all() else active
+        Y[:, chosen] += _solve(graph, B[:, chosen], levels[None, chosen], ~known[:, chosen], (tolerance, limits))
+    return Y
 
 
 def propagate_grid(

@@ -6,6 +6,7 @@ an `AlphaSearch`.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from graphmrf.engines import Engine
     from graphmrf.graph import Graph
     from graphmrf.selection.least_squares import Whitened
+
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999)
 """The grid of the paper, see its experiments; twice as fine it costs next to nothing, as levels share a Krylov space,
@@ -272,6 +275,7 @@ def search_convolution_and_residual(
     """
     known = training_masks(folds.size, np.arange(folds.size), folds)
     fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
+    _PROGRESS.info("residuals at %d levels by cross-validation", len(alphas))
     predictions, levels = own_fold(fits, folds), np.asarray(alphas, dtype=np.float64)
     flowing = np.argsort(levels)[np.count_nonzero(levels == 0) :]  # nothing flows at level 0
     filled = _propagated(graph, y, fits[flowing], known, levels=levels[flowing], tolerance=tolerance)
@@ -289,6 +293,7 @@ def fold_predictions(
     tolerance: float = 1e-6,
 ) -> Floats:
     """Return (n_alphas, n_labelled, n_folds): predictions at the labelled nodes of the fit without fold f."""
+    _PROGRESS.info("smoothed features at %d levels", len(alphas))
     labelled = np.flatnonzero(~np.isnan(y))
     grid: Floats = np.empty((len(alphas), labelled.size, 0))
     if features.Z.shape[1]:
