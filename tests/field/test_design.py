@@ -44,13 +44,15 @@ def test_nodes_are_ordered_by_features_the_first_one_first() -> None:
     assert [tuple(row) for row in ordered] == sorted(tuple(row) for row in ordered)
 
 
-def test_labels_are_ordered_by_value_and_then_by_features() -> None:
+def test_labels_are_ordered_by_distance_from_their_mean_and_then_by_features() -> None:
     rng = np.random.default_rng(0)
     X, rows = rng.integers(0, 2, (30, 3)).astype(float), rng.permutation(30)[:20]
     made, z = make_design(CASE.graph, X), rng.integers(0, 3, 20).astype(float)
     order = made.order_of_labels(rows, z)
-    ordered = [(z[i], *made.groups[0][rows[i]]) for i in order]
+    ordered = [(abs(z[i] - z.mean()), *made.groups[0][rows[i]]) for i in order]
     assert ordered == sorted(ordered)
+    for mirrored in (-z, 5.0 - 2.0 * z):
+        np.testing.assert_array_equal(made.order_of_labels(rows, mirrored), order)
 
 
 def test_some_nodes_keep_their_features_and_components() -> None:

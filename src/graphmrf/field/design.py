@@ -24,6 +24,8 @@ _NORM_PROBES = 16
 """Rademacher probes for row norms: they err by about a sixth, and only nodes at three times the median matter."""
 _MOST_NORM = 3.0
 """Row norms beyond so many medians count as these; chosen by eye, for isolated nodes and lonely pairs."""
+_DIGITS = 9
+"""Digits to which labels are compared: those of mirrored or shifted ones differ in the last. Doubled, they would."""
 _KNOT = float(np.log(4.0))
 """Steps of log omega at which variances are drawn and interpolated; chosen by eye, coarser ones save draws."""
 _KNOT_TOLERANCE = 1e-3
@@ -84,8 +86,12 @@ class Design:
         return np.lexsort(self.groups[0].T[::-1]) if self.p else np.arange(self.groups.shape[1])
 
     def order_of_labels(self, rows: Ints, z: Floats) -> Ints:
-        """Return the places of labelled nodes in the order of labels and, where these are equal, of features."""
-        return np.lexsort((*self.groups[0][rows].T[::-1], z))
+        """Return the places of labelled nodes in an order that neither node numbers nor the sign of labels decide.
+
+        It is that of their distance from the mean and, where this is equal, of features.
+        """
+        about = np.abs(z - z.mean())
+        return np.lexsort((*self.groups[0][rows].T[::-1], (about / (about.max() or 1.0)).round(_DIGITS)))
 
     def at(self, nodes: Ints) -> Design:
         """Return the same of some nodes."""
