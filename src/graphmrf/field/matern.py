@@ -80,8 +80,8 @@ _PROBED = 64
 """Columns multiplied at once for diagonals, of which no more than sums is kept: with 16 or 128, U.S. counties take a
 third longer."""
 _DRAWN = 64
-"""Probes of the variances of large graphs, a multiple of `_COLUMNS`: standard deviations err by up to 9 %, as those of
-`marginal_variance`. Doubled, a draw of another graph takes twice as long."""
+"""Probes of the variances of large graphs, a multiple of `_COLUMNS`: standard deviations err by up to 9 % (root
+mean square), as those of `marginal_variance`. Doubled, a draw of another graph takes twice as long."""
 _SERIES = 1e-10
 """Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
 _MOST_TERMS = 4096

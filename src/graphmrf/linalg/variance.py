@@ -39,8 +39,8 @@ NoiseBlocks: TypeAlias = "Iterable[tuple[Floats, Floats]]"
 """Blocks of draws at the nodes and by the edges, see `precision_noise`."""
 
 _PROBES = 64
-"""Draws or probes unless told: standard deviations are then good to 2 to 6 per cent on most graphs (`benchmarks/
-foresee.py`); doubled, to 1.4 times less in twice the time."""
+"""Draws or probes unless told: the root mean square error of standard deviations is then 2 to 6 per cent on most graphs
+(`benchmarks/foresee.py`); doubled, 1.4 times less in twice the time."""
 
 _TOGETHER = 16
 """Draws solved for at once, a multiple of what the kernels take in one go; doubled, only the memory grows."""
@@ -193,7 +193,8 @@ def conditional_variance(
     r"""Return the diagonal of :math:`(I + \omega N)_{UU}^{-1}`, and 0 at the known nodes.
 
     Exact by a dense factorisation while there are at most 3000 unknown nodes, otherwise estimated from random draws:
-    with the default 64 the standard deviations derived from it are good to 2 to 6 per cent on most graphs, to 9 on any.
+    with the default 64 the standard deviations derived from it have a root mean square error of 2 to 6 per cent on most
+    graphs and of 9 at most; single nodes err by up to 29.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ _BATCH_BYTES = 2**28
 already; it changes which random numbers a draw beyond the first batch gets."""
 
 _PROBE_TOLERANCE = 1e-4
-"""Relative residual of draws behind standard deviations: far below the 9 % standard error of 64 probes. Doubling it
+"""Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes. Doubling it
 saves a few per cent of the iterations."""
 
 
