@@ -4,6 +4,7 @@ The paper's 14 tasks and the areas bundled with libpysal (see `areas`), random l
 larger ones of its split. By itself it takes more options: ``python -m benchmarks.few_labels [--tasks London areas ...]
 [--splits 10] [--sizes 5 8 13 20 31 61 100] [--jobs 2] [--keep FILE]``. A row for every size: means over all runs, the
 coverage of 90 % intervals of the worst task, and how many runs have R2 below -.1 where the mean of the labels has not.
+With ``--linear`` it is the coverage of the linear methods instead, where labels are more than coefficients.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmarks.pool import perform
 from benchmarks.show import show
 from graphmrf import GraphRegressor, LabelPropagation, LinearGraphConvolution, ResidualPropagation
 from graphmrf.errors import GraphMRFError
+from graphmrf.estimators.methods import METHODS as METHODS_BY_KEY
 from graphmrf.field.matern import eigen
 from graphmrf.metrics import coverage
 
@@ -40,8 +42,12 @@ SIZES = (5, 8, 13, 20, 31, 61, 100)
 METHODS = ("GR", "LGC/RP", "LP", "GB/RP", "mean")
 MOST = 0.6
 """Largest part of the nodes that is labelled, so that something is left to predict of small areas."""
+LINEAR = ("lp", "lr", "lgc", "sgc", "lr-rp", "sgc-rp", "lgc-rp")
+"""Methods that are linear in the labels, by their keys."""
 BAD = -0.1
 """R2 below which a prediction is clearly worse than the mean of the hidden outcomes."""
+_NORMAL = 1.645
+"""Half width of a 90 % interval in standard deviations."""
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -52,7 +58,13 @@ def run(*, quick: bool) -> list[Row]:
 
 
 def measure(
-    wanted: Sequence[str], seeds: range, sizes: Sequence[int], *, jobs: int, keep: Path | None = None
+    wanted: Sequence[str],
+    seeds: range,
+    sizes: Sequence[int],
+    *,
+    jobs: int,
+    keep: Path | None = None,
+    linear: bool = False,
 ) -> list[Row]:
     """Return a row for each group of tasks and size, then for each task; finished splits go to the file `keep`."""
     if root() is None:
@@ -61,7 +73,7 @@ def measure(
     kept = [json.loads(line) for line in keep.read_text().splitlines()] if keep and keep.exists() else []
     rows: list[Row] = [row for row in kept if row["labels"] in sizes and row["seed"] in seeds and row["task"] in names]
     done = {(row["task"], row["seed"]) for row in rows}
-    work = [(name, seed, tuple(sizes)) for seed in seeds for name in names if (name, seed) not in done]
+    work = [(name, seed, tuple(sizes), linear) for seed in seeds for name in names if (name, seed) not in done]
     try:
         for _, found in perform(_one, work, jobs):
             rows += found
@@ -70,7 +82,17 @@ def measure(
                     file.writelines(json.dumps(row) + "\n" for row in found)
     except KeyboardInterrupt:
         print(f"stopped: {len(rows)} runs")
-    return _tables(rows)
+    return _coverages(rows) if linear else _tables(rows)
+
+
+def _coverages(rows: list[Row]) -> list[Row]:
+    """Return the mean coverage of every linear method by size, and how many runs had error bars at all."""
+    told: list[Row] = []
+    for size in sorted({row["labels"] for row in rows}):
+        found = {key: [row[key] for row in rows if row["labels"] == size and np.isfinite(row[key])] for key in LINEAR}
+        means = {key: float(np.mean(each)) for key, each in found.items() if each}
+        told.append({"labels": str(size)} | means | {"runs": min(map(len, found.values()))})
+    return told
 
 
 def _tables(rows: list[Row]) -> list[Row]:
@@ -118,17 +140,29 @@ def _tasks() -> dict[str, Task]:
     return found | {f"areas:{task.data}:{task.outcome}": task for task in areas()}
 
 
-def _one(work: tuple[str, int, tuple[int, ...]]) -> list[Row]:
-    name, seed, sizes = work
+def _one(work: tuple[str, int, tuple[int, ...], bool]) -> list[Row]:
+    name, seed, sizes, linear = work
     task = _tasks()[name]
     n, rows = len(task.y), list[dict[str, Any]]()
     order = np.random.default_rng(1000 + seed).permutation(n)
-    eigen(task.graph)  # found once for a graph, so no part of the seconds of a fit
+    if not linear:
+        eigen(task.graph)  # found once for a graph, so no part of the seconds of a fit
     for size in sizes:
         if size <= MOST * n:
             labelled = np.isin(np.arange(n), order[:size])
-            rows.append({"task": name, "seed": seed, "labels": size} | _scores(task, labelled))
+            scores = _linear_coverage(task, labelled) if linear else _scores(task, labelled)
+            rows.append({"task": name, "seed": seed, "labels": size} | scores)
     return rows
+
+
+def _linear_coverage(task: Task, labelled: Bools) -> Row:
+    """Return the coverage of 90 % intervals by every linear method; NaN where it has no error bars."""
+    y, hidden, row = np.where(labelled, task.y, np.nan), ~labelled, dict[str, Any]()
+    for key in LINEAR:
+        mean, std = METHODS_BY_KEY[key].make().fit(task.graph, task.X, y).predict(return_std=True)
+        inside = np.abs(task.y - mean) <= _NORMAL * std
+        row[key] = float("nan") if np.isnan(std).any() else float(inside[hidden].mean())
+    return row
 
 
 def _scores(task: Task, labelled: Bools) -> Row:
@@ -171,10 +205,10 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="numbers of labels")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--keep", type=Path, help="file of finished splits, which are not repeated")
+    parser.add_argument("--linear", action="store_true", help="coverage of the linear methods instead")
     given = parser.parse_args()
-    show(
-        "few_labels", __doc__, measure(given.tasks, range(given.splits), given.sizes, jobs=given.jobs, keep=given.keep)
-    )
+    options = {"jobs": given.jobs, "keep": given.keep, "linear": given.linear}
+    show("few_labels", __doc__, measure(given.tasks, range(given.splits), given.sizes, **options))
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ def ring_with_chords(rng: np.random.Generator) -> Floats:
     return W
 
 
+@pytest.mark.parametrize("labels", [8, 40])
 @pytest.mark.parametrize("name", ["LP", "LR", "LGC", "LGC/RP"])
-def test_ninety_per_cent_intervals_hold_ninety_per_cent(name: str) -> None:
+def test_ninety_per_cent_intervals_hold_ninety_per_cent(name: str, labels: int) -> None:
     rng = np.random.default_rng(1)
     W = ring_with_chords(rng)
     graph, X = Graph(W), rng.normal(size=(N, 2))
@@ -40,10 +41,10 @@ def test_ninety_per_cent_intervals_hold_ninety_per_cent(name: str) -> None:
     }
     inside, scales = [], []
     for y in fields:
-        hidden = rng.random(N) < 0.5
+        hidden = rng.permutation(N) >= labels
         model = models[name].fit(graph, X, np.where(hidden, np.nan, y))
         mean, std = (part[hidden] for part in model.predict(return_std=True))
         inside.append(coverage(y[hidden], mean - Z90 * std, mean + Z90 * std))
         scales.append(model.scale_)
     assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
-    assert np.mean(scales) == pytest.approx(2.0, rel=0.08)
+    assert np.sqrt(np.mean(np.square(scales))) == pytest.approx(2.0, rel=0.12)

@@ -17,6 +17,7 @@ from graphmrf import Graph, GraphConvolutionalNetwork, ResidualPropagation
 from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError, InvalidInputError, MissingExtraError
 from graphmrf.estimators import Training
+from graphmrf.estimators.error_bars import student_std
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.selection import assign_folds
 
@@ -81,8 +82,9 @@ def test_the_search_takes_the_best_pair() -> None:
     folds, fits = model._searched
     unseen = fits[np.arange(20), folds]
     assert r2_score(CASE.y[CASE.known], unseen) == pytest.approx(table["mean_r2"][best])
-    assert model.scale_ == pytest.approx(np.sqrt(np.mean((CASE.y[CASE.known] - unseen) ** 2)))
-    np.testing.assert_array_equal(model.predict(return_std=True)[1], np.full(40, model.scale_))
+    assert model.scale_ == pytest.approx(np.sqrt(np.sum((CASE.y[CASE.known] - unseen) ** 2) / 18))  # 2 for the choice
+    expected = student_std(model.scale_, np.ones(40), 18.0)
+    np.testing.assert_array_equal(model.predict(return_std=True)[1], expected)
 
 
 @pytest.mark.parametrize("training", ["full", "paper"])

@@ -12,6 +12,7 @@ from cases import Case, cases, random_case
 from graphmrf import Graph, LinearRegression, ResidualPropagation, SimpleGraphConvolution
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.error_bars import student_std
 from graphmrf.linalg.smoothing import loop_engine, powers
 from graphmrf.selection import assign_folds
 
@@ -33,7 +34,7 @@ def test_predictions_are_least_squares_on_averaged_features(case: Case, n_layers
     M, L = np.column_stack([np.ones(len(Z)), Z]), case.known
     s2 = np.sum((case.y[L] - mean[L]) ** 2) / (L.sum() - 3)
     leverage = np.einsum("ij,jk,ik->i", M, np.linalg.inv(M[L].T @ M[L]), M)
-    np.testing.assert_allclose(std, np.sqrt(s2 * (1 + leverage)), rtol=1e-4)
+    np.testing.assert_allclose(std, student_std(np.sqrt(s2), 1 + leverage, L.sum() - 3.0), rtol=1e-4)
 
 
 @given(cases())

@@ -345,13 +345,13 @@ def _skewed(known: Floats, settings: PredictionSettings) -> Iterator[str]:
 
 
 def _roughness(known: int, n_features: int, method: Method) -> Iterator[str]:
-    """Say that labels are few: the field widens its error bars then, other methods count features against them."""
+    """Say that labels are few; other methods than the field count features against them."""
     if method.key == FIELD:
         if known <= FEW:
             yield f"only {known} known values: R² is uncertain, and error bars are wide"
     elif known - 1 - n_features * method.features < FEW:
         features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features * method.features else ""
-        yield f"only {known} known values{features}: R² is uncertain, and error bars are likely too narrow"
+        yield f"only {known} known values{features}: R² is uncertain, and error bars are wide"
 
 
 def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: PredictionSettings) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
-from graphmrf.estimators.error_bars import root_mean
+from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -202,11 +202,13 @@ class GraphConvolutionalNetwork(NodeEstimator):
         squares = (y - self._fitted[outcome.known]) ** 2
         if self._searched is None:
             self.n_coefficients_ = self._columns.count + int(self.fit_intercept)
-            self.scale_ = root_mean(squares, self.n_coefficients_)
+            self._freedom = degrees_of_freedom(y.size, self.n_coefficients_)
+            self.scale_ = root_mean(squares, self._freedom)
             return
         folds, fits = self._searched
         unseen = (y - own_fold(fits, folds)) ** 2
-        self.scale_ = root_mean(unseen, 0)
+        self._freedom = degrees_of_freedom(y.size, 0.0, chosen=True)
+        self.scale_ = root_mean(unseen, self._freedom)
         share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
         self.n_coefficients_ = int(np.clip(np.ceil((1.0 - share) * y.size), 0, y.size - 1))
 
@@ -228,7 +230,8 @@ class GraphConvolutionalNetwork(NodeEstimator):
             Another graph and the features of its nodes, the same columns, scaled as those of the fit. By default
             the graph and features of the fit.
         return_std : bool, default False
-            Also return `scale_`, the same for every node.
+            Also return the standard deviation of outcomes, the same for every node: `scale_`, and what is uncertain
+            of it.
 
         Returns
         -------
@@ -239,7 +242,8 @@ class GraphConvolutionalNetwork(NodeEstimator):
         mean = self._fitted if graph is None and X is None else self._elsewhere(graph, X)
         if not return_std:
             return as_given(mean, single=self._single)
-        return as_given(mean, single=self._single), as_given(np.full(mean.size, self.scale_), single=self._single)
+        std = student_std(self.scale_, np.ones(mean.size), self._freedom)
+        return as_given(mean, single=self._single), as_given(std, single=self._single)
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from graphmrf.estimators.choices import Level, as_omega, given_level, settle
-from graphmrf.estimators.error_bars import ConditionalErrorBars
+from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
-from graphmrf.linalg import propagate
 from graphmrf.selection import search_propagation
 
 if TYPE_CHECKING:
@@ -94,9 +93,11 @@ class LabelPropagation(NodeEstimator):
             level, lambda: search_propagation(graph, outcome.y, outcome.folds(self.folds, self.seed))
         )
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
-        deviations = propagate(graph, (outcome.y - self.mean_)[:, None], outcome.known, self.alpha_)[:, 0]
-        self._outcome = outcome
-        self._error_bars = ConditionalErrorBars(graph, outcome.known, deviations, self.alpha_, 1, self.seed)
+        m, self._outcome = outcome.n_labelled, outcome
+        mean, freedom = np.full((graph.n_nodes, 1), m**-0.5), degrees_of_freedom(m, 1.0, chosen=level is None)
+        deviations = outcome.y[outcome.known] - self.mean_
+        self._residuals = ResidualField(graph, outcome.known, deviations, self.alpha_, mean, freedom, self.seed)
+        self._field = self._residuals.propagated
         return self
 
     @overload
@@ -114,18 +115,19 @@ class LabelPropagation(NodeEstimator):
         graph, X : None
             Propagation lives on the labels of its graph, so there is no prediction for another one.
         return_std : bool, default False
-            Also return :math:`\tau \sqrt{[(I + \omega N)_{UU}^{-1}]_{uu}}`, 0 at the labelled nodes.
+            Also return the standard deviation given the labels, 0 at the labelled nodes; that of the mean and of the
+            noise scale are part of it, see `ResidualField`.
 
         Returns
         -------
         array of shape (n,), or two of them
             In float32 when y was.
         """
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         refuse_other_graph(graph, X, "LabelPropagation")
         outcome = self._outcome
-        mean = as_given(outcome.clamp(self.mean_ + self._error_bars.values), single=outcome.single)
-        return (mean, as_given(self._error_bars.std, single=outcome.single)) if return_std else mean
+        mean = as_given(outcome.clamp(self.mean_ + self._field), single=outcome.single)
+        return (mean, as_given(self._residuals.conditional_std, single=outcome.single)) if return_std else mean
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
@@ -138,12 +140,12 @@ class LabelPropagation(NodeEstimator):
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
         """
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         outcome = read_outcome(y, graph.n_nodes)
         return np.asarray(search_propagation(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
 
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""
-        check_fitted(self, "_error_bars")
-        return self._error_bars.scale
+        check_fitted(self, "_residuals")
+        return self._residuals.conditional_scale

@@ -17,7 +17,7 @@ from graphmrf.estimators.choices import (
     settle,
     settle_intercept,
 )
-from graphmrf.estimators.error_bars import MarginalErrorBars
+from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -28,7 +28,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
-from graphmrf.linalg import marginal_variance, smooth
+from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
@@ -96,8 +96,9 @@ class LinearGraphConvolution(NodeEstimator):
     feature_means_ : array of shape (p,)
         The means m.
     n_coefficients_ : int
-        Degrees of freedom spent: the rank of the smoothed features, and one for the intercept; shrinkage spends
-        fewer, which is not counted.
+        The rank of the smoothed features, and one for the intercept.
+    directions_ : array of shape (n, k)
+        Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk).
     scale_ : float
         Noise scale, from the residuals; NaN when there are no more labels than coefficients.
         Computed when first asked for.
@@ -173,9 +174,11 @@ class LinearGraphConvolution(NodeEstimator):
         options = {"noise": noise, "shrinkage": features.shrinkage}
         fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, **options)
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
-        self._fitted = Z @ fit.coef + fit.intercept
-        residuals = outcome.y[known] - self._fitted[known]
-        self._error_bars = MarginalErrorBars(graph, known, residuals, self.alpha_, fit.n_coefficients, self.seed)
+        self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, fit.directions(Z)
+        residuals, spent = outcome.y[known] - self._fitted[known], float(np.sum(self.directions_[known] ** 2))
+        freedom = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
+        self._residuals = ResidualField(graph, known, residuals, self.alpha_, self.directions_, freedom, self.seed)
+        self._fit, self._T = fit, features.T
         return np.asarray(features.T @ fit.coef)
 
     @overload
@@ -196,33 +199,34 @@ class LinearGraphConvolution(NodeEstimator):
             Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
             By default the graph and features of the fit.
         return_std : bool, default False
-            Also return :math:`\tau \sqrt{[(I + \omega N)^{-1}]_{uu}}`: the standard deviation of an outcome whose own
-            and whose neighbours' labels are not used; the uncertainty of the coefficients is left out.
+            Also return the standard deviation of outcome less prediction: that of the field of residuals, of the
+            coefficients and of the noise scale, see `ResidualField`.
 
         Returns
         -------
         array of shape (n,), or two of them
             In float32 when X and y were.
         """
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         if graph is None and X is None:
             mean = as_given(self._fitted, single=self._single)
-            return (mean, as_given(self._error_bars.std, single=self._single)) if return_std else mean
+            return (mean, as_given(self._residuals.marginal_std, single=self._single)) if return_std else mean
         if graph is None:
             raise InvalidInputError(
                 "LinearGraphConvolution predicts other nodes on their graph, got X alone; pass both"
             )
-        mean = as_given(self._elsewhere(check_graph(graph), X), single=self._single)
+        X = match_features(X, check_graph(graph).n_nodes, self._columns, "LinearGraphConvolution") - self.feature_means_
+        mean = as_given(self._smoothed(graph, X @ np.asarray(self.coef_)) + self.intercept_, single=self._single)
         if not return_std:
             return mean
-        std = self.scale_ * np.sqrt(marginal_variance(graph, self.alpha_, seed=self.seed))
-        return mean, as_given(std, single=self._single)
+        directions = self._fit.directions(smooth(graph, X @ self._T, self.alpha_))
+        return mean, as_given(self._residuals.std_elsewhere(graph, directions), single=self._single)
 
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""
-        check_fitted(self, "_error_bars")
-        return self._error_bars.scale
+        check_fitted(self, "_residuals")
+        return self._residuals.marginal_scale
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
@@ -235,19 +239,17 @@ class LinearGraphConvolution(NodeEstimator):
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
         """
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         return refitted_out_of_fold(self, graph, X, y, folds)
 
     def fixed(self) -> LinearGraphConvolution:
         """Return an unfitted copy with the level that was chosen."""
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         copy: LinearGraphConvolution = clone(self).set_params(
             alpha=self.alpha_, omega=None, fit_intercept=self._centred, shrinkage=self.shrinkage_
         )
         return copy
 
-    def _elsewhere(self, graph: Graph, X: Any) -> Floats:
+    def _smoothed(self, graph: Graph, predictor: Floats) -> Floats:
         """Smoothing is linear, so one column is enough: that of the unsmoothed predictor."""
-        X = match_features(X, graph.n_nodes, self._columns, "LinearGraphConvolution")
-        predictor = (X - self.feature_means_) @ np.asarray(self.coef_)
-        return np.asarray(smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_)
+        return np.asarray(smooth(graph, predictor[:, None], self.alpha_)[:, 0])

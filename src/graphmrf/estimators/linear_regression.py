@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.estimators.choices import Intercept, settle_intercept
-from graphmrf.estimators.error_bars import root_mean
+from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -99,7 +99,8 @@ class LinearRegression(NodeEstimator):
         coef = features.T @ fit.coef
         self.coef_, self.intercept_ = table.columns.named(coef), fit.intercept - float(features.means @ coef)
         self.n_coefficients_ = fit.n_coefficients
-        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, fit.n_coefficients)
+        self._freedom = degrees_of_freedom(known.size, fit.n_coefficients)
+        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, self._freedom)
         self._columns, self._single = table.columns, table.single and outcome.single
         self._features, self._fit = features, fit
         return self
@@ -124,8 +125,8 @@ class LinearRegression(NodeEstimator):
             Features of other nodes, the same columns. By default those of the fit.
         return_std : bool, default False
             Also return :math:`s \sqrt{1 + z'(Z'Z)^{-1} z}` with z the features of the node and the intercept: the
-            standard deviation of a new outcome, the uncertainty of the coefficients included. A direction in which
-            the labelled nodes do not vary adds nothing.
+            standard deviation of a new outcome, the uncertainty of the coefficients and of `s` included (the factor
+            of `student_std`). A direction in which the labelled nodes do not vary adds nothing.
 
         Returns
         -------
@@ -137,7 +138,13 @@ class LinearRegression(NodeEstimator):
         mean = as_given(Z @ self._fit.coef + self._fit.intercept, single=self._single)
         if not return_std:
             return mean
-        return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
+        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self._freedom)
+        return mean, as_given(std, single=self._single)
+
+    @property
+    def directions_(self) -> Floats:
+        """Columns (n, k) that span the fit, see `NodeRegressor`."""
+        return self._fit.directions(self._features.Z)
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class NodeRegressor(Protocol):
-    """A predictor that knows the graph and that residuals can be propagated on top of."""
+    """A predictor that knows the graph and that residuals can be propagated on top of.
+
+    One that is linear in the labels may say by ``directions_``, columns (n, k) that span its fit and are orthonormal
+    over the labelled nodes (see `LeastSquares.directions`), how uncertain its coefficients are.
+    """
 
     n_coefficients_: int
     """Degrees of freedom spent by the fit, for the noise scale."""

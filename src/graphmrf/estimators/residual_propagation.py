@@ -12,7 +12,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import Level, as_omega, given_level, given_shrinkage, settle
-from graphmrf.estimators.error_bars import ConditionalErrorBars
+from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -24,7 +24,6 @@ from graphmrf.estimators.inputs import (
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
-from graphmrf.linalg import propagate
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
 
 if TYPE_CHECKING:
@@ -136,12 +135,17 @@ class ResidualPropagation(NodeEstimator):
         else:
             residuals = self._fit_crosswise(level, graph, X, outcome)
         self.omega_, self._outcome = as_omega(self.alpha_), outcome
-        column = np.zeros((graph.n_nodes, 1))
-        column[outcome.known, 0] = residuals
-        filled = propagate(graph, column, outcome.known, self.alpha_)[:, 0]
-        spent = self.base_.n_coefficients_ if knows_graph(self.base_) else 0
-        self._error_bars = ConditionalErrorBars(graph, outcome.known, filled, self.alpha_, spent, self.seed)
+        directions = getattr(self.base_, "directions_", np.empty((graph.n_nodes, 0)))
+        known, freedom = outcome.known, self._freedom(directions[outcome.known], chosen=level is None)
+        self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, freedom, self.seed)
+        self._field = self._residuals.propagated
         return self
+
+    def _freedom(self, directions: Floats, *, chosen: bool) -> float:
+        """Return the degrees of freedom left, given the directions of the base at the labelled nodes."""
+        nonlinear = self.base_.n_coefficients_ if knows_graph(self.base_) else 0  # else residuals are out of fold
+        spent = float(np.sum(directions**2)) if directions.shape[1] else nonlinear
+        return degrees_of_freedom(len(directions), spent, chosen=chosen)
 
     @overload
     def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
@@ -158,25 +162,26 @@ class ResidualPropagation(NodeEstimator):
         graph, X : None
             Propagation lives on the labels of its graph, so there is no prediction for another one.
         return_std : bool, default False
-            Also return :math:`\tau \sqrt{[(I + \omega N)_{UU}^{-1}]_{uu}}`, 0 at the labelled nodes; the uncertainty of
-            the base is left out.
+            Also return the standard deviation given the labels, 0 at the labelled nodes. That of the noise scale is
+            part of it, and so is that of the coefficients of a base that is linear, see `ResidualField`; of another
+            base what residuals out of fold tell.
 
         Returns
         -------
         array of shape (n,), or two of them
             In float32 when y was.
         """
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         refuse_other_graph(graph, X, "ResidualPropagation")
         outcome = self._outcome
-        mean = as_given(outcome.clamp(self._base_values + self._error_bars.values), single=outcome.single)
-        return (mean, as_given(self._error_bars.std, single=outcome.single)) if return_std else mean
+        mean = as_given(outcome.clamp(self._base_values + self._field), single=outcome.single)
+        return (mean, as_given(self._residuals.conditional_std, single=outcome.single)) if return_std else mean
 
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""
-        check_fitted(self, "_error_bars")
-        return self._error_bars.scale
+        check_fitted(self, "_residuals")
+        return self._residuals.conditional_scale
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
@@ -189,7 +194,7 @@ class ResidualPropagation(NodeEstimator):
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
         """
-        check_fitted(self, "_error_bars")
+        check_fitted(self, "_residuals")
         outcome = read_outcome(y, graph.n_nodes)
         if knows_graph(self.base_):
             base = refit_folds(self.base_, graph, X, outcome, folds)

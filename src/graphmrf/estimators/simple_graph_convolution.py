@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import Intercept, settle_intercept
-from graphmrf.estimators.error_bars import root_mean
+from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -139,7 +139,8 @@ class SimpleGraphConvolution(NodeEstimator):
         self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
         self.intercept_, self.n_coefficients_ = self._fit.intercept, self._fit.n_coefficients
         self._fitted = power(engine, (features.Z @ self._fit.coef)[:, None], self.n_layers_)[:, 0] + self.intercept_
-        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.n_coefficients_)
+        self._freedom = degrees_of_freedom(y.size, self.n_coefficients_, chosen=given is None)
+        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self._freedom)
         return np.asarray(features.T @ self._fit.coef)
 
     @overload
@@ -161,7 +162,7 @@ class SimpleGraphConvolution(NodeEstimator):
             By default the graph and features of the fit.
         return_std : bool, default False
             Also return :math:`s \sqrt{1 + z'(Z'Z)^{-1} z}` with z the averaged features of the node and the intercept:
-            the standard deviation of a new outcome, the uncertainty of the coefficients included.
+            the standard deviation of a new outcome, the uncertainty of the coefficients and of `s` included.
 
         Returns
         -------
@@ -176,7 +177,13 @@ class SimpleGraphConvolution(NodeEstimator):
         mean = as_given(self._fitted if own else Z @ self._fit.coef + self.intercept_, single=self._single)
         if not return_std:
             return mean
-        return mean, as_given(self.scale_ * np.sqrt(1.0 + self._fit.leverage(Z)), single=self._single)
+        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self._freedom)
+        return mean, as_given(std, single=self._single)
+
+    @property
+    def directions_(self) -> Floats:
+        """Columns (n, k) that span the fit, see `NodeRegressor`."""
+        return self._fit.directions(self._averaged(None, None))
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:

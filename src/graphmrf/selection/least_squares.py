@@ -57,11 +57,19 @@ class LeastSquares:
         """Degrees of freedom spent, the intercept included."""
         return int(self.root.shape[1])
 
-    def leverage(self, Z: Floats) -> Floats:
-        r"""Return :math:`z' (Z'Z)^+ z` for every row z of `Z`, with the intercept in both."""
+    def directions(self, Z: Floats) -> Floats:
+        r"""Return :math:`G = [1\ Z] Q`: columns that span the fit, orthonormal over the rows that it is of.
+
+        Fitted values are :math:`G_L G_L' y`. Where coefficients are shrunk, columns are the shorter.
+        """
         with_intercept = self.root.shape[0] > Z.shape[1]
         rotated = Z @ self.root[int(with_intercept) :]
         rotated += self.root[0] if with_intercept else 0.0
+        return np.asarray(rotated)
+
+    def leverage(self, Z: Floats) -> Floats:
+        r"""Return :math:`z' (Z'Z)^+ z` for every row z of `Z`, with the intercept in both."""
+        rotated = self.directions(Z)
         return np.asarray(np.einsum("ij,ij->i", rotated, rotated))
 
 
