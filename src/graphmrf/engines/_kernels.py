@@ -9,6 +9,7 @@ from numba import njit, prange
 
 from graphmrf.engines._simd import finish, gather
 from graphmrf.engines.compiled import Kernel
+from graphmrf.engines.probes import EDGE_MIX
 
 _add_16, _finish_16 = gather(16), finish(16)
 _add_8, _finish_8 = gather(8), finish(8)
@@ -171,3 +172,38 @@ def affine(  # noqa: PLR0913, PLR0917 - a kernel takes every array it touches
                 if B.shape[0]:
                     value += b * B[i, j]
                 out[i, j] = value
+
+
+_A, _B, _FIRST, _C, _SECOND, _D, _THIRD = EDGE_MIX
+
+
+@njit(inline="always")
+def _edge_word(key: Any, low: Any, high: Any) -> Any:
+    """Return what `graphmrf.engines.probes.edge_words` does, of one edge."""
+    word = key + np.uint64(low) * _A + np.uint64(high) * _B
+    word = (word ^ (word >> _FIRST)) * _C
+    word = (word ^ (word >> _SECOND)) * _D
+    return word ^ (word >> _THIRD)
+
+
+@Kernel
+def sum_signs(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
+    """Set row r of `out`, of node ``first + r``, to the sum of its edges' random signs times roots of weights.
+
+    The lower end of an edge sees the sign, the other its opposite. Empty roots are all 1, and `out` has at most 64
+    columns.
+    """
+    indptr, indices, roots = rows
+    for t in prange(len(chunks) - 1):
+        for r in range(chunks[t], chunks[t + 1]):
+            i = np.int64(first + r)
+            for c in range(out.shape[1]):
+                out[r, c] = 0.0
+            for e in range(indptr[r], indptr[r + 1]):
+                j = np.int64(indices[e])
+                word = _edge_word(key, min(i, j), max(i, j))
+                root = np.float32(roots[e] if roots.size else 1.0)
+                if j < i:
+                    root = -root
+                for c in range(out.shape[1]):
+                    out[r, c] += root if (word >> np.uint64(c)) & np.uint64(1) else -root

@@ -12,8 +12,15 @@ import numpy as np
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
-_BITS = 64
+SIGNS = 64
 """Columns of signs that share one 64-bit word a row."""
+
+EDGE_MIX = tuple(
+    np.uint64(each)
+    for each in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)
+)
+"""Odd multipliers of the two ends of an edge, then shifts and multipliers of the finaliser of SplitMix64, by which
+words of neighbouring counters are independent."""
 
 
 def random_columns(
@@ -41,9 +48,9 @@ def random_columns(
     """
     made = np.empty((n, k))
     if kind == "rademacher":
-        for column in range(0, k, _BITS):
+        for column in range(0, k, SIGNS):
             words = _words(seed, column, first, n)
-            for c in range(column, min(column + _BITS, k)):
+            for c in range(column, min(column + SIGNS, k)):
                 made[:, c] = (words >> np.uint64(c - column)) & np.uint64(1)
         made *= 2.0
         made -= 1.0
@@ -68,3 +75,27 @@ def _words(seed: int, column: int, first: int, n: int) -> Ints:
     generator.advance(first // 4)
     words: Ints = generator.random_raw(first % 4 + n)[first % 4 :]
     return words
+
+
+def edge_words(key: Ints, low: Ints, high: Ints) -> Ints:
+    """Return one 64-bit word for every edge; it depends on the key and the edge's ends, the lower first, alone.
+
+    Examples
+    --------
+    >>> edge_words(np.uint64(7), np.array([0, 0]), np.array([1, 2])).dtype
+    dtype('uint64')
+    """
+    a, b, first, c, second, d, third = EDGE_MIX
+    word = key + low.astype(np.uint64) * a + high.astype(np.uint64) * b
+    word = (word ^ (word >> first)) * c
+    word = (word ^ (word >> second)) * d
+    return np.asarray(word ^ (word >> third))
+
+
+def signs_of(words: Ints, k: int) -> Floats:
+    """Return `k` random signs in float32, one a bit from the lowest on, of every row of words (n,) or (n, k / 64)."""
+    rows = np.ascontiguousarray(words[:, None] if words.ndim == 1 else words, dtype="<u8")
+    signs = np.unpackbits(rows.view(np.uint8), axis=1, count=k, bitorder="little").astype(np.float32)
+    signs *= 2.0
+    signs -= 1.0
+    return signs

@@ -83,7 +83,14 @@ class Design:
     @cached_property
     def order(self) -> Ints:
         """All nodes in the order of their features: what is chosen at random follows it, not the numbers of nodes."""
-        return np.lexsort(self.groups[0].T[::-1]) if self.p else np.arange(self.groups.shape[1])
+        return _lexical_order(*self.groups[0].T) if self.p else np.arange(self.groups.shape[1])
+
+    @cached_property
+    def norm_signs(self) -> Ints:
+        """Random signs in that order, shape (n, 16), in single bytes: every level looked at needs them."""
+        signs = np.empty((self.order.size, _NORM_PROBES), dtype=np.int8)
+        signs[self.order] = rademacher(self.order.size, _NORM_PROBES, 0)
+        return signs
 
     def order_of_labels(self, rows: Ints, z: Floats) -> Ints:
         """Return the places of labelled nodes in an order that neither node numbers nor the sign of labels decide.
@@ -91,7 +98,7 @@ class Design:
         It is that of their distance from the mean and, where this is equal, of features.
         """
         about = np.abs(z - z.mean())
-        return np.lexsort((*self.groups[0][rows].T[::-1], (about / (about.max() or 1.0)).round(_DIGITS)))
+        return _lexical_order((about / (about.max() or 1.0)).round(_DIGITS), *self.groups[0][rows].T)
 
     def at(self, nodes: Ints) -> Design:
         """Return the same of some nodes."""
@@ -115,6 +122,13 @@ class Design:
             spread = np.where(known, self.scales[k], np.inf) / np.where(known, units[k - 1], 1.0)
             groups.append((raw - self.centres[k]) / spread)
         return replace(self, groups=np.stack(groups))
+
+
+def _lexical_order(first: Floats, *more: Floats) -> Ints:
+    """Return the order by the first numbers, and by those after them only where there are equal ones."""
+    order = np.argsort(first, kind="stable")
+    different = np.diff(first[order]) != 0
+    return order if different.all() else np.lexsort((*more[::-1], first))
 
 
 def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Design:
@@ -205,9 +219,7 @@ def _far(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = Non
 
 def norm_probes(made: Design) -> Floats:
     """Return Rademacher probes for row norms, in the order of the features."""
-    probes = np.empty((made.order.size, _NORM_PROBES))
-    probes[made.order] = rademacher(made.order.size, _NORM_PROBES, 0)
-    return probes
+    return made.norm_signs.astype(np.float64)
 
 
 def _damping(graph: Graph, made: Design, alpha: float) -> list[Floats]:

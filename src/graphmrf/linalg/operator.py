@@ -16,13 +16,15 @@ Noise of covariance `N` comes from the edges, by the root :math:`N = B'B`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from graphmrf.engines import map_columns
+from graphmrf.engines import SMALL_GRAPH, map_columns
+from graphmrf.engines.probes import SIGNS, edge_words, signs_of
 from graphmrf.linalg.lanczos import gauss, inverse, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import REFINEMENTS, Solution, iteration_bound
@@ -327,14 +329,11 @@ def _row_incidence(rows: _Rows, some: slice, first: int, degrees: Floats) -> spa
     return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, degrees.size))
 
 
-def edge_noise(
-    graph: Graph, k: int, rng: np.random.Generator, *, signs: bool = False, at_once: int = _ENTRIES
-) -> Floats:
+def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = _ENTRIES) -> Floats:
     r"""Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
 
-    With `signs`, `e` are random signs, to float32: quicker, and enough where only the covariance counts. Edges are
-    taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does not
-    change the draws.
+    Edges are taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does
+    not change the draws.
 
     Examples
     --------
@@ -344,7 +343,7 @@ def edge_noise(
     (True, array([0., 0.]))
     """
     noise: Floats | None = None
-    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.degrees, k, at_once, signs)):
+    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.degrees, k, at_once)):
         rng.bit_generator.state = after.bit_generator.state
         if len(values) == graph.n_nodes and noise is None:
             noise = values
@@ -355,13 +354,13 @@ def edge_noise(
 
 
 def _row_noise(
-    rows: _Rows, first: int, rng: np.random.Generator, about: tuple[Floats, int, int, bool]
+    rows: _Rows, first: int, rng: np.random.Generator, about: tuple[Floats, int, int]
 ) -> tuple[np.random.Generator, tuple[Ints, Floats]]:
     """Return the generator after it, and the noise by the edges of some rows at the nodes that they join.
 
     These are numbered anew, in their order, so that no more of the graph is looked at.
     """
-    (indptr, indices, weights), (degrees, k, at_once, signs) = rows, about
+    (indptr, indices, weights), (degrees, k, at_once) = rows, about
     own = np.arange(first, first + indptr.size - 1)
     nodes = own
     if own.size < degrees.size:
@@ -372,15 +371,49 @@ def _row_noise(
     cuts = np.searchsorted(indptr, np.arange(half_edges, indices.size, half_edges))
     for start, stop in pairwise(np.unique([0, *cuts.tolist(), own.size]).tolist()):
         B = _row_incidence((indptr, indices, weights), slice(start, stop), first, degrees[nodes])
-        if signs:
-            noise += B.astype(np.float32).T @ random_signs(B.shape[0], k, rng)
-        else:
-            noise += B.T @ rng.standard_normal((B.shape[0], k))
+        noise += B.T @ rng.standard_normal((B.shape[0], k))
     return rng, (nodes, noise)
+
+
+def edge_signs(graph: Graph, k: int, rng: np.random.Generator, *, small: int = SMALL_GRAPH) -> Floats:
+    r"""Return `k` draws of :math:`B' e` with `e` random signs, in float32: enough where only the covariance `N` counts.
+
+    The signs of an edge follow from its two ends, so that every node sums up its own row, on all cores beyond `small`
+    edges.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> noise = edge_signs(Graph.from_edges([0], [1], n_nodes=3), 2, np.random.default_rng(0))
+    >>> abs(noise).tolist(), noise.sum(axis=0).tolist()
+    ([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], [0.0, 0.0])
+    """
+    keys = rng.integers(2**64, size=-(-k // SIGNS), dtype=np.uint64, endpoint=False)
+    about = (graph.degrees, k, keys, small)
+    return np.concatenate([values for _, values in graph.over_rows(_row_signs, None, about)])
+
+
+def _row_signs(rows: _Rows, first: int, _: None, about: tuple[Floats, int, Ints, int]) -> tuple[None, Floats]:
+    """Return the draws of `edge_signs` at the nodes of some rows."""
+    (indptr, indices, weights), (degrees, k, keys, small) = rows, about
+    n_rows, roots = indptr.size - 1, np.sqrt(np.empty(0) if weights is None else weights)
+    sums = np.empty((n_rows, k), dtype=np.float32)
+    for start, key in zip(range(0, k, SIGNS), keys, strict=True):
+        width = min(SIGNS, k - start)
+        if indices.size // 2 > small:  # loading numba takes longer than what follows on a small graph
+            kernels = import_module("graphmrf.engines._kernels")
+            part, chunks = np.empty((n_rows, width), dtype=np.float32), np.linspace(0, n_rows, n_rows // 4096 + 2)
+            kernels.sum_signs((indptr, indices, roots), first, key, part, chunks.astype(np.int64))
+        else:
+            u = np.repeat(np.arange(first, first + n_rows), np.diff(indptr))
+            signs = signs_of(edge_words(key, np.minimum(u, indices), np.maximum(u, indices)), width)
+            data = np.where(indices > u, 1.0, -1.0) * (roots if roots.size else 1.0)
+            places = data.astype(np.float32), np.arange(u.size), indptr
+            part = np.asarray(sparse.csr_array(places, shape=(n_rows, u.size)) @ signs)
+        sums[:, start : start + width] = part
+    return None, sums * inverse(np.sqrt(degrees[first : first + n_rows]))[:, None].astype(np.float32)
 
 
 def random_signs(n: int, k: int, rng: np.random.Generator) -> Floats:
     """Return `k` columns of random signs in float32, a bit of a word each; the rows of several calls follow on."""
-    words = rng.integers(2**64, size=(n, -(-k // 64)), dtype=np.uint64, endpoint=False)
-    bits = np.unpackbits(words.view(np.uint8), axis=1, count=k)
-    return np.asarray(2.0 * bits.astype(np.float32) - 1.0, dtype=np.float32)
+    return signs_of(rng.integers(2**64, size=(n, -(-k // SIGNS)), dtype=np.uint64, endpoint=False), k)

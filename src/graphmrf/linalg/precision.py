@@ -21,7 +21,7 @@ from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import Solution, product
-from graphmrf.linalg.operator import WhitenedSystem, edge_noise, random_signs
+from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, random_signs
 from graphmrf.linalg.spectrum import LanczosQuadrature, quadrature
 
 if TYPE_CHECKING:
@@ -150,9 +150,8 @@ class NodePrecision:
         """
         n = self.graph.n_nodes
         E = random_signs(n, k, rng) if signs else rng.standard_normal((n, k))
-        return np.asarray(
-            E * np.sqrt(1.0 + self.d)[:, None] + np.sqrt(self.omega) * edge_noise(self.graph, k, rng, signs=signs)
-        )
+        edges = (edge_signs if signs else edge_noise)(self.graph, k, rng)
+        return np.asarray(E * np.sqrt(1.0 + self.d)[:, None] + np.sqrt(self.omega) * edges)
 
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
         """Return `k` columns drawn with covariance :math:`A^{-1}`."""

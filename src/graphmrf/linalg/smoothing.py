@@ -86,13 +86,13 @@ def smooth(
     active = levels > 0
     if not active.any():
         return X.copy()
-    chosen = slice(None) if active.all() else active
-    solved = _solve(graph, X[:, chosen], levels[None, chosen], None, (tolerance, limits))
-    solved *= ((1.0 - levels[chosen]) / levels[chosen]).astype(X.dtype)
-    if active.all():
-        return np.ascontiguousarray(solved)
+    some = slice(None) if active.all() else active  # a slice copies nothing
+    solved = _solve(graph, X[:, some], levels[None, some], None, (tolerance, limits))
+    factor = ((1.0 - levels[some]) / levels[some]).astype(X.dtype)
+    if isinstance(some, slice):
+        return np.multiply(solved, factor, dtype=X.dtype, casting="same_kind")
     result = X.copy()
-    result[:, active] = solved
+    result[:, some] = solved * factor
     return result
 
 

@@ -24,7 +24,7 @@ from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
 from graphmrf.linalg.multishift import ShiftedSystems, product
-from graphmrf.linalg.operator import edge_noise, random_signs
+from graphmrf.linalg.operator import edge_noise, edge_signs, random_signs
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 from graphmrf.linalg.spectrum import quadrature
 
@@ -184,7 +184,7 @@ def precision_noise(graph: Graph, probes: int, seed: int) -> Iterator[tuple[Floa
     rng = np.random.default_rng(seed)
     for start in range(0, probes, _TOGETHER):
         k = min(_TOGETHER, probes - start)
-        yield random_signs(graph.n_nodes, k, rng), edge_noise(graph, k, rng, signs=True)
+        yield random_signs(graph.n_nodes, k, rng), edge_signs(graph, k, rng)
 
 
 def conditional_variance(
