@@ -419,10 +419,17 @@ _WHERE = "tcp://host:8786, tls://host:8786, a scheduler file .json, or local:4"
 
 
 def _checked_address(where: str) -> dict[str, str]:
-    """Return how a client finds a scheduler; for a file that is not there it would wait for ever."""
+    """Return how a client finds a scheduler, or raise ValueError for an address that it would try until time is up.
+
+    For a file that is not there it would wait for ever.
+    """
     if not where.strip():
         raise InvalidInputError(f"a cluster is {_WHERE}, got an empty address")
     if not where.endswith(".json"):
+        scheme, place = import_module("distributed.comm.addressing").parse_address(where)
+        import_module("distributed.comm.registry").get_backend(scheme)
+        if scheme in {"tcp", "tls"}:
+            import_module("distributed.comm.addressing").parse_host_port(place)
         return {"address": where}
     if not Path(where).is_file():
         raise InvalidInputError(f"{where} is not there; make it with: dask scheduler --scheduler-file {where}")
