@@ -4,10 +4,13 @@ Two outcomes on one power-law graph with 16 features, of which a third of the no
 from the paper's model, where LGC/RP with the right level is the optimum; "nonlinear" is a sum of linear effects of own
 and smoothed features, a smooth function of two of them, a field that is smooth over the graph, and noise. Boosting sees
 the features `X`, `SX` and `S²X`.
+
+``python -m benchmarks.scalable [--nodes 1000000] [--labels 0.3] [--outcomes nonlinear]`` measures another size.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from typing import TYPE_CHECKING
 
@@ -15,7 +18,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import r2_score
 
-from benchmarks.show import Row, peak_gigabytes, timed
+from benchmarks.show import Row, peak_gigabytes, show, timed
 from benchmarks.workload import power_law_graph
 from graphmrf import GaussianMRF, GraphRegressor, LinearGraphConvolution, ResidualPropagation
 from graphmrf.linalg import multiply, smooth
@@ -23,6 +26,8 @@ from graphmrf.linalg.limits import LIMITS
 from graphmrf.metrics import coverage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
@@ -32,12 +37,16 @@ LEVEL = 0.9
 
 def run(*, quick: bool) -> list[Row]:
     """Fit both outcomes; the peak of memory is that of everything so far, so the fit comes first."""
-    n = 30_000 if quick else 300_000
+    return measure(30_000 if quick else 300_000, 1 / 3, list(OUTCOMES))
+
+
+def measure(n: int, share: float, outcomes: Sequence[str]) -> list[Row]:
+    """Fit some outcomes on a graph of `n` nodes, a share of which is labelled."""
     warm = power_law_graph(LIMITS.single_nodes, 10 * LIMITS.single_nodes, seed=1).on("numba")
-    _measure(warm, "warm", *_nonlinear(warm))  # compile, what runs in float32, too
+    _measure(warm, "warm", *_nonlinear(warm), share)  # compile, what runs in float32, too
     graph = power_law_graph(n, int(10.08 * n), seed=0)
-    made = {"nonlinear": _nonlinear(graph), "model draw": _drawn(graph)}
-    return [_measure(graph, name, X, y) for name, (X, y) in made.items()]
+    made = {name: OUTCOMES[name](graph) for name in outcomes}
+    return [_measure(graph, name, X, y, share) for name, (X, y) in made.items()]
 
 
 def _drawn(graph: Graph) -> tuple[Floats, Floats]:
@@ -60,9 +69,12 @@ def _nonlinear(graph: Graph) -> tuple[Floats, Floats]:
     return X, np.asarray(y)
 
 
-def _measure(graph: Graph, name: str, X: Floats, y: Floats) -> Row:
+OUTCOMES = {"nonlinear": _nonlinear, "model draw": _drawn}
+
+
+def _measure(graph: Graph, name: str, X: Floats, y: Floats, share: float) -> Row:
     labelled = np.zeros(graph.n_nodes, dtype=np.bool_)
-    labelled[np.random.default_rng(1).permutation(graph.n_nodes)[: graph.n_nodes // 3]] = True
+    labelled[np.random.default_rng(1).permutation(graph.n_nodes)[: int(share * graph.n_nodes)]] = True
     known, hidden = np.where(labelled, y, np.nan), ~labelled
     before = time.process_time()
     fit_seconds, model = timed(lambda: GraphRegressor(solver="sparse").fit(graph, X, known))
@@ -99,3 +111,17 @@ def _boosted(graph: Graph, X: Floats, y: Floats) -> Floats:
     near = multiply(graph, X)
     features = np.hstack([X, near, multiply(graph, near)])
     return ResidualPropagation(boosting).fit(graph, features, y).predict()
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scalable", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=300_000, help="nodes, each with 10 edges")
+    parser.add_argument("--labels", type=float, default=1 / 3, help="share of the nodes that are labelled")
+    parser.add_argument("--outcomes", nargs="*", choices=OUTCOMES, default=list(OUTCOMES), help="what to fit")
+    given = parser.parse_args()
+    show("scalable", __doc__, measure(given.nodes, given.labels, given.outcomes))
+
+
+if __name__ == "__main__":
+    main()
