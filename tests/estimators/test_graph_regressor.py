@@ -17,6 +17,7 @@ from graphmrf import Graph
 from graphmrf._typing import Floats
 from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import graph_regressor
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.metrics import coverage
 
@@ -78,7 +79,7 @@ def test_the_same_data_give_the_same_answer_and_are_not_changed() -> None:
 
 def test_it_can_be_cloned_and_pickled() -> None:
     copy = clone(GraphRegressor(transform="log", seed=3, solver="exact"))
-    assert copy.get_params() == {"transform": "log", "seed": 3, "solver": "exact", "exact_limits": (10_000, 3000)}
+    assert copy.get_params() == {"transform": "log", "seed": 3, "solver": "exact", "exact_limits": None}
     loaded = pickle.loads(pickle.dumps(model()))
     np.testing.assert_array_equal(loaded.predict(), model().predict())
 
@@ -299,3 +300,9 @@ def test_bad_questions_are_explained() -> None:
 def test_the_limit_of_the_exact_solver_is_named() -> None:
     with pytest.raises(InvalidInputError, match="at most 50 nodes"):
         fitted(solver="exact", exact_limits=(50, 3000))
+
+
+def test_the_memory_of_the_exact_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_regressor, "MOST_BYTES", 1.0)
+    with pytest.raises(InvalidInputError, match="exact solver takes at most 0 GB of memory"):
+        fitted(solver="exact")

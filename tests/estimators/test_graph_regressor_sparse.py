@@ -109,7 +109,10 @@ def test_both_solvers_agree_on_published_data(raw_data: Path, tmp_path: Path) ->
 def test_it_is_chosen_beyond_the_limits() -> None:
     assert GraphRegressor().fit(GRAPH, CASE.X, CASE.y).solver_ == "exact"
     chosen = GraphRegressor(exact_limits=(10_000, 30)).fit(GRAPH, CASE.X, CASE.y)
-    assert chosen.solver_ == "sparse"
+    assert (chosen.solver_, "beyond the limits of 10000 nodes and 30 labels" in chosen.solver_reason_) == (
+        "sparse",
+        True,
+    )
     np.testing.assert_array_equal(chosen.predict(), model().predict())
 
 
@@ -222,7 +225,7 @@ def test_the_stages_of_a_fit_are_told(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="graphmrf.progress"):
         sparse().fit(GRAPH, CASE.X, CASE.y)
     told = [record.getMessage() for record in caplog.records if record.name == "graphmrf.progress"]
-    assert told[0] == "level of smoothing by cross-validation"
+    assert told[:2] == ["field: sparse solver, takes some seconds; as asked", "level of smoothing by cross-validation"]
     assert "length scales from 40 labels" in told
     assert any(message.startswith("field: evaluation ") for message in told)
     assert any(" columns: 16 of " in message for message in told)

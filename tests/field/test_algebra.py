@@ -1,13 +1,26 @@
 """The Matern family on a graph, against dense algebra."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.linalg import fractional_matrix_power
 
 from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.field import matern
-from graphmrf.field.matern import Correlations, Eigen, Smoothings, dense_eigen, eigen, short_series, single_eigen
+from graphmrf.field.matern import (
+    Correlations,
+    Eigen,
+    Smoothings,
+    dense_eigen,
+    eigen,
+    probed_series,
+    short_series,
+    single_eigen,
+)
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Triangle
 
@@ -102,8 +115,8 @@ def test_a_series_makes_the_matrices_of_eigenvectors(series: Eigen, omega: float
         nodes = np.arange(0, 193, 5)
         here, there = (family.across(omega, nu, nodes, unit_variance=unit_variance) for family, _ in pairs)
         np.testing.assert_allclose(here, there, atol=1e-6)
-    for quantity in ("among", "slopes", "everywhere"):
-        found, expected = (getattr(smoothings, quantity)(omega, nu) for _, smoothings in pairs)
+    for quantity, at in (("among", ()), ("slopes", ()), ("at", (np.arange(193),))):
+        found, expected = (getattr(smoothings, quantity)(omega, nu, *at) for _, smoothings in pairs)
         np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(series.mean(omega, nu), dense.mean(omega, nu), rtol=1e-6)
     np.testing.assert_allclose(series.variances(omega, nu), dense.variances(omega, nu), atol=1e-6)
@@ -160,3 +173,77 @@ def test_eigenvectors_in_single_precision_make_nearly_the_same_kernels() -> None
         found, expected = ((e.vectors * e.matern(omega, nu)) @ e.vectors.T for e in (single, double))
         np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max())
     np.testing.assert_allclose(single.values, double.values, atol=1e-10)
+
+
+@pytest.fixture
+def probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all graphs count as large."""
+    monkeypatch.setattr(matern, "_EXACT_DIAGONALS", 10)
+    monkeypatch.setattr(matern, "_WINDOW", 8 * 193 * 16 * 3)  # sums are made of three terms at a time
+
+
+@pytest.mark.usefixtures("probed")
+@pytest.mark.parametrize(("omega", "nu"), [(0.005, 0.25), (20.0, 1.0), (500.0, 2.0), (3e4, 5.0)])
+def test_polynomials_of_a_large_graph_are_exact_among_labels(omega: float, nu: float) -> None:
+    graph, rows = in_pieces(), np.arange(3, 193, 4)
+    large, dense = eigen(graph, rows), dense_eigen(graph)
+    assert large.series is not None
+    families = [Correlations(each, rows) for each in (large, dense)]
+    for unit_variance in (True, False):
+        found, expected = (family.among(omega, nu, unit_variance=unit_variance) for family in families)
+        scale = 1.0 if unit_variance else large.mean(omega, nu) / dense.mean(omega, nu)
+        np.testing.assert_allclose(scale * found.R, expected.R, atol=2e-6 * np.abs(expected.R).max())
+    ratio = large.variances(omega, nu) / dense.variances(omega, nu)
+    assert np.sqrt(np.mean(np.log(ratio) ** 2)) < 0.25
+    np.testing.assert_allclose(large.mean(omega, nu), dense.mean(omega, nu), rtol=0.03)
+    np.testing.assert_allclose(ratio[rows], dense.mean(omega, nu) / large.mean(omega, nu), rtol=1e-5)
+
+
+@pytest.mark.usefixtures("probed")
+@pytest.mark.parametrize(
+    "graph",
+    [
+        Graph.from_edges([0, 1], [1, 2], n_nodes=12),
+        Graph.from_edges(np.arange(199), np.arange(1, 200)),
+        Graph.from_edges(*np.triu_indices(30, 1)),
+        Graph.from_edges(np.zeros(40, dtype=int), np.arange(1, 41), np.geomspace(1e-3, 1e3, 40)),
+    ],
+    ids=["isolated", "path", "clique", "weighted star"],
+)
+def test_polynomials_serve_large_graphs_of_any_shape(graph: Graph) -> None:
+    rows = np.arange(0, graph.n_nodes, 3)
+    found, expected = (Correlations(each, rows).among(50.0, 1.0).R for each in (eigen(graph, rows), dense_eigen(graph)))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 1000), omega=st.floats(0.1, 1000.0), nu=st.floats(0.3, 4.0))
+def test_any_large_graph_has_the_correlations_of_dense_algebra(seed: int, omega: float, nu: float) -> None:
+    case = random_case(seed, n=40, p=1)
+    rows = np.flatnonzero(case.known)
+    series = replace(probed_series(case.graph), exact=rows)
+    large = Eigen(series.nodes, np.empty((40, 0)), series)
+    found, expected = (Correlations(each, rows).among(omega, nu).R for each in (large, dense_eigen(case.graph)))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert (large.variances(omega, nu) > 0).all()
+
+
+@pytest.mark.usefixtures("probed")
+def test_blocks_of_the_basis_are_kept_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matern, "_MANY", 50)
+    rows = np.arange(1, 193, 9)
+    plain = Correlations(eigen(in_pieces(), rows), rows)
+    rest = np.setdiff1d(np.arange(193), rows)
+    expected = plain.across(20.0, 1.0, rest)
+    np.testing.assert_allclose(plain.many().across(20.0, 1.0, rest), expected, atol=1e-5)
+    np.testing.assert_allclose(plain.many().across(20.0, 1.0, rest[:30]), expected[:30], atol=1e-6)
+
+
+def test_blocks_with_labelled_nodes_are_taken_from_those_among_them() -> None:
+    case = random_case(4, n=60, p=1)
+    family, fresh = (Correlations(eigen(case.graph), np.arange(5, 55)) for _ in range(2))
+    part, places = family.part(np.arange(0, 50, 2)), np.arange(5, 55)[1::2]
+    expected = Correlations(eigen(case.graph), part.rows).across(20.0, 1.5, places)
+    assert family.basis.size
+    np.testing.assert_allclose(part.across(20.0, 1.5, places), expected, atol=1e-7)
+    np.testing.assert_allclose(family.across(3.0, 1.0, places), fresh.across(3.0, 1.0, places), atol=1e-7)

@@ -197,7 +197,7 @@ def test_shared_blocks_of_the_basis_are_those_of_every_level() -> None:
         for unit in (True, False):
             expected = plain.across(omega, nu, REST, unit_variance=unit)
             np.testing.assert_allclose(spanned.across(omega, nu, REST, unit_variance=unit), expected, atol=1e-7)
-        np.testing.assert_allclose(smooth[1].everywhere(omega, nu), smooth[0].everywhere(omega, nu), atol=1e-7)
+        np.testing.assert_allclose(smooth[1].at(omega, nu, REST), smooth[0].at(omega, nu, REST), atol=1e-7)
 
 
 def test_the_point_estimate_takes_over_without_a_jump() -> None:

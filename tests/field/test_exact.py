@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from cases import random_case
 from families import pieces
 from graphmrf._typing import Floats, Ints
-from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space
+from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space, exact
 from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.covariance import OtherGraph
 from graphmrf.field.design import Design, make_design
@@ -145,6 +145,20 @@ def test_draws_have_the_conditional_moments() -> None:
     np.testing.assert_allclose(np.cov(draws.T), spread, atol=0.06)
 
 
+@pytest.mark.parametrize("p", [0, 2])
+def test_many_nodes_have_the_joint_covariance_of_few(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = np.random.default_rng(1).normal(size=(REST.size, 3))
+    expected = posterior(p).times_covariance(REST, columns)
+    monkeypatch.setattr(exact, "_JOINT", 0)  # columns of functions span 24 nodes
+    np.testing.assert_allclose(posterior(p).times_covariance(REST, columns), expected, atol=1e-5)
+    draws = posterior(p).draw(REST, 20_000, np.random.default_rng(0))
+    mean, variance = posterior(p).moments(REST)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.04)
+    noise = posterior(p).h.noise * columns
+    np.testing.assert_allclose(np.cov(draws.T) @ columns, expected + noise, atol=0.2)
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.06)
+
+
 def test_left_out_is_what_a_field_without_the_label_says() -> None:
     residual, variance = posterior(2).left_out
     for i in range(ROWS.size):
@@ -183,7 +197,7 @@ def test_out_of_fold_labels_of_uncertain_features_are_told_by_all_draws_of_these
 def test_coefficients_are_the_conditional_ones() -> None:
     p, h = 2, posterior(2).h
     P = np.linalg.inv(labels_covariance(p, h))
-    groups = (*covariance(p).design.groups, covariance(p).smoothings.everywhere(h.omega, h.nu))
+    groups = (*covariance(p).design.groups, covariance(p).smoothings.at(h.omega, h.nu, np.arange(len(CASE.y))))
     scales = [*covariance(p).design.scales, covariance(p).design.scales[0] * np.mean((1 + h.omega * VALUES) ** -h.nu)]
     names = {"own": "own", "neighbours": "neighbours", "second": "second neighbours", "smoothed": "smoothed"}
     for (name, title), group, scale in zip(names.items(), groups, scales, strict=True):

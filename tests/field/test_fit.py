@@ -11,7 +11,17 @@ from scipy.stats import norm
 from cases import random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.field import Hyperparameters
-from graphmrf.field.fit import CALIBRATED, FOLDS, SOLVERS, FittedField, calibrate
+from graphmrf.field.fit import (
+    CALIBRATED,
+    FOLDS,
+    SOLVERS,
+    FittedField,
+    calibrate,
+    choose_solver,
+    exact_cost,
+    sparse_cost,
+)
+from graphmrf.graph import Graph
 
 LEAST, MOST = CALIBRATED
 
@@ -48,6 +58,32 @@ def test_scores_of_few_labels_are_those_of_refits(m: int, up_to: int, trust: flo
     expected, std = (posterior.z - 3.0, 4.0) if refits else (posterior.z - 1.0, 2.0)
     np.testing.assert_allclose(found.scores, expected / std)
     assert (found.seen, found.trust) == (std, trust)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "labels", "expected"),
+    [
+        (1000, 300, "exact"),
+        (9000, 2500, "exact"),
+        (9000, 8000, "sparse"),
+        (30_000, 40, "exact"),
+        (30_000, 9000, "sparse"),
+    ],
+)
+def test_the_solver_follows_from_foreseen_cost(nodes: int, labels: int, expected: str) -> None:
+    u = np.random.default_rng(0).permuted(np.tile(np.arange(nodes), (4, 1)), axis=1).ravel()
+    graph = Graph.from_edges(np.tile(np.arange(nodes), 4), u, n_nodes=nodes)
+    chosen, reason = choose_solver(graph, labels, 5)
+    assert chosen == expected
+    assert reason.startswith("takes ")
+    assert (chosen == "exact") == ("the exact one would take" not in reason)
+
+
+def test_foreseen_costs_grow_with_the_task() -> None:
+    small, large = (Graph.from_edges(np.arange(n), np.roll(np.arange(n), 1)) for n in (500, 5000))
+    for cost in (exact_cost, sparse_cost):
+        for more in (cost(large, 250, 5), cost(small, 400, 5), cost(small, 250, 50)):
+            assert all(a >= b for a, b in zip(more, cost(small, 250, 5), strict=True))
 
 
 CASE = random_case(4, n=70, p=2, labelled=50)

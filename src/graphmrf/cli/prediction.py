@@ -26,7 +26,6 @@ from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier, GraphRegressor
-from graphmrf.estimators.graph_regressor import EXACT_LIMITS
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
@@ -362,7 +361,7 @@ def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Predict
     model = next((fit.estimator for fit in fits if isinstance(fit.estimator, GraphRegressor)), None)
     if model is None:
         return
-    yield from scoring_notes(model.solver_, known)
+    yield from scoring_notes(model.solver_, known, model.solver_reason_)
     yield from model.notes_
     if model.transform == "auto":
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
@@ -379,8 +378,8 @@ def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Predict
         yield f"too few known values for a conformal interval of {percent}; lower and upper have no bound"
 
 
-def scoring_notes(solver: str, known: int) -> Iterator[str]:
-    """Say which solver computed the field, and which of its parameters were kept when labels were held out.
+def scoring_notes(solver: str, known: int, reason: str = "") -> Iterator[str]:
+    """Say which solver computed the field and why, and which of its parameters were kept when labels were held out.
 
     Examples
     --------
@@ -388,8 +387,7 @@ def scoring_notes(solver: str, known: int) -> Iterator[str]:
     []
     """
     if solver == "sparse":
-        nodes, labels = EXACT_LIMITS
-        yield f"{FIELD} is computed by its sparse solver, beyond {nodes} nodes or {labels} known values"
+        yield f"{FIELD} is computed by its sparse solver, which {reason}"
     elif known <= REFITTED_UP_TO:
         return
     kept = "coefficients and hyper-parameters" if known > COEFFICIENTS_KEPT else "hyper-parameters"

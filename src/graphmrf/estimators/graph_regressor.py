@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -17,7 +18,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
-from graphmrf.field import POSITIVE, SOLVERS
+from graphmrf.field import MOST_BYTES, POSITIVE, SOLVERS, choose_solver, exact_cost, foreseen_time
 from graphmrf.field.elsewhere import Transfer
 from graphmrf.field.foresight import Foresight, RegionSums
 from graphmrf.field.multiple_imputation import MOST_PATTERNS
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
     from graphmrf.field import Kind
     from graphmrf.graph import Graph
 
-EXACT_LIMITS = (10_000, 3000)
-"""Nodes and labels up to which the exact solver runs: eigenvectors of 800 MB, and a covariance of 72 MB factored
-some dozen times; twice as many take eight times as long."""
+_PROGRESS = logging.getLogger("graphmrf.progress")
 
 _CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 """Numbers of labels of a learning curve, over those there are; each costs a factorisation of as many labels."""
@@ -67,9 +66,11 @@ class GraphRegressor(NodeEstimator):
     because few labels can tell its few parameters better. Where it wins, and the labels agree, its parameters are those
     of the joint `GaussianMRF` of features and outcome, of which the features of all nodes say something, too.
 
-    Up to 10,000 nodes and 3000 labels this is computed exactly. Beyond, a sparse solver runs on any graph that fits in
-    memory. It keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred columns (local
-    ones up to some 150,000 nodes), and adds linear effects of features from farther away,
+    This is computed exactly where that is foreseen to take at most three times as long as the sparse solver, and up to
+    4 GB of memory: some 10,000 nodes with 3000 labels, or 100,000 nodes with 100 labels. From 10,000 nodes on, prior
+    variances of unlabelled nodes are from random probes. The sparse solver runs on any graph that fits in memory. It
+    keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred columns (local ones up to
+    some 150,000 nodes), and adds linear effects of features from farther away,
     :math:`S^3 (I + \omega_0 N)^{-1} X`, at the level that suits linear graph convolution with residual propagation,
     which it so contains. Determinants and variances come from random probes on graphs of more than 1500 nodes.
     What a long fit is doing is logged to ``graphmrf.progress``.
@@ -95,9 +96,9 @@ class GraphRegressor(NodeEstimator):
     seed : int, default 0
         Seed of the part of many labels on which the search starts, and of the probes of the sparse solver.
     solver : {"auto", "exact", "sparse"}, default "auto"
-        How the field is computed: exactly within the limits above and sparsely beyond, or always the one or the other.
-    exact_limits : pair of int, default (10000, 3000)
-        Nodes and labels up to which the exact solver runs; its time grows with their cubes.
+        How the field is computed: as foreseen times suggest, or always the one or the other.
+    exact_limits : pair of int, optional
+        Nodes and labels up to which the exact solver runs, whatever time and memory are foreseen.
 
     Attributes
     ----------
@@ -125,8 +126,8 @@ class GraphRegressor(NodeEstimator):
         by id when y was a Series.
     transform_ : Scale
         The transform in use.
-    solver_ : str
-        "exact" or "sparse".
+    solver_, solver_reason_ : str
+        "exact" or "sparse", and why, with the time that was foreseen.
     notes_ : tuple of str
         What deserves a look in the data, such as a feature that is known only where the outcome is.
 
@@ -154,7 +155,7 @@ class GraphRegressor(NodeEstimator):
         transform: str = "identity",
         seed: int = 0,
         solver: str = "auto",
-        exact_limits: tuple[int, int] = EXACT_LIMITS,
+        exact_limits: tuple[int, int] | None = None,
     ) -> None:
         self.transform = transform
         self.seed = seed
@@ -184,7 +185,10 @@ class GraphRegressor(NodeEstimator):
         n = check_graph(graph).n_nodes
         outcome = read_outcome(y, n)
         table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor", holes=True)
-        self.solver_ = _choose_solver(self.solver, n, outcome.n_labelled, self.exact_limits)
+        self.solver_, self.solver_reason_ = _choose_solver(
+            self.solver, graph, outcome.n_labelled, table.columns.count, self.exact_limits
+        )
+        _PROGRESS.info("field: %s solver, %s", self.solver_, self.solver_reason_)
         kinds = _kinds(self.transform, outcome.y[outcome.known])
         _check_missing(table)
         self.notes_ = tuple(_known_with_outcome(table, outcome.known))
@@ -515,18 +519,39 @@ def _read_groups(groups: Any, n: int) -> tuple[pd.Index, list[Ints]]:
     return pd.Index(names, name=getattr(groups, "name", None) or "group"), members
 
 
-def _choose_solver(solver: str, n: int, labelled: int, limits: tuple[int, int]) -> str:
+def _choose_solver(
+    solver: str, graph: Graph, labels: int, features: int, limits: tuple[int, int] | None
+) -> tuple[str, str]:
+    """Return the solver, why it is taken, and how long that is foreseen to take."""
     if solver not in (*SOLVERS, "auto"):
         raise InvalidInputError(f"solver must be one of {', '.join(SOLVERS)} or auto, got {solver!r}")
-    if labelled < 2:
-        raise InvalidInputError(f"GraphRegressor needs at least 2 labelled nodes, got {labelled}; label more")
-    small = n <= limits[0] and labelled <= limits[1]
-    if solver == "exact" and not small:
+    if labels < 2:
+        raise InvalidInputError(f"GraphRegressor needs at least 2 labelled nodes, got {labels}; label more")
+    if solver == "auto" and limits is None:
+        return choose_solver(graph, labels, features)
+    chosen, reason = (solver, "as asked") if limits is None else _within(limits, solver, graph.n_nodes, labels)
+    needed = 0.0 if limits or solver == "sparse" else exact_cost(graph, labels, features)[1]
+    if needed > MOST_BYTES:
+        raise InvalidInputError(
+            f"GraphRegressor's exact solver takes at most {MOST_BYTES / 1e9:.0f} GB of memory, got {graph.n_nodes} "
+            f"nodes and {labels} labels, which take {needed / 1e9:.0f}; leave solver at 'auto', or set exact_limits"
+        )
+    return chosen, f"{foreseen_time(chosen, graph, labels, features)}; {reason}"
+
+
+def _within(limits: tuple[int, int], solver: str, n: int, labels: int) -> tuple[str, str]:
+    """Return the solver by given numbers of nodes and labels."""
+    small, said = n <= limits[0] and labels <= limits[1], f"limits of {limits[0]} nodes and {limits[1]} labels"
+    if solver == "sparse":
+        return solver, "as asked"
+    if small:
+        return "exact", f"within the {said}"
+    if solver == "exact":
         raise InvalidInputError(
             f"GraphRegressor's exact solver takes at most {limits[0]} nodes and {limits[1]} labels, got {n} and "
-            f"{labelled}; leave solver at 'auto'"
+            f"{labels}; leave solver at 'auto', or raise exact_limits"
         )
-    return ("exact" if small else "sparse") if solver == "auto" else solver
+    return "sparse", f"beyond the {said}"
 
 
 def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:

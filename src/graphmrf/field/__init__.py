@@ -7,7 +7,17 @@ A term of the field is a class in `components`; `covariance` adds them up, `exac
 from graphmrf.field.components import COMPONENTS, EFFECTS
 from graphmrf.field.covariance import Component, Covariance, LinearComponent
 from graphmrf.field.exact import REFITTED_UP_TO
-from graphmrf.field.fit import SOLVERS, FittedField, IntervalCalibration, fit_exact, fit_sparse
+from graphmrf.field.fit import (
+    MOST_BYTES,
+    SOLVERS,
+    FittedField,
+    IntervalCalibration,
+    choose_solver,
+    exact_cost,
+    fit_exact,
+    fit_sparse,
+    foreseen_time,
+)
 from graphmrf.field.hyperparameters import Hyperparameters, Parameter, Space
 from graphmrf.field.posterior import Posterior
 from graphmrf.field.sparse import COEFFICIENTS_KEPT
@@ -17,6 +27,7 @@ __all__ = [
     "COEFFICIENTS_KEPT",
     "COMPONENTS",
     "EFFECTS",
+    "MOST_BYTES",
     "POSITIVE",
     "REFITTED_UP_TO",
     "SOLVERS",
@@ -31,6 +42,9 @@ __all__ = [
     "Posterior",
     "Scale",
     "Space",
+    "choose_solver",
+    "exact_cost",
     "fit_exact",
     "fit_sparse",
+    "foreseen_time",
 ]

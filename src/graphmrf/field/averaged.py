@@ -260,8 +260,8 @@ class AveragedPosterior:
     def members(self) -> tuple[ExactPosterior, ...]:
         """The posterior of every draw of hyper-parameters, with features in turn, of the mean alone, then of `base`."""
         field, designs = self.base.covariance, self.designs or (self.base.covariance.design,)
-        spanned = Correlations(field.eigen, field.rows, spanned=True)
-        fields = [Covariance(design, spanned, field.components) for design in designs] if self.points else []
+        many = field.correlations.many()
+        fields = [Covariance(design, many, field.components) for design in designs] if self.points else []
         drawn = [ExactPosterior(fields[k % len(fields)], h, self.z) for k, h in enumerate(self.points)]
         if drawn:
             drawn.append(ExactPosterior(fields[0], mean_alone(field, self.z, self.points), self.z))

@@ -85,6 +85,14 @@ class Component(ABC):
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance at some nodes."""
 
+    def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
+        r"""Return columns (n, r) of all nodes whose sum, each times a random number or field, is the component, nearly.
+
+        With them comes None where the columns are multiplied by independent standard normal numbers, or the `omega` and
+        `nu` of the independent fields on the graph, of spectrum `Eigen.matern`, that multiply them.
+        """
+        raise NotImplementedError(f"component {self.name!r} cannot be drawn on large graphs; use solver='sparse'")
+
     def elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats | None, Floats]:  # noqa: ARG002
         """Return the covariance (k, m) of nodes of another graph with the labelled ones, and their prior variance (k,).
 
@@ -145,6 +153,11 @@ class LinearComponent(Component):
         """Return the prior variance at some nodes."""
         F = self.features(labels, h, nodes)
         return np.asarray(h[self.name] * self.weight(F.shape[1]) * np.einsum("ij,ij->i", F, F))
+
+    def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
+        """Return the columns at all nodes, of the size of the effects, which random numbers multiply."""
+        F = self.features(labels, h, np.arange(len(labels.design.Z)))
+        return np.asarray(np.sqrt(h[self.name] * self.weight(F.shape[1])) * F), None
 
     def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats | None:  # noqa: ARG002
         """Return the columns at some nodes of another graph, in the units of this one; None where none are known."""
@@ -316,6 +329,16 @@ class Covariance:
     def across(self, h: Values, nodes: Ints) -> dict[str, Floats]:
         """Return the components between other nodes and the labelled ones, each of shape (len(nodes), m)."""
         return {c.name: c.across(self, h, nodes) for c in self.present(h) if c.name != "noise"}
+
+    def factors(self, h: Values) -> tuple[list[tuple[Floats, tuple[float, float] | None]], Floats]:
+        """Return what the components are sums of, see `Component.factors`, and the variance (n,) that these lack."""
+        found = [c.factors(self, h) for c in self.present(h) if c.name != "noise"]
+        n = len(self.design.Z)
+        left = self.variances(h, np.arange(n)) - h["constant"] - h["noise"]
+        for columns, at in found:
+            variance = 1.0 if at is None else self.eigen.variances(*at)
+            left -= variance * np.einsum("ij,ij->i", columns, columns)
+        return found, np.maximum(left, 0.0)
 
     def elsewhere(self, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats, Floats]:
         """Return the covariance of outcomes of another graph with the labels, and their prior variance with noise."""

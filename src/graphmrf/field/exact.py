@@ -26,7 +26,7 @@ from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import Factor, array, one_blas_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.hyperparameters import Hyperparameters
@@ -53,6 +53,9 @@ _LEAST_GAIN = (0.05, 1e-4)
 by differences of 1 and more, and predictions from many labels hardly feel that. Tenfold, 1 of 7 tasks ends 1 lower."""
 _CLEAR = 3.0
 """A gain on a part of the labels, in logarithms of their number, that settles it: the paper's model is dropped."""
+_JOINT = 10_000
+"""Nodes up to which joint draws are made of a factor of their covariance: 800 MB and half a minute. Doubled, eight
+times as long; beyond, of polynomials of the graph."""
 _BLOCK = 1024
 """Nodes predicted at once: 25 MB of covariance with 3000 labels."""
 
@@ -292,36 +295,91 @@ class ExactPosterior:
         constant = self.covariance.triangle.place(np.full((nodes.size, 1), self.h["constant"]))
         return array(sum(blocks, start=constant + np.zeros((1, self.covariance.rows.size))))
 
-    def _prior(self, nodes: Ints, others: Ints) -> Floats:
-        """Return the covariance between any nodes before the labels, noise left out."""
+    def _prior(self, others: Ints) -> Callable[[Ints], Floats]:
+        """Return what gives the covariance between any nodes and others before the labels, noise left out."""
         whole = self.covariance
         there = Covariance(whole.design, Correlations(whole.eigen, others), whole.components)
-        blocks = there.across(self.h, nodes).values()
-        return np.full((nodes.size, others.size), self.h["constant"]) + sum(blocks)
+
+        def between(nodes: Ints) -> Floats:
+            blocks = there.across(self.h, nodes).values()
+            return np.full((nodes.size, others.size), self.h["constant"]) + sum(blocks)
+
+        return between
 
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
-        """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes))."""
-        prior, across = self._prior(nodes, nodes), self._across(nodes)
+        """Return joint draws of the outcomes of unlabelled nodes, noise included, shape (count, len(nodes)).
+
+        Of many nodes they are draws from before the labels, set right by what these say (Matheron's rule).
+        """
+        if nodes.size > _JOINT:
+            return self._set_right(nodes, self._prior_draw(count, rng), rng)
+        prior, across = self._prior(nodes)(nodes), self._across(nodes)
         whitened = self.factor.whiten(across.T)
         spread = np.asarray(prior - whitened.T @ whitened)
         spread[np.diag_indices_from(spread)] += self.h["noise"]
         E = rng.standard_normal((count, nodes.size))
         return np.asarray(self._mean(nodes) + across @ self.dual + E @ cholesky(spread, check_finite=False))
 
+    def _set_right(self, nodes: Ints, draws: Floats, rng: np.random.Generator) -> Floats:
+        """Return draws (n, count) from before the labels as draws given these, at some nodes, with noise."""
+        field, count = self.covariance, draws.shape[1]
+        s = self.h["noise"] ** 0.5
+        said = draws[field.rows] + s * np.sqrt(self.h.get("ratios", 1.0) * np.ones(self.z.size))[:, None] * (
+            rng.standard_normal((self.z.size, count))
+        )
+        wrong = self.factor.solve((self.z - self._mean(field.rows))[:, None] - said)
+        moved = np.concatenate([self._across(block) @ wrong for block in blocks(nodes)])
+        noise = s * rng.standard_normal((nodes.size, count))
+        return np.asarray((self._mean(nodes)[:, None] + draws[nodes] + moved + noise).T)
+
+    def _prior_draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return draws of all nodes from before the labels, noise left out, shape (n, count)."""
+        eigen, (factors, left) = self.covariance.eigen, self.covariance.factors(self.h)
+        total = np.sqrt(self.h["constant"]) * rng.standard_normal(count) + np.sqrt(left)[:, None] * (
+            rng.standard_normal((left.size, count))
+        )
+        for columns, at in factors:
+            if at is None:
+                total += columns @ rng.standard_normal((columns.shape[1], count))
+                continue
+            root = np.sqrt(eigen.matern(*at))[:, None]
+            for column in columns.T:
+                total += column[:, None] * eigen.apply(root, rng.standard_normal(total.shape))[0]
+        return np.asarray(total)
+
+    def _prior_times(self, Z: Floats) -> Floats:
+        """Return the covariance of all nodes before the labels, noise left out, times columns (n, k)."""
+        eigen, (factors, left) = self.covariance.eigen, self.covariance.factors(self.h)
+        total = self.h["constant"] * Z.sum(axis=0) + left[:, None] * Z
+        for columns, at in factors:
+            if at is None:
+                total += columns @ (columns.T @ Z)
+                continue
+            spectrum = eigen.matern(*at)[:, None]
+            for column in columns.T:
+                total += column[:, None] * eigen.apply(spectrum, column[:, None] * Z)[0]
+        return np.asarray(total)
+
     def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
-        used = Z.any(axis=1)  # a few unit columns need no more of the matrix
-        before = [np.zeros((0, Z.shape[1])), *(self._prior(block, nodes[used]) @ Z[used] for block in blocks(nodes))]
-        across = self._across(nodes)
-        return np.asarray(np.concatenate(before) - across @ self.factor.solve(across.T @ Z))
+        used, across = Z.any(axis=1), self._across(nodes)  # a few unit columns need no more of the matrix
+        if np.count_nonzero(used) > _JOINT:
+            spread = np.zeros((len(self.covariance.design.Z), Z.shape[1]))
+            spread[nodes] = Z
+            before = self._prior_times(spread)[nodes]
+        else:
+            prior = self._prior(nodes[used])
+            before = np.concatenate([np.zeros((0, Z.shape[1])), *(prior(block) @ Z[used] for block in blocks(nodes))])
+        return np.asarray(before - across @ self.factor.solve(across.T @ Z))
 
     def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
         """Return the variance of nodes, noise included, were the labels those of other nodes `rows`."""
-        among = self._prior(rows, rows)
+        prior = self._prior(rows)
+        among = prior(rows)
         among[np.diag_indices_from(among)] += self.h["noise"]
         R, found = cholesky(among, check_finite=False), [np.zeros(0)]
         for block in blocks(nodes):
-            whitened = solve_triangular(R, self._prior(block, rows).T, trans="T", check_finite=False)
+            whitened = solve_triangular(R, prior(block).T, trans="T", check_finite=False)
             variance = self.covariance.variances(self.h, block) - np.einsum("ij,ij->j", whitened, whitened)
             found.append(np.maximum(variance, self.h["noise"]))
         return np.concatenate(found)
@@ -488,7 +546,8 @@ class ExactPosterior:
         field, rows = self.covariance, self.covariance.rows
         if "smoothed" not in self._linear:
             return np.zeros(rows.size)
-        diagonal = field.eigen.diagonals[rows] @ (field.eigen.matern(self.h["omega"], self.h["nu"]) @ field.eigen.basis)
+        spectrum = field.eigen.matern(self.h["omega"], self.h["nu"])
+        diagonal = field.correlations.diagonals @ (spectrum @ field.eigen.basis)
         return np.asarray(diagonal * (field.design.groups[0][rows] @ self._linear["smoothed"][0]))
 
     @cached_property

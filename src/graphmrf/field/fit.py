@@ -14,13 +14,13 @@ from scipy.special import ndtri
 from scipy.stats import t as student
 
 from graphmrf.engines import map_columns
-from graphmrf.field.averaged import AveragedPosterior, median, point_weight, sample_hyperparameters
+from graphmrf.field.averaged import BLENDED, AveragedPosterior, median, point_weight, sample_hyperparameters
 from graphmrf.field.components import COMPONENTS
 from graphmrf.field.covariance import Covariance
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior, maximise
 from graphmrf.field.hyperparameters import Hyperparameters
-from graphmrf.field.matern import eigen
+from graphmrf.field.matern import eigen, is_probed, probed_series
 from graphmrf.field.multiple_imputation import impute
 from graphmrf.field.paper_model import JointModel
 from graphmrf.field.posterior import Mixture
@@ -39,6 +39,25 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
+
+WORTH = (3.0, 10.0)
+"""Times of the sparse solver that the exact one is worth, with many labels and with few: its R2 is higher by .005 on
+average and by up to .017 (``python -m benchmarks solvers``), and of few labels it averages over hyper-parameters.
+Doubled, 20,000 nodes with 3000 labels take 3 minutes in place of one."""
+
+MOST_BYTES = 4e9
+"""Memory that the exact solver may take: half of a small machine. Doubled, 100,000 nodes may have 700 labels."""
+
+FUNCTIONS = 26
+"""Functions of the graph that span all correlations; see `matern`."""
+
+SPEEDS = {
+    "cpu": {"product": 8e-10, "step": 2e-10, "eigenvectors": 3e-11, "dense": 1.0, "entry": 1e-7},
+    "gpu": {"product": 2e-11, "step": 1e-12, "eigenvectors": 1e-12, "dense": 0.05, "entry": 2e-9},
+}
+"""Seconds of an edge in a product, of a step of dense algebra, of one over the cube of nodes for eigenvectors, of an
+entry of a covariance between nodes and labels; and of a likelihood, over those of one core. Measured by
+``python -m benchmarks.solvers --foreseen``; twice as fast a machine chooses the same but at the edge."""
 
 FOLDS = 5
 """Folds of calibration and of the choice of a level: the usual number."""
@@ -85,7 +104,7 @@ def fit_exact(
     imputed, rows = impute(graph, X, seed=seed) if np.isnan(X).any() else None, np.flatnonzero(~np.isnan(y))
     expected = X if imputed is None else imputed.X
     made = make_design(graph, expected)
-    covariance = Covariance.of(made, eigen(graph), rows, components)
+    covariance = Covariance.of(made, eigen(graph, rows), rows, components)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
     designs = [] if imputed is None else [make_design(graph, draw) for draw in imputed.draws]
     weight, order = 1.0 if scale.is_constant else point_weight(rows.size), made.order_of_labels(rows, scale.z)
@@ -142,6 +161,98 @@ def fit_sparse(
 
 SOLVERS: dict[str, Callable[..., FittedField]] = {"exact": fit_exact, "sparse": fit_sparse}
 """The solvers by name."""
+
+
+def choose_solver(graph: Graph, labels: int, features: int) -> tuple[str, str]:
+    """Return the solver that is worth its foreseen time, and why; see `exact_cost` and `sparse_cost`.
+
+    The exact one, which is more accurate and averages over hyper-parameters of few labels, unless it takes more than a
+    minute and `WORTH` times as long, or more memory than `MOST_BYTES`.
+    """
+    exact, sparse = exact_cost(graph, labels, features), sparse_cost(graph, labels, features)
+    if exact[1] > MOST_BYTES:
+        reason = f"the exact one would take about {exact[1] / 1e9:.0f} GB of memory"
+    elif exact[0] > _most_seconds(labels, sparse[0]):
+        reason = f"the exact one would take {_in_words(exact[0])}, {exact[0] / sparse[0]:.0f} times as long"
+    else:
+        return "exact", f"takes {_in_words(exact[0])}"
+    return "sparse", f"takes {_in_words(sparse[0])}; {reason}"
+
+
+def foreseen_time(solver: str, graph: Graph, labels: int, features: int) -> str:
+    """Return in words how long a solver is foreseen to take."""
+    cost = {"exact": exact_cost, "sparse": sparse_cost}[solver]
+    return f"takes {_in_words(cost(graph, labels, features)[0])}"
+
+
+def _most_seconds(labels: int, sparse: float) -> float:
+    """Return the time that the exact solver is worth beside that of the sparse one."""
+    return max(60.0, WORTH[labels < BLENDED[1]] * sparse)
+
+
+def _in_words(seconds: float) -> str:
+    """Return a rough time.
+
+    Examples
+    --------
+    >>> _in_words(3.2), _in_words(400.0), _in_words(2e4)
+    ('some seconds', 'about 7 minutes', 'about 6 hours')
+    """
+    if seconds < 10:
+        return "some seconds"
+    for unit, name in ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds")):
+        if seconds >= 2 * unit:
+            return f"about {seconds / unit:.0f} {name}"
+    raise AssertionError
+
+
+def exact_cost(graph: Graph, labels: int, features: int) -> tuple[float, float]:
+    r"""Return the seconds and bytes that a fit and prediction by the exact solver is foreseen to take on one core.
+
+    - Likelihoods: some dozen on parts of the labels, then 20 on all `m`, each of :math:`m^2` and :math:`m^3` steps; of
+      fewer than 120 labels 1600 of them for draws of hyper-parameters.
+    - Up to 10,000 nodes: :math:`n^3` for eigenvectors, or for the polynomials that are taken where they are quicker.
+    - Beyond: polynomials of degree K, K products of :math:`2E + 4n` steps for some columns a label and a feature and
+      for probes, summed to as many functions; and the covariance of every node with every label in every draw.
+    """
+    n, m, speed = graph.n_nodes, labels, _speed(graph)
+    draws = 31 if point_weight(m) < 1.0 else 1
+    steps = {300: 60, 1200: 10, m: 20} if m > 400 else {m: 60 + 200 * (60 < m <= 200) + 1600 * (draws > 1)}
+    likelihoods = sum(count * _likelihood(min(size, m)) for size, count in steps.items())
+    predictions = speed["entry"] * draws * n * m
+    if not is_probed(graph):
+        dense = speed["eigenvectors"] * n**3
+        return speed["dense"] * likelihoods + dense + predictions, 24.0 * n**2 + 4.0 * FUNCTIONS * m**2
+    columns, kept = (3 if draws > 1 else 4) * m + 2 * features + 96, FUNCTIONS if draws > 1 else 4
+    needed = 4.0 * n * (kept * (m + 2 * features) + 64 * FUNCTIONS) + 4.0 * FUNCTIONS * m**2
+    product = speed["product"] * (graph.indices.size + 4 * n) + speed["step"] * n * FUNCTIONS
+    least = speed["dense"] * likelihoods + predictions + 20 * columns * product
+    if needed > MOST_BYTES or least > _most_seconds(m, sparse_cost(graph, m, features)[0]):
+        return least, needed  # no need to look for eigenvalues
+    return least + (graph.derived(probed_series).degree - 20) * columns * product, needed
+
+
+def sparse_cost(graph: Graph, labels: int, features: int) -> tuple[float, float]:
+    """Return the seconds and bytes that a fit by the sparse solver is foreseen to take on one core.
+
+    Some 30 likelihoods of 8 columns and the probes of a determinant, and the columns of effects once roughly and once
+    well, by some 25 products of the graph each; length scales by likelihoods of up to 2000 labels.
+    """
+    n, speed = graph.n_nodes, _speed(graph)
+    effects = 256 + 4 * features + min(400, labels // 2, 10_000_000 // n)
+    columns = 30 * (8 + min(max(1_200_000 // n, 8), 32)) + 700 + effects
+    scales = sum(count * _likelihood(min(size, labels)) for size, count in {300: 60, 1200: 10, 2000: 20}.items())
+    iterating = 25 * columns * speed["product"] * (graph.indices.size + 4 * n)
+    return iterating + (speed["dense"] * scales if features else 0.0), 8.0 * n * (2 * effects + 200)
+
+
+def _likelihood(labels: int) -> float:
+    """Return the seconds of a likelihood and its gradient, on one core."""
+    return 2e-3 + 1.8e-7 * labels**2 + 2.5e-11 * labels**3
+
+
+def _speed(graph: Graph) -> dict[str, float]:
+    return SPEEDS["gpu" if hasattr(graph.engine, "place") else "cpu"]
 
 
 def _folds(order: Ints, seed: int) -> Ints:

@@ -11,8 +11,9 @@ and once the :math:`B_j` are known a kernel costs one pass over them, whatever t
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy import sparse
 from scipy.linalg import lapack
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import ConvergenceError
@@ -67,6 +69,21 @@ _LOWEST = (16, 96)
 borders; on a map the degree falls with their square root, and doubled they take as long as it saves."""
 _GAP = 0.3
 """Eigenvalue from which a series of some 25 terms will do; doubled, graphs with a gap look for 96 eigenvalues, too."""
+_EXACT_DIAGONALS = 10_000
+"""Nodes up to which variances are exact: they take as many columns as nodes, at 10,000 half a minute. Doubled, four
+times as long."""
+_DEVICE_DENSE = 40_000
+"""Nodes up to which a GPU finds all eigenvectors: half a minute and 40 GB. Doubled, eight and four times that."""
+_SMALL_GAP = 0.02
+"""Smallest eigenvalue above 0 below which eigenvectors are looked for: the degree would be above 94. Doubled, graphs
+of weakly joined parts that are not maps ask for an order of their nodes in vain, which takes a second."""
+_GAP_ERROR, _SAFE = 1e-3, 0.8
+"""Error of the smallest eigenvalue above 0, and the part of it that is relied on: the degree grows by an eighth."""
+_NARROW = 8.0
+"""Most distance of neighbours in an order of the nodes, in roots of their number: maps have 2 to 4, and a factor
+of some million entries; graphs without a gap or a border have hundreds."""
+_SHIFT, _BY_FACTOR = 1e-3, 64
+"""Shift of the factor, and eigenvectors found by it: 5 s for 50,000 nodes. Doubled, the degree falls by a third."""
 _MIDDLE = 1.0
 """Eigenvalue below which an eigenvector counts as one of the smallest: the middle of the spectrum."""
 _RESTARTS = 40
@@ -79,9 +96,22 @@ _COLUMNS = 16
 _PROBED = 64
 """Columns multiplied at once for diagonals, of which no more than sums is kept: with 16 or 128, U.S. counties take a
 third longer."""
+_FIELDS = 64
+"""Scales of fields kept: two of each of 30 draws of hyper-parameters, and of the most likely ones. Halved, they are
+computed anew for every block of nodes."""
+_MANY = 1024
+"""Nodes from which blocks of them are taken from matrices between all nodes and the labelled ones, computed once: as
+many as are predicted at once (`exact`). Doubled, a series is computed anew for every block of that size."""
 _DRAWN = 64
 """Probes of the variances of large graphs, a multiple of `_COLUMNS`: standard deviations err by up to 9 % (root
-mean square), as those of `marginal_variance`. Doubled, a draw of another graph takes twice as long."""
+mean square), as those of `marginal_variance`. Doubled, a draw of another graph takes twice as long, and so do variances
+of a probed series."""
+_OMEGA_KNOTS = (math.log(OMEGAS[0]), math.log(OMEGAS[1]), 12)
+_NU_KNOTS = (math.log(NUS[0]), math.log(NUS[1]), 5)
+"""Ranges of log omega and log nu, and the knots at which variances are probed: interpolation errs by less than probes.
+Doubled, four times as many polynomials are summed."""
+_WINDOW = 256 * 2**20
+"""Bytes of the window of polynomials that enter sums together; doubled, sums of 100,000 nodes are little quicker."""
 _SERIES = 1e-10
 """Last coefficient, relative to the largest, at which a Chebyshev series ends; its length grows with the digits."""
 _MOST_TERMS = 4096
@@ -110,7 +140,7 @@ class Eigen:
     def _weights(self) -> Floats:
         """What the values of a function are multiplied by to give the mean of the diagonal of its matrix."""
         g = self.values.size
-        return np.full(g, 1.0 / g) if self.series is None else self.series.diagonals(np.eye(g)).mean(axis=0)
+        return np.full(g, 1.0 / g) if self.series is None else self.series.weights
 
     def matern(self, omega: float, nu: float) -> Floats:
         r"""Return the spectrum :math:`(1 + \omega \lambda)^{-\nu}`, divided by its mean."""
@@ -136,13 +166,24 @@ class Eigen:
         return np.asarray(U[:, s > _ACCURACY * s[0]])
 
     def variances(self, omega: float, nu: float) -> Floats:
-        """Return the diagonal of the matrix with the spectrum `matern`, shape (n,)."""
-        return np.asarray(self.diagonals @ (self.matern(omega, nu) @ self.basis))
+        """Return the diagonal of the matrix with the spectrum `matern`, shape (n,); with a `series` perhaps probed."""
+        spectrum = self.matern(omega, nu)
+        if self.series is None or self.series.exact is None:
+            return np.asarray(self._diagonals @ (spectrum @ self.basis))
+        found = self.series.probed_variances(omega, nu)
+        found[self.series.exact] = self._diagonals @ (spectrum @ self.basis)
+        return found
 
     @cached_property
-    def diagonals(self) -> Floats:
-        """Diagonals of the matrices of the basis, shape (n, k)."""
+    def _diagonals(self) -> Floats:
+        """Diagonals of the matrices of the basis at all nodes or, where others are probed, at those that are exact."""
         return np.asarray(self.vectors**2 @ self.basis) if self.series is None else self.series.diagonals(self.basis)
+
+    def diagonals(self, nodes: Ints) -> Floats:
+        """Return the diagonals of the matrices of the basis at some nodes where they are exact, (len(nodes), k)."""
+        if self.series is not None and self.series.exact is not None:
+            nodes = np.searchsorted(self.series.exact, nodes)
+        return np.asarray(self._diagonals[nodes])
 
     def apply(self, spectra: Floats, X: Floats, rows: Ints | None = None) -> Floats:
         """Return the matrices with some spectra (g, k) times columns `X` (n, p), at some rows: shape (k, m, p)."""
@@ -154,6 +195,8 @@ class Eigen:
     def blocks(self, spectra: Floats, nodes: Ints, rows: Ints) -> Floats:
         """Return the blocks (k, len(nodes), len(rows)) of the matrices with some spectra (g, k)."""
         if self.series is not None:
+            if nodes.size < rows.size:
+                return self.series.columns(spectra, nodes, rows)
             return self.series.columns(spectra, rows, nodes).transpose(0, 2, 1)
         V, W = self.vectors[nodes], self.vectors[rows]
         return np.stack([(V * q) @ W.T for q in spectra.T])
@@ -199,6 +242,10 @@ class Polynomials:
         The smallest eigenvalues above 0, ascending.
     vectors : array of shape (n, r)
         Their eigenvectors.
+    gap : float, optional
+        A bound from below of all other eigenvalues above 0; by default the last of `low`.
+    exact : integer array, optional
+        Nodes whose variances are exact; those of all others come from random probes. None: all are exact.
     """
 
     engine: Engine
@@ -206,17 +253,20 @@ class Polynomials:
     components: Ints
     low: Floats
     vectors: Floats
+    gap: float | None = None
+    exact: Ints | None = None
 
     @property
     def _first(self) -> float:
         """The eigenvalue from which on polynomials must be right."""
+        if self.gap is not None:
+            return self.gap
         return float(self.low[-1]) if self.low.size else _MIDDLE
 
     @cached_property
     def degree(self) -> int:
         """Degree of the polynomials: they err by less than `_SERIES_ERROR` where no smaller eigenvalue is left."""
-        x = (2.0 + self._first) / (2.0 - self._first)
-        return 4 + int(np.ceil(-np.log(_SERIES_ERROR) / np.log(x + np.sqrt(x * x - 1.0))))
+        return series_degree(self._first)
 
     @cached_property
     def nodes(self) -> Floats:
@@ -244,27 +294,87 @@ class Polynomials:
             before, now, after = now, after, before
             scale, back = 2.0 * ones, ones
 
-    @cached_property
-    def _moments(self) -> Floats:
-        """Diagonals of :math:`T_k(I - N)`, shape (n, K + 1), by products of polynomials of half the degree."""
-        n, half = self.constants.size, self.degree // 2 + 1
-        found = np.empty((n, 2 * half + 2))
-        for k, nodes in enumerate(np.array_split(np.arange(n), -(-n // _PROBED))):
-            if k % _TOLD == 0:
-                _PROGRESS.info("polynomials of the graph: %d of %d nodes", nodes[0], n)
-            terms = self._terms(self.engine.load(np.eye(nodes.size), nodes))
-            for order, (V, dots) in zip(range(half + 1), terms, strict=False):
-                found[nodes, 2 * order] = squares(self.engine, V)[: nodes.size]
-                found[nodes, 2 * order + 1] = dots[: nodes.size]
+    def _forms(self, V: Block, width: int) -> Floats:
+        r"""Return :math:`v'T_k(I - N) v` of every column v, (width, K + 1), by polynomials of half the degree."""
+        half = self.degree // 2 + 1
+        found = np.empty((width, 2 * half + 2))
+        for order, (term, dots) in zip(range(half + 1), self._terms(V), strict=False):
+            found[:, 2 * order] = squares(self.engine, term)[:width]
+            found[:, 2 * order + 1] = dots[:width]
         found[:, 2:] = 2.0 * found[:, 2:] - np.tile(found[:, :2], half)
         return found[:, : self.degree + 1]
 
-    def diagonals(self, spectra: Floats) -> Floats:
-        """Return the diagonals (n, k) of the matrices with some spectra (g, k)."""
-        gamma, delta = self._coefficients(spectra)
-        return np.asarray(self._moments @ gamma + np.outer(self.constants**2, delta[0]) + self.vectors**2 @ delta[1:])
+    @cached_property
+    def _moments(self) -> Floats:
+        """Diagonals of :math:`T_k(I - N)` at the nodes where they are exact, shape (nodes, K + 1)."""
+        nodes = np.arange(self.constants.size) if self.exact is None else self.exact
+        found = np.empty((nodes.size, self.degree + 1))
+        for k, places in enumerate(np.array_split(np.arange(nodes.size), max(-(-nodes.size // _PROBED), 1))):
+            if k % _TOLD == 0:
+                _PROGRESS.info("polynomials of the graph: %d of %d nodes", k * _PROBED, nodes.size)
+            found[places] = self._forms(self.engine.load(np.eye(places.size), nodes[places]), places.size)
+        return found
 
-    def _sums(self, V: Block, gamma: Floats, width: int, rows: Ints) -> Floats:
+    def diagonals(self, spectra: Floats) -> Floats:
+        """Return the diagonals (nodes, k) of the matrices with some spectra (g, k), where they are exact."""
+        (gamma, delta), nodes = self._coefficients(spectra), slice(None) if self.exact is None else self.exact
+        low = np.outer(self.constants[nodes] ** 2, delta[0]) + self.vectors[nodes] ** 2 @ delta[1:]
+        return np.asarray(self._moments @ gamma + low)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What the values of a function at the `nodes` are multiplied by to give the mean of its diagonal, (g,)."""
+        units = np.eye(self.nodes.size)
+        if self.exact is None:
+            return np.asarray(self.diagonals(units).mean(axis=0))
+        gamma, _ = self._coefficients(units)
+        forms = np.mean([self._forms(V, _COLUMNS).mean(axis=0) for V in self._probes], axis=0)
+        counts = np.zeros(len(units))
+        counts[: 1 + self.low.size] = 1.0
+        counts[0] = self.components.max() + 1
+        return np.asarray((counts + forms @ gamma) / self.constants.size)
+
+    @property
+    def _probes(self) -> Iterator[Block]:
+        """Yield blocks of Rademacher probes without their part in the eigenvectors that are known."""
+        for seed in range(_DRAWN // _COLUMNS):
+            Z = random_columns(seed, self.constants.size, _COLUMNS)
+            yield self.engine.load(Z - self._constant(Z) - self.vectors @ (self.vectors.T @ Z))
+
+    def _constant(self, X: Floats) -> Floats:
+        """Return the part of columns (n, p) in the eigenvectors of eigenvalue 0."""
+        sums = np.zeros((int(self.components.max()) + 1, X.shape[1]))
+        np.add.at(sums, self.components, self.constants[:, None] * X)
+        return np.asarray(self.constants[:, None] * sums[self.components])
+
+    @cached_property
+    def _knots(self) -> Floats:
+        r"""Logarithms of variances over their mean, at knots of omega and nu, shape (n, knots).
+
+        The diagonal of K is the mean square of :math:`K^{1/2} z` over Rademacher probes `z`, but for the part of known
+        eigenvectors, which is exact.
+        """
+        omegas, nus = (np.exp(_knots(*each)) for each in (_OMEGA_KNOTS, _NU_KNOTS))
+        shift = 1.0 + np.outer(self.nodes, np.repeat(omegas, nus.size))
+        powers = np.tile(nus, omegas.size)
+        roots, below = shift ** (-0.5 * powers), shift[: 1 + self.low.size] ** -powers
+        total = np.zeros((self.constants.size, powers.size))
+        gamma, _ = self._coefficients(roots)
+        for k, V in enumerate(self._probes):
+            _PROGRESS.info("variances of the graph: %d of %d probes", k * _COLUMNS, _DRAWN)
+            total += np.square(self._sums(V, gamma, _COLUMNS, None)).sum(axis=1).T / _DRAWN
+        total += np.outer(self.constants**2, below[0]) + self.vectors**2 @ below[1:]
+        return np.asarray(np.log(total / (self.weights @ shift**-powers)))
+
+    def probed_variances(self, omega: float, nu: float) -> Floats:
+        r"""Return the diagonal of :math:`(I + \omega N)^{-\nu}` over its mean, from probes, shape (n,).
+
+        Its logarithm is interpolated by Chebyshev polynomials of :math:`\log \omega` and :math:`\log \nu`.
+        """
+        weights = [_interpolation(np.log(x), *each) for x, each in ((omega, _OMEGA_KNOTS), (nu, _NU_KNOTS))]
+        return np.asarray(np.exp(self._knots @ np.outer(*weights).ravel()))
+
+    def _sums(self, V: Block, gamma: Floats, width: int, rows: Ints | None) -> Floats:
         r"""Return some rows of :math:`\sum_k \gamma_k T_k(I - N) V` for every column of `gamma`, (k, width, rows)."""
         engine, terms = self.engine, zip(range(self.degree + 1), self._terms(V), strict=False)
         if gamma.shape[1] == 1:  # no need to keep the terms
@@ -272,10 +382,16 @@ class Polynomials:
             for k, (term, _) in terms:
                 engine.subtract(total, np.full(term.shape[1], -gamma[k, 0]), term)
             return engine.unload(total, width, rows).T[None]
-        window = engine.window(width, self.degree + 1, rows)
+        count = self.constants.size if rows is None else rows.size
+        slots = min(max(_WINDOW // max(8 * width * count, 1), 1), self.degree + 1)
+        window, found = engine.window(width, slots, rows), np.zeros((gamma.shape[1], width, count))
         for k, (term, _) in terms:
-            engine.store(term, window, k)
-        return np.tensordot(gamma, engine.read(window), axes=(0, 1))
+            engine.store(term, window, k % slots)
+            if k % slots == slots - 1 or k == self.degree:
+                some = gamma[k - k % slots : k + 1]
+                for column, values in enumerate(engine.read(window)):
+                    found[:, column] += some.T @ values[: len(some)]
+        return found
 
     def columns(self, spectra: Floats, columns: Ints, rows: Ints) -> Floats:
         """Return some rows of some columns of the matrices with some spectra (g, k), shape (k, columns, rows)."""
@@ -294,18 +410,44 @@ class Polynomials:
     def apply(self, spectra: Floats, X: Floats, rows: Ints | None = None) -> Floats:
         """Return the matrices with some spectra (g, k) times columns `X` (n, p), at some rows: shape (k, m, p)."""
         gamma, delta = self._coefficients(spectra)
-        chosen = np.arange(len(X)) if rows is None else rows
-        found = self._sums(self.engine.load(X), gamma, X.shape[1], chosen).transpose(0, 2, 1)
-        sums = np.zeros((int(self.components.max()) + 1, X.shape[1]))
-        np.add.at(sums, self.components, self.constants[:, None] * X)
-        constant, projected = self.constants[chosen, None] * sums[self.components[chosen]], self.vectors.T @ X
+        chosen = slice(None) if rows is None else rows
+        found = self._sums(self.engine.load(X), gamma, X.shape[1], rows).transpose(0, 2, 1)
+        constant, projected = self._constant(X)[chosen], self.vectors.T @ X
         for k, change in enumerate(delta.T):
             found[k] += change[0] * constant + self.vectors[chosen] @ (change[1:, None] * projected)
         return np.ascontiguousarray(found)
 
 
-def eigen(graph: Graph) -> Eigen:
+def series_degree(first: float) -> int:
+    r"""Return the degree of polynomials that are right from an eigenvalue on.
+
+    They err by less than `_SERIES_ERROR`, as the functions have no pole above :math:`-1 / \omega`.
+
+    Examples
+    --------
+    >>> series_degree(0.3), series_degree(0.003), series_degree(0.0)
+    (27, 240, 2261)
+    """
+    x = (2.0 + first + 2.0 / OMEGAS[1]) / (2.0 - first)
+    return 4 + int(np.ceil(-np.log(_SERIES_ERROR) / np.log(x + np.sqrt(x * x - 1.0))))
+
+
+def _knots(low: float, high: float, count: int) -> Floats:
+    """Return Chebyshev points between two numbers."""
+    return np.asarray(0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.pi * (np.arange(count) + 0.5) / count))
+
+
+def _interpolation(x: float, low: float, high: float, count: int) -> Floats:
+    """Return what values at `_knots` are multiplied by to give that of the polynomial through them at `x`."""
+    at = (2.0 * np.append(_knots(low, high, count), x) - low - high) / (high - low)
+    values = np.polynomial.chebyshev.chebvander(at, count - 1)
+    return np.asarray(np.linalg.solve(values[:-1].T, values[-1]))
+
+
+def eigen(graph: Graph, rows: Ints | None = None) -> Eigen:
     """Return the eigenvectors of N, or a series in their place; found once, and kept for as long as the graph lives.
+
+    With the labelled nodes `rows`, variances of others may be probed on large graphs, see `is_probed`.
 
     Examples
     --------
@@ -313,7 +455,16 @@ def eigen(graph: Graph) -> Eigen:
     >>> eigen(Graph.from_edges([0, 1, 2], [1, 2, 0])).values.round(6)
     array([0. , 1.5, 1.5])
     """
-    return graph.derived(_eigen)
+    if rows is None or not is_probed(graph):
+        return graph.derived(_eigen)
+    known = graph.derived(probed_series)
+    _PROGRESS.info("polynomials of degree %d of the graph of %d nodes", known.degree, graph.n_nodes)
+    return Eigen(known.nodes, np.empty((graph.n_nodes, 0)), replace(known, exact=rows))
+
+
+def is_probed(graph: Graph) -> bool:
+    """Return whether a graph is so large that variances of its unlabelled nodes come from random probes."""
+    return graph.n_nodes > (_DEVICE_DENSE if hasattr(graph.engine, "place") else _EXACT_DIAGONALS)
 
 
 def _eigen(graph: Graph) -> Eigen:
@@ -322,6 +473,52 @@ def _eigen(graph: Graph) -> Eigen:
         _PROGRESS.info("polynomials of degree %d of the graph of %d nodes", series.degree, graph.n_nodes)
         return Eigen(series.nodes, np.empty((graph.n_nodes, 0)), series)
     return dense_eigen(graph)
+
+
+def probed_series(graph: Graph) -> Polynomials:
+    """Return the series of a large graph: no eigenvectors where a gap follows 0, and some of the smallest on a map."""
+    constants, members = _constants(graph)
+    engine, gap = graph.on("numba").engine, _gap(graph, members)
+    if gap < _SMALL_GAP and _is_narrow(graph):
+        return Polynomials(engine, constants, graph.components, *_lowest_by_factor(graph, members))
+    return Polynomials(engine, constants, graph.components, np.zeros(0), np.empty((len(constants), 0)), gap)
+
+
+def _gap(graph: Graph, members: sparse.csr_array) -> float:
+    """Return a bound from below of the eigenvalues above 0, by Lanczos; 0 where none is found."""
+    S = graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
+    operator = LinearOperator(S.shape, lambda x: S @ x - 2.0 * (members @ (members.T @ x)), dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(graph.n_nodes)
+    try:
+        found = eigsh(operator, 1, which="LA", v0=start, tol=_GAP_ERROR, ncv=40, maxiter=_RESTARTS)[0]
+    except ArpackNoConvergence:
+        return 0.0
+    return _SAFE * max(1.0 - float(found[0]) - _GAP_ERROR, 0.0)
+
+
+def _is_narrow(graph: Graph) -> bool:
+    """Return whether nodes can be ordered so that neighbours are close, as on a map: a sparse factor is then cheap."""
+    order = reverse_cuthill_mckee(sparse.csr_matrix(graph.S), symmetric_mode=True)
+    place = np.empty(graph.n_nodes, dtype=np.int64)
+    place[order] = np.arange(graph.n_nodes)
+    rows = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
+    return bool(np.abs(place[rows] - place[graph.indices]).max(initial=0) <= _NARROW * math.sqrt(graph.n_nodes))
+
+
+def _lowest_by_factor(graph: Graph, members: sparse.csr_array) -> tuple[Floats, Floats]:
+    """Return the smallest eigenvalues above 0 and their eigenvectors, by a sparse factor of N and a small shift."""
+    n = graph.n_nodes
+    shifted = sparse.csc_matrix(graph.N + _SHIFT * sparse.eye_array(n))
+    factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+
+    def inverse(x: Floats) -> Floats:
+        y = factor.solve(x - members @ (members.T @ x))
+        return np.asarray(y - members @ (members.T @ y))
+
+    start = np.random.default_rng(0).standard_normal(n)
+    operator = LinearOperator((n, n), inverse, dtype=np.float64)
+    values, vectors = eigsh(operator, _BY_FACTOR, which="LA", v0=start, tol=1e-10, ncv=2 * _BY_FACTOR)
+    return 1.0 / values[::-1] - _SHIFT, np.ascontiguousarray(vectors[:, ::-1])
 
 
 def dense_eigen(graph: Graph) -> Eigen:
@@ -493,6 +690,7 @@ class Correlations:
     within: tuple[Correlations, Ints] | None = None
     _blocks: dict[Any, Floats] = field(default_factory=dict, repr=False)
     _whole: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
+    _scales: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def triangle(self) -> Triangle:
@@ -510,6 +708,11 @@ class Correlations:
                 strip[:] = known[more.triangle.places(places[rows, None], places[: rows.stop])]
         return packed
 
+    @cached_property
+    def diagonals(self) -> Floats:
+        """Diagonals of the matrices of the basis, shape (m, k)."""
+        return self.eigen.diagonals(self.rows)
+
     def part(self, places: Ints) -> Correlations:
         """Return the same among some of the nodes."""
         return Correlations(self.eigen, self.rows[places], within=(self, places))
@@ -520,18 +723,34 @@ class Correlations:
         R = coefficients @ self.basis
         if not unit_variance:
             return Correlation(self, R, None, (omega, nu))
-        scale = (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
+        scale = (self.diagonals @ coefficients) ** -0.5
         self.triangle.scale(R, scale)
         return Correlation(self, R, scale, (omega, nu))
 
+    def many(self) -> Correlations:
+        """Return the same for many omega and nu: blocks with other nodes are kept for the matrices of the basis."""
+        return Correlations(self.eigen, self.rows, spanned=True, within=(self, np.arange(self.rows.size)))
+
     def across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
         """Return the correlations between other nodes and these, shape (len(nodes), m)."""
+        for family, own in ((self, np.arange(self.rows.size)), *([self.within] if self.within else [])):
+            places = family.places(nodes)
+            if places is not None:
+                return family.among(omega, nu, unit_variance=unit_variance).entries(places[:, None], own)
         if self.spanned:
             return self._combined(omega, nu, nodes, unit_variance=unit_variance)
         if not self.remembered:
             return self._across(omega, nu, nodes, unit_variance=unit_variance)
         key = (omega, nu, unit_variance, nodes.tobytes())
         return self._kept(key, lambda: self._across(omega, nu, nodes, unit_variance=unit_variance))
+
+    def places(self, nodes: Ints) -> Ints | None:
+        """Return the places of other nodes among these; None unless all are, and their matrices are there already."""
+        known = "basis" in self.__dict__ and self.triangle.beside is None
+        if not known or not 0 < nodes.size <= self.rows.size:
+            return None
+        found = np.minimum(np.searchsorted(self.rows, nodes), self.rows.size - 1)
+        return found if np.array_equal(self.rows[found], nodes) else None
 
     def _kept(self, key: Any, made: Callable[[], Floats]) -> Floats:
         if key not in self._blocks:
@@ -541,20 +760,45 @@ class Correlations:
         return self._blocks[key]
 
     def _combined(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
-        basis = self.eigen.basis
-        block = self._kept(nodes.tobytes(), lambda: self.eigen.blocks(basis, nodes, self.rows))
-        coefficients = self.eigen.matern(omega, nu) @ basis
-        K = np.tensordot(coefficients, block, axes=1)
+        coefficients = self.eigen.matern(omega, nu) @ self.eigen.basis
+        K = self._basis_across(nodes, coefficients)
         if unit_variance:
-            K *= (self.eigen.diagonals[nodes] @ coefficients)[:, None] ** -0.5
-            K *= (self.eigen.diagonals[self.rows] @ coefficients) ** -0.5
+            scale = self._scale(omega, nu)
+            K *= scale[nodes, None]
+            K *= scale[self.rows]
         return array(K)
+
+    def _scale(self, omega: float, nu: float) -> Floats:
+        """Return what makes the variance of every node 1, kept for the next block of nodes."""
+        if (omega, nu) not in self._scales:
+            while len(self._scales) >= _FIELDS:
+                del self._scales[next(iter(self._scales))]
+            self._scales[omega, nu] = self.eigen.variances(omega, nu) ** -0.5
+        return self._scales[omega, nu]
+
+    def _basis_across(self, nodes: Ints, coefficients: Floats) -> Floats:
+        """Return a combination of the matrices of the basis between other nodes and these."""
+        if self.eigen.series is not None and nodes.size >= _MANY:
+            return np.asarray((self._basis_everywhere[nodes] @ coefficients.astype(np.float32)).astype(np.float64))
+        block = self._kept(nodes.tobytes(), lambda: self.eigen.blocks(self.eigen.basis, nodes, self.rows))
+        return np.asarray(np.tensordot(coefficients, block, axes=1))
+
+    @cached_property
+    def _basis_everywhere(self) -> Floats:
+        """Matrices of the basis between all nodes and these, shape (n, m, k), in float32."""
+        n, basis = len(self.eigen.vectors), self.eigen.basis
+        found = np.empty((n, self.rows.size, basis.shape[1]), dtype=np.float32)
+        for first in range(0, self.rows.size, _COLUMNS):
+            _PROGRESS.info("covariances with %d labels: %d", self.rows.size, first)
+            some = slice(first, first + _COLUMNS)
+            found[:, some] = self.eigen.blocks(basis, np.arange(n), self.rows[some]).transpose(1, 2, 0)
+        return found
 
     def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
         K = self._everywhere(omega, nu)[nodes] if self.eigen.series else self._between(omega, nu, nodes)
         if not unit_variance:
             return array(K)
-        scale = self.eigen.variances(omega, nu) ** -0.5
+        scale = self._scale(omega, nu)
         return array(K * scale[nodes, None] * scale[self.rows])
 
     def _between(self, omega: float, nu: float, nodes: Ints) -> Floats:
@@ -606,12 +850,16 @@ class Correlation:
             np.dot(c, self.family.basis, out=slope)
         if self.scale is None:
             return slopes
-        variances = triangle.place((coefficients @ eigen.diagonals[self.family.rows].T) * (0.5 * self.scale**2))
+        variances = triangle.place((coefficients @ self.family.diagonals.T) * (0.5 * self.scale**2))
         for slope, variance in zip(slopes, variances, strict=True):
             triangle.scale(slope, self.scale)
             for (rows, strip), (_, R) in zip(triangle.strips(slope), triangle.strips(self.R), strict=True):
                 np.subtract(strip, (variance[rows, None] + variance[: rows.stop]) * R, out=strip)
         return slopes
+
+    def entries(self, rows: Ints, columns: Ints) -> Floats:
+        """Return entries of the matrix, by index arrays that are broadcast."""
+        return np.asarray(self.R[self.family.triangle.places(rows, columns)])
 
     def vjp(self, G: Floats) -> Floats:
         r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
@@ -657,11 +905,12 @@ class Smoothings:
         r"""Return the derivatives (2, m, p) of the same by :math:`\log \omega` and :math:`\log \nu`."""
         return np.asarray(np.tensordot(self.eigen.slopes(omega, nu) @ self.eigen.basis, self.basis, axes=1))
 
-    def everywhere(self, omega: float, nu: float) -> Floats:
-        """Return the columns smoothed, at all nodes, shape (n, p); kept for the next block of nodes."""
+    def at(self, omega: float, nu: float, nodes: Ints) -> Floats:
+        """Return the columns smoothed, at some nodes, shape (len(nodes), p); kept at all for the next block of them."""
         if self.spanned:
-            return np.asarray(np.tensordot(self.eigen.matern(omega, nu) @ self.eigen.basis, self._whole_basis, axes=1))
+            coefficients = self.eigen.matern(omega, nu) @ self.eigen.basis
+            return np.asarray(np.tensordot(coefficients, self._whole_basis[:, nodes], axes=1))
         if (omega, nu) not in self._last:
             self._last.clear()
             self._last[omega, nu] = self.eigen.apply(self.eigen.matern(omega, nu)[:, None], self.X)[0]
-        return self._last[omega, nu]
+        return np.asarray(self._last[omega, nu][nodes])

@@ -90,7 +90,7 @@ class Smoothed(LinearComponent):
 
     def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the smoothed features at some nodes."""
-        return np.asarray(labels.smoothings.everywhere(h["omega"], h["nu"])[nodes])
+        return np.asarray(labels.smoothings.at(h["omega"], h["nu"], nodes))
 
     def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, dict[str, Floats]]:
         """Return the smoothed features at the labelled nodes, and their derivatives."""

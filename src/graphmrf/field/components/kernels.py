@@ -59,6 +59,9 @@ _LANDMARKS = 200
 """Random nodes that span smooth functions over the graph: one block of solves."""
 _FACTORS = 64
 """Factors in features and over the graph whose products are the columns of local effects."""
+_DRIFTING = 32
+"""Columns of local effects in joint draws of large graphs, each times a field on the graph: what they lack is drawn as
+noise. Doubled, draws take twice as long."""
 _TOLERANCE = 1e-4
 """Relative residual of these solves, and eigenvalue below which a function is what they leave."""
 _LEAST_NORM = 0.1
@@ -133,6 +136,12 @@ class GraphField(Component):
         given = labels.correlations.variances(h["omega"], h["nu"], nodes, unit_variance=h["unit_variance"])
         return np.asarray(h["field"] * given)
 
+    def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
+        """Return one column, which a field on the graph multiplies."""
+        at, n = (h["omega"], h["nu"]), len(labels.design.Z)
+        scale = labels.eigen.variances(*at) ** -0.5 if h["unit_variance"] else np.ones(n)
+        return np.sqrt(h["field"]) * scale[:, None], at
+
     def elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> tuple[Floats | None, Floats]:
         """Return that the field of another graph is not known, and its variance."""
         if h["unit_variance"]:
@@ -201,6 +210,10 @@ class Nonlinear(Component):
         own, others = labels.design.Z[labels.rows] / h["lengths"], there.design.Z[nodes] / h["lengths"]
         return h["nonlinear"] * squared_exponential(others, own), np.full(nodes.size, h["nonlinear"])
 
+    def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
+        """Return the leading columns of the function, which random numbers multiply."""
+        return np.sqrt(h["nonlinear"]) * nonlinear_columns(labels.design, h["lengths"], NONLINEAR[0], 0), None
+
     def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:
         """Return the leading columns of the function."""
         size = min(max(_affordable(graph, NONLINEAR[1]), NONLINEAR[0]), most)
@@ -265,6 +278,12 @@ class Local(Component):
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:  # noqa: ARG002 - the same everywhere
         """Return the prior variance at some nodes."""
         return np.full(nodes.size, h["local"])
+
+    def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
+        """Return the leading columns of the function of features, which fields on the graph multiply."""
+        at, lengths = (h["local_omega"], h["local_nu"]), np.full(2 * labels.design.p, h["local_length"])
+        scale = (h["local"] / labels.eigen.variances(*at)) ** 0.5
+        return scale[:, None] * nonlinear_columns(labels.design, lengths, _DRIFTING, 0), at
 
     def columns(self, graph: LabelledGraph, design: Design, h: Values, most: int) -> Floats | None:  # noqa: ARG002
         """Return the leading columns of the function; None where the graph is too large for more than a few."""
