@@ -239,6 +239,30 @@ def test_a_fit_that_does_not_fit_into_memory_is_refused(
     assert remedy in result.output
 
 
+def test_a_field_that_nobody_asked_for_is_left_out_where_there_is_no_memory_for_it(
+    town: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "LARGE", 1)
+    monkeypatch.setattr(inputs, "NODE_BYTES", {"solve": 2000, "feature": 32, "field": 10**6})
+    monkeypatch.setattr(inputs, "_free_bytes", lambda: 10**6)
+    result = town.run("--target", "income", "--json")
+    assert result.exit_code == 0
+    assert "field is left out, as it would take about 0.1 GB of memory, and 0.0 GB are free" in result.stderr
+    assert "field" not in [row["method"] for row in json.loads(result.stdout)["targets"][0]["comparison"]]
+    assert town.run("--target", "income", "--conformal").exit_code == 2
+
+
+def test_edges_that_do_not_fit_into_memory_are_refused_before_they_are_read(
+    town: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = town.folder / "edges.parquet"
+    pd.read_csv(town.folder / "edges.csv", dtype="str").to_parquet(path)
+    monkeypatch.setattr(inputs, "LARGE", 1)
+    monkeypatch.setattr(inputs, "_free_bytes", lambda: 100)
+    with pytest.raises(gm.errors.InvalidInputError, match=r"to read, and .* GB are free; read it on workers"):
+        inputs.read_graph(town.folder / "nodes.csv", path, {})
+
+
 @pytest.mark.parametrize("free", [None, 10**12])
 def test_the_memory_of_a_large_fit_is_told(town: Any, monkeypatch: pytest.MonkeyPatch, free: int | None) -> None:
     monkeypatch.setattr(inputs, "LARGE", 1)

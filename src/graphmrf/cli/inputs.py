@@ -1,5 +1,6 @@
 """Inputs of a command: tables that make a graph, files to write, and the columns to predict."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,18 +16,20 @@ from graphmrf import datasets
 from graphmrf._typing import Floats
 from graphmrf.cli.comparison import FIELD, choose, imputation_note
 from graphmrf.cli.foresight import check_page, group_file
+from graphmrf.cli.options import AUTO
 from graphmrf.cli.prediction import Contest, PredictionSettings, folds_of_classes
 from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS
 from graphmrf.datasets import AttributedGraph
 from graphmrf.datasets.attributed_graph import id_column
 from graphmrf.datasets.columns import is_dates, is_text
 from graphmrf.datasets.edge_files import named_ends, read_edge_file
-from graphmrf.datasets.table_files import SHAPES, STDIN, TableFile, listing, parts_of
+from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, listing, parts_of
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart
-from graphmrf.text import inner_percent
+from graphmrf.linalg.limits import LIMITS
+from graphmrf.text import inner_percent, joined
 
 A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 """What a file may look like."""
@@ -39,6 +42,14 @@ LARGE = 100_000
 NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 4 * 8, "field": 8000}
 """Memory a node takes: blocks of a solve, copies of a feature, and what the sparse field keeps, which had 2.4 GB for
 300,000 nodes and 16 features (`benchmarks/scalable.py`). Doubled, fits are refused that would just fit."""
+EDGE_BYTES = 8
+"""Memory an edge takes in a graph without weights. Doubled, 100 million edges are foreseen to take .8 GB more."""
+COLUMN_SECONDS = 7e-8
+"""Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took some 120 s for 10
+million edges and 180 columns: 16 features twice, 70 pairs of level and fold, 80 draws. Doubled, so is what is told."""
+READ_BYTES = 40
+"""Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
+them. Doubled, files are refused that would just fit."""
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
 ORDERS = 30
@@ -90,6 +101,7 @@ def read_graph(
 
 def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGraph:
     """Return the graph of two tables, also where the edges come first."""
+    _check_room(edges)
     if looks_like(nodes) != OF_EDGES or looks_like(edges) != OF_NODES:
         return datasets.read(nodes, edges, **columns)
     swapped = f"{edges} is taken as the table of nodes, and {nodes} as that of edges; the order is NODES EDGES"
@@ -101,6 +113,16 @@ def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGrap
         except InvalidInputError as other:
             raise InvalidInputError(f"{swapped}. {error}") from other
     return replace(table, notes=(swapped, *table.notes))
+
+
+def _check_room(edges: Path) -> None:
+    """Raise where there is no memory to read a Parquet file or folder of edges, by what it says of its rows."""
+    needed = READ_BYTES * (datasets.count_rows(edges) if parts_of(edges) or edges.suffix.lower() in PARQUET else 0)
+    if needed > LARGE * READ_BYTES and not _fits(needed):
+        raise InvalidInputError(
+            f"{edges} would take about {needed / 1e9:.1f} GB of memory to read, and "
+            f"{(_free_bytes() or 0) / 1e9:.1f} GB are free; read it on workers with --cluster ADDRESS --partition rows"
+        )
 
 
 def looks_like(path: Path) -> str:
@@ -368,9 +390,15 @@ def _dressed(column: pd.Series) -> str:
 def contest(
     table: AttributedGraph, targets: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
 ) -> Contest:
-    """Return the methods that compete, on the columns that are left as features."""
+    """Return the methods that compete, on the columns that are left as features.
+
+    Of those that nobody asked for the field is left out where there is no memory for it.
+    """
     features = datasets.features(table, targets=targets, ignore=ignore)
-    return Contest(table.graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
+    chosen = Contest(table.graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
+    if settings.method != AUTO or settings.for_numbers or _fits(_foreseen_bytes(chosen)):
+        return chosen
+    return replace(chosen, methods=tuple(method for method in chosen.methods if method.key != FIELD))
 
 
 def slow_fits(contest: Contest, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
@@ -386,25 +414,57 @@ def slow_fits(contest: Contest, targets: Mapping[str, Floats | Labels]) -> Itera
 
 
 def foreseen_memory(contest: Contest) -> Iterator[str]:
-    """Say how much memory the fits of a large graph will take.
+    """Say how much memory and time the fits of a large graph will take, and what is left out for want of it.
 
     Raises
     ------
     InvalidInputError
         If that is more than is free, with what would fit.
     """
-    n, p, free = contest.graph.n_nodes, contest.features.X.shape[1], _free_bytes()
-    if n < LARGE or not isinstance(contest.graph.engine_name, str):  # workers have a memory of their own
+    graph, p, free = contest.graph, contest.features.X.shape[1], _free_bytes()
+    needed = _foreseen_bytes(contest)
+    if needed == 0:
         return
-    linear = n * (NODE_BYTES["solve"] + NODE_BYTES["feature"] * p)
-    needed = linear + n * NODE_BYTES["field"] * any(method.key == FIELD for method in contest.methods)
+    everything = replace(contest, methods=choose(contest.settings.method, n_features=p))
     if free is not None and needed > free:
+        linear = _foreseen_bytes(replace(contest, methods=()))
         remedy = "--method lgc-rp" if linear <= free < needed else "fewer features (--ignore), or --cluster"
         raise InvalidInputError(
-            f"the fit of {n:,} nodes and {p} features would take about {needed / 1e9:.1f} GB of memory, and "
-            f"{free / 1e9:.1f} GB are free; use {remedy}"
+            f"the fit of {graph.n_nodes:,} nodes and {p} features would take about {needed / 1e9:.1f} GB of memory, "
+            f"and {free / 1e9:.1f} GB are free; use {remedy}"
         )
-    yield f"{n:,} nodes, {contest.graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB of memory"
+    if len(everything.methods) > len(contest.methods):
+        yield (
+            f"{FIELD} is left out, as it would take about {_foreseen_bytes(everything) / 1e9:.1f} GB of memory, and "
+            f"{(free or 0) / 1e9:.1f} GB are free"
+        )
+    yield (
+        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB of memory"
+        f"{_foreseen_time(contest)}"
+    )
+
+
+def _foreseen_bytes(contest: Contest) -> float:
+    """Return how much memory the fits of a large graph take; 0 where that is small, or that of workers elsewhere."""
+    n, graph, p = contest.graph.n_nodes, contest.graph, contest.features.X.shape[1]
+    if n < LARGE or not isinstance(graph.engine_name, str):
+        return 0.0
+    vectors = min(n * NODE_BYTES["solve"], LIMITS.solve_bytes)
+    field = any(method.key == FIELD for method in contest.methods)
+    return n * (NODE_BYTES["feature"] * p + NODE_BYTES["field"] * field) + vectors + EDGE_BYTES * graph.n_edges
+
+
+def _foreseen_time(contest: Contest) -> str:
+    """Return how long the paper's methods take, from a minute on; the field takes longer, which another note says."""
+    columns = 2 * contest.features.X.shape[1] + 150
+    minutes = contest.graph.n_edges * columns * COLUMN_SECONDS / (os.cpu_count() or 1) / 60
+    linear = [method.key for method in contest.methods if method.key != FIELD]
+    return f", {joined(linear)} about {minutes:.0f} minutes" if linear and minutes > 0.5 else ""
+
+
+def _fits(n_bytes: float) -> bool:
+    free = _free_bytes()
+    return free is None or n_bytes <= free
 
 
 def _free_bytes() -> int | None:

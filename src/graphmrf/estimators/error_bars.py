@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
+_SCALE_PROBES = 16
+"""Probes behind the noise scale of large graphs, one block of a solve. It averages over all labels and is off by .0001
+on power-law graphs, by .002 on grids and roads at level .99 with a label at 3 % of 14,000 nodes; doubled, by 1.4 times
+less in twice the time."""
+
 _CHOSEN = 2.0
 """Coefficients that a level chosen by cross-validation counts as: with 13 to 61 labels of London's wards (10 splits)
 intervals of 90 % then hold as many outcomes as those of linear regression; with 1 they hold .01 less, with 4 .02 more.
@@ -173,7 +178,8 @@ class ResidualField:
         :math:`\tau^2 / P_{ii}`; what coefficients took of it is in the other terms.
         """
         _PROGRESS.info("scale of the noise")
-        P, G = loo_precision(self.graph, self.known, self.alpha, seed=self.seed), self.directions[self.known]
+        P = loo_precision(self.graph, self.known, self.alpha, seed=self.seed, probes=_SCALE_PROBES)
+        G = self.directions[self.known]
         Pr, PG = self._precision_times(self.propagated[:, None])[:, 0], self._precision_times(self._filled)
         taken = 2.0 * np.einsum("ij,ij->i", PG, G) - _forms(PG, self._covariance)
         return root_mean(Pr**2 / P, self._left(1.0 - taken / P))
