@@ -8,6 +8,7 @@ import pytest
 import oracle
 from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
 from graphmrf._typing import Floats
+from graphmrf.estimators import linear_graph_convolution
 from graphmrf.metrics import coverage
 
 N, ALPHA, DRAWS = 80, 0.9, 40
@@ -48,3 +49,18 @@ def test_ninety_per_cent_intervals_hold_ninety_per_cent(name: str, labels: int) 
         scales.append(model.scale_)
     assert np.mean(inside) == pytest.approx(0.9, abs=0.03)
     assert np.sqrt(np.mean(np.square(scales))) == pytest.approx(2.0, rel=0.12)
+
+
+def test_coefficients_of_very_many_labels_count_as_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    graph, X = Graph(ring_with_chords(rng)), rng.normal(size=(N, 2))
+    y = np.where(rng.random(N) < 0.1, np.nan, X[:, 0] + rng.normal(size=N))
+    models: tuple[Any, ...] = LinearGraphConvolution(alpha=0.5), ResidualPropagation(LinearGraphConvolution(alpha=0.5))
+    whole = [model.fit(graph, X, y).predict(return_std=True) for model in models]
+    monkeypatch.setattr(linear_graph_convolution, "CERTAIN", 1)
+    for model, (mean, std) in zip(models, whole, strict=True):
+        same, less = model.fit(graph, X, y).predict(return_std=True)
+        np.testing.assert_array_equal(same, mean)
+        np.testing.assert_allclose(less, std, rtol=0.25)  # 3 coefficients of 72 labels
+    elsewhere = models[0].predict(graph, X, return_std=True)
+    np.testing.assert_allclose(elsewhere[1], models[0].predict(return_std=True)[1], rtol=1e-6)

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
+CERTAIN = 10_000
+"""Labels for each coefficient beyond which a convolution leaves what coefficients leave open out of its error bars: on
+average that is a ten-thousandth of the variance, and of a node with ten times the usual features a hundredth. Its
+columns would take as much memory and time as the search. Doubled, graphs of 3 million nodes wait for them."""
+
 _SCALE_PROBES = 16
 """Probes behind the noise scale of large graphs, one block of a solve. It averages over all labels and is off by .0001
 on power-law graphs, by .002 on grids and roads at level .99 with a label at 3 % of 14,000 nodes; doubled, by 1.4 times

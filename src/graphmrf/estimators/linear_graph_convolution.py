@@ -17,7 +17,7 @@ from graphmrf.estimators.choices import (
     settle,
     settle_intercept,
 )
-from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
+from graphmrf.estimators.error_bars import CERTAIN, ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import (
     as_given,
     check_fitted,
@@ -98,7 +98,8 @@ class LinearGraphConvolution(NodeEstimator):
     n_coefficients_ : int
         The rank of the smoothed features, and one for the intercept.
     directions_ : array of shape (n, k)
-        Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk).
+        Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
+        where labels are so many that error bars need none, see `error_bars.CERTAIN`.
     scale_ : float
         Noise scale, from the residuals; NaN when there are no more labels than coefficients.
         Computed when first asked for.
@@ -174,12 +175,17 @@ class LinearGraphConvolution(NodeEstimator):
         options = {"noise": noise, "shrinkage": features.shrinkage}
         fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, **options)
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
-        self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, fit.directions(Z)
-        residuals, spent = outcome.y[known] - self._fitted[known], float(np.sum(self.directions_[known] ** 2))
+        self._fit, self._T = fit, features.T
+        self._certain = outcome.n_labelled > CERTAIN * fit.n_coefficients
+        self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, self._directions(Z)
+        residuals = outcome.y[known] - self._fitted[known]
+        spent = fit.n_coefficients if self._certain else float(np.sum(self.directions_[known] ** 2))
         freedom = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
         self._residuals = ResidualField(graph, known, residuals, self.alpha_, self.directions_, freedom, self.seed)
-        self._fit, self._T = fit, features.T
         return np.asarray(features.T @ fit.coef)
+
+    def _directions(self, Z: Floats) -> Floats:
+        return np.empty((len(Z), 0)) if self._certain else self._fit.directions(Z)
 
     @overload
     def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
@@ -219,7 +225,7 @@ class LinearGraphConvolution(NodeEstimator):
         mean = as_given(self._smoothed(graph, X @ np.asarray(self.coef_)) + self.intercept_, single=self._single)
         if not return_std:
             return mean
-        directions = self._fit.directions(smooth(graph, X @ self._T, self.alpha_))
+        directions = self._directions(smooth(graph, X @ self._T, self.alpha_))
         return mean, as_given(self._residuals.std_elsewhere(graph, directions), single=self._single)
 
     @property
