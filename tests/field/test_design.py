@@ -1,11 +1,15 @@
 """Standardised features of nodes: units, origins and orders."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 from cases import random_case
+from graphmrf._typing import Floats
 from graphmrf.field.design import make_design, with_distant
 
 CASE = random_case(3, n=30, p=3)
@@ -67,3 +71,9 @@ def test_the_same_graph_elsewhere_has_the_same_features(distant: bool) -> None:
     made = with_distant(CASE.graph, PLAIN, 0.6) if distant else PLAIN
     again = made.elsewhere(CASE.graph, CASE.X)
     np.testing.assert_allclose(again.groups, made.groups, atol=1e-7)
+
+
+@given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12), elements=st.integers(0, 2)))
+def test_features_are_ordered_as_by_a_full_lexical_sort(X: Floats) -> None:
+    made = replace(PLAIN, groups=X[None])
+    np.testing.assert_array_equal(made.order, np.lexsort(X.T[::-1]))

@@ -125,10 +125,19 @@ class Design:
 
 
 def _lexical_order(first: Floats, *more: Floats) -> Ints:
-    """Return the order by the first numbers, and by those after them only where there are equal ones."""
+    """Return the order by the first numbers and, among equal ones only, by the next: what `numpy.lexsort` returns.
+
+    Examples
+    --------
+    >>> _lexical_order(np.array([2.0, 1.0, 2.0]), np.array([5.0, 6.0, 4.0]))
+    array([1, 2, 0])
+    """
     order = np.argsort(first, kind="stable")
-    different = np.diff(first[order]) != 0
-    return order if different.all() else np.lexsort((*more[::-1], first))
+    new = np.diff(first[order], prepend=np.nan) != 0
+    tied = np.flatnonzero(~new | ~np.append(new[1:], True))
+    nodes, run = order[tied], np.cumsum(new)[tied]
+    order[tied] = nodes[np.lexsort((*(each[nodes] for each in more[::-1]), run))]
+    return order
 
 
 def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Design:
