@@ -22,8 +22,10 @@ from graphmrf import (
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.field import IntervalCalibration
-from graphmrf.field.averaged import AveragedPosterior
+from graphmrf.field import COMPONENTS, Covariance, IntervalCalibration
+from graphmrf.field.averaged import AveragedPosterior, with_imputed_variance
+from graphmrf.field.design import make_design
+from graphmrf.field.matern import eigen
 from graphmrf.field.multiple_imputation import PAIRS, Imputation, impute
 from graphmrf.model.fit import fit_for_imputation
 
@@ -180,6 +182,42 @@ def test_error_bars_are_wider_where_cells_are_missing() -> None:
     np.testing.assert_array_equal(std[~new], 0.0)
 
 
+def decisive(seed: int, n: int = 150) -> tuple[Graph, Floats, Floats]:
+    """An outcome that is a feature but for little noise, and half of the feature missing."""
+    rng, i = np.random.default_rng(seed), np.arange(n)
+    X = rng.standard_normal((n, 2))
+    y = 2.0 * X[:, 0] + 0.4 * rng.standard_normal(n)
+    X[::2, 0] = np.nan
+    return Graph.from_edges(i, (i + 1) % n), X, y
+
+
+def test_a_label_has_the_variance_of_its_imputed_features() -> None:
+    graph, X, y = decisive(0)
+    rows, imputed = np.flatnonzero(np.arange(150) % 3 > 0), impute(graph, X)
+    covariance = Covariance.of(make_design(graph, imputed.X), eigen(graph), rows, COMPONENTS)
+    found, _ = with_imputed_variance(graph, covariance, y[rows] / 2.0, imputed)
+    assert found.imputed is not None
+    missing = np.isnan(X[rows, 0])
+    assert found.imputed[~missing].mean() < 0.1  # neighbours' features count little
+    assert 0.7 < found.imputed[missing].mean() < 1.3
+
+
+def test_where_the_decisive_feature_is_missing_error_bars_are_those_of_the_outcome() -> None:
+    inside, known, unknown = [], [], []
+    for seed in range(4):
+        graph, X, y = decisive(seed)
+        hidden = np.where(np.arange(150) % 4 < 2, y, np.nan)
+        model = GraphRegressor().fit(graph, X, hidden)
+        std, (low, high) = model.predict(return_std=True)[1], model.predict_interval(0.9)
+        new, missing = np.isnan(hidden), np.isnan(X[:, 0])
+        inside.append(((low <= y) & (y <= high))[new & missing].mean())
+        known.append(std[new & ~missing].mean())
+        unknown.append(std[new & missing].mean())
+    assert np.mean(inside) == pytest.approx(0.91, abs=0.05)
+    assert np.mean(known) < 1.2  # it was 1.8 when labels without the feature made the noise of all
+    assert 1.8 < np.mean(unknown) < 3.0
+
+
 def members(model: GraphRegressor) -> AveragedPosterior:
     posterior = model._field.posterior
     assert isinstance(posterior, AveragedPosterior)
@@ -194,7 +232,8 @@ def test_answers_are_pooled_over_the_draws_by_rubins_rule() -> None:
     means, variances = map(np.array, zip(*(member.moments(new) for member in posterior.members), strict=True))
     mean, variance = posterior.moments(new)
     np.testing.assert_allclose(mean, posterior.weights @ means)
-    np.testing.assert_allclose(variance, posterior.weights @ (variances + (means - mean) ** 2))
+    between = posterior.weights @ (means - mean) ** 2
+    np.testing.assert_allclose(variance, posterior.weights @ variances + PAIRS / (PAIRS - 2) * between)
     residual, spread = posterior.left_out
     assert np.isfinite(IntervalCalibration(residual / np.sqrt(spread)).scale)
     draws = posterior.draw(new, 4000, np.random.default_rng(0))

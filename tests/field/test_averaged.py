@@ -117,10 +117,13 @@ def test_members_are_exact_posteriors_weighted() -> None:
 
 def test_missing_features_are_averaged_over_together_with_hyperparameters() -> None:
     rng, base = np.random.default_rng(0), averaged().base
-    designs = [make_design(CASE.graph, CASE.X + 0.3 * rng.standard_normal((40, 2))) for _ in range(2)]
+    made = base.covariance.design
+    designs = [made.elsewhere(CASE.graph, CASE.X + 0.3 * rng.standard_normal((40, 2))) for _ in range(2)]
     posterior = AveragedPosterior(base, designs, averaged().points, 0.5)
     assert len(posterior.members) == 6 + 1 + 2
-    wholes = [Covariance.of(made, eigen(CASE.graph), ROWS, COMPONENTS) for made in designs]
+    for design in designs:
+        design.groups[:, ROWS] = made.groups[:, ROWS]  # labels keep to the expected features
+    wholes = [Covariance.of(design, eigen(CASE.graph), ROWS, COMPONENTS) for design in designs]
     alone, belief = mean_alone(covariance(), Z, posterior.points), posterior.belief
     of_all = [(k % 2, h) for k, h in enumerate(posterior.points)] + [(0, alone), (0, base.h), (1, base.h)]
     means = np.array([ExactPosterior(wholes[k], h, Z).moments(REST)[0] for k, h in of_all])

@@ -25,10 +25,11 @@ from graphmrf.field import (
     fit_sparse,
 )
 from graphmrf.field.averaged import AveragedPosterior
-from graphmrf.field.design import LabelledGraph, make_design, with_distant
+from graphmrf.field.design import Design, LabelledGraph, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.foresight import Foresight
 from graphmrf.field.matern import eigen
+from graphmrf.field.multiple_imputation import PAIRS
 from graphmrf.field.posterior import Mixture
 from graphmrf.field.sparse import SparsePosterior
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem
@@ -66,10 +67,16 @@ def sparse() -> tuple[SparsePosterior, list[Floats]]:
 @cache
 def averaged() -> tuple[AveragedPosterior, list[Floats]]:
     rng, (base, _) = np.random.default_rng(0), exact()
-    designs = [make_design(CASE.graph, CASE.X + 0.2 * rng.standard_normal((40, 2))) for _ in range(3)]
-    wholes = [Covariance.of(made, eigen(CASE.graph), np.arange(40), COMPONENTS) for made in designs]
+    made = base.covariance.design
+    designs = [made.elsewhere(CASE.graph, CASE.X + 0.2 * rng.standard_normal((40, 2))) for _ in range(3)]
+    wholes = [Covariance.of(at_labels(each, made), eigen(CASE.graph), np.arange(40), COMPONENTS) for each in designs]
     blocks = [base.h.constant + sum(whole.across(base.h, np.arange(40)).values()) for whole in wholes]
     return AveragedPosterior(base, designs), [np.asarray(K) for K in blocks]
+
+
+def at_labels(design: Design, expected: Design) -> Design:
+    """The features of a draw, but of labelled nodes the expected ones."""
+    return replace(design, groups=np.where(CASE.known[:, None], expected.groups, design.groups))
 
 
 every = pytest.mark.parametrize("make", [exact, sparse, averaged])
@@ -82,19 +89,38 @@ def conditional(K: Floats, noise: float, target: Ints, given: Ints, z: Floats) -
     return gain @ z, K[np.ix_(target, target)] - gain @ K[np.ix_(given, target)] + noise * np.eye(target.size)
 
 
-def pooled(blocks: list[Floats], noise: float, target: Ints, given: Ints, z: Floats) -> tuple[Floats, Floats]:
+def pooled(
+    blocks: list[Floats], noise: float, target: Ints, given: Ints, z: Floats, between: float = 1.0
+) -> tuple[Floats, Floats]:
     """Mean and variance by Rubin's rule, which of one covariance are its own."""
     means, spreads = zip(*(conditional(K, noise, target, given, z) for K in blocks), strict=True)
-    return np.mean(means, axis=0), np.mean([np.diag(S) for S in spreads], axis=0) + np.var(means, axis=0)
+    return np.mean(means, axis=0), np.mean([np.diag(S) for S in spreads], axis=0) + between * np.var(means, axis=0)
+
+
+STUDENT = PAIRS / (PAIRS - 2.0)
 
 
 @every
 def test_moments_are_those_of_dense_algebra(make: Make) -> None:
     posterior, blocks = make()
-    mean, variance = pooled(blocks, posterior.h.noise, REST, ROWS, Z)
+    mean, variance = pooled(blocks, posterior.h.noise, REST, ROWS, Z, STUDENT)
     np.testing.assert_allclose(posterior.moments(REST)[0], mean, atol=1e-6)
     np.testing.assert_allclose(posterior.moments(REST)[1], variance, rtol=1e-5)
     assert posterior.moments(REST[:0])[0].shape == (0,)
+
+
+def test_variance_of_imputed_features_is_noise_of_the_label() -> None:
+    base, (K,) = exact()
+    own = np.random.default_rng(3).uniform(0.0, 2.0, ROWS.size)
+    covariance = replace(base.covariance, imputed=own)
+    posterior, noisy = ExactPosterior(covariance, base.h, Z), K.copy()
+    noisy[ROWS, ROWS] += own
+    mean, variance = pooled([noisy], base.h.noise, REST, ROWS, Z)
+    np.testing.assert_allclose(posterior.moments(REST)[0], mean, atol=1e-6)
+    np.testing.assert_allclose(posterior.moments(REST)[1], variance, rtol=1e-5)
+    found, spread = pooled([noisy], base.h.noise, ROWS[OWN], ROWS[~OWN], Z[~OWN])
+    np.testing.assert_allclose(posterior.without(OWN), (found, spread), atol=1e-6)
+    np.testing.assert_array_equal(covariance.part(OWN).imputed, own[OWN])
 
 
 @every
@@ -145,7 +171,7 @@ def test_times_covariance_is_that_of_dense_algebra(make: Make) -> None:
     noisy = [_given(K, posterior.h.noise, REST, ROWS) for K in blocks]
     means = np.array([conditional(K, posterior.h.noise, REST, ROWS, Z)[0] for K in blocks])
     apart = means - means.mean(axis=0)
-    expected = np.mean(noisy, axis=0) + apart.T @ apart / len(means)
+    expected = np.mean(noisy, axis=0) + STUDENT * apart.T @ apart / len(means)
     np.testing.assert_allclose(posterior.times_covariance(REST, np.eye(REST.size)), expected, atol=1e-6)
 
 

@@ -78,7 +78,7 @@ class GraphRegressor(NodeEstimator):
     Missing cells of the features are filled by the coupled Gaussian field of all features (see `GaussianMRF`), at their
     expectation given the known features of the node and of the nodes around it, labels not being read. Where more
     than 1 % of the cells are missing, the exact solver averages over ten draws of them, so that predictions from
-    uncertain features have wider error bars.
+    uncertain features have wider error bars, and labels from such features count less; see `graphmrf.field.averaged`.
 
     Of fewer than 120 labels the exact solver also averages over 30 draws of the hyper-parameters from their posterior,
     under weak priors (see `graphmrf.field.averaged`), because the most likely ones fit a handful of labels by chance;

@@ -225,11 +225,14 @@ class Covariance:
         The graph's part: eigenvectors, and the labelled nodes.
     components : tuple of Component
         The terms of the field.
+    imputed : array of shape (m,), optional
+        Variance that a label has because features of its node were imputed; see `averaged.with_imputed_variance`.
     """
 
     design: Design
     correlations: Correlations
     components: tuple[Component, ...]
+    imputed: Floats | None = None
 
     @classmethod
     def of(cls, design: Design, eigen: Eigen, rows: Ints, components: Sequence[Component]) -> Self:
@@ -254,7 +257,8 @@ class Covariance:
     def part(self, places: Ints | Bools) -> Covariance:
         """Return the same for some of the labelled nodes."""
         chosen = np.flatnonzero(places) if places.dtype == np.bool_ else np.asarray(places, dtype=np.int64)
-        return Covariance(self.design, self.correlations.part(chosen), self.components)
+        imputed = None if self.imputed is None else self.imputed[chosen]
+        return Covariance(self.design, self.correlations.part(chosen), self.components, imputed)
 
     @cached_property
     def unit_variance(self) -> bool:
@@ -311,6 +315,8 @@ class Covariance:
         total = self.triangle.full(h["constant"])
         for K, _, _ in terms:
             total += K
+        if self.imputed is not None:
+            total[self.triangle.diagonal] += self.triangle.place(self.imputed)
 
         def vjp(G: Floats) -> Slopes:
             slopes = Slope()

@@ -27,7 +27,7 @@ from graphmrf.field.design import make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, subset
 from graphmrf.field.fit import IntervalCalibration
 from graphmrf.field.matern import Eigen, matern_smooth, matern_variance
-from graphmrf.field.multiple_imputation import impute
+from graphmrf.field.multiple_imputation import PAIRS, impute
 from graphmrf.field.posterior import Mixture
 from graphmrf.linalg import smooth
 from graphmrf.selection import SHRINKAGE, assign_folds, fit_least_squares, search_convolution, whiten
@@ -326,6 +326,7 @@ class Transfer:
         imputed = impute(graph, X, like=(self.graph, self.X), seed=self.field.seed)
         tables = list(imputed.draws) or [imputed.X]
         whole, posterior = Mixture.of([self._moments(graph, table) for table in tables]), self.field.posterior
+        whole = whole.with_draws_to_come(PAIRS) if len(tables) > 1 else whole
         hedged = whole.hedged(posterior.z, posterior.origin, posterior.relative_variance(graph))
         mean, variance = hedged.moments
         return mean, np.sqrt(variance)

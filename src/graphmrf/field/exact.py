@@ -521,6 +521,7 @@ class ExactPosterior:
         if self.offset is not None:
             known = self.z.size * self._smoothed @ self._beta_covariance @ self._smoothed.T
         K, prior = field.triangle.square(field.among(self.h)[0]), field.variances(self.h, field.rows)
+        prior = prior if field.imputed is None else prior + field.imputed
         return K + known, np.asarray(features + known), prior + np.diag(known)
 
     @cached_property

@@ -14,7 +14,14 @@ from scipy.special import ndtri
 from scipy.stats import t as student
 
 from graphmrf.engines import map_columns
-from graphmrf.field.averaged import BLENDED, AveragedPosterior, median, point_weight, sample_hyperparameters
+from graphmrf.field.averaged import (
+    BLENDED,
+    AveragedPosterior,
+    median,
+    point_weight,
+    sample_hyperparameters,
+    with_imputed_variance,
+)
 from graphmrf.field.components import COMPONENTS
 from graphmrf.field.covariance import Covariance
 from graphmrf.field.design import LabelledGraph, make_design, with_distant
@@ -84,7 +91,8 @@ def fit_exact(
 ) -> FittedField:
     """Return the field fitted by dense algebra on the labelled nodes, averaged over missing features.
 
-    Where the paper's own model wins, the features of all nodes tell its parameters, too.
+    Labels whose own features are missing have noise of their own (`with_imputed_variance`). Where the paper's own
+    model wins, the features of all nodes tell its parameters, too.
 
     Parameters
     ----------
@@ -106,9 +114,12 @@ def fit_exact(
     made = make_design(graph, expected)
     covariance = Covariance.of(made, eigen(graph, rows), rows, components)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
-    designs = [] if imputed is None else [make_design(graph, draw) for draw in imputed.draws]
+    designs = [] if imputed is None else [made.elsewhere(graph, draw) for draw in imputed.draws]
     weight, order = 1.0 if scale.is_constant else point_weight(rows.size), made.order_of_labels(rows, scale.z)
     effects, points, spent = {c.name: c.effect for c in components}, list[Hyperparameters](), 0
+    ends = None
+    if imputed is not None and designs and not scale.is_constant:
+        covariance, ends = with_imputed_variance(graph, covariance, scale.z, imputed, seed=seed)
     if weight < 1.0:
         points, spent = sample_hyperparameters(covariance, scale.z, seed=seed)
     if not weight:
@@ -117,7 +128,7 @@ def fit_exact(
         log_evidence = float(np.mean([member.log_likelihood for member in averaged.members[: len(points)]]))
         calibration = calibrate(averaged, order, seed, trust=0.0)
         return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
-    h, found = maximise(covariance, scale.z, seed=seed)
+    h, found = maximise(covariance, scale.z, seed=seed, ends=ends)
     base, log_evidence = ExactPosterior(covariance, h, scale.z, ends=found.ends), found.log_evidence
     if imputed is None and not h["unit_variance"] and scale.power is None and not scale.is_constant:
         joint = JointModel(graph, covariance, X[:, made.kept] / made.scales[0], y[rows] / scale.unit)

@@ -51,11 +51,15 @@ class Imputation:
     @cached_property
     def draws(self) -> Floats:
         """Draws of the features, in pairs opposite each other about `X`, shape (k, n, p); k = 0 when few miss."""
+        drawn = self.sample(PAIRS)
+        return np.concatenate([drawn, 2.0 * self.X - drawn])
+
+    def sample(self, count: int) -> Floats:
+        """Return independent draws of the features, shape (count, n, p); none when few miss."""
         if self.posterior is None:
             return np.empty((0, *self.X.shape))
-        deviations = self.posterior.sample(PAIRS, self.seed) - self.posterior.mean
-        draws = np.tile(self.X, (2 * PAIRS, 1, 1))
-        draws[:, :, self.varies] += np.concatenate([deviations, -deviations])
+        draws = np.tile(self.X, (count, 1, 1))
+        draws[:, :, self.varies] += self.posterior.sample(count, self.seed) - self.posterior.mean
         return draws
 
 

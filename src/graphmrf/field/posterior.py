@@ -96,6 +96,16 @@ class Mixture:
         cut = (about - np.minimum(doubt, 1.0) * beyond) / np.maximum(doubt, 1.0) - about
         return Mixture(self.weights, self.means + cut, self.variances + cut**2)
 
+    def with_draws_to_come(self, pairs: int) -> Mixture:
+        r"""Return the mixture of what all draws of missing features would say, from that of so few pairs of them.
+
+        About `q` independent draws of known mean a further one has Student's distribution, with :math:`q / (q - 2)` of
+        their variance (Rubin and Schenker, 1986, have it for multiple imputation): what the present ones leave open of
+        it is added to the variance of every member.
+        """
+        between = self.weights @ (self.means - self.weights @ self.means) ** 2
+        return Mixture(self.weights, self.means, self.variances + student_variance(pairs) * between - between)
+
     def quantile(self, level: float) -> Floats:
         """Return the value below which every node lies with some probability, between those of the members."""
         stds = np.sqrt(self.variances)
@@ -106,6 +116,17 @@ class Mixture:
             below = self.weights @ ndtr((middle - self.means) / stds) < level
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray(0.5 * (low + high))
+
+
+def student_variance(freedom: float) -> float:
+    """Return the variance of Student's distribution with so many degrees of freedom, more than 2.
+
+    Examples
+    --------
+    >>> student_variance(4)
+    2.0
+    """
+    return freedom / (freedom - 2.0)
 
 
 def new_outcome_variance(labels: int) -> float:
