@@ -5,6 +5,10 @@ iteration by PyTorch Geometric, as many steps as it takes to our error, timed on
 filter, of the order that its error bound asks for to get there; building its graph and finding the largest eigenvalue
 are not counted. ``python -m benchmarks.smoothing [--nodes N] [--peers scipy appnp pygsp]``.
 
+``python -m benchmarks.smoothing orders [--nodes N ...]`` smooths on graphs with shuffled numbers of nodes, and again in
+another order of them: reverse Cuthill-McKee, by degree, and by communities (Louvain's, of scikit-network). Seconds are
+those of the processor; ordering includes renumbering the graph, and pays from so many smoothings on.
+
 The floor is the bytes one must move if every neighbour's row came from memory once per edge, none from a cache: per
 product the column indices, a row of the block for each of them, and the passes over the vectors around it; divided by
 the bandwidth of a parallel copy measured in the same process. Caches can beat it.
@@ -14,23 +18,26 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit, prange
 from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import cg
 
+from benchmarks.hard_spectra import grid, roads
 from benchmarks.show import Row, best_of, show, timed
-from benchmarks.workload import workload
+from benchmarks.workload import power_law_graph, workload
+from graphmrf.graph import Graph
 from graphmrf.linalg import multiply, smooth
 from graphmrf.linalg.multishift import ShiftedSystems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphmrf._typing import Floats
-    from graphmrf.graph import Graph
+    from graphmrf._typing import Floats, Ints
 
 ALPHA, TOLERANCE = 0.9, 1e-6
 STEPS = 5
@@ -137,6 +144,76 @@ PEERS: dict[str, Callable[[Graph, Floats, Floats, float], tuple[float, float]]] 
 """Seconds and error of every peer, given the right result and the error of ours."""
 
 
+def orders(nodes: int) -> list[Row]:
+    """Return one row a graph and order of its nodes."""
+    side, rng = round(nodes**0.5), np.random.default_rng(0)
+    made = {"grid": grid(side), "roads": roads(round(0.64 * side)), "power law": power_law_graph(nodes, 10 * nodes, 0)}
+    return [
+        row for name, graph in made.items() for row in _orders(name, _renumbered(graph, rng.permutation(graph.n_nodes)))
+    ]
+
+
+def _orders(name: str, graph: Graph) -> list[Row]:
+    X = np.random.default_rng(1).standard_normal((graph.n_nodes, 16))
+    about = {"graph": name, "nodes": graph.n_nodes, "edges": graph.n_edges, "columns": 16}
+    given_seconds, expected = _smoothing_seconds(graph, X)
+    rows: list[Row] = [about | {"order": "given", "smoothing s": given_seconds}]
+    for order, find in ORDERS.items():
+        start = time.process_time()
+        nodes = find(graph)
+        ordered = _renumbered(graph, nodes)
+        ordering = time.process_time() - start
+        seconds, found = _smoothing_seconds(ordered, X[nodes])
+        gain = given_seconds - seconds
+        rows.append(
+            about
+            | {"order": order, "smoothing s": seconds, "ordering s": ordering, "times faster": given_seconds / seconds}
+            | {"pays from": math.ceil(ordering / gain) if gain > 0 else None}
+            | {"difference": _error(found, expected[nodes])}
+        )
+    return rows
+
+
+def _smoothing_seconds(graph: Graph, X: Floats) -> tuple[float, Floats]:
+    """Return the least seconds of the processor of three solves by conjugate gradients, and the solution."""
+    systems = ShiftedSystems(graph.on("numba").engine, np.array([[1 / ALPHA]]))
+    systems.solve(X[:, :1], tolerance=TOLERANCE)  # compile
+    least = math.inf
+    for _ in range(3):
+        start = time.process_time()
+        found = systems.solve(X, tolerance=TOLERANCE).x[0]
+        least = min(least, time.process_time() - start)
+    return least, found
+
+
+def _renumbered(graph: Graph, order: Ints) -> Graph:
+    """Return the graph whose node i is node ``order[i]`` of another."""
+    W = sparse.csr_array((np.ones(graph.indices.size, np.bool_), graph.indices, graph.indptr))[order][:, order]
+    return Graph._of(sparse.csr_array(W), (), None)
+
+
+def _rcm(graph: Graph) -> Ints:
+    return np.asarray(reverse_cuthill_mckee(graph.adjacency, symmetric_mode=True), dtype=np.int64)
+
+
+def _by_degree(graph: Graph) -> Ints:
+    return np.argsort(-graph.degrees, kind="stable")
+
+
+def _by_community(graph: Graph) -> Ints:
+    from sknetwork.clustering import Louvain
+
+    return np.argsort(Louvain().fit_predict(sparse.csr_matrix(graph.adjacency)), kind="stable")
+
+
+ORDERS: dict[str, Callable[[Graph], Ints]] = {
+    "reverse Cuthill-McKee": _rcm,
+    "degree": _by_degree,
+    "communities": _by_community,
+}
+"""Orders of nodes."""
+
+
 def _bytes_per_product(graph: Graph, X: Floats) -> float:
     gathered = graph.indices.size * (graph.indices.itemsize * -(-X.shape[1] // 8) + X.shape[1] * X.itemsize)
     passes = 8 * X.nbytes  # read v, previous, write w; read w, v, write w; read v, write the window
@@ -160,7 +237,12 @@ def _copy(source: Floats, target: Floats) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.smoothing", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=200_000, help="nodes, each with 10.5 edges")
+    parser.add_argument("what", nargs="?", choices=("peers", "orders"), default="peers", help="what to measure")
+    parser.add_argument("--nodes", type=int, nargs="*", default=(200_000,), help="nodes, each with 10.5 edges")
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=tuple(PEERS), help="what to compare with")
     given = parser.parse_args()
-    show("smoothing", __doc__, measure(given.nodes, tuple(given.peers)))
+    for n in given.nodes:
+        if given.what == "orders":
+            show("orders", "Smoothing of 16 columns in another order of nodes.", orders(n))
+        else:
+            show("smoothing", __doc__, measure(n, tuple(given.peers)))
