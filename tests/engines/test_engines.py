@@ -12,20 +12,25 @@ import cases
 import oracle
 from graphmrf._typing import Bools, Floats
 from graphmrf.engines import ENGINES, Engine, build_engine
-from graphmrf.engines.numba import NumbaEngine
+from graphmrf.engines import numba as local
+from graphmrf.engines.numba import NumbaEngine, OrderedEngine, ordered_engine
 from graphmrf.engines.probes import random_columns
 from graphmrf.engines.scipy import ScipyEngine
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph, checks
+from graphmrf.linalg import propagate, smooth, smooth_grid
 
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
 
-every_engine = pytest.mark.parametrize("kind", sorted(ENGINES))
+every_engine = pytest.mark.parametrize("kind", [*sorted(ENGINES), "ordered"])
 every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 def build(kind: str, graph: Graph) -> Engine:
-    return graph.on(kind).engine
+    if kind != "ordered":
+        return graph.on(kind).engine
+    order = np.random.default_rng(graph.n_nodes).permutation(graph.n_nodes)
+    return ordered_engine((graph.indptr, graph.indices, graph.weights, graph.degrees), order)
 
 
 def squares(engine: Engine, V: Any) -> Floats:
@@ -352,3 +357,29 @@ def test_a_graph_goes_where_it_is_told() -> None:
         graph.on("abacus")
     with pytest.raises(InvalidInputError, match=message):
         Graph(graph.adjacency, engine="abacus")
+
+
+def test_a_shuffled_mesh_is_computed_in_another_order_and_a_network_with_hubs_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local, "ORDERED_FROM", 10)
+    monkeypatch.setattr(local, "_NEAR", 25)
+    side, rng = 20, np.random.default_rng(0)
+    cell = rng.permutation(side * side).reshape(side, side)
+    u = np.concatenate([cell[:-1].ravel(), cell[:, :-1].ravel()])
+    v = np.concatenate([cell[1:].ravel(), cell[:, 1:].ravel()])
+    mesh, X = Graph.from_edges(u, v), rng.normal(size=(side * side, 3))
+    placed = Graph.from_edges(*(np.argsort(cell.ravel())[ends] for ends in (u, v)))
+    star = Graph.from_edges(np.zeros(399, np.int64), 1 + rng.permutation(399))
+    kinds = [type(graph.on("numba").engine) for graph in (mesh, placed, star)]
+    assert kinds == [OrderedEngine, NumbaEngine, NumbaEngine]
+    np.testing.assert_allclose(smooth(mesh.on("numba"), X, 0.9), smooth(mesh.on("scipy"), X, 0.9), atol=1e-12)
+    rows, known = np.array([3, 1, 200]), rng.random(side * side) < 0.3
+    np.testing.assert_allclose(
+        smooth_grid(mesh.on("numba"), X, [0.5, 0.9], rows),
+        smooth_grid(mesh.on("scipy"), X, [0.5, 0.9], rows),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(
+        propagate(mesh.on("numba"), X, known, 0.9), propagate(mesh.on("scipy"), X, known, 0.9), atol=1e-12
+    )

@@ -127,7 +127,7 @@ class Engine(Protocol):
 
 def _numba(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
     # Loading numba takes longer than a whole job on a small graph, so only a graph that asks for it loads it.
-    engine: Engine = import_module("graphmrf.engines.numba").NumbaEngine(indptr, indices, weights, degrees)
+    engine: Engine = import_module("graphmrf.engines.numba").local_engine(indptr, indices, weights, degrees)
     return engine
 
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphmrf.engines import _kernels
 from graphmrf.engines.probes import random_columns
@@ -24,6 +26,26 @@ their partial sums stay small. Chosen by eye; doubled, a graph of 100,000 edges 
 _CHUNK_ROWS = 4096
 """Rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache. Doubled, they just
 leave it."""
+
+
+ORDERED_FROM = 100_000
+"""Nodes from which their order matters: 16 columns of fewer are 13 MB, within the last cache of most machines. Doubled,
+shuffled grids of 100,000 nodes take twice the time."""
+
+_NEAR = 8192
+"""Rows between neighbours that count as near: 16 columns of them are a megabyte, the second cache of a core. Doubled,
+the same graphs are ordered."""
+
+_FAR = 0.5
+"""Share of edges with far ends from which another order is looked for: grids, roads and files sorted by place are far
+below, shuffled ones near 1 (`benchmarks/smoothing.py orders`). Doubled, nothing is ordered."""
+
+_STEPS = 64
+"""Steps in which a network with hubs reaches thousands of nodes at once and a grid some hundreds. Doubled, finding that
+out takes a tenth of a second more."""
+
+_SAMPLE = 65_536
+"""Entries looked at to tell that share, to a standard error of .002; doubled, to .0014."""
 
 
 _EVERY_ROW = np.empty(0, dtype=np.int64)
@@ -194,3 +216,116 @@ def padded_width(k: int) -> int:
     if k <= 1:
         return k
     return 4 if k <= 4 else -(-k // 8) * 8
+
+
+class OrderedEngine:
+    """An engine whose blocks have their rows in another order, in which neighbours are near; callers see none of it.
+
+    Parameters
+    ----------
+    engine : NumbaEngine
+        The engine of the graph with its nodes in that order.
+    order : integer array of shape (n,)
+        Row i of a block is node ``order[i]``.
+    """
+
+    def __init__(self, engine: NumbaEngine, order: Ints) -> None:
+        self.n, self._engine, self._order, self._place = engine.n, engine, order, _inverse(order)
+        # What does not look at rows by their number is the same in any order.
+        self.zeros, self.columns, self.like, self.gram = engine.zeros, engine.columns, engine.like, engine.gram
+        self.advance, self.subtract, self.store = engine.advance, engine.subtract, engine.store
+        self.restore, self.combine, self.affine = engine.restore, engine.combine, engine.affine
+
+    def load(self, X: Floats, rows: Ints | None = None) -> Floats:
+        """Return the columns of `X`, padded with zeros."""
+        return (
+            self._engine.load(np.asarray(X)[self._order]) if rows is None else self._engine.load(X, self._place[rows])
+        )
+
+    def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
+        """Return some rows of the first `k` columns."""
+        return self._engine.unload(V, k, self._place if rows is None else self._place[rows])
+
+    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
+        """Return `k` random columns."""
+        return self.load(random_columns(seed, self.n, k, kind))
+
+    def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
+        """Return a mask block."""
+        if allowed is None or rows is None:
+            return self._engine.mask(None if allowed is None else allowed[self._order], width)
+        return self._engine.mask(allowed, width, self._place[rows])
+
+    def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
+        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at node i."""
+        self._engine.mix(V, tables, kinds[self._order], minus, out)
+
+    def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
+        """Return a window of zeros; one of all rows has them in the order of blocks until it is read."""
+        return self._engine.window(k, slots, None if rows is None else self._place[rows], dtype)
+
+    def read(self, window: HostWindow) -> Floats:
+        """Return what a window holds."""
+        values, rows = window
+        return values if rows is not None else np.take(values, self._place, axis=2)
+
+
+def local_engine(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> NumbaEngine | OrderedEngine:
+    """Return the engine of a graph, in another order of its nodes where that brings neighbours near each other."""
+    order = local_order(indptr, indices)
+    if order is None:
+        return NumbaEngine(indptr, indices, weights, degrees)
+    return ordered_engine((indptr, indices, weights, degrees), order)
+
+
+def ordered_engine(graph: tuple[Ints, Ints, Floats | None, Floats], order: Ints) -> OrderedEngine:
+    """Return the engine of a graph (compressed rows, weights, degrees) with its nodes in an order."""
+    indptr, indices, weights, degrees = graph
+    values = np.ones(indices.size, dtype=np.bool_) if weights is None else weights
+    rows = sparse.csr_array((values, indices, indptr), shape=2 * (degrees.size,))[order]
+    place = _inverse(order)
+    W = sparse.csr_array((rows.data, place[rows.indices], rows.indptr), shape=rows.shape)
+    W.sort_indices()
+    renumbered = W.indptr.astype(indptr.dtype, copy=False), W.indices.astype(indices.dtype, copy=False)
+    return OrderedEngine(NumbaEngine(*renumbered, None if weights is None else W.data, degrees[order]), order)
+
+
+def _inverse(order: Ints) -> Ints:
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size, dtype=order.dtype)
+    return place
+
+
+def local_order(indptr: Ints, indices: Ints) -> Ints | None:
+    """Return the reverse Cuthill-McKee order of nodes; None for few nodes, or where it would bring little.
+
+    That is where most neighbours are near each other as they are given, or most remain far.
+    """
+    n = indptr.size - 1
+    if n < ORDERED_FROM or not indices.size:
+        return None
+    sample = np.linspace(0, indices.size - 1, _SAMPLE).astype(np.int64)
+    ends = np.searchsorted(indptr, sample, side="right") - 1, indices[sample]
+    if _far_apart(*ends) < _FAR or _spreads(indptr, indices):
+        return None
+    bits = np.ones(indices.size, dtype=np.bool_)
+    order = reverse_cuthill_mckee(sparse.csr_array((bits, indices, indptr), shape=(n, n)), symmetric_mode=True)
+    place = _inverse(order)
+    return order if _far_apart(place[ends[0]], place[ends[1]]) < _FAR else None
+
+
+def _spreads(indptr: Ints, indices: Ints) -> bool:
+    """Whether some steps from the node with most neighbours reach so many at once that no order has them near."""
+    frontier = np.array([int(np.argmax(np.diff(indptr)))])
+    seen = np.zeros(indptr.size - 1, dtype=np.bool_)
+    for _ in range(_STEPS):
+        seen[frontier] = True
+        near = np.concatenate([indices[indptr[node] : indptr[node + 1]] for node in frontier])
+        frontier = np.unique(near[~seen[near]])
+        if frontier.size > _NEAR or not frontier.size:
+            break
+    return frontier.size > _NEAR
+
+
+def _far_apart(u: Ints, v: Ints) -> float:
+    return float(np.mean(np.abs(u.astype(np.int64) - v) > _NEAR))
