@@ -12,7 +12,6 @@ from sklearn.metrics import r2_score
 
 from graphmrf import GaussianMRF, Graph, GraphRegressor
 from graphmrf._typing import Floats
-from graphmrf.errors import ConvergenceError
 from graphmrf.field import COMPONENTS, Covariance
 from graphmrf.field.design import make_design
 from graphmrf.field.matern import eigen
@@ -168,8 +167,6 @@ def test_features_that_nearly_determine_the_outcome_have_no_joint_model() -> Non
     y = np.linalg.solve(np.eye(N) + 1e4 * graph().N.toarray(), X.sum(axis=1) + rng.standard_normal(N))
     A = np.column_stack([X, y])
     hidden = np.where(rng.random(N) < 0.4, y, np.nan)
-    with pytest.raises(ConvergenceError):
-        GaussianMRF.fit(graph(), np.column_stack([X, hidden]) / A.std(axis=0), center=False)
     assert joint_model(A).mrf is None
     assert np.isfinite(GraphRegressor().fit(graph(), X, hidden).predict()).all()
 
