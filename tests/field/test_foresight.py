@@ -89,7 +89,8 @@ def test_groups_keep_their_name_and_may_be_empty() -> None:
     named = pd.Series(pd.Categorical(["b", "a"] * 20, categories=["a", "b", "c"]), name="borough")
     found = fitted().predict_total(named)
     assert found.index.name == "borough"
-    assert list(found.index) == ["b", "a"]
+    assert list(found.index) == ["a", "b"]
+    assert list(fitted().predict_total([10, 9, None, 2] * 10).index) == [2, 9, 10]
     assert fitted().predict_total([None] * 40).empty
 
 

@@ -410,7 +410,7 @@ class GraphRegressor(NodeEstimator):
         Returns
         -------
         DataFrame
-            By group: `prediction`, `std`, `lower`, `upper`, `n_nodes`, `n_observed`.
+            By group, sorted: `prediction`, `std`, `lower`, `upper`, `n_nodes`, `n_observed`.
         """
         totals: pd.DataFrame = self._nodes.as_given(self._totals(groups, level))
         return totals
@@ -506,13 +506,13 @@ def _read_mask(mask: Any, n: int, name: str) -> Bools:
 
 
 def _read_groups(groups: Any, n: int) -> tuple[pd.Index, list[Ints]]:
-    """Return the names of the groups in the order they appear, and the nodes of each."""
+    """Return the names of the groups, sorted, and the nodes of each."""
     if np.ndim(groups) != 1 or len(groups) != n:
         raise InvalidInputError(
             f"groups must name the group of each of the {n} nodes, got shape {np.shape(groups)}; "
             "use None for nodes in no group"
         )
-    codes, names = pd.factorize(pd.Series(groups, dtype=getattr(groups, "dtype", object)))
+    codes, names = pd.factorize(pd.Series(groups, dtype=getattr(groups, "dtype", object)), sort=True)
     order = np.argsort(codes, kind="stable")
     counts = np.bincount(codes + 1, minlength=len(names) + 1)
     members: list[Ints] = list(np.split(order, np.cumsum(counts)[:-1])[1:])
