@@ -40,16 +40,24 @@ TABLES = {
         "One smoothing",
         "16 columns at α = .9 to a relative residual of 1e-6: how many times as long peers take at the same "
         "accuracy, and our time over that of the memory traffic (`python -m benchmarks smoothing`).",
-        (("nodes", "nodes"), ("edges", "edges"), ("precision", "precision"), ("seconds", "ours s"),
+        (("nodes", "nodes"), ("edges", "edges"), ("precision", "precision"), ("clock", "clock"), ("seconds", "ours s"),
          ("SciPy's CG", "times scipy"), ("APPNP", "times appnp"), ("PyGSP", "times pygsp"),
          ("over the floor", "times the floor"), ("error", "error")),
+    ),
+    "orders": Table(
+        "Order of the nodes",
+        "16 columns at α = .9 on graphs whose nodes are numbered at random, and renumbered: seconds of one processor; "
+        "ordering pays from so many smoothings on (`python -m benchmarks.smoothing orders`).",
+        (("graph", "graph"), ("nodes", "nodes"), ("edges", "edges"), ("order", "order"), ("smoothing s", "smoothing s"),
+         ("times faster", "times faster"), ("ordering s", "ordering s"), ("pays from", "pays from"),
+         ("difference", "difference")),
     ),
     "search": Table(
         "Search of the smoothing level",
         "14 levels and 5 folds, against a loop of SciPy's conjugate gradients to the same residual of 1e-6 "
         "(`python -m benchmarks search`).",
         (("search", "search"), ("nodes", "nodes"), ("edges", "edges"), ("seconds", "ours s"), ("loop s", "loop s"),
-         ("times faster", "times faster"), ("difference", "relative difference")),
+         ("times faster", "times faster"), ("difference", "relative difference"), ("loop", "loop")),
     ),
     "hard_spectra": Table(
         "Levels near 1 on grids and roads",
@@ -81,6 +89,15 @@ TABLES = {
         "largest (`python -m benchmarks.scaling --nodes ...`).",
         (("nodes", "nodes"), ("edges", "edges"), ("LP s", "LP s"), ("LGC s", "LGC s"), ("GB", "peak GB"),
          ("LP exponent", "LP exponent"), ("LGC exponent", "LGC exponent")),
+    ),
+    "scaling files": Table(
+        "From files to files",
+        "`graphmrf predict --method lgc-rp` on 64 Parquet files of nodes, 16 features in float32, and 64 of edges, a tenth "
+        "of the nodes labelled: seconds by the clock and of the processor, those of the stages, and the most memory held "
+        "(`python -m benchmarks.scaling files --nodes ...`).",
+        (("nodes", "nodes"), ("edges", "edges"), ("ids", "ids"), ("seconds", "seconds"), ("processor s", "processor s"),
+         ("reading", "reading s"), ("search", "search s"), ("error bars", "error bars s"), ("GB", "peak GB"),
+         ("R²", "R2"), ("in 90 %", "coverage of 90%"), ("load", "load")),
     ),
 }  # fmt: skip
 """Tables of the page by benchmark, in their order."""

@@ -101,9 +101,12 @@ def files(nodes: int, folder: Path, ids: str) -> list[Row]:
     truth, asked = np.load(folder / "truth.npy"), ~found["observed"].to_numpy()
     low, value, high = (found[name].to_numpy()[asked] for name in ("lower", "prediction", "upper"))
     about = {"ids": ids, "nodes": nodes, "edges": EDGES * nodes, "files": PARTS, "seconds": seconds}
+    kinds = {"reading s": ("reading", "ids", "graph"), "search s": ("smoothed", "residuals"),
+             "error bars s": ("standard", "scale")}  # fmt: skip
+    parts = {kind: sum(s for name, s in took.items() if name.startswith(words)) for kind, words in kinds.items()}
     used = {"processor s": processor, "load": os.getloadavg()[0], "peak GB": memory}
     scores = {"R2": r2_score(truth[asked], value), "coverage of 90%": coverage(truth[asked], low, high)}
-    return [about | used | scores | took]
+    return [about | used | parts | scores | took]
 
 
 _STAGED = """
@@ -148,12 +151,12 @@ def make_files(nodes: int, folder: Path, ids: str) -> None:
 
 
 def _edge_parts(nodes: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
-    weight = (np.arange(1, nodes + 1) / nodes) ** (-1 / 1.5)
-    cumulative = np.cumsum(np.minimum(weight, weight.mean() * np.sqrt(nodes)))
-    cumulative /= cumulative[-1]
-    label = rng.permutation(nodes)
+    # Node i has the weight (i / n)^(-2/3), at most sqrt(n) times the mean; drawn by the inverse of the sum of weights.
+    start, label = (3.0 * nodes**0.5) ** -0.5, rng.permutation(nodes)
     for _ in range(PARTS):
-        u, v = (label[np.searchsorted(cumulative, rng.random(EDGES * nodes // PARTS))] for _ in range(2))
+        sums = (3.0 - 2.0 * start) * rng.random((2, EDGES * nodes // PARTS))
+        place = np.where(sums < start, sums * start**2, ((sums - start) / 3.0 + start) ** 3)
+        u, v = label[np.minimum((nodes * place).astype(np.int64), nodes - 1)]
         yield u, v
 
 
