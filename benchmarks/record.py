@@ -92,9 +92,9 @@ TABLES = {
     ),
     "scaling files": Table(
         "From files to files",
-        "`graphmrf predict --method lgc-rp` on 64 Parquet files of nodes, 16 features in float32, and 64 of edges, a tenth "
-        "of the nodes labelled: seconds by the clock and of the processor, those of the stages, and the most memory held "
-        "(`python -m benchmarks.scaling files --nodes ...`).",
+        "`graphmrf predict --method lgc-rp` on 64 Parquet files of nodes, 16 features in float32, and 64 of edges, a "
+        "tenth of the nodes labelled: seconds by the clock and of the processor, those of stages, and the most memory "
+        "held (`python -m benchmarks.scaling files --nodes ...`).",
         (("nodes", "nodes"), ("edges", "edges"), ("ids", "ids"), ("seconds", "seconds"), ("processor s", "processor s"),
          ("reading", "reading s"), ("search", "search s"), ("error bars", "error bars s"), ("GB", "peak GB"),
          ("R²", "R2"), ("in 90 %", "coverage of 90%"), ("load", "load")),
