@@ -14,6 +14,7 @@ from families import pieces
 from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space, exact
 from graphmrf.field.averaged import AveragedPosterior
+from graphmrf.field.components import kernels
 from graphmrf.field.covariance import OtherGraph
 from graphmrf.field.design import Design, make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
@@ -149,7 +150,8 @@ def test_draws_have_the_conditional_moments() -> None:
 def test_many_nodes_have_the_joint_covariance_of_few(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = np.random.default_rng(1).normal(size=(REST.size, 3))
     expected = posterior(p).times_covariance(REST, columns)
-    monkeypatch.setattr(exact, "_JOINT", 0)  # columns of functions span 24 nodes
+    monkeypatch.setattr(exact, "_JOINT", 0)
+    monkeypatch.setattr(kernels, "_DRIFTING", 24)  # as many columns as nodes
     np.testing.assert_allclose(posterior(p).times_covariance(REST, columns), expected, atol=1e-5)
     draws = posterior(p).draw(REST, 20_000, np.random.default_rng(0))
     mean, variance = posterior(p).moments(REST)

@@ -56,6 +56,8 @@ _CLEAR = 3.0
 _JOINT = 10_000
 """Nodes up to which joint draws are made of a factor of their covariance: 800 MB and half a minute. Doubled, eight
 times as long; beyond, of polynomials of the graph."""
+_AT_ONCE = 16
+"""Columns that polynomials of the graph multiply at once; more leave the cache."""
 _BLOCK = 1024
 """Nodes predicted at once: 25 MB of covariance with 3000 labels."""
 
@@ -343,8 +345,9 @@ class ExactPosterior:
                 total += columns @ rng.standard_normal((columns.shape[1], count))
                 continue
             root = np.sqrt(eigen.matern(*at))[:, None]
-            for column in columns.T:
-                total += column[:, None] * eigen.apply(root, rng.standard_normal(total.shape))[0]
+            for some in _together(columns, count):
+                fields = eigen.apply(root, rng.standard_normal((left.size, some.shape[1] * count)))[0]
+                total += np.einsum("ns,nsk->nk", some, fields.reshape(left.size, -1, count))
         return np.asarray(total)
 
     def _prior_times(self, Z: Floats) -> Floats:
@@ -356,8 +359,10 @@ class ExactPosterior:
                 total += columns @ (columns.T @ Z)
                 continue
             spectrum = eigen.matern(*at)[:, None]
-            for column in columns.T:
-                total += column[:, None] * eigen.apply(spectrum, column[:, None] * Z)[0]
+            for some in _together(columns, Z.shape[1]):
+                scaled = (some[:, :, None] * Z[:, None]).reshape(left.size, -1)
+                image = eigen.apply(spectrum, scaled)[0].reshape(left.size, *some.shape[1:], -1)
+                total += np.einsum("ns,nsk->nk", some, image)
         return np.asarray(total)
 
     def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
@@ -604,6 +609,13 @@ class ExactPosterior:
                 mean, std = self._linear.get(c.name, (np.zeros(0), np.zeros(0)))
                 found[c.title] = mean / scales, std / scales
         return found
+
+
+def _together(columns: Floats, count: int) -> Iterator[Floats]:
+    """Yield some columns at a time, so many that their products with `count` others are multiplied at once."""
+    step = max(_AT_ONCE // count, 1)
+    for first in range(0, columns.shape[1], step):
+        yield columns[:, first : first + step]
 
 
 def blocks(nodes: Ints) -> Iterator[Ints]:

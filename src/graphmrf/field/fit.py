@@ -72,6 +72,11 @@ FOLDS = 5
 CALIBRATED = (10, 200)
 """Fewest labels that are split into folds for calibration, and most for which hyper-parameters are refitted there."""
 
+_FITTED = 8
+"""Hyper-parameters that the sparse solver fits to its labels: variances of own, neighbours', distant, nonlinear and
+local effects, of field and noise, and omega. On power-law graphs and maps of 2,000 nodes (5 draws) 90 % intervals then
+hold 89 to 95 % with 20, 40 and 100 labels, without it 82 to 90 %. Doubled, those of 20 labels hold nearly all."""
+
 _FREEDOMS = (2.5, 200.0)
 """Degrees of freedom of the scores: heavier tails have hardly a variance, and 200 are normal."""
 _PRIOR_LABELS = 10.0
@@ -164,7 +169,7 @@ def fit_sparse(
     labelled = LabelledGraph(graph, rows, seed)
     search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components))
     posterior, found = search.run()
-    calibration = calibrate(posterior, order, seed, engine=graph.engine)
+    calibration = calibrate(posterior, order, seed, engine=graph.engine, fitted=_FITTED)
     effects = {c.name: c.effect for c in components}
     found_at = (found.log_evidence, found.evaluations)
     return FittedField(posterior, scale, calibration, y, plain.kept, effects, *found_at, seed)
@@ -234,8 +239,9 @@ def exact_cost(graph: Graph, labels: int, features: int) -> tuple[float, float]:
     if not is_probed(graph):
         dense = speed["eigenvectors"] * n**3
         return speed["dense"] * likelihoods + dense + predictions, 24.0 * n**2 + 4.0 * FUNCTIONS * m**2
-    columns, kept = (3 if draws > 1 else 4) * m + 2 * features + 96, FUNCTIONS if draws > 1 else 4
-    needed = 4.0 * n * (kept * (m + 2 * features) + 64 * FUNCTIONS) + 4.0 * FUNCTIONS * m**2
+    passes = 1 + n * m // 5_000_000 if draws > 1 else 2
+    columns = (2 + passes) * m + 2 * features + 96
+    needed = 8.0 * n * (250 + 3 * m * (m > BLENDED[0]) + FUNCTIONS * features * (draws > 1)) + 4.0 * FUNCTIONS * m**2
     product = speed["product"] * (graph.indices.size + 4 * n) + speed["step"] * n * FUNCTIONS
     least = speed["dense"] * likelihoods + predictions + 20 * columns * product
     if needed > MOST_BYTES or least > _most_seconds(m, sparse_cost(graph, m, features)[0]):
@@ -315,20 +321,28 @@ def _refitted(_: Engine | None, posterior: Posterior, own: Bools, z: Floats, see
 
 
 def calibrate(
-    posterior: Posterior, order: Ints, seed: int, *, trust: float = 1.0, engine: Engine | None = None
+    posterior: Posterior,
+    order: Ints,
+    seed: int,
+    *,
+    trust: float = 1.0,
+    engine: Engine | None = None,
+    fitted: int = 0,
 ) -> IntervalCalibration:
-    """Return the scores of the labels given the others; of few labels, by fields fitted without their fold.
+    r"""Return the scores of the labels given the others; of few labels, by fields fitted without their fold.
 
     Folds are assigned in an `order` of the labels, see `Design.order_of_labels`.
     With a `trust` of 0, as of the averaged field, whose error bars need no calibration, nothing is fitted again.
+    Where nothing is, and `k` hyper-parameters were `fitted` to the `m` labels themselves, residuals are too small:
+    scores are multiplied by :math:`\sqrt{m / (m - k)}`, at most by :math:`\sqrt 3`.
     """
     z, (residual, variance) = posterior.z, posterior.left_out
     if trust and CALIBRATED[0] <= z.size <= min(CALIBRATED[1], posterior.refitted_up_to):
         folds = _folds(order, seed)
         mean, variance = cross_fit(posterior, folds, lambda own: z[~own], seed, engine=engine)
-        residual = z - mean
-    std = np.sqrt(variance)
-    return IntervalCalibration(residual / std, float(std.max()), trust)
+        residual, fitted = z - mean, 0
+    std, freedom = np.sqrt(variance), max(z.size - fitted, z.size / 3.0)
+    return IntervalCalibration(math.sqrt(z.size / freedom) * residual / std, float(std.max()), trust)
 
 
 @dataclass(frozen=True, eq=False)

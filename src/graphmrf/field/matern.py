@@ -100,8 +100,13 @@ _FIELDS = 64
 """Scales of fields kept: two of each of 30 draws of hyper-parameters, and of the most likely ones. Halved, they are
 computed anew for every block of nodes."""
 _MANY = 1024
-"""Nodes from which blocks of them are taken from matrices between all nodes and the labelled ones, computed once: as
+"""Nodes from which blocks of them are taken from matrices between many nodes and the labelled ones, computed once: as
 many as are predicted at once (`exact`). Doubled, a series is computed anew for every block of that size."""
+_TILE = 10**9
+"""Bytes of these; doubled, large graphs take half as many passes over their edges for predictions, and more memory."""
+_SLIM = 200_000
+"""Nodes from which 4 probes are multiplied at once: sums of 16 for all knots would take more than a gigabyte. Doubled,
+probes of some more graphs are a third quicker."""
 _DRAWN = 64
 """Probes of the variances of large graphs, a multiple of `_COLUMNS`: standard deviations err by up to 9 % (root
 mean square), as those of `marginal_variance`. Doubled, a draw of another graph takes twice as long, and so do variances
@@ -328,18 +333,19 @@ class Polynomials:
         if self.exact is None:
             return np.asarray(self.diagonals(units).mean(axis=0))
         gamma, _ = self._coefficients(units)
-        forms = np.mean([self._forms(V, _COLUMNS).mean(axis=0) for V in self._probes], axis=0)
+        forms = np.mean([self._forms(V, width).mean(axis=0) for V, width in self._probes], axis=0)
         counts = np.zeros(len(units))
         counts[: 1 + self.low.size] = 1.0
         counts[0] = self.components.max() + 1
         return np.asarray((counts + forms @ gamma) / self.constants.size)
 
     @property
-    def _probes(self) -> Iterator[Block]:
-        """Yield blocks of Rademacher probes without their part in the eigenvectors that are known."""
-        for seed in range(_DRAWN // _COLUMNS):
-            Z = random_columns(seed, self.constants.size, _COLUMNS)
-            yield self.engine.load(Z - self._constant(Z) - self.vectors @ (self.vectors.T @ Z))
+    def _probes(self) -> Iterator[tuple[Block, int]]:
+        """Yield blocks of Rademacher probes without their part in the eigenvectors that are known, and their width."""
+        width = _COLUMNS if self.constants.size < _SLIM else 4
+        for seed in range(_DRAWN // width):
+            Z = random_columns(seed, self.constants.size, width)
+            yield self.engine.load(Z - self._constant(Z) - self.vectors @ (self.vectors.T @ Z)), width
 
     def _constant(self, X: Floats) -> Floats:
         """Return the part of columns (n, p) in the eigenvectors of eigenvalue 0."""
@@ -360,9 +366,10 @@ class Polynomials:
         roots, below = shift ** (-0.5 * powers), shift[: 1 + self.low.size] ** -powers
         total = np.zeros((self.constants.size, powers.size))
         gamma, _ = self._coefficients(roots)
-        for k, V in enumerate(self._probes):
-            _PROGRESS.info("variances of the graph: %d of %d probes", k * _COLUMNS, _DRAWN)
-            total += np.square(self._sums(V, gamma, _COLUMNS, None)).sum(axis=1).T / _DRAWN
+        for k, (V, width) in enumerate(self._probes):
+            _PROGRESS.info("variances of the graph: %d of %d probes", k * width, _DRAWN)
+            sums = self._sums(V, gamma, width, None)
+            total += np.einsum("kcn,kcn->nk", sums, sums) / _DRAWN
         total += np.outer(self.constants**2, below[0]) + self.vectors**2 @ below[1:]
         return np.asarray(np.log(total / (self.weights @ shift**-powers)))
 
@@ -384,7 +391,8 @@ class Polynomials:
             return engine.unload(total, width, rows).T[None]
         count = self.constants.size if rows is None else rows.size
         slots = min(max(_WINDOW // max(8 * width * count, 1), 1), self.degree + 1)
-        window, found = engine.window(width, slots, rows), np.zeros((gamma.shape[1], width, count))
+        dtype = np.dtype(np.float64 if self.exact is None or rows is not None else np.float32)
+        window, found = engine.window(width, slots, rows), np.zeros((gamma.shape[1], width, count), dtype=dtype)
         for k, (term, _) in terms:
             engine.store(term, window, k % slots)
             if k % slots == slots - 1 or k == self.degree:
@@ -691,6 +699,7 @@ class Correlations:
     _blocks: dict[Any, Floats] = field(default_factory=dict, repr=False)
     _whole: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
     _scales: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
+    _tiles: dict[int, Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def triangle(self) -> Triangle:
@@ -778,21 +787,35 @@ class Correlations:
 
     def _basis_across(self, nodes: Ints, coefficients: Floats) -> Floats:
         """Return a combination of the matrices of the basis between other nodes and these."""
-        if self.eigen.series is not None and nodes.size >= _MANY:
-            return np.asarray((self._basis_everywhere[nodes] @ coefficients.astype(np.float32)).astype(np.float64))
+        tile = self._tile(int(nodes.min()), int(nodes.max()), nodes.size) if nodes.size else None
+        if tile is not None:
+            first, blocks = tile
+            return np.asarray((blocks[nodes - first] @ coefficients.astype(np.float32)).astype(np.float64))
         block = self._kept(nodes.tobytes(), lambda: self.eigen.blocks(self.eigen.basis, nodes, self.rows))
         return np.asarray(np.tensordot(coefficients, block, axes=1))
 
-    @cached_property
-    def _basis_everywhere(self) -> Floats:
-        """Matrices of the basis between all nodes and these, shape (n, m, k), in float32."""
-        n, basis = len(self.eigen.vectors), self.eigen.basis
-        found = np.empty((n, self.rows.size, basis.shape[1]), dtype=np.float32)
-        for first in range(0, self.rows.size, _COLUMNS):
-            _PROGRESS.info("covariances with %d labels: %d", self.rows.size, first)
+    def _tile(self, low: int, high: int, count: int) -> tuple[int, Floats] | None:
+        """Return the first of many consecutive nodes, and the matrices of the basis between them and these.
+
+        They are of shape (nodes, m, k), in float32, kept for the next block of nodes. None where these are few, and a
+        series would be computed for many more.
+        """
+        for first, known in self._tiles.items():
+            if first <= low and high < first + len(known):
+                return first, known
+        n, m, basis = len(self.eigen.vectors), self.rows.size, self.eigen.basis
+        size = _TILE // (4 * basis.shape[1] * (m + 4 * _COLUMNS))
+        if self.eigen.series is None or count < _MANY or high - low >= size:
+            return None
+        self._tiles.clear()
+        nodes = np.arange(low, min(low + size, n))
+        found = np.empty((nodes.size, m, basis.shape[1]), dtype=np.float32)
+        for first in range(0, m, _COLUMNS):
+            _PROGRESS.info("covariances of nodes from %d on with %d labels: %d", low, m, first)
             some = slice(first, first + _COLUMNS)
-            found[:, some] = self.eigen.blocks(basis, np.arange(n), self.rows[some]).transpose(1, 2, 0)
-        return found
+            found[:, some] = self.eigen.series.columns(basis, self.rows[some], nodes).transpose(2, 1, 0)
+        self._tiles[low] = found
+        return low, found
 
     def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
         K = self._everywhere(omega, nu)[nodes] if self.eigen.series else self._between(omega, nu, nodes)

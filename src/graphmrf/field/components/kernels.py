@@ -59,7 +59,7 @@ _LANDMARKS = 200
 """Random nodes that span smooth functions over the graph: one block of solves."""
 _FACTORS = 64
 """Factors in features and over the graph whose products are the columns of local effects."""
-_DRIFTING = 32
+_DRIFTING = 16
 """Columns of local effects in joint draws of large graphs, each times a field on the graph: what they lack is drawn as
 noise. Doubled, draws take twice as long."""
 _TOLERANCE = 1e-4
