@@ -37,8 +37,8 @@ class Limits:
         and large ones gain nothing.
     solve_bytes : int
         Memory that the vectors of one block may take on a CPU; fewer columns go together where more would be needed,
-        from some 7 million nodes on. 8 columns of 10 million nodes take 8 GB; doubled, 16 take 16 GB and a fifth less
-        time.
+        from some 7 million nodes on. 8 columns of 10 million nodes take 8 GB; doubled, 16 take 16 GB, in half as many
+        passes over the edges.
     block_bytes : int
         Memory of one block of right-hand sides of a coupled system; doubled, the six blocks of a solve take 768 MB and
         the products are no quicker.
