@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
+import pyarrow.parquet
 from pandas.api import types
+from pyarrow.types import is_integer
 
 from graphmrf import datasets
 from graphmrf._typing import Floats
@@ -47,9 +49,10 @@ EDGE_BYTES = 8
 COLUMN_SECONDS = 7e-8
 """Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took some 120 s for 10
 million edges and 180 columns: 16 features twice, 70 pairs of level and fold, 80 draws. Doubled, so is what is told."""
-READ_BYTES = 40
+READ_BYTES = {"numbers": 70, "text": 120}
 """Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
-them. Doubled, files are refused that would just fit."""
+them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes. Doubled, files are refused that
+would just fit."""
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
 ORDERS = 30
@@ -117,8 +120,12 @@ def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGrap
 
 def _check_room(edges: Path) -> None:
     """Raise where there is no memory to read a Parquet file or folder of edges, by what it says of its rows."""
-    needed = READ_BYTES * (datasets.count_rows(edges) if parts_of(edges) or edges.suffix.lower() in PARQUET else 0)
-    if needed > LARGE * READ_BYTES and not _fits(needed):
+    files = parts_of(edges) or [path for path in (edges,) if path.suffix.lower() in PARQUET and path.is_file()]
+    if not files or (n_edges := datasets.count_rows(edges)) < LARGE:
+        return
+    kind = "numbers" if all(map(is_integer, pyarrow.parquet.read_schema(files[0]).types)) else "text"
+    needed = READ_BYTES[kind] * n_edges
+    if not _fits(needed):
         raise InvalidInputError(
             f"{edges} would take about {needed / 1e9:.1f} GB of memory to read, and "
             f"{(_free_bytes() or 0) / 1e9:.1f} GB are free; read it on workers with --cluster ADDRESS --partition rows"

@@ -536,10 +536,10 @@ def _positions(
     numbered = _by_number(file, ends, keys)
     if numbered is not None:
         return *numbered, ()
-    cells = [file.keys(end) for end in ends]
-    found = [pc.index_in(each, value_set=keys) for each in cells]
+    found = [pc.index_in(file.keys(end), value_set=keys) for end in ends]  # one after the other: texts are large
     told: tuple[str, ...] = ()
     if found[0].null_count or found[1].null_count:
+        cells = [file.keys(end) for end in ends]
         looser, told = _spelt_alike(cells, keys, nodes)
         found = [pc.index_in(looser(each), value_set=looser(keys)) for each in cells]
         for end, each, positions in zip(ends, cells, found, strict=True):
