@@ -247,7 +247,7 @@ def test_a_field_that_nobody_asked_for_is_left_out_where_there_is_no_memory_for_
     monkeypatch.setattr(inputs, "_free_bytes", lambda: 10**6)
     result = town.run("--target", "income", "--json")
     assert result.exit_code == 0
-    assert "field is left out, as it would take about 0.1 GB of memory, and 0.0 GB are free" in result.stderr
+    assert "field is left out, as it would take about 0.1 GB of memory more, and 0.0 GB are free" in result.stderr
     assert "field" not in [row["method"] for row in json.loads(result.stdout)["targets"][0]["comparison"]]
     assert town.run("--target", "income", "--conformal").exit_code == 2
 
@@ -269,7 +269,7 @@ def test_the_memory_of_a_large_fit_is_told(town: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(inputs, "_free_bytes", lambda: free)
     result = town.run("--target", "income", "--method", "lp")
     assert result.exit_code == 0
-    assert "the fit takes about 0.0 GB of memory" in " ".join(result.output.split())
+    assert "the fit takes about 0.0 GB more memory" in " ".join(result.output.split())
 
 
 def test_the_free_memory_is_that_of_the_system() -> None:

@@ -41,11 +41,10 @@ SLOW = 5000
 """Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
 LARGE = 100_000
 """Nodes from which the memory of a fit is foreseen, and compared with what is free; below it is at most a gigabyte."""
-NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 4 * 8, "field": 8000}
-"""Memory a node takes: blocks of a solve, copies of a feature, and what the sparse field keeps, which had 2.4 GB for
-300,000 nodes and 16 features (`benchmarks/scalable.py`). Doubled, fits are refused that would just fit."""
-EDGE_BYTES = 8
-"""Memory an edge takes in a graph without weights. Doubled, 100 million edges are foreseen to take .8 GB more."""
+NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 3 * 8, "field": 8000}
+"""Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps, which
+had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`). Doubled, fits are refused that would just fit.
+"""
 COLUMN_SECONDS = 7e-8
 """Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took some 120 s for 10
 million edges and 180 columns: 16 features twice, 70 pairs of level and fold, 80 draws. Doubled, so is what is told."""
@@ -437,28 +436,28 @@ def foreseen_memory(contest: Contest) -> Iterator[str]:
         linear = _foreseen_bytes(replace(contest, methods=()))
         remedy = "--method lgc-rp" if linear <= free < needed else "fewer features (--ignore), or --cluster"
         raise InvalidInputError(
-            f"the fit of {graph.n_nodes:,} nodes and {p} features would take about {needed / 1e9:.1f} GB of memory, "
-            f"and {free / 1e9:.1f} GB are free; use {remedy}"
+            f"the fit of {graph.n_nodes:,} nodes and {p} features would take about {needed / 1e9:.1f} GB of memory "
+            f"more, and {free / 1e9:.1f} GB are free; use {remedy}"
         )
     if len(everything.methods) > len(contest.methods):
         yield (
-            f"{FIELD} is left out, as it would take about {_foreseen_bytes(everything) / 1e9:.1f} GB of memory, and "
-            f"{(free or 0) / 1e9:.1f} GB are free"
+            f"{FIELD} is left out, as it would take about {_foreseen_bytes(everything) / 1e9:.1f} GB of memory more, "
+            f"and {(free or 0) / 1e9:.1f} GB are free"
         )
     yield (
-        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB of memory"
+        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB more memory"
         f"{_foreseen_time(contest)}"
     )
 
 
 def _foreseen_bytes(contest: Contest) -> float:
-    """Return how much memory the fits of a large graph take; 0 where that is small, or that of workers elsewhere."""
+    """Return how much more memory fits of a large graph take; 0 where that is small, or that of workers elsewhere."""
     n, graph, p = contest.graph.n_nodes, contest.graph, contest.features.X.shape[1]
     if n < LARGE or not isinstance(graph.engine_name, str):
         return 0.0
     vectors = min(n * NODE_BYTES["solve"], LIMITS.solve_bytes)
     field = any(method.key == FIELD for method in contest.methods)
-    return n * (NODE_BYTES["feature"] * p + NODE_BYTES["field"] * field) + vectors + EDGE_BYTES * graph.n_edges
+    return n * (NODE_BYTES["feature"] * p + NODE_BYTES["field"] * field) + vectors
 
 
 def _foreseen_time(contest: Contest) -> str:
