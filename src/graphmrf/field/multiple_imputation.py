@@ -54,12 +54,12 @@ class Imputation:
         drawn = self.sample(PAIRS)
         return np.concatenate([drawn, 2.0 * self.X - drawn])
 
-    def sample(self, count: int) -> Floats:
-        """Return independent draws of the features, shape (count, n, p); none when few miss."""
+    def sample(self, count: int, *, further: int = 0) -> Floats:
+        """Return independent draws of the features, shape (count, n, p), or further ones; none when few miss."""
         if self.posterior is None:
             return np.empty((0, *self.X.shape))
         draws = np.tile(self.X, (count, 1, 1))
-        draws[:, :, self.varies] += self.posterior.sample(count, self.seed) - self.posterior.mean
+        draws[:, :, self.varies] += self.posterior.sample(count, self.seed + further) - self.posterior.mean
         return draws
 
 

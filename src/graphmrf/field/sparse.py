@@ -503,18 +503,26 @@ class SparsePosterior:
 
     def elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of the outcome of all nodes of another graph, noise included."""
-        there = OtherGraph(graph, self.design.elsewhere(graph, X))
-        variance = np.zeros(graph.n_nodes)
+        F, unknown = self._features_elsewhere(graph, X)
+        variance = unknown + np.einsum("ij,ij->i", F @ self.beta.covariance, F)
+        return F @ self.beta.mean, variance + self.h.field * self._prior_elsewhere(graph) + self.beta.noise
+
+    def effects(self, graph: Graph, X: Floats) -> Floats:
+        """Return what features say of all nodes of a graph."""
+        return np.asarray(self._features_elsewhere(graph, X)[0] @ self.beta.mean)
+
+    def _features_elsewhere(self, graph: Graph, X: Floats) -> tuple[Floats, float]:
+        """Return the columns of all nodes of another graph, 0 for those it has not, and the variance of these."""
+        there, unknown = OtherGraph(graph, self.design.elsewhere(graph, X)), 0.0
         F = np.zeros((graph.n_nodes, self.beta.mean.size))
         F[:, 0] = 1.0
         for name, at in self.columns.slices.items():
             block = self._columns_elsewhere(name, at.stop - at.start, there)
             if block is None:
-                variance += np.mean(self.projected.F[:, at] ** 2, axis=0) @ self.beta.variances[at]
+                unknown += float(np.mean(self.projected.F[:, at] ** 2, axis=0) @ self.beta.variances[at])
             else:
                 F[:, at] = block
-        variance += np.einsum("ij,ij->i", F @ self.beta.covariance, F)
-        return F @ self.beta.mean, variance + self.h.field * self._prior_elsewhere(graph) + self.beta.noise
+        return F, unknown
 
     def _columns_elsewhere(self, name: str, width: int, there: OtherGraph) -> Floats | None:
         if self.columns.smoothing is not None:
