@@ -10,11 +10,10 @@ from scipy.linalg import fractional_matrix_power
 
 from cases import random_case
 from graphmrf._typing import Floats
-from graphmrf.field import matern
+from graphmrf.field import correlations, matern
+from graphmrf.field.correlations import Correlations, Smoothings
 from graphmrf.field.matern import (
-    Correlations,
     Eigen,
-    Smoothings,
     dense_eigen,
     eigen,
     probed_series,
@@ -230,14 +229,16 @@ def test_any_large_graph_has_the_correlations_of_dense_algebra(seed: int, omega:
 
 @pytest.mark.usefixtures("probed")
 def test_blocks_of_the_basis_are_kept_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matern, "_MANY", 50)
+    monkeypatch.setattr(correlations, "_MANY", 50)
     rows = np.arange(1, 193, 9)
     plain = Correlations(eigen(in_pieces(), rows), rows)
     rest = np.setdiff1d(np.arange(193), rows)
     expected = plain.across(20.0, 1.0, rest)
     np.testing.assert_allclose(plain.many().across(20.0, 1.0, rest), expected, atol=1e-5)
     np.testing.assert_allclose(plain.many().across(20.0, 1.0, rest[:30]), expected[:30], atol=1e-6)
-    monkeypatch.setattr(matern, "_TILE", 80 * 4 * plain.eigen.basis.shape[1] * (rows.size + 64))  # 80 nodes at once
+    monkeypatch.setattr(
+        correlations, "_TILE", 80 * 4 * plain.eigen.basis.shape[1] * (rows.size + 64)
+    )  # 80 nodes at once
     family, parts = plain.many(), [rest[:60], rest[60:65], rest[65:120], rest[:60]]
     found = np.vstack([family.across(20.0, 1.0, part) for part in parts])
     np.testing.assert_allclose(found, np.vstack([expected[:120], expected[:60]]), atol=1e-5)

@@ -22,11 +22,12 @@ from graphmrf.field.averaged import (
     point_weight,
     sample_hyperparameters,
 )
+from graphmrf.field.correlations import Correlations, Smoothings
 from graphmrf.field.design import make_design
 from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.fit import IntervalCalibration, fit_exact
 from graphmrf.field.hyperparameters import PRIOR_TOTAL, Hyperparameters
-from graphmrf.field.matern import Correlations, Smoothings, eigen
+from graphmrf.field.matern import eigen
 from graphmrf.field.posterior import Mixture
 
 CASE = random_case(9, n=40, p=2, labelled=12)

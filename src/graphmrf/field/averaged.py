@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
+from graphmrf.field.correlations import Correlations
 from graphmrf.field.covariance import Covariance, OtherGraph
 from graphmrf.field.exact import ExactPosterior, blocks, maximise
 from graphmrf.field.hyperparameters import LEAST_NOISE, PRIOR_TOTAL, Hyperparameters, Space
-from graphmrf.field.matern import Correlations
 from graphmrf.field.multiple_imputation import PAIRS
 from graphmrf.field.posterior import Mixture, new_outcome_variance, student_variance
 from graphmrf.linalg.dense import Factor, one_blas_thread

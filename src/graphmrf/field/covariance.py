@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.field.matern import Correlations, Smoothings, matern_smooth
+from graphmrf.field.correlations import Correlations, Smoothings
+from graphmrf.field.matern import matern_smooth
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import array
 

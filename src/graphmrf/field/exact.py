@@ -18,9 +18,9 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from graphmrf.errors import ConvergenceError
+from graphmrf.field.correlations import Correlations
 from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
-from graphmrf.field.matern import Correlations
 from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import Factor, array, one_blas_thread

@@ -13,9 +13,9 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import Chebyshev
@@ -27,12 +27,12 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import ConvergenceError
 from graphmrf.linalg import marginal_variance, multiply
-from graphmrf.linalg.dense import Triangle, array, beside, one_blas_thread, place
+from graphmrf.linalg.dense import Triangle, one_blas_thread, place
 from graphmrf.linalg.lanczos import squares
 from graphmrf.linalg.limits import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.engines import Block, Engine
@@ -52,9 +52,6 @@ _SINGLE = 4000
 the seconds saved are few."""
 _ACCURACY = 1e-9
 """Relative singular value below which a function of the basis is dropped: kernels are then exact to 1e-8."""
-_LAUNCHED = 400
-"""Labels from which covariances are on a GPU with the eigenvectors: starting the many small operations of a likelihood
-takes as long there as computing it for so many on a CPU. Doubled, a fit to 800 labels takes a second more."""
 _SERIES_FROM = 2000
 """Nodes from which a series is considered in place of eigenvectors, which take about a second there."""
 _SERIES_ERROR = 1e-8
@@ -91,24 +88,16 @@ _RESTARTS = 40
 that are nearly lines lose some seconds before eigenvectors are taken."""
 _TOLD = 16
 """Blocks of columns after which progress is told: every second, for 10,000 nodes. Doubled, every other second."""
-_COLUMNS = 16
+COLUMNS = 16
 """Columns multiplied at once: three blocks of 4000 nodes are 1.5 MB, and stay in a core's cache."""
 _PROBED = 64
 """Columns multiplied at once for diagonals, of which no more than sums is kept: with 16 or 128, U.S. counties take a
 third longer."""
-_FIELDS = 64
-"""Scales of fields kept: two of each of 30 draws of hyper-parameters, and of the most likely ones. Halved, they are
-computed anew for every block of nodes."""
-_MANY = 1024
-"""Nodes from which blocks of them are taken from matrices between many nodes and the labelled ones, computed once: as
-many as are predicted at once (`exact`). Doubled, a series is computed anew for every block of that size."""
-_TILE = 10**9
-"""Bytes of these; doubled, large graphs take half as many passes over their edges for predictions, and more memory."""
 _SLIM = 200_000
 """Nodes from which 4 probes are multiplied at once: sums of 16 for all knots would take more than a gigabyte. Doubled,
 probes of some more graphs are a third quicker."""
 _DRAWN = 64
-"""Probes of the variances of large graphs, a multiple of `_COLUMNS`: standard deviations err by up to 9 % (root
+"""Probes of the variances of large graphs, a multiple of `COLUMNS`: standard deviations err by up to 9 % (root
 mean square), as those of `marginal_variance`. Doubled, a draw of another graph takes twice as long, and so do variances
 of a probed series."""
 _OMEGA_KNOTS = (math.log(OMEGAS[0]), math.log(OMEGAS[1]), 12)
@@ -342,7 +331,7 @@ class Polynomials:
     @property
     def _probes(self) -> Iterator[tuple[Block, int]]:
         """Yield blocks of Rademacher probes without their part in the eigenvectors that are known, and their width."""
-        width = _COLUMNS if self.constants.size < _SLIM else 4
+        width = COLUMNS if self.constants.size < _SLIM else 4
         for seed in range(_DRAWN // width):
             Z = random_columns(seed, self.constants.size, width)
             yield self.engine.load(Z - self._constant(Z) - self.vectors @ (self.vectors.T @ Z)), width
@@ -405,10 +394,10 @@ class Polynomials:
         """Return some rows of some columns of the matrices with some spectra (g, k), shape (k, columns, rows)."""
         gamma, delta = self._coefficients(spectra)
         found = np.empty((spectra.shape[1], columns.size, rows.size))
-        for first in range(0, columns.size, _COLUMNS):
-            some = columns[first : first + _COLUMNS]
+        for first in range(0, columns.size, COLUMNS):
+            some = columns[first : first + COLUMNS]
             start = self.engine.load(np.eye(some.size), some)
-            found[:, first : first + _COLUMNS] = self._sums(start, gamma, some.size, rows)
+            found[:, first : first + COLUMNS] = self._sums(start, gamma, some.size, rows)
         together = self.components[columns][:, None] == self.components[rows]
         constant = together * np.outer(self.constants[columns], self.constants[rows])
         for k, change in enumerate(delta.T):
@@ -650,8 +639,8 @@ def matern_variance(graph: Graph, omega: float, nu: float) -> Floats:
         known = eigen(graph)
         return np.asarray(known.mean(omega, nu) * known.variances(omega, nu))
     (constants, members), total = _constants(graph), np.zeros(graph.n_nodes)
-    for seed in range(_DRAWN // _COLUMNS):
-        Z = random_columns(seed, graph.n_nodes, _COLUMNS)
+    for seed in range(_DRAWN // COLUMNS):
+        Z = random_columns(seed, graph.n_nodes, COLUMNS)
         total += (matern_smooth(graph, Z - members @ (members.T @ Z), omega, 0.5 * nu) ** 2).sum(axis=1)
     return np.asarray(total / _DRAWN + constants**2)
 
@@ -664,276 +653,3 @@ def _chebyshev(omega: float, nu: float) -> Floats:
         if np.abs(series[-4:]).max() < _SERIES * np.abs(series).max() or degree >= _MOST_TERMS:
             return series
         degree *= 2
-
-
-@dataclass(frozen=True, eq=False)
-class Correlations:
-    r"""Correlation matrices of the Matern family among some nodes, with their derivatives.
-
-    The variance of :math:`(I + \omega N)^{-\nu}` differs from node to node with the shape of the graph around it;
-    dividing by it gives every node, also an isolated one, a field of variance 1:
-
-    .. math:: R_{ij} = K_{ij} / \sqrt{K_{ii} K_{jj}}
-
-    With ``unit_variance=False`` it is K itself, over its mean variance.
-
-    Attributes
-    ----------
-    eigen : Eigen
-        Eigenvectors of the graph.
-    rows : integer array of shape (m,)
-        The nodes.
-    remembered : int
-        How many blocks with other nodes are kept, for fields that differ in their features only.
-    spanned : bool
-        Whether these are of the matrices of the basis, which give those of any omega and nu at little cost.
-    within : pair of Correlations and integer array of shape (m,), optional
-        Those of more nodes, and the places of these among them: their matrices are there already.
-    """
-
-    eigen: Eigen
-    rows: Ints
-    remembered: int = 0
-    spanned: bool = False
-    within: tuple[Correlations, Ints] | None = None
-    _blocks: dict[Any, Floats] = field(default_factory=dict, repr=False)
-    _whole: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
-    _scales: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
-    _tiles: dict[int, Floats] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def triangle(self) -> Triangle:
-        """Layout of the matrices, and whether they are on the device of the eigenvectors."""
-        return Triangle(self.rows.size, beside(self.eigen.vectors) if self.rows.size >= _LAUNCHED else None)
-
-    @cached_property
-    def basis(self) -> Floats:
-        """Packed matrices of the basis, shape (k, size of the triangle)."""
-        if self.within is None or self.within[0].triangle.beside is not None:
-            return self.eigen.pack(self.eigen.basis, self.rows, self.triangle)
-        (more, places), packed = self.within, self.triangle.empty(self.eigen.basis.shape[1])
-        for each, known in zip(packed, more.basis, strict=True):
-            for rows, strip in self.triangle.strips(each):
-                strip[:] = known[more.triangle.places(places[rows, None], places[: rows.stop])]
-        return packed
-
-    @cached_property
-    def diagonals(self) -> Floats:
-        """Diagonals of the matrices of the basis, shape (m, k)."""
-        return self.eigen.diagonals(self.rows)
-
-    def part(self, places: Ints) -> Correlations:
-        """Return the same among some of the nodes."""
-        return Correlations(self.eigen, self.rows[places], within=(self, places))
-
-    def among(self, omega: float, nu: float, *, unit_variance: bool = True) -> Correlation:
-        """Return the correlations among the nodes."""
-        coefficients = self.eigen.basis.T @ self.eigen.matern(omega, nu)
-        R = coefficients @ self.basis
-        if not unit_variance:
-            return Correlation(self, R, None, (omega, nu))
-        scale = (self.diagonals @ coefficients) ** -0.5
-        self.triangle.scale(R, scale)
-        return Correlation(self, R, scale, (omega, nu))
-
-    def many(self) -> Correlations:
-        """Return the same for many omega and nu: blocks with other nodes are kept for the matrices of the basis."""
-        return Correlations(self.eigen, self.rows, spanned=True, within=(self, np.arange(self.rows.size)))
-
-    def across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
-        """Return the correlations between other nodes and these, shape (len(nodes), m)."""
-        for family, own in ((self, np.arange(self.rows.size)), *([self.within] if self.within else [])):
-            places = family.places(nodes)
-            if places is not None:
-                return family.among(omega, nu, unit_variance=unit_variance).entries(places[:, None], own)
-        if self.spanned:
-            return self._combined(omega, nu, nodes, unit_variance=unit_variance)
-        if not self.remembered:
-            return self._across(omega, nu, nodes, unit_variance=unit_variance)
-        key = (omega, nu, unit_variance, nodes.tobytes())
-        return self._kept(key, lambda: self._across(omega, nu, nodes, unit_variance=unit_variance))
-
-    def places(self, nodes: Ints) -> Ints | None:
-        """Return the places of other nodes among these; None unless all are, and their matrices are there already."""
-        known = "basis" in self.__dict__ and self.triangle.beside is None
-        if not known or not 0 < nodes.size <= self.rows.size:
-            return None
-        found = np.minimum(np.searchsorted(self.rows, nodes), self.rows.size - 1)
-        return found if np.array_equal(self.rows[found], nodes) else None
-
-    def _kept(self, key: Any, made: Callable[[], Floats]) -> Floats:
-        if key not in self._blocks:
-            while len(self._blocks) >= max(self.remembered, 1):
-                del self._blocks[next(iter(self._blocks))]
-            self._blocks[key] = made()
-        return self._blocks[key]
-
-    def _combined(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
-        coefficients = self.eigen.matern(omega, nu) @ self.eigen.basis
-        K = self._basis_across(nodes, coefficients)
-        if unit_variance:
-            scale = self._scale(omega, nu)
-            K *= scale[nodes, None]
-            K *= scale[self.rows]
-        return array(K)
-
-    def _scale(self, omega: float, nu: float) -> Floats:
-        """Return what makes the variance of every node 1, kept for the next block of nodes."""
-        if (omega, nu) not in self._scales:
-            while len(self._scales) >= _FIELDS:
-                del self._scales[next(iter(self._scales))]
-            self._scales[omega, nu] = self.eigen.variances(omega, nu) ** -0.5
-        return self._scales[omega, nu]
-
-    def _basis_across(self, nodes: Ints, coefficients: Floats) -> Floats:
-        """Return a combination of the matrices of the basis between other nodes and these."""
-        tile = self._tile(int(nodes.min()), int(nodes.max()), nodes.size) if nodes.size else None
-        if tile is not None:
-            first, blocks = tile
-            return np.asarray((blocks[nodes - first] @ coefficients.astype(np.float32)).astype(np.float64))
-        block = self._kept(nodes.tobytes(), lambda: self.eigen.blocks(self.eigen.basis, nodes, self.rows))
-        return np.asarray(np.tensordot(coefficients, block, axes=1))
-
-    def _tile(self, low: int, high: int, count: int) -> tuple[int, Floats] | None:
-        """Return the first of many consecutive nodes, and the matrices of the basis between them and these.
-
-        They are of shape (nodes, m, k), in float32, kept for the next block of nodes. None where these are few, and a
-        series would be computed for many more.
-        """
-        for first, known in self._tiles.items():
-            if first <= low and high < first + len(known):
-                return first, known
-        n, m, basis = len(self.eigen.vectors), self.rows.size, self.eigen.basis
-        size = _TILE // (4 * basis.shape[1] * (m + 4 * _COLUMNS))
-        if self.eigen.series is None or count < _MANY or high - low >= size:
-            return None
-        self._tiles.clear()
-        nodes = np.arange(low, min(low + size, n))
-        found = np.empty((nodes.size, m, basis.shape[1]), dtype=np.float32)
-        for first in range(0, m, _COLUMNS):
-            _PROGRESS.info("covariances of nodes from %d on with %d labels: %d", low, m, first)
-            some = slice(first, first + _COLUMNS)
-            found[:, some] = self.eigen.series.columns(basis, self.rows[some], nodes).transpose(2, 1, 0)
-        self._tiles[low] = found
-        return low, found
-
-    def _across(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool) -> Floats:
-        K = self._everywhere(omega, nu)[nodes] if self.eigen.series else self._between(omega, nu, nodes)
-        if not unit_variance:
-            return array(K)
-        scale = self._scale(omega, nu)
-        return array(K * scale[nodes, None] * scale[self.rows])
-
-    def _between(self, omega: float, nu: float, nodes: Ints) -> Floats:
-        V = self.eigen.vectors
-        return array(V[nodes] @ (V[self.rows] * self.eigen.matern(omega, nu)).T)
-
-    def _everywhere(self, omega: float, nu: float) -> Floats:
-        """Return the covariances between all nodes and these, kept for the next block of nodes."""
-        if (omega, nu) not in self._whole:
-            while len(self._whole) > 1:  # the field and local effects have each their own
-                del self._whole[next(iter(self._whole))]
-            every = np.arange(len(self.eigen.vectors))
-            self._whole[omega, nu] = self.eigen.blocks(self.eigen.matern(omega, nu)[:, None], every, self.rows)[0]
-        return self._whole[omega, nu]
-
-    def variances(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
-        """Return the variance of every node of some; 1, or what K says."""
-        return np.ones(nodes.size) if unit_variance else self.eigen.variances(omega, nu)[nodes]
-
-
-@dataclass(frozen=True, eq=False)
-class Correlation:
-    """One correlation matrix.
-
-    Attributes
-    ----------
-    family : Correlations
-        Where it comes from.
-    R : array
-        Its lower triangle.
-    scale : array of shape (m,) or None
-        What its rows and columns were multiplied by; None where they were not.
-    at : pair of float
-        Its omega and nu.
-    """
-
-    family: Correlations
-    R: Floats
-    scale: Floats | None
-    at: tuple[float, float]
-
-    @cached_property
-    def slopes(self) -> Floats:
-        r"""Derivatives of R by :math:`\log \omega` and :math:`\log \nu`, packed, shape (2, size)."""
-        triangle, eigen = self.family.triangle, self.family.eigen
-        coefficients = eigen.slopes(*self.at) @ eigen.basis
-        slopes = triangle.empty(2)
-        for slope, c in zip(slopes, coefficients, strict=True):  # faster than one product of so few rows
-            np.dot(c, self.family.basis, out=slope)
-        if self.scale is None:
-            return slopes
-        variances = triangle.place((coefficients @ self.family.diagonals.T) * (0.5 * self.scale**2))
-        for slope, variance in zip(slopes, variances, strict=True):
-            triangle.scale(slope, self.scale)
-            for (rows, strip), (_, R) in zip(triangle.strips(slope), triangle.strips(self.R), strict=True):
-                np.subtract(strip, (variance[rows, None] + variance[: rows.stop]) * R, out=strip)
-        return slopes
-
-    def entries(self, rows: Ints, columns: Ints) -> Floats:
-        """Return entries of the matrix, by index arrays that are broadcast."""
-        return np.asarray(self.R[self.family.triangle.places(rows, columns)])
-
-    def vjp(self, G: Floats) -> Floats:
-        r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
-        return np.array([self.family.triangle.dot(G, slope) for slope in self.slopes])
-
-
-@dataclass(frozen=True, eq=False)
-class Smoothings:
-    r"""Columns smoothed by the Matern family, :math:`(I + \omega N)^{-\nu} X`, with their derivatives.
-
-    Attributes
-    ----------
-    eigen : Eigen
-        Eigenvectors of the graph.
-    rows : integer array of shape (m,)
-        The nodes where the smoothed columns are wanted.
-    X : array of shape (n, p)
-        The columns, at all nodes.
-    spanned : bool
-        Whether columns smoothed by the functions of the basis are kept at all nodes, for many omega and nu.
-    """
-
-    eigen: Eigen
-    rows: Ints
-    X: Floats
-    spanned: bool = False
-    _last: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def basis(self) -> Floats:
-        """The columns smoothed by the functions of the basis, shape (k, m, p)."""
-        return self.eigen.apply(self.eigen.basis, self.X, self.rows)
-
-    @cached_property
-    def _whole_basis(self) -> Floats:
-        return self.eigen.apply(self.eigen.basis, self.X)
-
-    def among(self, omega: float, nu: float) -> Floats:
-        """Return the columns smoothed, at the nodes, shape (m, p)."""
-        return np.asarray(np.tensordot(self.eigen.matern(omega, nu) @ self.eigen.basis, self.basis, axes=1))
-
-    def slopes(self, omega: float, nu: float) -> Floats:
-        r"""Return the derivatives (2, m, p) of the same by :math:`\log \omega` and :math:`\log \nu`."""
-        return np.asarray(np.tensordot(self.eigen.slopes(omega, nu) @ self.eigen.basis, self.basis, axes=1))
-
-    def at(self, omega: float, nu: float, nodes: Ints) -> Floats:
-        """Return the columns smoothed, at some nodes, shape (len(nodes), p); kept at all for the next block of them."""
-        if self.spanned:
-            coefficients = self.eigen.matern(omega, nu) @ self.eigen.basis
-            return np.asarray(np.tensordot(coefficients, self._whole_basis[:, nodes], axes=1))
-        if (omega, nu) not in self._last:
-            self._last.clear()
-            self._last[omega, nu] = self.eigen.apply(self.eigen.matern(omega, nu)[:, None], self.X)[0]
-        return np.asarray(self._last[omega, nu][nodes])
