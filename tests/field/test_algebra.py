@@ -236,9 +236,7 @@ def test_blocks_of_the_basis_are_kept_for_all_nodes(monkeypatch: pytest.MonkeyPa
     expected = plain.across(20.0, 1.0, rest)
     np.testing.assert_allclose(plain.many().across(20.0, 1.0, rest), expected, atol=1e-5)
     np.testing.assert_allclose(plain.many().across(20.0, 1.0, rest[:30]), expected[:30], atol=1e-6)
-    monkeypatch.setattr(
-        correlations, "_TILE", 80 * 4 * plain.eigen.basis.shape[1] * (rows.size + 64)
-    )  # 80 nodes at once
+    monkeypatch.setattr(correlations, "_TILE", 80 * 4 * plain.eigen.basis.shape[1] * (rows.size + 64))  # of 80 nodes
     family, parts = plain.many(), [rest[:60], rest[60:65], rest[65:120], rest[:60]]
     found = np.vstack([family.across(20.0, 1.0, part) for part in parts])
     np.testing.assert_allclose(found, np.vstack([expected[:120], expected[:60]]), atol=1e-5)

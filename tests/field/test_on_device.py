@@ -9,7 +9,7 @@ import pytest
 from cases import random_case
 from graphmrf import GraphRegressor
 from graphmrf._typing import Floats
-from graphmrf.field import matern
+from graphmrf.field import correlations, matern
 from graphmrf.graph import Graph
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -21,7 +21,7 @@ def shape(model: GraphRegressor) -> Floats:
 
 @pytest.mark.parametrize("launched", [1, 10**6], ids=["covariances there", "eigenvectors there"])
 def test_it_is_the_same_wherever_it_is_computed(launched: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matern, "_LAUNCHED", launched)
+    monkeypatch.setattr(correlations, "_LAUNCHED", launched)
     case = random_case(3, n=260, p=2, labelled=210)
     graphs = case.graph, case.graph.on("cuda")
     here, there = (GraphRegressor().fit(graph, case.X, case.y) for graph in graphs)
@@ -45,7 +45,7 @@ def test_it_is_the_same_wherever_it_is_computed(launched: int, monkeypatch: pyte
 
 
 def test_few_labels_and_missing_features_are_averaged_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matern, "_LAUNCHED", 1)
+    monkeypatch.setattr(correlations, "_LAUNCHED", 1)
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(*rng.integers(0, 40, (2, 80)), n_nodes=40)
     X, y = rng.standard_normal((40, 2)), rng.standard_normal(40)
