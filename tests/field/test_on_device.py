@@ -10,6 +10,7 @@ from cases import random_case
 from graphmrf import GraphRegressor
 from graphmrf._typing import Floats
 from graphmrf.field import correlations, matern
+from graphmrf.field.fit import choose_solver, exact_cost, most_bytes, sparse_cost
 from graphmrf.graph import Graph
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -52,3 +53,12 @@ def test_few_labels_and_missing_features_are_averaged_there_too(monkeypatch: pyt
     X[::5, 1] = y[20:] = np.nan
     here, there = (GraphRegressor().fit(on, X, y).predict(return_std=True) for on in (graph, graph.on("cuda")))
     np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-6)
+
+
+def test_foreseen_costs_are_those_of_the_device() -> None:
+    graph = Graph.from_edges(np.arange(3000), np.roll(np.arange(3000), 1))
+    there = graph.on("cuda")
+    for cost in (exact_cost, sparse_cost):
+        assert cost(there, 900, 5)[0] < 0.2 * cost(graph, 900, 5)[0]
+    assert most_bytes(there) > most_bytes(graph)
+    assert choose_solver(there, 900, 5) == ("exact", "takes some seconds")

@@ -207,9 +207,9 @@ class TorchEngine:
             If not even one does.
         """
         self._check_room(n_bytes, "one column of the solve")
-        return int(min(_MOST_COLUMNS, self._room() // max(n_bytes, 1)))
+        return int(min(_MOST_COLUMNS, self.room() // max(n_bytes, 1)))
 
-    def _room(self) -> float:
+    def room(self) -> float:
         """Return the bytes that may be planned with; as many as wanted where the tensors are in main memory."""
         if self._device.type != "cuda":
             return float("inf")
@@ -218,7 +218,7 @@ class TorchEngine:
         return float(_ROOM * (free + unused))
 
     def _check_room(self, needed: int, what: str) -> None:
-        room = self._room()
+        room = self.room()
         if needed > room:
             raise InvalidInputError(
                 f"{what} must fit in the memory of the GPU: it takes {needed / 1e9:.1f} GB and {room / 1e9:.1f} GB can "

@@ -18,7 +18,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
-from graphmrf.field import MOST_BYTES, POSITIVE, SOLVERS, choose_solver, exact_cost, foreseen_time
+from graphmrf.field import POSITIVE, SOLVERS, choose_solver, exact_cost, foreseen_time, most_bytes
 from graphmrf.field.elsewhere import Transfer
 from graphmrf.field.foresight import Foresight, RegionSums
 from graphmrf.field.multiple_imputation import MOST_PATTERNS
@@ -530,10 +530,10 @@ def _choose_solver(
     if solver == "auto" and limits is None:
         return choose_solver(graph, labels, features)
     chosen, reason = (solver, "as asked") if limits is None else _within(limits, solver, graph.n_nodes, labels)
-    needed = 0.0 if limits or solver == "sparse" else exact_cost(graph, labels, features)[1]
-    if needed > MOST_BYTES:
+    needed, room = 0.0 if limits or solver == "sparse" else exact_cost(graph, labels, features)[1], most_bytes(graph)
+    if needed > room:
         raise InvalidInputError(
-            f"GraphRegressor's exact solver takes at most {MOST_BYTES / 1e9:.0f} GB of memory, got {graph.n_nodes} "
+            f"GraphRegressor's exact solver takes at most {room / 1e9:.0f} GB of memory, got {graph.n_nodes} "
             f"nodes and {labels} labels, which take {needed / 1e9:.0f}; leave solver at 'auto', or set exact_limits"
         )
     return chosen, f"{foreseen_time(chosen, graph, labels, features)}; {reason}"

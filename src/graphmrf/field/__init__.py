@@ -8,7 +8,6 @@ from graphmrf.field.components import COMPONENTS, EFFECTS
 from graphmrf.field.covariance import Component, Covariance, LinearComponent
 from graphmrf.field.exact import REFITTED_UP_TO
 from graphmrf.field.fit import (
-    MOST_BYTES,
     SOLVERS,
     FittedField,
     IntervalCalibration,
@@ -17,6 +16,7 @@ from graphmrf.field.fit import (
     fit_exact,
     fit_sparse,
     foreseen_time,
+    most_bytes,
 )
 from graphmrf.field.hyperparameters import Hyperparameters, Parameter, Space
 from graphmrf.field.posterior import Posterior
@@ -27,7 +27,6 @@ __all__ = [
     "COEFFICIENTS_KEPT",
     "COMPONENTS",
     "EFFECTS",
-    "MOST_BYTES",
     "POSITIVE",
     "REFITTED_UP_TO",
     "SOLVERS",
@@ -47,4 +46,5 @@ __all__ = [
     "fit_exact",
     "fit_sparse",
     "foreseen_time",
+    "most_bytes",
 ]

@@ -6,7 +6,7 @@ import logging
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -54,18 +54,20 @@ WORTH = (3.0, 10.0)
 average and by up to .017 (``python -m benchmarks solvers``), and of few labels it averages over hyper-parameters.
 Doubled, 20,000 nodes with 3000 labels take 3 minutes in place of one."""
 
-MOST_BYTES = 4e9
-"""Memory that the exact solver may take: half of a small machine. Doubled, 100,000 nodes may have 700 labels."""
+_MOST_BYTES = 4e9
+"""Memory that the exact solver may take on a CPU: half of a small machine. Doubled, 100,000 nodes may have 3000 labels,
+not 1500, if that were worth its time."""
 
 FUNCTIONS = 26
 """Functions of the graph that span all correlations; see `matern`."""
 
 SPEEDS = {
-    "cpu": {"product": 8e-10, "step": 2e-10, "eigenvectors": 3e-11, "dense": 1.0, "entry": 1e-7},
-    "gpu": {"product": 2e-11, "step": 1e-12, "eigenvectors": 1e-12, "dense": 0.05, "entry": 2e-9},
+    "cpu": {"product": 8e-10, "step": 2e-10, "eigenvectors": 3e-11, "dense": 1.0, "entry": 1e-7, "kept": 1.0},
+    "gpu": {"product": 2e-11, "step": 1e-12, "eigenvectors": 1e-12, "dense": 0.05, "entry": 2e-9, "kept": 2.0},
 }
 """Seconds of an edge in a product, of a step of dense algebra, of one over the cube of nodes for eigenvectors, of an
-entry of a covariance between nodes and labels; and of a likelihood, over those of one core. Measured by
+entry of a covariance between nodes and labels; of a likelihood, over those of one core; and the memory, over that
+of half matrices and one copy. Measured by
 ``python -m benchmarks.solvers --foreseen``; twice as fast a machine chooses the same but at the edge."""
 
 FOLDS = 5
@@ -217,16 +219,22 @@ def choose_solver(graph: Graph, labels: int, features: int) -> tuple[str, str]:
     """Return the solver that is worth its foreseen time, and why; see `exact_cost` and `sparse_cost`.
 
     The exact one, which is more accurate and averages over hyper-parameters of few labels, unless it takes more than a
-    minute and `WORTH` times as long, or more memory than `MOST_BYTES`.
+    minute and `WORTH` times as long, or more memory than `most_bytes`.
     """
     exact, sparse = exact_cost(graph, labels, features), sparse_cost(graph, labels, features)
-    if exact[1] > MOST_BYTES:
+    if exact[1] > most_bytes(graph):
         reason = f"the exact one would take about {exact[1] / 1e9:.0f} GB of memory"
     elif exact[0] > _most_seconds(labels, sparse[0]):
         reason = f"the exact one would take {_in_words(exact[0])}, {exact[0] / sparse[0]:.0f} times as long"
     else:
         return "exact", f"takes {_in_words(exact[0])}"
     return "sparse", f"takes {_in_words(sparse[0])}; {reason}"
+
+
+def most_bytes(graph: Graph) -> float:
+    """Return the memory that the exact solver may take: 4 GB, or what is free on the device that has eigenvectors."""
+    engine: Any = graph.engine
+    return float(engine.room()) if hasattr(engine, "room") and not is_probed(graph) else _MOST_BYTES
 
 
 def foreseen_time(solver: str, graph: Graph, labels: int, features: int) -> str:
@@ -265,20 +273,21 @@ def exact_cost(graph: Graph, labels: int, features: int) -> tuple[float, float]:
     - Beyond: polynomials of degree K, K products of :math:`2E + 4n` steps for some columns a label and a feature and
       for probes, summed to as many functions; and the covariance of every node with every label in every draw.
     """
-    n, m, speed = graph.n_nodes, labels, _speed(graph)
+    n, m, speed = graph.n_nodes, labels, SPEEDS["cpu"] if is_probed(graph) else _speed(graph)
     draws = 31 if point_weight(m) < 1.0 else 1
     steps = {300: 60, 1200: 10, m: 20} if m > 400 else {m: 60 + 200 * (60 < m <= 200) + 1600 * (draws > 1)}
     likelihoods = sum(count * _likelihood(min(size, m)) for size, count in steps.items())
     predictions = speed["entry"] * draws * n * m
     if not is_probed(graph):
         dense = speed["eigenvectors"] * n**3
-        return speed["dense"] * likelihoods + dense + predictions, 24.0 * n**2 + 4.0 * FUNCTIONS * m**2
+        kept = speed["kept"] * (24.0 * n**2 + 4.0 * FUNCTIONS * m**2)
+        return speed["dense"] * likelihoods + dense + predictions, kept
     passes = 1 + n * m // 5_000_000 if draws > 1 else 2
     columns = (2 + passes) * m + 2 * features + 96
     needed = 8.0 * n * (250 + 3 * m * (m > BLENDED[0]) + FUNCTIONS * features * (draws > 1)) + 4.0 * FUNCTIONS * m**2
     product = speed["product"] * (graph.indices.size + 4 * n) + speed["step"] * n * FUNCTIONS
     least = speed["dense"] * likelihoods + predictions + 20 * columns * product
-    if needed > MOST_BYTES or least > _most_seconds(m, sparse_cost(graph, m, features)[0]):
+    if needed > most_bytes(graph) or least > _most_seconds(m, sparse_cost(graph, m, features)[0]):
         return least, needed  # no need to look for eigenvalues
     return least + (graph.derived(probed_series).degree - 20) * columns * product, needed
 
