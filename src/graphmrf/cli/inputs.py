@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 from pandas.api import types
@@ -95,7 +96,9 @@ def read_graph(
             f"write for example: graphmrf predict {nodes} edges.csv, or {nodes} --knn lon,lat where it has coordinates"
         )
     if edges is not None:
-        return _read_either_way(nodes, edges, id=id, **columns)
+        table = _read_either_way(nodes, edges, id=id, **columns)
+        pa.default_memory_pool().release_unused()  # as much as the fit of a large graph takes
+        return table
     if shapes is not None:
         return datasets.read_shapes(nodes, shapes, id=id)
     return datasets.read_points(nodes, str(knn), datasets.NEAREST if k is None else k, id=id)
@@ -122,7 +125,7 @@ def _check_room(edges: Path) -> None:
     files = parts_of(edges) or [path for path in (edges,) if path.suffix.lower() in PARQUET and path.is_file()]
     if not files or (n_edges := datasets.count_rows(edges)) < LARGE:
         return
-    kind = "numbers" if all(map(is_integer, pyarrow.parquet.read_schema(files[0]).types)) else "text"
+    kind = "numbers" if all(map(is_integer, pa.parquet.read_schema(files[0]).types)) else "text"
     needed = READ_BYTES[kind] * n_edges
     if not _fits(needed):
         raise InvalidInputError(

@@ -225,7 +225,6 @@ def _attributed(
         node_file, keys, added = with_ends(node_file, name, edge_file, ends, keys)
         told += added
     graph, notes = edge_graph(edge_file, ends, asked, keys, node_file)
-    pa.default_memory_pool().release_unused()  # of texts and positions of millions of ends
     notes = (*node_file.notes, *assumed, *told, *notes)
     return with_nodes(graph, node_file, name, notes)
 
