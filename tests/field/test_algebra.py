@@ -215,6 +215,22 @@ def test_polynomials_serve_large_graphs_of_any_shape(graph: Graph) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.usefixtures("probed")
+@pytest.mark.parametrize(("copies", "size"), [(30, 8), (7, 40), (2, 100)])
+def test_polynomials_serve_large_graphs_of_equal_pieces(
+    monkeypatch: pytest.MonkeyPatch, copies: int, size: int
+) -> None:
+    monkeypatch.setattr(matern, "_BY_FACTOR", 20)
+    monkeypatch.setattr(matern, "_SMALL_GAP", 1.0)
+    nodes = np.arange(copies * size)
+    joined = nodes[(nodes + 1) % size > 0]
+    paths, rows = Graph.from_edges(joined, joined + 1, n_nodes=nodes.size), nodes[::3]
+    found, expected = (
+        Correlations(each, rows).among(100.0, 1.0).R for each in (eigen(paths, rows), dense_eigen(paths))
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1000), omega=st.floats(0.1, 1000.0), nu=st.floats(0.3, 4.0))
 def test_any_large_graph_has_the_correlations_of_dense_algebra(seed: int, omega: float, nu: float) -> None:
