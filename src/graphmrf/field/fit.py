@@ -81,9 +81,9 @@ _FITTED = 8
 local effects, of field and noise, and omega. On power-law graphs and maps of 2,000 nodes (5 draws) 90 % intervals then
 hold 89 to 95 % with 20, 40 and 100 labels, without it 82 to 90 %. Doubled, those of 20 labels hold nearly all."""
 
-_EFFECT_DRAWS = (4, 4)
-"""Draws of missing features held at once by the sparse solver, and how often, for the variance of what they say: to a
-third of itself. Doubled, the time of a fit with missing features grows by a tenth."""
+_EFFECT_DRAWS = 16
+"""Draws of missing features that tell the sparse solver the variance of what they say, to a third of itself. Doubled,
+the time of a fit with missing features grows by a tenth."""
 _LEAST_STATED = 0.05
 """Least share of the variance of labels that is not put down to missing features, for it is known to a third of itself.
 Doubled, nodes whose features are known have wider error bars where others lack a feature that says all."""
@@ -199,9 +199,7 @@ def by_imputation(posterior: SparsePosterior, graph: Graph, rows: Ints, imputed:
     That is taken from the variance of all nodes, nearly all of it at most, and every node gets that of its own.
     """
     _PROGRESS.info("effects of missing features")
-    count, batches = _EFFECT_DRAWS
-    said = [posterior.effects(graph, X) for batch in range(batches) for X in imputed.sample(count, further=batch)]
-    variance = np.var(said, axis=0, ddof=1)
+    variance = np.var([posterior.effects(graph, X) for X in imputed.sample(_EFFECT_DRAWS)], axis=0, ddof=1)
     share = 1.0 - float(variance[rows].mean() / posterior.left_out[1].mean())
     return max(share, _LEAST_STATED), variance
 

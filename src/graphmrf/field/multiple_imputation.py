@@ -12,6 +12,8 @@ from graphmrf.model.conditional import condition
 from graphmrf.model.fit import fit_for_imputation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
     from graphmrf.model import AttributePosterior
@@ -21,6 +23,9 @@ NEGLIGIBLE = 0.01
 
 PAIRS = 5
 """Pairs of draws of the missing cells beyond that, the usual number of imputations; time grows with them."""
+
+_AT_ONCE = 4
+"""Draws held at once; doubled, only the memory grows."""
 
 MOST_PATTERNS = 2**26
 """Entries of the largest table: patterns of missing cells by squared number of columns; half a gigabyte."""
@@ -51,15 +56,19 @@ class Imputation:
     @cached_property
     def draws(self) -> Floats:
         """Draws of the features, in pairs opposite each other about `X`, shape (k, n, p); k = 0 when few miss."""
-        drawn = self.sample(PAIRS)
+        drawn = self._sample(PAIRS, self.seed)
         return np.concatenate([drawn, 2.0 * self.X - drawn])
 
-    def sample(self, count: int, *, further: int = 0) -> Floats:
-        """Return independent draws of the features, shape (count, n, p), or further ones; none when few miss."""
+    def sample(self, count: int) -> Iterator[Floats]:
+        """Yield independent draws of the features, shape (n, p), a few of them held at once; none when few miss."""
+        for first in range(0, count, _AT_ONCE):
+            yield from self._sample(min(_AT_ONCE, count - first), self.seed + first)
+
+    def _sample(self, count: int, seed: int) -> Floats:
         if self.posterior is None:
             return np.empty((0, *self.X.shape))
         draws = np.tile(self.X, (count, 1, 1))
-        draws[:, :, self.varies] += self.posterior.sample(count, self.seed + further) - self.posterior.mean
+        draws[:, :, self.varies] += self.posterior.sample(count, seed) - self.posterior.mean
         return draws
 
 
