@@ -205,9 +205,10 @@ def test_polynomials_of_a_large_graph_are_exact_among_labels(omega: float, nu: f
         Graph.from_edges([0, 1], [1, 2], n_nodes=12),
         Graph.from_edges(np.arange(199), np.arange(1, 200)),
         Graph.from_edges(*np.triu_indices(30, 1)),
+        Graph.from_edges(*np.concatenate([np.array(np.triu_indices(60, 1)) + k for k in (0, 59, 118)], axis=1)),
         Graph.from_edges(np.zeros(40, dtype=int), np.arange(1, 41), np.geomspace(1e-3, 1e3, 40)),
     ],
-    ids=["isolated", "path", "clique", "weighted star"],
+    ids=["isolated", "path", "clique", "three cliques", "weighted star"],
 )
 def test_polynomials_serve_large_graphs_of_any_shape(graph: Graph) -> None:
     rows = np.arange(0, graph.n_nodes, 3)

@@ -76,6 +76,9 @@ _DEVICE_DENSE = 40_000
 _SMALL_GAP = 0.02
 """Smallest eigenvalue above 0 below which eigenvectors are looked for: the degree would be above 94. Doubled, graphs
 of weakly joined parts that are not maps ask for an order of their nodes in vain, which takes a second."""
+_OUTLIERS = 8
+"""Smallest eigenvalues above 0 that are looked at: as many weakly joined parts may lie below a gap. Doubled, the search
+takes longer on graphs without a gap, for nothing."""
 _GAP_ERROR, _SAFE = 1e-3, 0.8
 """Error of the smallest eigenvalue above 0, and the part of it that is relied on: the degree grows by an eighth."""
 _NARROW = 8.0
@@ -475,25 +478,48 @@ def _eigen(graph: Graph) -> Eigen:
 
 
 def probed_series(graph: Graph) -> Polynomials:
-    """Return the series of a large graph: no eigenvectors where a gap follows 0, and some of the smallest on a map."""
+    """Return the series of a large graph, with the eigenvectors below a gap if there is one, or some of a map."""
     constants, members = _constants(graph)
-    engine, gap = graph.on("numba").engine, _gap(graph, members)
-    found = _lowest_by_factor(graph, members) if gap < _SMALL_GAP and _is_narrow(graph) else None
+    engine, none = graph.on("numba").engine, (np.zeros(0), np.empty((len(constants), 0)))
+    first = _first_above_zero(graph, members)
+    small = int(np.count_nonzero(first < _SMALL_GAP))
+    if 0 < small < first.size:
+        low = _below_gap(graph, members, small)
+        if low is not None:
+            return Polynomials(engine, constants, graph.components, *low, float(first[small]))
+    found = _lowest_by_factor(graph, members) if small and _is_narrow(graph) else None
     if found is not None:
         return Polynomials(engine, constants, graph.components, *found)
-    return Polynomials(engine, constants, graph.components, np.zeros(0), np.empty((len(constants), 0)), gap)
+    return Polynomials(engine, constants, graph.components, *none, float(first[0]))
 
 
-def _gap(graph: Graph, members: sparse.csr_array) -> float:
-    """Return a bound from below of the eigenvalues above 0, by Lanczos; 0 where none is found."""
+def _without_constants(graph: Graph, members: sparse.csr_array) -> LinearOperator:
+    """Return I - N with the eigenvectors of eigenvalue 0 at its lower end."""
     S = graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
-    operator = LinearOperator(S.shape, lambda x: S @ x - 2.0 * (members @ (members.T @ x)), dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(graph.n_nodes)
+    return LinearOperator(S.shape, lambda x: S @ x - 2.0 * (members @ (members.T @ x)), dtype=np.float64)
+
+
+def _first_above_zero(graph: Graph, members: sparse.csr_array) -> Floats:
+    """Return bounds from below of the smallest eigenvalues above 0, ascending, by Lanczos; 0 where none is found."""
+    operator, start = _without_constants(graph, members), np.random.default_rng(0).standard_normal(graph.n_nodes)
+    count = min(_OUTLIERS, graph.n_nodes - 2)
     try:
-        found = eigsh(operator, 1, which="LA", v0=start, tol=_GAP_ERROR, ncv=40, maxiter=_RESTARTS)[0]
+        found = eigsh(operator, count, which="LA", v0=start, tol=_GAP_ERROR, ncv=40, maxiter=_RESTARTS)[0]
     except ArpackNoConvergence:
-        return 0.0
-    return _SAFE * max(1.0 - float(found[0]) - _GAP_ERROR, 0.0)
+        return np.zeros(1)
+    return np.asarray(_SAFE * np.maximum(1.0 - found[::-1] - _GAP_ERROR, 0.0))
+
+
+def _below_gap(graph: Graph, members: sparse.csr_array, count: int) -> tuple[Floats, Floats] | None:
+    """Return so many of the smallest eigenvalues above 0, and their eigenvectors; None where they are not found."""
+    operator, start = _without_constants(graph, members), np.random.default_rng(0).standard_normal(graph.n_nodes)
+    try:
+        values, vectors = eigsh(operator, count, which="LA", v0=start, tol=1e-10, ncv=40, maxiter=_RESTARTS)
+    except ArpackNoConvergence:
+        return None
+    vectors = np.ascontiguousarray(vectors[:, ::-1])
+    left = _smallest_left(operator, vectors) if count < graph.n_nodes - 2 else 2.0
+    return (1.0 - values[::-1], vectors) if left > _SMALL_GAP else None
 
 
 def _is_narrow(graph: Graph) -> bool:
