@@ -428,7 +428,7 @@ def series_degree(first: float) -> int:
     Examples
     --------
     >>> series_degree(0.3), series_degree(0.003), series_degree(0.0)
-    (27, 240, 2261)
+    (27, 241, 2261)
     """
     x = (2.0 + first + 2.0 / OMEGAS[1]) / (2.0 - first)
     return 4 + int(np.ceil(-np.log(_SERIES_ERROR) / np.log(x + np.sqrt(x * x - 1.0))))
