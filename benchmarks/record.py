@@ -39,7 +39,7 @@ TABLES = {
     "smoothing": Table(
         "One smoothing",
         "16 columns at α = .9 to a relative residual of 1e-6: how many times as long peers take at the same "
-        "accuracy, and our time over that of the memory traffic (`python -m benchmarks smoothing`).",
+        "accuracy, on two cores, and our time over that of the memory traffic (`python -m benchmarks smoothing`).",
         (("nodes", "nodes"), ("edges", "edges"), ("precision", "precision"), ("clock", "clock"), ("seconds", "ours s"),
          ("SciPy's CG", "times scipy"), ("APPNP", "times appnp"), ("PyGSP", "times pygsp"),
          ("over the floor", "times the floor"), ("error", "error")),
@@ -85,8 +85,8 @@ TABLES = {
     ),
     "scaling": Table(
         "Growth",
-        "Searches on graphs of growing size; exponents of time in edges are in the last row of a run, here of the two "
-        "largest (`python -m benchmarks.scaling --nodes ...`).",
+        "Searches on graphs of growing size, on two cores; the last row has the exponents of time in edges over all of "
+        "them (`python -m benchmarks.scaling --nodes ...`).",
         (("nodes", "nodes"), ("edges", "edges"), ("LP s", "LP s"), ("LGC s", "LGC s"), ("GB", "peak GB"),
          ("LP exponent", "LP exponent"), ("LGC exponent", "LGC exponent")),
     ),
