@@ -303,6 +303,6 @@ def test_the_limit_of_the_exact_solver_is_named() -> None:
 
 
 def test_the_memory_of_the_exact_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_regressor, "most_bytes", lambda _: 1.0)
+    monkeypatch.setattr(graph_regressor, "most_bytes", lambda *_: 1.0)
     with pytest.raises(InvalidInputError, match="exact solver takes at most 0 GB of memory"):
         fitted(solver="exact")

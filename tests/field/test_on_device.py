@@ -60,5 +60,5 @@ def test_foreseen_costs_are_those_of_the_device() -> None:
     there = graph.on("cuda")
     for cost in (exact_cost, sparse_cost):
         assert cost(there, 900, 5)[0] < 0.2 * cost(graph, 900, 5)[0]
-    assert most_bytes(there) > most_bytes(graph)
+    assert most_bytes(there, 900) > most_bytes(graph, 900)
     assert choose_solver(there, 900, 5) == ("exact", "takes some seconds")

@@ -67,18 +67,19 @@ class GraphRegressor(NodeEstimator):
     of the joint `GaussianMRF` of features and outcome, of which the features of all nodes say something, too.
 
     This is computed exactly where that is foreseen to take at most three times as long as the sparse solver, and up to
-    4 GB of memory: some 10,000 nodes with 3000 labels, or 100,000 nodes with 100 labels. From 10,000 nodes on, prior
-    variances of unlabelled nodes are from random probes. The sparse solver runs on any graph that fits in memory. It
-    keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred columns (local ones up to
-    some 150,000 nodes), and adds linear effects of features from farther away,
+    4 GB of memory: some 10,000 nodes with 3000 labels, or 100,000 nodes with 100 labels. On more than 10,000 nodes with
+    fewer than 120 labels prior variances of unlabelled nodes are from random probes. The sparse solver runs on any
+    graph that fits in memory. It keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred
+    columns (local ones up to some 150,000 nodes), and adds linear effects of features from farther away,
     :math:`S^3 (I + \omega_0 N)^{-1} X`, at the level that suits linear graph convolution with residual propagation,
     which it so contains. Determinants and variances come from random probes on graphs of more than 1500 nodes.
     What a long fit is doing is logged to ``graphmrf.progress``.
 
     Missing cells of the features are filled by the coupled Gaussian field of all features (see `GaussianMRF`), at their
     expectation given the known features of the node and of the nodes around it, labels not being read. Where more
-    than 1 % of the cells are missing, the exact solver averages over ten draws of them, so that predictions from
-    uncertain features have wider error bars, and labels from such features count less; see `graphmrf.field.averaged`.
+    than 1 % of the cells, or of a feature's at the labelled nodes, are missing, the exact solver averages over ten
+    draws of them, so that predictions from uncertain features have wider error bars, and labels from such features
+    count less; see `graphmrf.field.averaged`.
 
     Of fewer than 120 labels the exact solver also averages over 30 draws of the hyper-parameters from their posterior,
     under weak priors (see `graphmrf.field.averaged`), because the most likely ones fit a handful of labels by chance;
@@ -530,7 +531,8 @@ def _choose_solver(
     if solver == "auto" and limits is None:
         return choose_solver(graph, labels, features)
     chosen, reason = (solver, "as asked") if limits is None else _within(limits, solver, graph.n_nodes, labels)
-    needed, room = 0.0 if limits or solver == "sparse" else exact_cost(graph, labels, features)[1], most_bytes(graph)
+    needed = 0.0 if limits or solver == "sparse" else exact_cost(graph, labels, features)[1]
+    room = most_bytes(graph, labels)
     if needed > room:
         raise InvalidInputError(
             f"GraphRegressor's exact solver takes at most {room / 1e9:.0f} GB of memory, got {graph.n_nodes} "

@@ -332,7 +332,8 @@ class AveragedPosterior:
         that of the outcome, and `d` is `DOUBT`. A field that expects little loses little by it where it is right, and
         where a handful of labels misled it, it cannot be much worse than their mean.
         """
-        nodes = np.setdiff1d(np.arange(len(self.base.covariance.design.Z)), self.base.covariance.rows)
+        order = self.base.covariance.design.order  # not that of their numbers, which count for nothing
+        nodes = order[~np.isin(order, self.base.covariance.rows)]
         if not nodes.size:
             return 1.0
         some = nodes[np.linspace(0, nodes.size - 1, min(nodes.size, _ASKED)).astype(int)]

@@ -78,8 +78,8 @@ CALIBRATED = (10, 200)
 
 _FITTED = 8
 """Hyper-parameters that the sparse solver fits to its labels: variances of own, neighbours', distant, nonlinear and
-local effects, of field and noise, and omega. On power-law graphs and maps of 2,000 nodes (5 draws) 90 % intervals then
-hold 89 to 95 % with 20, 40 and 100 labels, without it 82 to 90 %. Doubled, those of 20 labels hold nearly all."""
+local effects, of field and noise, and omega. On power-law graphs and maps of 2,000 nodes (5 draws) 90 % intervals hold
+82 to 90 % without it with 20, 40 and 100 labels, and 90 to 96 % were it 9. Doubled, those of 20 labels hold all."""
 
 _EFFECT_DRAWS = 16
 """Draws of missing features that tell the sparse solver the variance of what they say, to a third of itself. Doubled,
@@ -124,7 +124,8 @@ def fit_exact(
     seed : int
         Seed of everything random.
     """
-    imputed, rows = impute(graph, X, seed=seed) if np.isnan(X).any() else None, np.flatnonzero(~np.isnan(y))
+    rows = np.flatnonzero(~np.isnan(y))
+    imputed = impute(graph, X, rows=rows, seed=seed) if np.isnan(X).any() else None
     expected = X if imputed is None else imputed.X
     made = make_design(graph, expected)
     covariance = Covariance.of(made, eigen(graph, rows), rows, components)
@@ -171,7 +172,8 @@ def fit_sparse(
     What is not known of them is taken from the variance of all nodes, and added where they are missing; see
     `by_imputation`. The parameters are those of `fit_exact`.
     """
-    imputed, rows = impute(graph, X, seed=seed) if np.isnan(X).any() else None, np.flatnonzero(~np.isnan(y))
+    rows = np.flatnonzero(~np.isnan(y))
+    imputed = impute(graph, X, rows=rows, seed=seed) if np.isnan(X).any() else None
     expected = X if imputed is None else imputed.X
     plain = make_design(graph, expected)
     order, part = plain.order_of_labels(rows, y[rows]), kernel_part(plain, rows, y[rows], seed)
@@ -220,7 +222,7 @@ def choose_solver(graph: Graph, labels: int, features: int) -> tuple[str, str]:
     minute and `WORTH` times as long, or more memory than `most_bytes`.
     """
     exact, sparse = exact_cost(graph, labels, features), sparse_cost(graph, labels, features)
-    if exact[1] > most_bytes(graph):
+    if exact[1] > most_bytes(graph, labels):
         reason = f"the exact one would take about {exact[1] / 1e9:.0f} GB of memory"
     elif exact[0] > _most_seconds(labels, sparse[0]):
         reason = f"the exact one would take {_in_words(exact[0])}, {exact[0] / sparse[0]:.0f} times as long"
@@ -229,10 +231,10 @@ def choose_solver(graph: Graph, labels: int, features: int) -> tuple[str, str]:
     return "sparse", f"takes {_in_words(sparse[0])}; {reason}"
 
 
-def most_bytes(graph: Graph) -> float:
+def most_bytes(graph: Graph, labels: int) -> float:
     """Return the memory that the exact solver may take: 4 GB, or what is free on the device that has eigenvectors."""
     engine: Any = graph.engine
-    return float(engine.room()) if hasattr(engine, "room") and not is_probed(graph) else _MOST_BYTES
+    return float(engine.room()) if hasattr(engine, "room") and not is_probed(graph, labels) else _MOST_BYTES
 
 
 def foreseen_time(solver: str, graph: Graph, labels: int, features: int) -> str:
@@ -267,16 +269,17 @@ def exact_cost(graph: Graph, labels: int, features: int) -> tuple[float, float]:
 
     - Likelihoods: some dozen on parts of the labels, then 20 on all `m`, each of :math:`m^2` and :math:`m^3` steps; of
       fewer than 120 labels 1600 of them for draws of hyper-parameters.
-    - Up to 10,000 nodes: :math:`n^3` for eigenvectors, or for the polynomials that are taken where they are quicker.
+    - Up to 10,000 nodes, or with 120 labels and more: :math:`n^3` for eigenvectors, or for the polynomials that are
+      taken where they are quicker.
     - Beyond: polynomials of degree K, K products of :math:`2E + 4n` steps for some columns a label and a feature and
       for probes, summed to as many functions; and the covariance of every node with every label in every draw.
     """
-    n, m, speed = graph.n_nodes, labels, SPEEDS["cpu"] if is_probed(graph) else _speed(graph)
+    n, m, speed = graph.n_nodes, labels, SPEEDS["cpu"] if is_probed(graph, labels) else _speed(graph)
     draws = 31 if point_weight(m) < 1.0 else 1
     steps = {300: 60, 1200: 10, m: 20} if m > 400 else {m: 60 + 200 * (60 < m <= 200) + 1600 * (draws > 1)}
     likelihoods = sum(count * _likelihood(min(size, m)) for size, count in steps.items())
     predictions = speed["entry"] * draws * n * m
-    if not is_probed(graph):
+    if not is_probed(graph, m):
         dense = speed["eigenvectors"] * n**3
         kept = speed["kept"] * (24.0 * n**2 + 4.0 * FUNCTIONS * m**2)
         return speed["dense"] * likelihoods + dense + predictions, kept
@@ -285,7 +288,7 @@ def exact_cost(graph: Graph, labels: int, features: int) -> tuple[float, float]:
     needed = 8.0 * n * (250 + 3 * m * (m > BLENDED[0]) + FUNCTIONS * features * (draws > 1)) + 4.0 * FUNCTIONS * m**2
     product = speed["product"] * (graph.indices.size + 4 * n) + speed["step"] * n * FUNCTIONS
     least = speed["dense"] * likelihoods + predictions + 20 * columns * product
-    if needed > most_bytes(graph) or least > _most_seconds(m, sparse_cost(graph, m, features)[0]):
+    if needed > most_bytes(graph, m) or least > _most_seconds(m, sparse_cost(graph, m, features)[0]):
         return least, needed  # no need to look for eigenvalues
     return least + (graph.derived(probed_series).degree - 20) * columns * product, needed
 

@@ -14,12 +14,13 @@ from graphmrf.model.fit import fit_for_imputation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphmrf._typing import Bools, Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.model import AttributePosterior
 
 NEGLIGIBLE = 0.01
-"""Share of missing cells up to which they count as known once they are filled; averaging takes ten posteriors."""
+"""Share of missing cells, of all and of every feature of the labelled nodes, up to which they count as known once they
+are filled; averaging takes ten posteriors."""
 
 PAIRS = 5
 """Pairs of draws of the missing cells beyond that, the usual number of imputations; time grows with them."""
@@ -72,7 +73,9 @@ class Imputation:
         return draws
 
 
-def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None, seed: int = 0) -> Imputation:
+def impute(
+    graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None, rows: Ints | None = None, seed: int = 0
+) -> Imputation:
     """Return features whose missing cells are imputed by a coupled Gaussian field of all features.
 
     A cell is filled by its expectation given the other features of its node, and the features of the nodes around. No
@@ -88,6 +91,8 @@ def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None,
     like : Graph and array of shape (n', p), optional
         The graph and features that the field is fitted to, at least one cell of every column known; by default those
         to impute.
+    rows : integer array, optional
+        The labelled nodes, of which a few missing cells count.
     seed : int
         Seed of the draws.
 
@@ -108,7 +113,8 @@ def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None,
     mrf = fit_for_imputation(fitted, known[:, varies], prior=float(np.count_nonzero(varies)))
     posterior = condition(mrf, graph, X[:, varies])
     whole[:, varies] = posterior.mean
-    few = np.count_nonzero(missing) <= NEGLIGIBLE * X.size
+    shares = [missing.mean(), *(() if rows is None else missing[rows].mean(axis=0))]
+    few = max(shares) <= NEGLIGIBLE
     return Imputation(whole, None if few else posterior, varies, seed)
 
 
