@@ -204,6 +204,21 @@ def read_groups(table: AttributedGraph, column: str | None) -> pd.Series | None:
     return groups
 
 
+def group_notes(groups: pd.Series | None) -> list[str]:
+    """Return that some nodes are in no group, so that totals of groups do not add up to that of all nodes.
+
+    Examples
+    --------
+    >>> group_notes(pd.Series(["north", None], name="zone"))
+    ['1 node is in no group: its cell of zone is empty']
+    """
+    outside = 0 if groups is None else int(groups.isna().sum())
+    if groups is None or not outside:
+        return []
+    told = "node is in no group: its cell" if outside == 1 else "nodes are in no group: their cells"
+    return [f"{outside} {told} of {groups.name} {'is' if outside == 1 else 'are'} empty"]
+
+
 def group_file(output: Path, column: str) -> Path:
     """Return the file of the groups, beside that of the nodes.
 

@@ -89,7 +89,10 @@ def predict(
         with terminal.progress([*contest.durations] * len(targets), quiet=quiet) as advance:
             predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
 
-        about_columns = later.inputs.column_notes(targets, contest, named=bool(target))
+        about_columns = [
+            *later.inputs.column_notes(targets, contest, named=bool(target)),
+            *later.foresight.group_notes(groups),
+        ]
         notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
         beyond = later.foresight.BeyondNodes.of(table, groups, predictions, settings)
         page = partial(later.results.result_page, table, predictions, contest.features, notes=notes)
