@@ -46,9 +46,9 @@ NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 3 * 8, "field": 8000}
 """Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps, which
 had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`). Doubled, fits are refused that would just fit.
 """
-COLUMN_SECONDS = 7e-8
-"""Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took some 120 s for 10
-million edges and 180 columns: 16 features twice, 70 pairs of level and fold, 80 draws. Doubled, so is what is told."""
+COLUMN_SECONDS = 8.5e-8
+"""Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took 1,545 s for 100
+million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws. Doubled, so is what is told."""
 READ_BYTES = {"numbers": 70, "text": 120}
 """Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
 them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes. Doubled, files are refused that
