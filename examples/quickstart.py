@@ -16,4 +16,4 @@ print(f"rent in {city.frame['district'][2]}: {mean[2]:.1f} ± {std[2]:.1f}")
 
 # Graph(n_nodes=1000, n_edges=2922, unweighted, ids D0001, D0002, D0003, ...)
 # smoothing level 0.8, effects {'income': 0.8, 'green': 0.83, 'minutes': -0.62}
-# rent in D0003: 13.4 ± 1.5
+# rent in D0003: 13.4 ± 1.6

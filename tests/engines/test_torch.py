@@ -47,14 +47,14 @@ def test_what_does_not_fit_is_solved_in_column_tiles_or_refused(monkeypatch: pyt
 
     monkeypatch.setattr(engine, "load", load)
     for columns, widths in [(1, [1] * 7), (3, [3, 3, 1])]:
-        monkeypatch.setattr(engine, "_room", lambda columns=columns: columns * 30 * (8 * 14 + 1) + 1)
+        monkeypatch.setattr(engine, "room", lambda columns=columns: columns * 30 * (8 * 14 + 1) + 1)
         np.testing.assert_allclose(systems.solve(B, tolerance=1e-10).x, expected, atol=1e-9)
         assert loaded[::2] == widths
         loaded.clear()
-    monkeypatch.setattr(engine, "_room", lambda: 100.0)
+    monkeypatch.setattr(engine, "room", lambda: 100.0)
     with pytest.raises(InvalidInputError, match="one column of the solve must fit in the memory of the GPU"):
         systems.solve(B, tolerance=1e-10)
-    monkeypatch.setattr(TorchEngine, "_room", lambda _: 100.0)
+    monkeypatch.setattr(TorchEngine, "room", lambda _: 100.0)
     with pytest.raises(InvalidInputError, match=r'the graph must fit in .* use engine="numba"'):
         ON_CPU(*arrays)
 

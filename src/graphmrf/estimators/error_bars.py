@@ -134,9 +134,12 @@ class ResidualField:
     freedom: float
     seed: int
 
-    @cached_property
+    @property
     def propagated(self) -> Floats:
-        """The residuals at the labelled nodes, propagated to the others, shape (n,)."""
+        """The residuals at the labelled nodes, propagated to the others, shape (n,).
+
+        Not kept: Python 3.11 holds one lock for all who compute a kept one, for ever in a process forked meanwhile.
+        """
         column = np.zeros((self.known.size, 1))
         column[self.known, 0] = self.residuals
         return np.asarray(propagate(self.graph, column, self.known, self.alpha)[:, 0])
