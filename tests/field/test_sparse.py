@@ -399,7 +399,11 @@ def test_systems_determinants_and_variances_by_iterating(monkeypatch: pytest.Mon
     B, Z = rng.standard_normal((graph.n_nodes, 20)), rademacher(graph.n_nodes, 100, 0)
     exact = NodePrecision(graph, omega, d)
     x, variance = exact.solve(B, tolerance=1e-9), exact.inverse_diagonal(probes=1, seed=0)
-    forms, determinant = exact.quadratic_forms(B, Z, tolerance=1.0)
+    rows = np.flatnonzero(d)
+    at_rows = np.zeros_like(B)
+    at_rows[rows] = B[rows]
+    forms, determinant = exact.quadratic_forms(B[rows], rows, Z, tolerance=1.0)
+    np.testing.assert_allclose(forms, np.einsum("ij,ij->j", at_rows, exact.solve(at_rows)))
     rest = lanczos_quadrature(graph, Z).log_determinant(omega)
     mean = lanczos_quadrature(graph, Z).mean_variance(omega)
     assert mean == pytest.approx(np.trace(np.linalg.inv(np.eye(226) + omega * graph.N.toarray())) / 226)
@@ -407,7 +411,11 @@ def test_systems_determinants_and_variances_by_iterating(monkeypatch: pytest.Mon
     found = NodePrecision(graph, omega, d)
     np.testing.assert_allclose(found.solve(B, tolerance=1e-10), x, atol=1e-8)
     np.testing.assert_allclose(found.inverse_diagonal(probes=400, seed=0), variance, rtol=0.3)
-    quick, estimate = found.quadratic_forms(B, Z, tolerance=1e-3)
+    for A in (exact, found):  # from some nodes to others
+        there = A.solve(B[rows], tolerance=1e-10, rows=(rows, rows[::2]))
+        np.testing.assert_allclose(there, exact.solve(at_rows)[rows[::2]], atol=1e-8)
+    assert found.solve(B[:, :0]).shape == (graph.n_nodes, 0)
+    quick, estimate = found.quadratic_forms(B[rows], rows, Z, tolerance=1e-3)
     np.testing.assert_allclose(quick, forms, rtol=1e-4)
     assert estimate - lanczos_quadrature(graph, Z).log_determinant(omega) == pytest.approx(
         determinant - rest, rel=0.03, abs=0.5

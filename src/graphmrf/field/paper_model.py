@@ -172,7 +172,10 @@ class PaperSearch:
     def at(self, omega: float, tolerance: float) -> tuple[EffectColumns, ProjectedColumns]:
         """Return the smoothed features at one level, and seen through the field."""
         columns = self._smoothed(omega, 0.1 * tolerance)
-        return columns, FieldSystem(self.labelled, omega, PAPER_RHO, tolerance).project(columns.F, self.z)
+        return columns, self._system(omega, tolerance).project(columns.F, self.z)
+
+    def _system(self, omega: float, tolerance: float) -> FieldSystem:
+        return FieldSystem(self.labelled, omega, PAPER_RHO, tolerance)
 
     def _smoothed(self, omega: float, tolerance: float) -> EffectColumns:
         """Return the smoothed features; with unit variance nodes of unusual row norm count as in `with_distant`."""
@@ -189,8 +192,9 @@ class PaperSearch:
         """Return the log marginal likelihood at one level, the best variances given."""
         if omega not in self._found:
             _PROGRESS.info("the paper's own model: evaluation %d", len(self._found) + 1)
-            columns, projected = self.at(omega, _LOOSE)
-            self._found[omega] = fit_variances(columns, projected.equations, least_noise=NOISE)[1].log_evidence
+            columns = self._smoothed(omega, 0.1 * _LOOSE).at(self.labelled.rows)
+            equations = self._system(omega, _LOOSE).equations(columns.F, self.z)
+            self._found[omega] = fit_variances(columns, equations, least_noise=NOISE)[1].log_evidence
         return self._found[omega]
 
     def log_posterior(self, omega: float) -> float:

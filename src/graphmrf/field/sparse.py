@@ -152,12 +152,13 @@ class SparseSearch:
         """
         start, lengths = self._start(), np.full(2 * self.design.p, typical_distance(self.design.p))
         there = np.array([start[0], -np.inf]) if self._many else start
-        left, effects, _ = self._left(self._columns(lengths, _ROUGH), there)
+        rows = self.labelled.rows
+        left, effects, _ = self._left(self._columns(lengths, _ROUGH).at(rows), there)
         point, evaluations = self._improved(start, left, _RADII[0])
         lengths = self._lengths(effects, point)
         columns = self._columns(lengths, np.iinfo(np.int64).max)
         for radii in _RADII[1:]:
-            fewer = columns.first(_FEWER["nonlinear"], "nonlinear").first(_FEWER["local"], "local")
+            fewer = columns.at(rows).first(_FEWER["nonlinear"], "nonlinear").first(_FEWER["local"], "local")
             before, (left, _, by_component) = point, self._left(fewer, point)
             if by_component.get("local", 1.0) < _UNSUPPORTED:
                 columns = columns.first(0, "local")
@@ -214,10 +215,13 @@ class SparseSearch:
         return float(sum(0.5 * ((value - prior.start) / prior.spread) ** 2 for value, prior in pairs))
 
     def _left(self, columns: EffectColumns, point: Floats) -> tuple[Floats, Floats, dict[str, float]]:
-        """Return what draws of the coefficients leave of the labels, expected effects, and their variances."""
-        projected = self._system(point, _ROUND).project(columns.F, self.z)
-        by_component, beta = fit_variances(columns, projected.equations)
-        draws, F = beta.draw(_PAIRS, np.random.default_rng(self.labelled.seed)), columns.F[self.labelled.rows]
+        """Return what draws of the coefficients leave of the labels, expected effects, and their variances.
+
+        The columns are those of the labelled nodes.
+        """
+        F = columns.F
+        by_component, beta = fit_variances(columns, self._system(point, _ROUND).equations(F, self.z))
+        draws = beta.draw(_PAIRS, np.random.default_rng(self.labelled.seed))
         both = np.hstack([draws, 2.0 * beta.mean[:, None] - draws])
         return self.z[:, None] - F @ both, F @ beta.mean, by_component
 
@@ -260,7 +264,7 @@ class SparseSearch:
             others = np.delete(np.arange(self.z.size), part[k::_FOLDS])
             system = replace(self._system(point, _LOOSE), labelled=replace(self.labelled, rows=rows[others]))
             own = rows[part[k::_FOLDS]]
-            told = system.solve_from_labels((self.z - effects)[others, None])[own, 0]
+            told = system.solve_from_labels((self.z - effects)[others, None], own)[:, 0]
             field[k::_FOLDS] = math.sqrt(system.rho) * system.g[own] * told
         return field
 
@@ -403,8 +407,9 @@ class SparsePosterior:
         """Draw coefficients, then the field given them, then noise."""
         system, F, s = self._system, self.projected.F, self.beta.noise
         beta = self.beta.draw(count, rng)
-        left = self.z[:, None] - F[system.labelled.rows] @ beta
-        v = system.solve(system.spread(left) / np.sqrt(s) + system.A.noise(count, rng))
+        rows, b = system.labelled.rows, system.A.noise(count, rng)
+        b[rows] += system.G[:, None] * (self.z[:, None] - F[rows] @ beta) / np.sqrt(s)
+        v = system.solve(b)
         draws = F[nodes] @ beta + np.sqrt(s) * (self._gain[nodes, None] * v[nodes])
         return np.asarray((draws + np.sqrt(s) * rng.standard_normal(draws.shape)).T)
 
@@ -464,8 +469,9 @@ class SparsePosterior:
         """Return the mean of some labels given the others, at the coefficients that all of them give."""
         rows = self._system.labelled.rows
         effects = self.projected.F[rows] @ self.beta.mean
-        told = self._others(own, self._system.tolerance).solve_from_labels((self.z - effects)[~own, None])
-        return np.asarray(effects[own] + self._gain[rows[own]] * told[rows[own], 0])
+        others = self._others(own, self._system.tolerance)
+        told = others.solve_from_labels((self.z - effects)[~own, None], rows[own])
+        return np.asarray(effects[own] + self._gain[rows[own]] * told[:, 0])
 
     def _others(self, own: Bools, tolerance: float) -> FieldSystem:
         labelled = self._system.labelled

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.field.design import LabelledGraph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -81,6 +81,10 @@ class EffectColumns:
         for name, block in blocks.items():
             F[:, slices[name]] = block
         return cls(F, slices, weights)
+
+    def at(self, nodes: Ints) -> Self:
+        """Return the columns of some nodes."""
+        return replace(self, F=self.F[nodes])
 
     def first(self, size: int, name: str) -> EffectColumns:
         """Return the columns with only so many, the first, of a component's; all when it has no more."""
@@ -149,15 +153,9 @@ class FieldSystem:
         """A strong field takes nearly all of a label, so what it leaves must be computed more accurately."""
         return max(self.tolerance / (1.0 + self.rho), 1e-11)
 
-    def spread(self, B: Floats) -> Floats:
-        """Return, for columns `B` at the labelled nodes, the columns G B at these and 0 elsewhere."""
-        out = np.zeros((self.labelled.graph.n_nodes, B.shape[1]))
-        out[self.labelled.rows] = self.G[:, None] * B
-        return out
-
-    def solve_from_labels(self, B: Floats) -> Floats:
-        r"""Return :math:`A^{-1} G B` at all nodes: what the field makes of columns at the labelled nodes."""
-        return self.solve(self.spread(B))
+    def solve_from_labels(self, B: Floats, at: Ints | None = None) -> Floats:
+        r"""Return :math:`A^{-1} G B` at all nodes or some: what the field makes of columns at the labelled nodes."""
+        return self.A.solve(self.G[:, None] * B, tolerance=self._tolerance, rows=(self.labelled.rows, at))
 
     def solve(self, B: Floats) -> Floats:
         r"""Return :math:`A^{-1} B`."""
@@ -166,28 +164,41 @@ class FieldSystem:
     def quadratic_forms(self, B: Floats) -> tuple[Floats, float]:
         r"""Return :math:`b'C^{-1}b` of every column, and :math:`\log\det C`; both err by the square of a residual."""
         forms, log_A = self.A.quadratic_forms(
-            self.spread(B), self.labelled.probes, tolerance=math.sqrt(0.1 * self._tolerance)
+            self.G[:, None] * B, self.labelled.rows, self.labelled.probes, tolerance=math.sqrt(0.1 * self._tolerance)
         )
         squares = np.einsum("ij,ij->j", B, B)
         return squares - forms, log_A - self.labelled.quadrature.log_determinant(self.omega)
 
     def project(self, F: Floats, z: Floats) -> ProjectedColumns:
-        """Return what the labels `z` say of the coefficients of columns `F` of all nodes."""
-        rows, width = self.labelled.rows, F.shape[1]
-        there = np.empty((rows.size, width + 1))
-        there[:, 0], there[:, 1:] = z, F[rows]
-        carried = np.empty((len(F), width + 1), dtype=F.dtype)
-        products = np.empty((width + 1, width + 1))
+        """Return labels `z` and columns `F` of all nodes, and what the field makes of both."""
+        carried = np.zeros((len(F), F.shape[1] + 1), dtype=F.dtype)
+        products = self._products(np.column_stack([z, F[self.labelled.rows]]), carried)
+        return ProjectedColumns(self, F, z, products, carried)
+
+    def equations(self, F: Floats, z: Floats) -> Equations:
+        """Return what the labels `z` say of the coefficients of columns `F` of the labelled nodes."""
+        return self.equations_of(self._products(np.column_stack([z, F])), z)
+
+    def equations_of(self, products: Floats, z: Floats) -> Equations:
+        """Return what inner products of labels and columns say of the coefficients."""
+        log_determinant = self.quadratic_forms(z[:, None])[1] if self.rho else 0.0
+        return Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), z.size, log_determinant)
+
+    def _products(self, there: Floats, carried: Floats | None = None) -> Floats:
+        """Return inner products of columns at the labels; what the field makes of them everywhere goes to `carried`."""
         if not self.rho:  # without a field C is the identity
-            return ProjectedColumns(self, F, z, there.T @ there, np.zeros_like(carried))
-        together, seen = self.A.together, place(self.labelled.graph.engine, there)
-        for first in range(0, width + 1, together):
-            _PROGRESS.info("solving for %d columns: %d of %d", width + 1, first, width + 1)
+            return there.T @ there
+        rows, width, together = self.labelled.rows, there.shape[1], self.A.together
+        products, seen = np.empty((width, width)), place(self.labelled.graph.engine, there)
+        for first in range(0, width, together):
+            _PROGRESS.info("solving for %d columns: %d of %d", width, first, width)
             block = slice(first, first + together)
-            W = self.solve_from_labels(there[:, block])
-            products[:, block] = seen.T @ (there[:, block] - self.G[:, None] * W[rows])
-            carried[:, block] = W
-        return ProjectedColumns(self, F, z, _semidefinite(products), carried)
+            W = self.solve_from_labels(there[:, block], rows if carried is None else None)
+            if carried is not None:
+                carried[:, block] = W
+                W = W[rows]
+            products[:, block] = seen.T @ (there[:, block] - self.G[:, None] * W)
+        return _semidefinite(products)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,9 +228,7 @@ class ProjectedColumns:
     @cached_property
     def equations(self) -> Equations:
         """The small problem for the coefficients."""
-        log_determinant = self.system.quadratic_forms(self.z[:, None])[1] if self.system.rho else 0.0
-        products = self.products
-        return Equations(products[1:, 1:], products[1:, 0], float(products[0, 0]), self.z.size, log_determinant)
+        return self.system.equations_of(self.products, self.z)
 
 
 def _semidefinite(products: Floats) -> Floats:

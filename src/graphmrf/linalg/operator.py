@@ -53,6 +53,9 @@ _ENTRIES = 2**22
 _Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
 """Compressed rows of an adjacency, see `Graph.over_rows`."""
 
+Places: TypeAlias = "tuple[Ints | None, Ints | None]"
+"""The nodes that rows of right-hand sides are of, 0 at all others, and those whose solution is wanted; None: all."""
+
 
 class Operator(Protocol):
     """A symmetric positive definite matrix, a precision; whoever solves with it does not ask how it is kept.
@@ -119,7 +122,7 @@ class WhitenedSystem:
         """What it is made from, but for the engine."""
         return self.kinds, self.D, self.C, self.whiten, self.onto_edges, self.sigma, self.limits
 
-    def solve(self, B: Floats, *, tolerance: float, together: int) -> Solution:
+    def solve(self, B: Floats, *, tolerance: float, together: int, rows: Places = (None, None)) -> Solution:
         r"""Solve :math:`A x = b` by conjugate gradients with iterative refinement.
 
         Parameters
@@ -130,27 +133,26 @@ class WhitenedSystem:
             Wanted relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
         together : int
             Right-hand sides in one block.
+        rows : Places
+            The nodes that rows of `B` are of, and those whose solution is wanted.
 
         Returns
         -------
         Solution
             With `x` (n, k q) and the largest residual, recomputed from :math:`b - A x`.
         """
-        x, iterations, residual = np.empty(B.shape), 0, 0.0
         width = together * self.q
-        blocks = [slice(first, first + width) for first in range(0, B.shape[1], width)]
-        solved = map_columns(
-            self.engine, _solve, ((self.tables, B[:, block], tolerance) for block in blocks), total=len(blocks)
-        )
-        for block, (values, count, left) in zip(blocks, solved, strict=True):
-            x[:, block] = values
-            iterations, residual = max(iterations, count), max(residual, left)
-        return Solution(x, iterations, residual, residual <= tolerance)
+        blocks = [B[:, first : first + width] for first in range(0, B.shape[1], width)]
+        parts = ((self.tables, block, tolerance, rows) for block in blocks)
+        none = np.empty((self.engine.n if rows[1] is None else rows[1].size, 0)), 0, 0.0
+        values, counts, left = zip(none, *map_columns(self.engine, _solve, parts, total=len(blocks)), strict=True)
+        x = values[-1] if len(values) <= 2 else np.hstack(values)
+        return Solution(x, max(counts), max(left), max(left) <= tolerance)
 
-    def solve_block(self, B: Floats, tolerance: float) -> tuple[Floats, int, float]:
+    def solve_block(self, B: Floats, tolerance: float, rows: Places = (None, None)) -> tuple[Floats, int, float]:
         """Return the solutions of one block, the iterations, and the largest residual."""
         engine, k = self.engine, B.shape[1] // self.q
-        V = engine.load(B)
+        V = engine.load(B, rows[0])
         R, X, iterations = engine.like(V), engine.zeros(B.shape[1]), 0
         engine.mix(V, self.whiten, self.kinds, None, R)
         norms = np.sqrt(_sums(squares(engine, R), k, self.q))
@@ -163,7 +165,7 @@ class WhitenedSystem:
             R = self._remainder(V, X)
             residual = float((np.sqrt(_sums(squares(engine, R), k, self.q)) * inverse(norms)).max(initial=0.0))
         engine.mix(X, _transposed(self.whiten), self.kinds, None, V)
-        return engine.unload(V, B.shape[1]), iterations, residual
+        return engine.unload(V, B.shape[1], rows[1]), iterations, residual
 
     def _improve(self, R: Block, wanted: Floats, X: Block) -> int:
         """Add the solution of (I - K) X = R to `X`, and return the iterations."""
@@ -257,8 +259,10 @@ class WhitenedSystem:
         return min(iteration_bound(np.array([self.sigma]), reduction), self.limits.max_iterations)
 
 
-def _solve(engine: Engine, tables: tuple[Any, ...], B: Floats, tolerance: float) -> tuple[Floats, int, float]:
-    return WhitenedSystem(engine, *tables).solve_block(B, tolerance)
+def _solve(
+    engine: Engine, tables: tuple[Any, ...], B: Floats, tolerance: float, rows: Places
+) -> tuple[Floats, int, float]:
+    return WhitenedSystem(engine, *tables).solve_block(B, tolerance, rows)
 
 
 def _log_form(a: Floats, ratios: Floats) -> float:

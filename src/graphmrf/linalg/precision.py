@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Engine
     from graphmrf.graph import Graph
+    from graphmrf.linalg.operator import Places
 
 __all__ = ["DENSE_LIMIT", "LanczosQuadrature", "NodePrecision", "PrecisionBlock", "lanczos_quadrature", "rademacher"]
 
@@ -103,7 +104,7 @@ class NodePrecision:
         """Return :math:`A X`."""
         return np.asarray(self._scale[:, None] * X - self.omega * product(self.graph.engine, X))
 
-    def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
+    def solve(self, B: Floats, *, tolerance: float = 1e-8, rows: Places = (None, None)) -> Floats:
         r"""Return :math:`A^{-1} B`.
 
         Parameters
@@ -112,6 +113,8 @@ class NodePrecision:
             Right-hand sides.
         tolerance : float
             Wanted relative residual of every column in the norm of :math:`D^{-1/2}`, recomputed at the end.
+        rows : Places
+            The nodes that rows of `B` are of, and those whose solution is wanted.
 
         Raises
         ------
@@ -119,29 +122,36 @@ class NodePrecision:
             If it is not reached.
         """
         if self.dense is not None:
-            return self.dense.solve(B)
-        return self._system.solve(B, tolerance=tolerance, together=self.together).or_raise(tolerance)
+            given, wanted = (slice(None) if nodes is None else nodes for nodes in rows)
+            everywhere = np.zeros((self.graph.n_nodes, B.shape[1]))
+            everywhere[given] = B
+            return self.dense.solve(everywhere)[wanted]
+        return self._system.solve(B, tolerance=tolerance, together=self.together, rows=rows).or_raise(tolerance)
 
     @property
     def together(self) -> int:
         """Columns solved for at once: what the engine has room for in eight blocks, or 16."""
         return self.graph.engine.columns(8 * 8 * self.graph.n_nodes) or _TOGETHER
 
-    def quadratic_forms(self, B: Floats, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
+    def quadratic_forms(self, B: Floats, rows: Ints, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
         r"""Return :math:`b'A^{-1}b` of every column of `B`, and :math:`\log\det A` by quadrature from the probes `Z`.
 
-        One block of iterations for both; exact on small graphs, where `Z` is not used.
+        The columns are given at the nodes `rows`, and 0 at all others. One block of iterations for both; exact on small
+        graphs, where `Z` is not used.
         """
         if self.dense is not None:
-            return np.einsum("ij,ij->j", B, self.dense.solve(B)), self.dense.log_determinant()
-        start = np.hstack([B / np.sqrt(self._scale)[:, None], Z])
+            return np.einsum("ij,ij->j", B, self.solve(B, rows=(rows, rows))), self.dense.log_determinant()
+        start = np.zeros((len(Z), B.shape[1] + Z.shape[1]))
+        start[:, B.shape[1] :] = Z
+        start[rows, : B.shape[1]] = B / np.sqrt(self._scale[rows])[:, None]
         forms, logs = self._system.quadrature(start, tolerance=tolerance)
         return forms[: B.shape[1]], float(np.log(self._scale).sum() + len(Z) * logs[B.shape[1] :].mean())
 
     def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
         r"""Return :math:`\log\det A`: exact on small graphs, otherwise by quadrature from so many Rademacher probes."""
         n = self.graph.n_nodes
-        return self.quadratic_forms(np.zeros((n, 0)), rademacher(n, probes, seed), tolerance=1e-3)[1]
+        none = np.zeros(0, dtype=np.int64)
+        return self.quadratic_forms(np.zeros((0, 0)), none, rademacher(n, probes, seed), tolerance=1e-3)[1]
 
     def noise(self, k: int, rng: np.random.Generator, *, signs: bool = False) -> Floats:
         """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse.

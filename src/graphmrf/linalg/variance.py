@@ -157,10 +157,10 @@ class ConditionalPrecision:
 
     def _drawn_squares(self, noise: NoiseBlocks, probes: int, tolerance: float) -> Floats:
         """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
-        u, root = _constant_vectors(self.graph, ~self.known), np.sqrt(self.omega)
-        about = (self.known, self.alpha), (tolerance, self.limits), (u, self.graph.components)
+        U, root = _constant_vectors(self.graph, ~self.known), np.sqrt(self.omega)
+        about = (self.known, self.alpha), (tolerance, self.limits), U
         parts = ((_rounded(nodes + root * edges, self.alpha), *about) for nodes, edges in noise)
-        return np.asarray(sum(map_columns(self.graph.engine, _squared_draws, parts)) / probes + u**2)
+        return np.asarray(sum(map_columns(self.graph.engine, _squared_draws, parts)) / probes + (U**2).sum(axis=1))
 
 
 def _rounded(columns: Floats, alpha: float) -> Floats:
@@ -171,19 +171,18 @@ def _rounded(columns: Floats, alpha: float) -> Floats:
 def _solve(engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits]) -> Floats:
     """Solve for the unknown nodes of a field, given which nodes are known and the smoothing level."""
     (known, alpha), (tolerance, limits) = which, how
-    allowed = np.broadcast_to(~known[:, None], B.shape)
+    allowed = np.broadcast_to(~known[:, None], B.shape) if known.any() else None
     systems = ShiftedSystems(engine, np.array([[1.0 / alpha]]), allowed, limits)
-    x = systems.solve(B * allowed, tolerance=tolerance).or_raise(tolerance)[0]
+    x = systems.solve(B if allowed is None else B * allowed, tolerance=tolerance).or_raise(tolerance)[0]
     return np.asarray(x * B.dtype.type((1.0 - alpha) / alpha))
 
 
 def _squared_draws(
-    engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits], constants: tuple[Floats, Ints]
+    engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits], constants: sparse.csr_array
 ) -> Floats:
     """Return the sum of (S x)^2 over the draws x that solve for columns of noise, less their share of constants."""
-    x, (u, components) = _solve(engine, B, which, how), constants
-    if u.any():
-        x -= u[:, None] * _component_sums(components, u[:, None] * x)
+    x = _solve(engine, B, which, how)
+    x -= constants @ (constants.T @ x)
     return np.asarray(np.einsum("ij,ij->i", *2 * (product(engine, x),), dtype=np.float64))
 
 
@@ -278,19 +277,14 @@ def _explained(M_U: sparse.csr_array, unknown: Dense, known: Bools) -> Floats:
     return explained
 
 
-def _constant_vectors(graph: Graph, unknown: Bools) -> Floats:
-    """Return, side by side, the unit eigenvectors of I - N for eigenvalue 1 on the components without a known node."""
+def _constant_vectors(graph: Graph, unknown: Bools) -> sparse.csr_array:
+    """Return the unit eigenvectors of I - N for eigenvalue 1 on the components without a known node, as columns."""
     weight = graph.degrees + graph.isolated
     total = np.bincount(graph.components, weight)
     free = np.bincount(graph.components, ~unknown) == 0
-    return np.asarray(np.sqrt(weight / total[graph.components]) * free[graph.components])
-
-
-def _component_sums(components: Ints, X: Floats) -> Floats:
-    """Return, at every node, the column sums of `X` over its component."""
-    n = len(X)
-    members = sparse.csr_array((np.ones(n), (components, np.arange(n))), shape=(int(components.max()) + 1, n))
-    return np.asarray((members @ X)[components])
+    nodes = np.flatnonzero(free[graph.components])
+    of = graph.components[nodes]
+    return sparse.csr_array((np.sqrt(weight[nodes] / total[of]), (nodes, of)), shape=(graph.n_nodes, total.size))
 
 
 def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Generator, probes: int) -> Floats:
