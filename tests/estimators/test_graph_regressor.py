@@ -272,6 +272,22 @@ def test_isolated_nodes_and_other_components_get_a_finite_answer() -> None:
     assert (std[[alone, *cut]] > 0).all()
 
 
+@pytest.mark.parametrize(("solver", "labels"), [("exact", 20), ("exact", 130), ("sparse", 60)])
+def test_error_bars_of_isolated_nodes_are_about_those_of_others(solver: str, labels: int) -> None:
+    rng, n = np.random.default_rng(0), 200
+    tree = Graph.from_edges(np.arange(1, 180), [int(rng.integers(0, k)) for k in range(1, 180)], n_nodes=n)
+    X = rng.normal(size=(n, 6))
+    truth = X[:, 0] + 0.5 * tree.S @ X[:, 1] + 0.5 * rng.normal(size=n)
+    y, alone = np.full(n, np.nan), tree.isolated
+    known = rng.choice(180, labels, replace=False)
+    y[known] = truth[known]
+    fitted = GraphRegressor(solver=solver).fit(tree, X, y)
+    for mean, std in (fitted.predict(return_std=True), fitted.predict(tree, X, return_std=True)):
+        others = np.isnan(y) & ~alone
+        assert np.median(std[alone]) < 1.5 * np.median(std[others])
+        assert np.sqrt(np.mean((mean - truth)[alone] ** 2)) < 1.5 * np.sqrt(np.mean((mean - truth)[others] ** 2))
+
+
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "one label": ({"y": np.append(1.0, np.full(59, np.nan))}, "at least 2 labelled"),
     "no label": ({"y": np.full(60, np.nan)}, "at least one known"),

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from cases import random_case
+from families import pieces
 from graphmrf._typing import Floats
 from graphmrf.field.design import make_design, with_distant
+from graphmrf.graph import Graph
 
 CASE = random_case(3, n=30, p=3)
 PLAIN = make_design(CASE.graph, CASE.X)
@@ -32,14 +34,36 @@ def test_a_feature_that_differs_by_rounding_alone_is_constant(size: float) -> No
     assert make_design(CASE.graph, X).kept.tolist() == [False, True]
 
 
-def test_groups_are_powers_of_the_normalised_adjacency_standardised() -> None:
-    X, S = CASE.X, CASE.graph.S.toarray()
-    own = (X - X.mean(axis=0)) / X.std(axis=0)
-    for k, group in enumerate(PLAIN.groups):
+@pytest.mark.parametrize("graph", [CASE.graph, pieces()], ids=["connected", "isolated nodes"])
+def test_groups_are_powers_of_the_normalised_adjacency_standardised(graph: Graph) -> None:
+    X, S, alone = CASE.X[: graph.n_nodes], graph.S.toarray(), graph.isolated
+    made, own = make_design(graph, X), (X - X.mean(axis=0)) / X.std(axis=0)
+    for k, group in enumerate(made.groups):
         raw = np.linalg.matrix_power(S, k) @ own
+        regression = [np.linalg.lstsq(x[~alone, None], y[~alone])[0][0] for x, y in zip(own.T, raw.T, strict=True)]
+        raw[alone] = regression * own[alone]
         np.testing.assert_allclose(group, (raw - raw.mean(axis=0)) / raw.std(axis=0), atol=1e-10)
-        np.testing.assert_allclose(PLAIN.scales[k], X.std(axis=0) * raw.std(axis=0), rtol=1e-10)
-    np.testing.assert_array_equal(PLAIN.Z, np.hstack([PLAIN.groups[0], PLAIN.groups[1]]))
+        np.testing.assert_allclose(made.scales[k], X.std(axis=0) * raw.std(axis=0), rtol=1e-10)
+    np.testing.assert_array_equal(made.Z, np.hstack([made.groups[0], made.groups[1]]))
+
+
+@pytest.mark.parametrize("distant", [False, True])
+def test_isolated_nodes_elsewhere_have_what_the_fitted_graph_foretells(distant: bool) -> None:
+    graph = pieces()
+    made = with_distant(CASE.graph, PLAIN, 0.6) if distant else make_design(CASE.graph, CASE.X, (0.9,))
+    there, alone = made.elsewhere(graph, CASE.X[:27]), graph.isolated
+    np.testing.assert_array_equal(there.isolated, alone)
+    for k in range(4):
+        here, own = made.groups[k], made.groups[0]
+        expected = np.einsum("ij,ij->j", here, own) / 30 * there.groups[0][alone]  # a correlation, as of variance 1
+        level = there.groups[k][alone] - expected
+        np.testing.assert_allclose(level, level[:1].repeat(2, axis=0), atol=1e-9)  # but for the mean of the group
+
+
+def test_without_edges_nothing_is_known_of_neighbours() -> None:
+    made = make_design(Graph.from_edges([], [], n_nodes=30), CASE.X, (0.9,))
+    np.testing.assert_array_equal(made.groups[1:], 0.0)
+    np.testing.assert_array_equal(made.groups[0], PLAIN.groups[0])
 
 
 def test_nodes_are_ordered_by_features_the_first_one_first() -> None:
@@ -64,13 +88,17 @@ def test_some_nodes_keep_their_features_and_components() -> None:
     some = PLAIN.at(nodes)
     np.testing.assert_array_equal(some.groups, PLAIN.groups[:, nodes])
     np.testing.assert_array_equal(some.components, PLAIN.components[nodes])
+    np.testing.assert_array_equal(some.isolated, PLAIN.isolated[nodes])
 
 
 @pytest.mark.parametrize("distant", [False, True])
 def test_the_same_graph_elsewhere_has_the_same_features(distant: bool) -> None:
-    made = with_distant(CASE.graph, PLAIN, 0.6) if distant else PLAIN
-    again = made.elsewhere(CASE.graph, CASE.X)
-    np.testing.assert_allclose(again.groups, made.groups, atol=1e-7)
+    for graph in (CASE.graph, pieces()):
+        X = CASE.X[: graph.n_nodes]
+        plain = make_design(graph, X)
+        made = with_distant(graph, plain, 0.6) if distant else plain
+        again = made.elsewhere(graph, X)
+        np.testing.assert_allclose(again.groups, made.groups, atol=1e-7)
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12), elements=st.integers(0, 2)))

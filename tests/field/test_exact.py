@@ -15,6 +15,7 @@ from graphmrf._typing import Floats, Ints
 from graphmrf.field import COMPONENTS, Covariance, Hyperparameters, Space, exact
 from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.components import kernels
+from graphmrf.field.components.features import Smoothed
 from graphmrf.field.covariance import OtherGraph
 from graphmrf.field.design import Design, make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
@@ -109,6 +110,35 @@ def test_the_evidence_is_the_normal_log_density(p: int) -> None:
 @pytest.mark.parametrize("p", [0, 1, 2])
 def test_the_gradient_is_finite_differences(p: int) -> None:
     evidence, theta, step = Evidence(covariance(p), Z), somewhere(p), 1e-5
+    expected = [
+        (evidence(theta + step * e)[0] - evidence(theta - step * e)[0]) / (2 * step) for e in np.eye(theta.size)
+    ]
+    np.testing.assert_allclose(evidence(theta)[1], expected, atol=1e-6)
+
+
+def test_smoothed_features_of_isolated_nodes_are_foretold_but_in_the_papers_own_model() -> None:
+    graph, rng = pieces(), np.random.default_rng(1)
+    field = Covariance.of(make_design(graph, rng.normal(size=(27, 2))), eigen(graph), np.arange(0, 27, 2), COMPONENTS)
+    h, everywhere, X = Space(COMPONENTS, 2).read(somewhere(2)), np.arange(27), field.design.groups[0]
+    T = fractional_matrix_power(np.eye(27) + h.omega * graph.N.toarray(), -h.nu).real
+    smoothed = 27 * T @ X / np.trace(T)
+    paper = Hyperparameters({**h, "own": 0.0})
+    np.testing.assert_allclose(Smoothed().features(field, paper, everywhere), smoothed, atol=1e-6)
+    linked = np.where(graph.isolated[:, None], 0.0, X)
+    foretold = np.diag(linked.T @ smoothed) / np.diag(linked.T @ linked) * X
+    expected = np.where(graph.isolated[:, None], foretold, smoothed)
+    np.testing.assert_allclose(Smoothed().features(field, h, everywhere), expected, atol=1e-6)
+    np.testing.assert_allclose(Smoothed().labelled(field, h)[0], expected[field.rows], atol=1e-6)
+    there = OtherGraph(graph, field.design)
+    elsewhere = Smoothed().features_elsewhere(field, h, there, everywhere)
+    np.testing.assert_allclose(elsewhere[graph.isolated], expected[graph.isolated], atol=1e-6)
+
+
+def test_the_gradient_is_finite_differences_where_an_isolated_node_has_a_label() -> None:
+    graph, rng = pieces(), np.random.default_rng(1)
+    rows = np.union1d(np.flatnonzero(graph.isolated), np.arange(0, 27, 2))
+    field = Covariance.of(make_design(graph, rng.normal(size=(27, 2))), eigen(graph), rows, COMPONENTS)
+    evidence, theta, step = Evidence(field, rng.normal(size=rows.size)), somewhere(2), 1e-5
     expected = [
         (evidence(theta + step * e)[0] - evidence(theta - step * e)[0]) / (2 * step) for e in np.eye(theta.size)
     ]

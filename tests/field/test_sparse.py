@@ -373,14 +373,17 @@ def test_distant_features_complete_the_convolution() -> None:
     np.testing.assert_allclose(span @ np.linalg.lstsq(span, smoothed)[0], smoothed, atol=1e-7)
 
 
-def test_isolated_nodes_do_not_stand_out_in_the_groups_of_neighbours() -> None:
+def test_lonely_pairs_and_isolated_nodes_do_not_stand_out_in_the_groups_of_neighbours() -> None:
     rng = np.random.default_rng(0)
-    graph = Graph.from_edges(rng.integers(0, 2000, 20_000), rng.integers(0, 2000, 20_000), n_nodes=2003)
-    plain = make_design(graph, rng.standard_normal((2003, 3)))
+    u, v = rng.integers(0, 2000, (2, 20_000))
+    graph = Graph.from_edges([*u, 2000, 2002], [*v, 2001, 2003], n_nodes=2005)
+    plain = make_design(graph, rng.standard_normal((2005, 3)))
     made = with_distant(graph, plain, 0.9)
-    far, usual = np.abs(plain.groups[2, 2000:]).max(), np.abs(plain.groups[2, :2000]).max()
+    far, usual = np.abs(plain.groups[2, 2000:2004]).max(), np.abs(plain.groups[2, :2000]).max()
     assert far > 2 * usual
-    assert np.abs(made.groups[1:, 2000:]).max() < 2 * usual
+    assert np.abs(made.groups[1:, 2000:2004]).max() < 2.5 * usual
+    for each in (plain, made):  # independent features foretell nothing of the neighbours'
+        np.testing.assert_allclose(each.groups[1, 2004], 0.0, atol=0.1)
     ordinary = np.corrcoef(plain.groups[1, :2000, 0], made.groups[1, :2000, 0])[0, 1]
     assert ordinary == pytest.approx(1.0, abs=1e-6)
 

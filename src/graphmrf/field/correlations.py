@@ -15,7 +15,7 @@ from graphmrf.linalg.dense import Triangle, array, beside
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphmrf._typing import Floats, Ints
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.matern import Eigen
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -270,12 +270,15 @@ class Smoothings:
         The columns, at all nodes.
     spanned : bool
         Whether columns smoothed by the functions of the basis are kept at all nodes, for many omega and nu.
+    isolated : bool array of shape (n,)
+        Nodes without neighbours.
     """
 
     eigen: Eigen
     rows: Ints
     X: Floats
     spanned: bool = False
+    isolated: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     _last: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -304,3 +307,18 @@ class Smoothings:
             self._last.clear()
             self._last[omega, nu] = self.eigen.apply(self.eigen.matern(omega, nu)[:, None], self.X)[0]
         return np.asarray(self._last[omega, nu][nodes])
+
+    @cached_property
+    def _regressions(self) -> Floats:
+        """Coefficients (k, p) of columns smoothed by the functions of the basis on themselves, isolated nodes aside."""
+        linked = np.where(self.isolated[:, None], 0.0, self.X)
+        squares = np.einsum("ij,ij->j", linked, linked)
+        return self.eigen.forms(self.eigen.basis, linked) / np.where(squares > 0, squares, 1.0)
+
+    def foretold(self, omega: float, nu: float) -> Floats:
+        """Return the coefficients (3, p) of smoothed columns on themselves, isolated nodes aside, with derivatives.
+
+        They are 1 if nodes are independent, since `Eigen.matern` has mean 1, and larger if neighbours are alike.
+        """
+        spectra = np.vstack([self.eigen.matern(omega, nu), self.eigen.slopes(omega, nu)])
+        return np.asarray(spectra @ self.eigen.basis @ self._regressions)

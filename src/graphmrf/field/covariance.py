@@ -285,7 +285,18 @@ class Covariance:
     @cached_property
     def smoothings(self) -> Smoothings:
         """The features smoothed as a field is."""
-        return Smoothings(self.eigen, self.rows, self.design.groups[0], self.correlations.spanned)
+        return Smoothings(self.eigen, self.rows, self.design.groups[0], self.correlations.spanned, self.design.isolated)
+
+    def with_isolated(self, h: Values, here: Design, nodes: Ints, smoothed: Floats) -> Floats:
+        """Return smoothed features (k, n', p), and their derivatives, with what own ones foretell at isolated nodes.
+
+        Smoothing leaves an isolated node as it is, and makes all others smaller: over the mean eigenvalue it would be
+        far from all others. It is so only in the paper's own model, in which own features have no other effect.
+        """
+        if not h.get("own") or not here.isolated[nodes].any():
+            return smoothed
+        coefficients = self.smoothings.foretold(h["omega"], h["nu"])[: len(smoothed), None]
+        return np.where(here.isolated[nodes, None], coefficients * here.groups[0][nodes], smoothed)
 
     @cached_property
     def squares(self) -> Floats:

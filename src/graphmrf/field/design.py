@@ -23,7 +23,7 @@ _FLAT = 1e-12
 _NORM_PROBES = 16
 """Rademacher probes for row norms: they err by about a sixth, and only nodes at three times the median matter."""
 _MOST_NORM = 3.0
-"""Row norms beyond so many medians count as these; chosen by eye, for isolated nodes and lonely pairs."""
+"""Row norms beyond so many medians count as these; chosen by eye, for lonely pairs."""
 _DIGITS = 9
 """Digits to which labels are compared: those of mirrored or shifted ones differ in the last. Doubled, they would."""
 _KNOT = float(np.log(4.0))
@@ -57,6 +57,12 @@ class Design:
         Levels of smoothing of the groups after the first three.
     components : integer array of shape (n,)
         Connected component of every node.
+    foretold : array of shape (2 or more, p)
+        Regression of every group but the first, before it is centred, on own features, over the nodes that have
+        neighbours. What it foretells is what an isolated node has: its own features themselves would be far from what
+        sums over neighbours are.
+    isolated : bool array of shape (n,)
+        Nodes without neighbours.
     plain : Design or None
         With `with_distant`, the design it was made from, `levels` being that of the distant features.
     """
@@ -68,6 +74,8 @@ class Design:
     centres: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     levels: tuple[float, ...] = ()
     components: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    foretold: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    isolated: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     plain: Design | None = None
 
     @property
@@ -102,26 +110,30 @@ class Design:
 
     def at(self, nodes: Ints) -> Design:
         """Return the same of some nodes."""
-        return replace(self, groups=self.groups[:, nodes], components=self.components[nodes])
+        groups, components, isolated = self.groups[:, nodes], self.components[nodes], self.isolated[nodes]
+        return replace(self, groups=groups, components=components, isolated=isolated)
 
     def elsewhere(self, graph: Graph, X: Floats) -> Design:
         """Return the features (n', all of the caller) of another graph, by the centres and scales of this one."""
         if self.plain is not None:
             return self._distant_elsewhere(graph, self.plain.elsewhere(graph, X))
         own = (X[:, self.kept] - self.means) / self.scales[0]
-        groups = (_groups(graph, own, self.levels) - self.centres[:, None, :]) * (self.scales[0] / self.scales)[:, None]
-        return replace(self, groups=groups)
+        raw = _groups(graph, own, self.levels)
+        _foretell(raw[1:], own, self.foretold, graph.isolated)
+        groups = (raw - self.centres[:, None, :]) * (self.scales[0] / self.scales)[:, None]
+        return replace(self, groups=groups, isolated=graph.isolated)
 
     def _distant_elsewhere(self, graph: Graph, there: Design) -> Design:
         """Return the same with distant features, from the design of another graph without them."""
         if not self.p:
-            return replace(self, groups=np.concatenate([there.groups, there.groups[:1]]))
-        groups, units = [there.groups[0]], _units(there)
-        for k, raw in enumerate(_neighbourhoods(graph, there, self.levels[0]), start=1):
+            return replace(self, groups=np.concatenate([there.groups, there.groups[:1]]), isolated=there.isolated)
+        groups, units, found = [there.groups[0]], _units(there), _neighbourhoods(graph, there, self.levels[0])
+        _foretell(found, groups[0], self.foretold, graph.isolated)
+        for k, raw in enumerate(found, start=1):
             known = np.isfinite(self.scales[k])
             spread = np.where(known, self.scales[k], np.inf) / np.where(known, units[k - 1], 1.0)
             groups.append((raw - self.centres[k]) / spread)
-        return replace(self, groups=np.stack(groups))
+        return replace(self, groups=np.stack(groups), isolated=there.isolated)
 
 
 def _lexical_order(first: Floats, *more: Floats) -> Ints:
@@ -165,13 +177,16 @@ def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Desi
     kept = spread > 16 * np.finfo(np.float64).eps * (magnitude / unit)
     own = deviations[:, kept] / spread[kept]
     raw = _groups(graph, own, levels)
+    foretold = _regressions(raw[1:], own, graph.isolated)
+    _foretell(raw[1:], own, foretold, graph.isolated)
     centres = raw.mean(axis=1)
     groups = raw - centres[:, None, :]
     scales = np.sqrt(np.mean(groups**2, axis=1))
     flat = scales <= _FLAT
     groups = groups / np.where(flat, np.inf, scales)[:, None, :]
     scales = np.where(flat, np.inf, scales) * (unit * spread)[kept]
-    return Design(groups, scales, kept, (unit * means)[kept], centres, levels, graph.components)
+    parts = (groups, scales, kept, (unit * means)[kept], centres, levels)
+    return Design(*parts, graph.components, foretold, graph.isolated)
 
 
 def _groups(graph: Graph, own: Floats, levels: tuple[float, ...]) -> Floats:
@@ -182,6 +197,20 @@ def _groups(graph: Graph, own: Floats, levels: tuple[float, ...]) -> Floats:
     return np.stack([own, neighbours, multiply(graph, neighbours), *(smooth(graph, own, alpha) for alpha in levels)])
 
 
+def _regressions(raw: Floats, own: Floats, isolated: Bools) -> Floats:
+    """Return the coefficients (k, p) of groups on own features, over the nodes that have neighbours."""
+    if isolated.any():
+        raw, own = raw[:, ~isolated], own[~isolated]
+    squares = np.einsum("ij,ij->j", own, own)
+    return np.array([np.einsum("ij,ij->j", group, own) for group in raw]) / np.where(squares > 0, squares, 1.0)
+
+
+def _foretell(raw: Floats, own: Floats, coefficients: Floats, isolated: Bools) -> None:
+    """Put what own features foretell of groups (k, n, p) in their place at isolated nodes."""
+    if isolated.any():
+        raw[:, isolated] = coefficients[:, None] * own[isolated]
+
+
 def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
     r"""Return the design with a fourth group: features of nodes three and more steps away, fading with the distance.
 
@@ -189,15 +218,18 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
 
     so with the group :math:`S^3 (I + \omega N)^{-1} X` the four span the linear graph convolution at that level.
 
-    On a large graph nearly all sums over neighbours are small, and in their units what comes to an isolated node or to
-    one of a lonely pair is enormous. In the groups of neighbours such a node counts as one at the edge of what is
-    usual, three times the median row norm; no feature is looked at for that.
+    On a large graph nearly all sums over neighbours are small, and in their units what comes to one of a lonely pair is
+    enormous. In the groups of neighbours such a node counts as one at the edge of what is usual, three times the median
+    row norm; no feature is looked at for that. Isolated nodes have what own features foretell; see `Design.foretold`.
     """
     if not made.p:
         whole, units = np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]])
         return replace(made, groups=whole, scales=units, levels=(alpha,), plain=made)
-    groups, scales, centres = [made.groups[0]], [made.scales[0]], [made.centres[0]]
-    for group, unit in zip(_neighbourhoods(graph, made, alpha), _units(made), strict=True):
+    groups, scales, centres, own = [made.groups[0]], [made.scales[0]], [made.centres[0]], made.groups[0]
+    raw = _neighbourhoods(graph, made, alpha)
+    foretold = _regressions(raw, own, graph.isolated)
+    _foretell(raw, own, foretold, graph.isolated)
+    for group, unit in zip(raw, _units(made), strict=True):
         centres.append(group.mean(axis=0))
         centred = group - centres[-1]
         spread = np.sqrt(np.mean(centred**2, axis=0))
@@ -205,13 +237,13 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
         groups.append(centred / scale)
         scales.append(unit * scale)
     parts = (np.stack(groups), np.stack(scales), made.kept, made.means, np.stack(centres), (alpha,))
-    return Design(*parts, made.components, made)
+    return Design(*parts, made.components, foretold, made.isolated, made)
 
 
-def _neighbourhoods(graph: Graph, made: Design, alpha: float) -> list[Floats]:
+def _neighbourhoods(graph: Graph, made: Design, alpha: float) -> Floats:
     """Return the features of neighbours, of second neighbours and from farther away, unusual row norms damped."""
     raw = [made.groups[1], made.groups[2], _far(graph, made.groups[0], alpha)]
-    return [group * damping for group, damping in zip(raw, _damping(graph, made, alpha), strict=True)]
+    return np.stack([group * damping for group, damping in zip(raw, _damping(graph, made, alpha), strict=True)])
 
 
 def _units(made: Design) -> list[Floats]:

@@ -538,10 +538,6 @@ class ExactPosterior:
         said: dict[str, Floats] = dict.fromkeys(names, np.zeros(rows.size))
         for name, block in self.covariance.across(self.h, rows).items():
             said[name] = np.asarray(block @ self.dual - np.einsum("ij,ij->i", block, inverse) * residual)
-        own, *groups = self.covariance.design.groups[:3]
-        for name, group in zip(("neighbours", "second"), groups, strict=True):
-            if {"own", name} <= set(said) and np.array_equal(group, own):  # no edges: a node is all it is next to
-                said |= {"own": said["own"] + said[name], name: np.zeros(rows.size)}
         if self.offset is not None:
             said["smoothed"] = self.offset[rows]
         return share_out(self.z, residual, said, itself=self._itself)
@@ -554,7 +550,8 @@ class ExactPosterior:
             return np.zeros(rows.size)
         spectrum = field.eigen.matern(self.h["omega"], self.h["nu"])
         diagonal = field.correlations.diagonals @ (spectrum @ field.eigen.basis)
-        return np.asarray(diagonal * (field.design.groups[0][rows] @ self._linear["smoothed"][0]))
+        own, coefficients = diagonal[:, None] * field.design.groups[0][rows], self._linear["smoothed"][0]
+        return np.asarray(field.with_isolated(self.h, field.design, rows, own[None])[0] @ coefficients)
 
     @cached_property
     def _linear(self) -> dict[str, tuple[Floats, Floats]]:

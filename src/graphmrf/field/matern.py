@@ -194,6 +194,13 @@ class Eigen:
         V, projected = self.vectors if rows is None else self.vectors[rows], np.asarray(self.vectors.T @ X)
         return np.stack([np.asarray(V @ (q[:, None] * projected)) for q in spectra.T])
 
+    def forms(self, spectra: Floats, X: Floats) -> Floats:
+        """Return the quadratic forms (k, p) of columns `X` (n, p) by the matrices with some spectra (g, k)."""
+        if self.series is None:
+            return np.asarray(spectra.T @ np.asarray(self.vectors.T @ X) ** 2)
+        found = [np.einsum("kij,ij->k", self.apply(spectra, x[:, None]), x[:, None]) for x in X.T]
+        return np.column_stack(found)
+
     def blocks(self, spectra: Floats, nodes: Ints, rows: Ints) -> Floats:
         """Return the blocks (k, len(nodes), len(rows)) of the matrices with some spectra (g, k)."""
         if self.series is not None:

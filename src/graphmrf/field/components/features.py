@@ -90,17 +90,20 @@ class Smoothed(LinearComponent):
 
     def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the smoothed features at some nodes."""
-        return np.asarray(labels.smoothings.at(h["omega"], h["nu"], nodes))
+        smoothed = np.asarray(labels.smoothings.at(h["omega"], h["nu"], nodes))
+        return np.asarray(labels.with_isolated(h, labels.design, nodes, smoothed[None])[0])
 
     def labelled(self, labels: Covariance, h: Values) -> tuple[Floats, dict[str, Floats]]:
         """Return the smoothed features at the labelled nodes, and their derivatives."""
-        omega, nu = labels.smoothings.slopes(h["omega"], h["nu"])
-        return labels.smoothings.among(h["omega"], h["nu"]), {"omega": omega, "nu": nu}
+        smoothed, slopes = labels.smoothings.among(h["omega"], h["nu"]), labels.smoothings.slopes(h["omega"], h["nu"])
+        found = labels.with_isolated(h, labels.design, labels.rows, np.stack([smoothed, *slopes]))
+        return found[0], {"omega": found[1], "nu": found[2]}
 
     def features_elsewhere(self, labels: Covariance, h: Values, there: OtherGraph, nodes: Ints) -> Floats:
         """Return the smoothed features at some nodes of another graph, over the mean eigenvalue of this one."""
         smoothed = there.smoothed_levels(h["omega"], h["nu"], labels.level_damping(h))[nodes, 1:]
-        return smoothed / labels.eigen.mean(h["omega"], h["nu"])
+        smoothed = smoothed / labels.eigen.mean(h["omega"], h["nu"])
+        return np.asarray(labels.with_isolated(h, there.design, nodes, smoothed[None])[0])
 
     def scales(self, labels: Covariance, h: Values) -> Floats:
         """Return the standard deviations of the features over the mean eigenvalue."""
