@@ -100,17 +100,27 @@ def decimals(values: ArrayLike) -> int | None:
 
 
 def number(value: float | None, places: int | None = 3) -> str:
-    """Return a number with thousands separated; a dash for none or NaN.
+    """Return a number with thousands separated, and none that rounds to 0 below it; a dash for none or NaN.
 
     Examples
     --------
-    >>> number(51234.5, 0), number(float("nan")), number(1.5e-9, None)
-    ('51,234', '–', '1.50e−09')
+    >>> number(51234.5, 0), number(float("nan")), number(1.5e-9, None), number(-0.001, 2)
+    ('51,234', '–', '1.50e−09', '0.00')
     """
     if value is None or not math.isfinite(value):
         return DASH
-    text = f"{value:.2e}" if places is None else f"{value:,.{places}f}"
-    return text.replace("-", MINUS)
+    return minus_signs(f"{value:.2e}" if places is None else f"{value:z,.{places}f}")
+
+
+def minus_signs(formatted: str) -> str:
+    """Return a formatted number with minus signs in place of its hyphens.
+
+    Examples
+    --------
+    >>> minus_signs(f"{-0.25:+.2f}")
+    '−0.25'
+    """
+    return formatted.replace("-", MINUS)
 
 
 def above_zero(r2: float, error: float) -> bool:

@@ -26,6 +26,7 @@ from graphmrf.cli.comparison import (
 from graphmrf.datasets import Features
 from graphmrf.estimators.methods import METHODS
 from graphmrf.graph import Graph
+from graphmrf.text import MINUS, number
 
 
 def fit(method: str, r2: float, *, noise: float = 0.0, labels: int = 100) -> Fit:
@@ -61,7 +62,7 @@ def test_what_carries_the_prediction(scores: tuple[float, ...], start: str) -> N
     fits = [fit(method, r2) for method, r2 in zip(OTHERS, scores, strict=True)]
     sentence = carrier(fits, best(fits, folds=5))
     assert sentence.startswith(start)
-    assert f"{scores[0]:.2f}" in sentence
+    assert number(scores[0], 2) in sentence
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,22 @@ def test_the_shares_of_the_field_are_told_in_one_sentence(shares: dict[str, floa
     alone = "outcomes of neighbours alone reach R² 0.50, linear effects of features alone 0.60, all together 0.80"
     assert carrier(fits, chosen) == f"{sentence}: {alone}."
     assert carrier([chosen], chosen) == f"{sentence}."
+
+
+def test_all_together_is_the_accuracy_of_the_method_chosen() -> None:
+    chosen = a_field(0.695, own_features=0.7, noise=0.3)
+    fits = [*(fit(method, r2) for method, r2 in zip(OTHERS, (0.5, 0.4, 0.6, 0.73), strict=True)), chosen]
+    assert carrier(fits, chosen).endswith("all together 0.69.")
+    surer = fit("lgc-rp", 0.6)
+    without = [*(fit(method, r2) for method, r2 in zip(OTHERS[:3], (0.5, 0.4, 0.55), strict=True)), surer]
+    assert carrier([*without, fit("field", 0.65)], surer).endswith("together 0.60.")
+
+
+def test_numbers_below_zero_have_minus_signs() -> None:
+    fits = [fit(method, r2) for method, r2 in zip(OTHERS, (-0.2, -0.1, -0.3, -0.001), strict=True)]
+    told = carrier(fits, fits[-1])
+    assert told.endswith(f"alone reach R² {MINUS}0.20, features alone {MINUS}0.10, both 0.00.")
+    assert "-" not in told
 
 
 @pytest.mark.parametrize(("r2", "taken"), [(0.7, "field"), (0.691, "field"), (0.689, "lgc-rp"), (np.nan, "lgc-rp")])

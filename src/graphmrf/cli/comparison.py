@@ -18,7 +18,7 @@ from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.graph import Graph
 from graphmrf.report.rows import effect_name
 from graphmrf.selection import AlphaSearch
-from graphmrf.text import joined
+from graphmrf.text import joined, number
 
 FIELD = "field"
 
@@ -259,7 +259,7 @@ def preferred(fits: Sequence[Fit], chosen: Fit, *, folds: int, asked: str) -> st
 
 def _ahead(fit: Fit, field: Fit, folds: int, score: str) -> str:
     difference, error = gain(fit, field, folds=folds)
-    by = f"by {difference:.3f} ± {error:.3f} (standard error)"
+    by = f"by {number(difference, 3)} ± {number(error, 3)} (standard error)"
     return f"at held-out values {fit.method.key} has a higher {score} than {FIELD}, {by}"
 
 
@@ -272,24 +272,26 @@ def carrier(fits: Sequence[Fit], chosen: Fit) -> str:
     if len(fits) == 1 and chosen.shares:
         return _shared(chosen.shares, "")
     if not any(fit.method.needs_features for fit in fits):
-        return f"Without features only outcomes of neighbours can carry the prediction: R² {chosen.score:z.2f}."
+        return f"Without features only outcomes of neighbours can carry the prediction: R² {number(chosen.score, 2)}."
     if len({(fit.method.labels, fit.method.features) for fit in fits}) < 3:  # one was left out
         return _shared(chosen.shares, "") if chosen.shares else ""
-    outcomes = _accuracy(fits, labels=True, features=False)
-    features = _accuracy(fits, labels=False, features=True)
-    both = _accuracy(fits, labels=True, features=True)
+    kinds = ((True, False), (False, True), (True, True))
+    outcomes, features, both = (_accuracy(fits, chosen, labels=labels, features=X) for labels, X in kinds)
     if not chosen.shares:
         return _sentence(outcomes, features, both)
     alone = _alone(outcomes, features, linear="linear effects of ")
-    return _shared(chosen.shares, f": {alone}, all together {both:z.2f}")
+    return _shared(chosen.shares, f": {alone}, all together {number(both, 2)}")
 
 
-def _accuracy(fits: Sequence[Fit], *, labels: bool, features: bool) -> float:
-    return max(fit.score for fit in fits if (fit.method.labels, fit.method.features) == (labels, features))
+def _accuracy(fits: Sequence[Fit], chosen: Fit, *, labels: bool, features: bool) -> float:
+    """Return the R² of the most accurate method with these sources; that of the chosen one, if it has them."""
+    same = [fit for fit in fits if (fit.method.labels, fit.method.features) == (labels, features)]
+    return chosen.score if chosen in same else max(fit.score for fit in same)
 
 
 def _alone(outcomes: float, features: float, *, linear: str = "") -> str:
-    return f"outcomes of neighbours alone reach R² {outcomes:z.2f}, {linear}features alone {features:z.2f}"
+    neighbours = f"outcomes of neighbours alone reach R² {number(outcomes, 2)}"
+    return f"{neighbours}, {linear}features alone {number(features, 2)}"
 
 
 def _shared(shares: dict[str, float], scores: str) -> str:
@@ -306,11 +308,11 @@ def _shared(shares: dict[str, float], scores: str) -> str:
 
 def _sentence(outcomes: float, features: float, both: float) -> str:
     alone = _alone(outcomes, features)
-    scores = f"{alone}, both {both:z.2f}"
+    scores = f"{alone}, both {number(both, 2)}"
     if max(outcomes, features, both) < CLEAR:
         return f"Neither outcomes of neighbours nor features carry a prediction here: {scores}."
     if both >= max(outcomes, features) + CLEAR:
-        return f"Both carry the prediction: {alone}, together {both:z.2f}."
+        return f"Both carry the prediction: {alone}, together {number(both, 2)}."
     gain = "little" if round(both, 2) > round(max(outcomes, features), 2) else "nothing"
     if outcomes >= features + CLEAR:
         return f"Outcomes of neighbours carry the prediction and features add {gain} to them: {scores}."

@@ -338,7 +338,9 @@ def told_reach(curve: pd.DataFrame, wanted: float) -> str:
     few, middle, many = (_crossing(curve, name, wanted) for name in ("upper", "expected_r2", "lower"))
     if middle is None:
         last = curve.iloc[-1]
-        return f"R² {wanted:g} is not reached with {int(last['n_labels'])} labels: expect {last['expected_r2']:.2f}"
+        return (
+            f"R² {wanted:g} is not reached with {int(last['n_labels'])} labels: expect {number(last['expected_r2'], 2)}"
+        )
     if middle <= curve["n_labels"].iloc[0]:
         return f"R² {wanted:g} is to be expected with the {int(curve['n_labels'].iloc[0])} labels there are"
     most = "more than " + str(int(curve["n_labels"].iloc[-1])) if many is None else str(many)
@@ -361,8 +363,8 @@ def show_curve(target: str, curve: pd.DataFrame, n_nodes: int) -> None:
     """Print what to expect with more labels: the curve with its band as bars."""
     first = curve.iloc[0]
     typer.echo(
-        f"{target}: {int(first['n_labels'])} of {n_nodes} nodes are labelled; expect R² {first['expected_r2']:.3f} on "
-        f"the others ({first['lower']:.2f} to {first['upper']:.2f})"
+        f"{target}: {int(first['n_labels'])} of {n_nodes} nodes are labelled; expect R² "
+        f"{number(first['expected_r2'])} on the others ({number(first['lower'], 2)} to {number(first['upper'], 2)})"
     )
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("labels", "expected R²", "90 % band"):
@@ -371,8 +373,8 @@ def show_curve(target: str, curve: pd.DataFrame, n_nodes: int) -> None:
     shades = "█▓░" if Console().encoding.startswith("utf") else "#=-"
     for _, row in curve.iterrows():
         bar = banded_bar(row["lower"], row["expected_r2"], row["upper"], shades)
-        band = f"{row['lower']:.2f} to {row['upper']:.2f}"
-        table.add_row(f"{int(row['n_labels'])}", f"{row['expected_r2']:.3f}", band, bar)
+        band = f"{number(row['lower'], 2)} to {number(row['upper'], 2)}"
+        table.add_row(f"{int(row['n_labels'])}", number(row["expected_r2"]), band, bar)
     terminal.print_rich(table)
 
 

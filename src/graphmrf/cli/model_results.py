@@ -17,7 +17,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_place
 from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2, target_covariance
-from graphmrf.text import did_you_mean
+from graphmrf.text import did_you_mean, minus_signs, number
 
 DRAW = "sample"
 """Column of the draws with their number."""
@@ -206,15 +206,15 @@ def show_model(mrf: GaussianMRF, n_nodes: int, output: Path | None) -> None:
     found = mrf.diagnostics
     assert found is not None
     rows = [
-        [name, f"{mean:.4g}", f"{mrf.alpha(name):.3f}", _strongest(mrf, name)]
+        [name, minus_signs(f"{mean:.4g}"), f"{mrf.alpha(name):.3f}", _strongest(mrf, name)]
         for name, mean in zip(mrf.names, mrf.mean, strict=True)
     ]
     terminal.print_table(["attribute", "mean", "smoothness alpha", "depends most on (partial correlation)"], rows)
     terminal.say(
         f"{n_nodes} nodes{f', {found.n_nodes} of them with values' * (found.n_nodes < n_nodes)}, "
-        f"{found.n_parameters} parameters, log-likelihood {found.log_likelihood:.2f}, "
-        f"AIC {found.aic:.2f}, BIC {found.bic:.2f}; {found.iterations} Newton steps, "
-        f"gradient {found.gradient_norm:.0e}"
+        f"{found.n_parameters} parameters, log-likelihood {number(found.log_likelihood, 2)}, "
+        f"AIC {number(found.aic, 2)}, BIC {number(found.bic, 2)}; {found.iterations} Newton steps, "
+        f"gradient {minus_signs(f'{found.gradient_norm:.0e}')}"
     )
     terminal.say(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
 
@@ -229,7 +229,7 @@ def _strongest(mrf: GaussianMRF, name: str) -> str:
     partial = -precision[k] / (scale * scale[k])
     partial[k] = 0.0
     other = int(np.abs(partial).argmax())
-    return f"{mrf.names[other]} ({partial[other]:+.2f})"
+    return f"{mrf.names[other]} ({minus_signs(f'{partial[other]:+.2f}')})"
 
 
 def show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
@@ -238,7 +238,8 @@ def show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
         terminal.say(f"Saved {output}: {draws} draw{'s' * (draws > 1)}, {len(frame)} rows")
         return
     cells = [
-        [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in frame.head(8).to_numpy()
+        [minus_signs(f"{cell:.4g}") if isinstance(cell, float) else str(cell) for cell in row]
+        for row in frame.head(8).to_numpy()
     ]
     terminal.print_table(list(frame.columns), cells)
     terminal.say(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
@@ -247,7 +248,7 @@ def show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
 def _show_expected(target: str, labelled: Bools, expected: dict[str, tuple[float, float]], ids: list[str]) -> None:
     """Print how accurate every method will be, and the nodes to ask for."""
     uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
-    rows = [[name, uses[name], f"{r2:.3f}", f"{error:.3f}"] for name, (r2, error) in expected.items()]
+    rows = [[name, uses[name], number(r2), number(error)] for name, (r2, error) in expected.items()]
     terminal.say(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
     terminal.print_table(["method", "uses", "expected R²", "± (probes)"], rows)
     if ids:

@@ -30,7 +30,7 @@ from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
 from graphmrf.graph import Graph
-from graphmrf.text import joined
+from graphmrf.text import joined, number
 
 LARGEST_ALPHA = 1 - 1e-8
 """Largest level that is solved to a residual of 1e-8 in float64 on paths, grids, stars and graphs in pieces; with a
@@ -401,7 +401,7 @@ def transform_name(model: GraphRegressor) -> str:
         return ""
     if not power.signed and power.exponent == 0:
         return "log"
-    return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {power.exponent:.2f}"
+    return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {number(power.exponent, 2)}"
 
 
 def folds_of_classes(labels: Labels, folds: int) -> int:
