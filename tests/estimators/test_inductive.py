@@ -278,6 +278,10 @@ def test_draws_of_another_graph_agree_with_its_predictions_and_neighbours_with_e
     E = (draws - mean) / std
     near, far = (float(np.mean(E * np.roll(E, steps, axis=1))) for steps in (1, n // 2))
     assert near > 0.15 > abs(far)
+    h = model._transfer.field.posterior.central.h
+    K = values[1] * (1.0 + h["omega"] * values[0]) ** -h["nu"] @ values[1].T
+    share = h["field"] / (h["field"] + h["local"] + h["noise"])
+    assert near == pytest.approx(share * K[0, 1] / K[0, 0], abs=0.02)
     np.testing.assert_array_equal(model.sample(2, seed=3, graph=ring, X=X), model.sample(2, seed=3, graph=ring, X=X))
 
 

@@ -267,3 +267,35 @@ def test_blocks_with_labelled_nodes_are_taken_from_those_among_them() -> None:
     assert family.basis.size
     np.testing.assert_allclose(part.across(20.0, 1.5, places), expected, atol=1e-7)
     np.testing.assert_allclose(family.across(3.0, 1.0, places), fresh.across(3.0, 1.0, places), atol=1e-7)
+
+
+def test_places_are_known_once_all_nodes_are_among_the_labelled_ones() -> None:
+    family = Correlations(eigen(random_case(4, n=60, p=1).graph), np.arange(5, 55, 2))
+    assert family.places(np.array([5])) is None  # before the matrices are made
+    assert family.basis.size
+    for nodes, expected in ((family.rows[[3, 9]], [3, 9]), (family.rows, range(25)), ([4], None), ([], None)):
+        found = family.places(np.array(nodes, dtype=np.int64))
+        assert found is None if expected is None else found is not None and found.tolist() == list(expected)
+
+
+def linked_cliques(count: int) -> Graph:
+    """Cliques of 12 nodes in a ring of weak links: as many eigenvalues near 0, one of them 0."""
+    u, v = np.triu_indices(12, 1)
+    first = 12 * np.arange(count)
+    u, v = (
+        np.concatenate([(first[:, None] + ends).ravel(), link])
+        for ends, link in ((u, first), (v, np.roll(first, 1) + 1))
+    )
+    return Graph.from_edges(u, v, np.where(np.arange(u.size) < count * 66, 1.0, 0.05))
+
+
+def test_eigenvectors_below_a_gap_are_all_that_there_are_or_none() -> None:
+    graph = linked_cliques(5)
+    members, values = matern._constants(graph)[1], np.linalg.eigvalsh(graph.N.toarray())
+    assert (np.count_nonzero(values < matern._SMALL_GAP), values[5] > 0.5) == (5, True)
+    found = matern._below_gap(graph, members, 4)
+    assert found is not None
+    np.testing.assert_allclose(found[0], values[1:5], atol=1e-8)
+    np.testing.assert_allclose(graph.N @ found[1], found[1] * found[0], atol=1e-5)
+    assert matern._below_gap(graph, members, 3) is None  # a fourth is left
+    np.testing.assert_allclose(probed_series(graph).low, values[1:5], atol=1e-8)

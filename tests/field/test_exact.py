@@ -17,7 +17,7 @@ from graphmrf.field.averaged import AveragedPosterior
 from graphmrf.field.components import kernels
 from graphmrf.field.components.features import Smoothed
 from graphmrf.field.covariance import OtherGraph
-from graphmrf.field.design import Design, make_design
+from graphmrf.field.design import Design, make_design, with_distant
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
 from graphmrf.field.hyperparameters import trust_region_newton
@@ -247,6 +247,43 @@ def test_coefficients_are_the_conditional_ones() -> None:
 
 
 @pytest.mark.parametrize("p", [0, 2])
+def test_labels_by_features_alone_are_those_of_dense_algebra(p: int) -> None:
+    h, own = posterior(p).h, np.arange(Z.size) % 4 == 0
+    features = dense(p) - h.field * dense_correlation(h.omega, h.nu)
+    if p:
+        groups = np.hstack(covariance(p).design.groups[:2])
+        features = features - h.local * dense_kernel(groups / h.local_length) * dense_correlation(
+            h.local_omega, h.local_nu
+        )
+    A, B, K = ROWS[~own], ROWS[own], dense(p)
+    W = np.linalg.solve(labels_covariance(p, h)[np.ix_(~own, ~own)], features[np.ix_(A, B)])
+    spread = np.diag(
+        K[np.ix_(B, B)] + h.noise * np.eye(B.size) - 2.0 * K[np.ix_(B, A)] @ W + features[np.ix_(B, A)] @ W
+    )
+    mean, variance = posterior(p).by_features(own)
+    np.testing.assert_allclose(mean, W.T @ Z[~own], atol=1e-5)
+    np.testing.assert_allclose(variance, np.maximum(spread, h.noise), atol=1e-5)
+
+
+def test_shares_are_left_out_predictions_of_the_components() -> None:
+    field, h = posterior(2), posterior(2).h
+    P = np.linalg.inv(labels_covariance(2, h))
+    residual = P @ Z / np.diag(P)
+    blocks = field.covariance.across(h, ROWS)
+    said = {name: block @ P @ Z - np.diag(block @ P) * residual for name, block in blocks.items()}
+    T = fractional_matrix_power(np.eye(24) + h.omega * GRAPH.N.toarray(), -h.nu).real
+    T *= 24 / np.trace(T)
+    beta = h.smoothed / 2 * (T @ standardised(CASE.X))[ROWS].T @ P @ Z
+    parts = {name: max(float(np.mean(each * Z)), 0.0) for name, each in said.items()}
+    of_itself = float(np.mean(np.diag(T)[ROWS] * (standardised(CASE.X)[ROWS] @ beta) * Z))
+    moved = min(of_itself, parts["smoothed"])
+    parts |= {"own": parts["own"] + moved, "smoothed": parts["smoothed"] - moved}
+    noise = float(np.mean(residual * Z))
+    expected = {name: (1.0 - noise) * part / sum(parts.values()) for name, part in parts.items()}
+    assert field.shares == pytest.approx(expected | {"noise": noise}, abs=1e-5)
+
+
+@pytest.mark.parametrize("p", [0, 2])
 def test_shares_add_up(p: int) -> None:
     shares = posterior(p).shares
     assert sum(shares.values()) == pytest.approx(1.0)
@@ -298,6 +335,22 @@ def test_steps_in_softened_logarithms_bring_back_a_variance_that_has_no_slope(st
     )
     assert np.exp(point[0]) == pytest.approx(best, abs=1e-3)
     assert value == pytest.approx(misfit(point)[0], abs=1e-12)
+
+
+def test_the_box_of_a_search_follows_what_steps_gain() -> None:
+    """With a slope of -1 and no curvature every step goes to the end of the box, and is foreseen to gain its length."""
+    shares, steps, here = iter((0.1, -1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0)), list[float](), [0.0, 0.0]
+
+    def function(x: Floats) -> tuple[float, Floats, Floats]:
+        steps.append(float(x[0]) - here[0])
+        value = here[1] - steps[-1] * next(shares) if steps[-1] else 0.0
+        if value < here[1]:
+            here[:] = [float(x[0]), value]
+        return value, -np.ones(1), np.zeros((1, 1))
+
+    point, value, evaluations = trust_region_newton(function, np.zeros(1), [(-9.0, 9.0)], steps=8, least_gain=1e-9)
+    assert steps == pytest.approx([0.0, 1.0, 0.5, 0.125, 0.25, 0.25, 0.5, 1.0, 2.0])
+    assert (point[0], value, evaluations) == (pytest.approx(here[0]), here[1], 9)
 
 
 def test_a_variance_without_support_is_gone_in_a_few_steps() -> None:
@@ -387,3 +440,19 @@ def test_many_labels_are_searched_from_a_part_of_them() -> None:
     (_, found), plain = maximise(field, z), Evidence(field, z).climb(Space(COMPONENTS, 1).start, 60)
     assert found.log_evidence == pytest.approx(plain.log_evidence, abs=2.0)
     assert found.evaluations < 60
+
+
+def test_columns_are_multiplied_in_strips(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_AT_ONCE", 6)
+    monkeypatch.setattr(exact, "_BLOCK", 3)
+    columns = np.arange(14.0).reshape(2, 7)
+    for count, widths in ((2, [3, 3, 1]), (4, [1] * 7), (9, [1] * 7)):
+        strips = list(exact._together(columns, count))
+        assert [strip.shape[1] for strip in strips] == widths
+        np.testing.assert_array_equal(np.hstack(strips), columns)
+    assert [part.tolist() for part in exact.blocks(np.arange(7))] == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_distant_features_have_no_part_in_the_shares() -> None:
+    made = covariance_of(with_distant(GRAPH, covariance().design, 0.6))
+    assert ExactPosterior(made, posterior(2).h, Z).shares == pytest.approx(posterior(2).shares)

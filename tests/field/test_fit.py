@@ -10,17 +10,22 @@ from scipy.stats import norm
 
 from cases import random_case
 from graphmrf._typing import Bools, Floats
-from graphmrf.field import Hyperparameters
+from graphmrf.field import Hyperparameters, Scale, fit
+from graphmrf.field.averaged import BLENDED
 from graphmrf.field.fit import (
     CALIBRATED,
     FOLDS,
+    FUNCTIONS,
     SOLVERS,
+    SPEEDS,
     FittedField,
     calibrate,
     choose_solver,
     exact_cost,
     sparse_cost,
 )
+from graphmrf.field.posterior import Mixture
+from graphmrf.field.transform import Power
 from graphmrf.graph import Graph
 
 LEAST, MOST = CALIBRATED
@@ -84,6 +89,95 @@ def test_foreseen_costs_grow_with_the_task() -> None:
     for cost in (exact_cost, sparse_cost):
         for more in (cost(large, 250, 5), cost(small, 400, 5), cost(small, 250, 50)):
             assert all(a >= b for a, b in zip(more, cost(small, 250, 5), strict=True))
+
+
+def ring(n: int) -> Graph:
+    return Graph.from_edges(np.arange(n), np.roll(np.arange(n), 1))
+
+
+CPU = SPEEDS["cpu"]
+
+
+def test_a_likelihood_takes_squares_and_cubes_of_the_labels() -> None:
+    assert [fit._likelihood(m) for m in (0, 1000, 10_000)] == pytest.approx([0.002, 0.207, 43.002])
+
+
+@pytest.mark.parametrize(
+    ("n", "labels", "effects", "probes"),
+    [(1000, 300, 256 + 150, 32), (1000, 5000, 256 + 400, 32), (100_000, 5000, 256 + 100, 12), (200_000, 40, 276, 8)],
+)
+def test_the_sparse_solver_is_foreseen_to_take_25_products_a_column(
+    n: int, labels: int, effects: int, probes: int
+) -> None:
+    columns = 30 * (8 + probes) + 700 + effects
+    seconds, needed = sparse_cost(ring(n), labels, 0)
+    assert seconds == pytest.approx(25 * columns * CPU["product"] * (2 * n + 4 * n))
+    assert needed == pytest.approx(8 * n * (2 * effects + 200))
+
+
+@pytest.mark.parametrize(
+    ("labels", "sizes"), [(100, (100, 100, 100)), (1500, (300, 1200, 1500)), (9000, (300, 1200, 2000))]
+)
+def test_features_ask_the_sparse_solver_for_four_columns_each_and_length_scales(
+    labels: int, sizes: tuple[int, ...]
+) -> None:
+    scales = sum(count * fit._likelihood(size) for count, size in zip((60, 10, 20), sizes, strict=True))
+    (without, less), (seconds, more) = (sparse_cost(ring(1000), labels, p) for p in (0, 5))
+    assert seconds - without == pytest.approx(scales + 25 * 20 * CPU["product"] * 6000)
+    assert more - less == 8 * 1000 * 2 * 20
+
+
+@pytest.mark.parametrize(
+    ("labels", "steps", "draws"),
+    [
+        (40, {40: 1660}, 31),
+        (61, {61: 1860}, 31),
+        (200, {200: 260}, 1),
+        (201, {201: 60}, 1),
+        (400, {400: 60}, 1),
+        (900, {300: 60, 900: 30}, 1),
+        (1500, {300: 60, 1200: 10, 1500: 20}, 1),
+    ],
+)
+def test_the_exact_solver_is_foreseen_to_take_likelihoods_eigenvectors_and_predictions(
+    labels: int, steps: dict[int, int], draws: int
+) -> None:
+    likelihoods = sum(count * fit._likelihood(size) for size, count in steps.items())
+    seconds, needed = exact_cost(ring(2000), labels, 5)
+    assert seconds == pytest.approx(likelihoods + CPU["eigenvectors"] * 2000**3 + CPU["entry"] * draws * 2000 * labels)
+    assert needed == pytest.approx(24 * 2000**2 + 4 * FUNCTIONS * labels**2)
+
+
+@pytest.mark.parametrize(("n", "labels", "passes"), [(12_000, 40, 1), (12_000, 90, 1), (150_000, 90, 3)])
+def test_few_labels_of_a_large_graph_are_foreseen_to_take_products(
+    n: int, labels: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit, "probed_series", lambda _: SimpleNamespace(degree=50))
+    product = CPU["product"] * (2 * n + 4 * n) + CPU["step"] * n * FUNCTIONS
+    columns = (2 + passes) * labels + 2 * 3 + 96
+    likelihoods = (1660 + 200 * (labels > 60)) * fit._likelihood(labels)
+    expected = likelihoods + CPU["entry"] * 31 * n * labels + 50 * columns * product
+    seconds, needed = exact_cost(ring(n), labels, 3)
+    assert seconds == pytest.approx(expected)
+    blocks = 250 + 3 * labels * (labels > BLENDED[0]) + 3 * FUNCTIONS
+    assert needed == pytest.approx(8 * n * blocks + 4 * FUNCTIONS * labels**2)
+    monkeypatch.setattr(fit, "_MOST_BYTES", needed - 1)
+    assert exact_cost(ring(n), labels, 3)[0] == pytest.approx(expected - 30 * columns * product)  # degree 20 at least
+
+
+def test_a_mixture_under_a_transform_has_the_moments_of_its_members() -> None:
+    y = np.exp(np.random.default_rng(0).normal(size=50))
+    scale, found = (
+        Scale(y, Power(0.0, signed=False)),
+        Mixture(np.array([0.3, 0.7]), np.array([[-1.0], [2.0]]), np.ones((2, 1))),
+    )
+    logs = np.log(y).mean() + np.log(y).std() * found.means
+    variances = np.log(y).var() * found.variances
+    means = np.exp(logs + variances / 2)
+    squares = np.exp(2 * logs + 2 * variances)
+    mean, std = FittedField._in_units(SimpleNamespace(scale=scale), found)  # type: ignore[arg-type]
+    np.testing.assert_allclose(mean, found.weights @ means, rtol=1e-6)
+    np.testing.assert_allclose(std**2, found.weights @ squares - mean**2, rtol=1e-6)
 
 
 CASE = random_case(4, n=70, p=2, labelled=50)

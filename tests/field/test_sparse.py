@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from cases import Case, random_case
 from graphmrf import GaussianMRF
@@ -304,6 +304,32 @@ def test_the_paper_model_is_that_of_dense_algebra(unit_variance: bool) -> None:
     np.testing.assert_allclose(found[0], gain @ z, atol=1e-5)
     spread = np.diag(whole[np.ix_(~known, ~known)] - gain @ whole[np.ix_(known, ~known)]) + 1e-3
     np.testing.assert_allclose(found[1], spread, rtol=1e-5)
+
+
+@pytest.mark.parametrize("unit_variance", [True, False])
+def test_the_paper_model_says_of_its_own_graph_what_features_say(unit_variance: bool) -> None:
+    graph, rng, omega = Graph(ISOLATED), np.random.default_rng(2), 3.0
+    X, rows = rng.standard_normal((62, 2)), np.arange(0, 62, 2)
+    made = with_distant(graph, make_design(graph, X), ALPHA)
+    labelled = LabelledGraph(graph, rows, unit_variance=unit_variance)
+    columns, projected = PaperSearch(labelled, made, rng.standard_normal(31), omega).at(omega, 1e-10)
+    beta = projected.equations.given(columns.variances(BY_GROUP), 1e-3)
+    found = SparsePosterior(columns, projected, beta, HYPER, made, COMPONENTS)
+    K = np.diag(np.linalg.inv(np.eye(62) + omega * graph.N.toarray()))
+    prior = np.ones(62) if unit_variance else K / K.mean()
+    mean, variance = found.elsewhere(graph, X)
+    np.testing.assert_allclose(mean, columns.F @ beta.mean, atol=1e-4)
+    told = np.einsum("ij,jk,ik->i", columns.F, beta.covariance, columns.F)
+    np.testing.assert_allclose(variance, told + prior + 1e-3, rtol=1e-4)
+    np.testing.assert_allclose(found.relative_variance(graph), prior / prior[rows].mean(), rtol=1e-6)
+    np.testing.assert_allclose(found.relative_variance(), found.relative_variance(graph), rtol=1e-6)
+
+
+def test_the_prior_of_a_level_of_smoothing_is_normal_in_its_logarithm() -> None:
+    search = PaperSearch(SEARCH.labelled, SEARCH.design, SEARCH.z, 1.5)
+    penalties = [search.log_posterior(omega) - search.log_evidence(omega) for omega in (1.5, 30.0)]
+    density = norm(OMEGA_PRIOR.start, OMEGA_PRIOR.spread).logpdf(np.log([1.5, 30.0, np.exp(OMEGA_PRIOR.start)]))
+    assert penalties == pytest.approx(density[:2] - density[2])
 
 
 def test_the_paper_model_tells_its_coefficients_by_distance() -> None:

@@ -37,6 +37,14 @@ def test_a_scale_standardises_and_comes_back(power: Power | None) -> None:
     np.testing.assert_allclose(scale.back(scale.z), POSITIVE, rtol=1e-9)
 
 
+def test_a_unit_is_the_deviation_of_the_labels_or_of_what_they_are_transformed_to() -> None:
+    assert Scale(POSITIVE).unit == pytest.approx(POSITIVE.std())
+    assert Scale(POSITIVE, Power(0.0, signed=False)).unit == pytest.approx(np.log(POSITIVE).std())
+    straight = (POSITIVE - POSITIVE.mean()) / POSITIVE.std()
+    signed = Power(0.4, signed=True)
+    assert Scale(POSITIVE, signed).unit == pytest.approx(signed.forward(straight).std())
+
+
 def test_the_jacobian_does_not_depend_on_the_path() -> None:
     plain, log = Scale(POSITIVE), Scale(POSITIVE, Power(0.0, signed=False))
     assert plain.log_jacobian == pytest.approx(-200 * np.log(POSITIVE.std()))
