@@ -37,16 +37,17 @@ OUTPUT = ROOT / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 
 # Tests that may kill a mutant of a package: its own, and those of what shows its results.
+OF_DEFINITIONS = "tests/test_records.py"
 _OF_FIELDS = ("", "_limits", "_sparse")
 _OF_FEATURES = ("few_labels", "inductive", "missing_features", "out_of_fold", "effects")
 TESTS = {
-    "linalg": ("tests/test_records.py", "tests/linalg", "src/graphmrf/linalg", "tests/selection", "tests/model"),
+    "linalg": (OF_DEFINITIONS, "tests/linalg", "src/graphmrf/linalg", "tests/selection", "tests/model"),
     "model": (
-        *("tests/test_records.py", "tests/model", "src/graphmrf/model", "tests/test_state_machine.py"),
+        *(OF_DEFINITIONS, "tests/model", "src/graphmrf/model", "tests/test_state_machine.py"),
         *("tests/field/test_paper_model.py", "tests/field/test_foresight.py"),
     ),
     "field": (
-        *("tests/test_records.py", "tests/field", "src/graphmrf/field"),
+        *(OF_DEFINITIONS, "tests/field", "src/graphmrf/field"),
         *(f"tests/estimators/test_graph_regressor{name}.py" for name in _OF_FIELDS),
         *(f"tests/estimators/test_{name}.py" for name in _OF_FEATURES),
     ),
@@ -366,11 +367,13 @@ class _Recorder:
 
 
 def _tests_of(mutant: Mutant, reach: dict[str, Any]) -> list[str]:
-    """Tests that run the statement of a mutant, quickest first; of a line run on import, any."""
+    """Tests that run the statement of a mutant, or the function whose signature it is in; of another import, any."""
     lines: dict[str, list[str]] = reach["lines"].get(mutant.path, {})
     first, last = _statement(mutant)
     found = {test for line in range(first, last + 1) for test in lines.get(str(line), ())}
-    found = (found or {test for test in reach["seconds"] if _runs_on_import(mutant)}) & set(reach["seconds"])
+    if _runs_on_import(mutant):
+        found |= {test for test in reach["seconds"] if not found or test.startswith(OF_DEFINITIONS)}
+    found &= set(reach["seconds"])
     seconds, chosen = 0.0, list[str]()
     for test in sorted(found, key=lambda test: reach["seconds"][test]):
         seconds += reach["seconds"][test]
@@ -381,12 +384,17 @@ def _tests_of(mutant: Mutant, reach: dict[str, Any]) -> list[str]:
 
 
 def _statement(mutant: Mutant) -> tuple[int, int]:
-    """First and last line of the innermost statement around a mutant, without the body of a compound one."""
+    """First and last line of the innermost statement around a mutant, without the body of a compound one.
+
+    Of the signature of a function, those of its body: a default is read where the function runs.
+    """
     first, last = mutant.line, mutant.line
     for node in ast.walk(ast.parse(mutant.source)):
         if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or 0):
             body = getattr(node, "body", None)
             first, last = node.lineno, body[0].lineno - 1 if body else (node.end_lineno or node.lineno)
+            if isinstance(node, ast.FunctionDef) and mutant.line < node.body[0].lineno:
+                first, last = node.body[0].lineno, node.end_lineno or node.lineno
     return first, max(last, mutant.line)
 
 

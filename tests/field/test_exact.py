@@ -251,7 +251,7 @@ def test_labels_by_features_alone_are_those_of_dense_algebra(p: int) -> None:
     h, own = posterior(p).h, np.arange(Z.size) % 4 == 0
     features = dense(p) - h.field * dense_correlation(h.omega, h.nu)
     if p:
-        groups = np.hstack(covariance(p).design.groups[:2])
+        groups = np.hstack(list(covariance(p).design.groups[:2]))
         features = features - h.local * dense_kernel(groups / h.local_length) * dense_correlation(
             h.local_omega, h.local_nu
         )

@@ -12,6 +12,7 @@ from cases import random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
+from graphmrf.linalg import precision
 from graphmrf.linalg.limits import Limits
 from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 
@@ -157,3 +158,45 @@ def test_draws_of_either_precision_come_close_to_the_inverse_without_a_seed() ->
     block = PrecisionBlock(graph, H, C, np.ones((80, 2), dtype=bool))
     found = replace(block, limits=DRAWN).inverse_diagonal(probes=2000)
     np.testing.assert_allclose(found, block.inverse_diagonal(), rtol=0.1)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_quadratic_forms_and_the_determinant_by_iterating_are_those_of_dense_algebra(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, rng = random_case(seed, n=30), np.random.default_rng(seed)
+    d, B, omega = rng.exponential(size=30), rng.normal(size=(30, 4)), 7.0
+    expected = np.eye(30) + omega * oracle.laplacian(case.W) + np.diag(d)
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    units = np.eye(30)  # as probes they tell the trace of the logarithm exactly
+    forms, log_determinant = NodePrecision(case.graph, omega, d).quadratic_forms(B, units, tolerance=1e-12)
+    np.testing.assert_allclose(forms, np.einsum("ij,ij->j", B, np.linalg.solve(expected, B)), rtol=1e-9)
+    assert log_determinant == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9)
+
+
+def test_so_many_right_hand_sides_go_in_one_block_as_memory_allows() -> None:
+    block = random_block(3)
+    for times, together in ((3.0, 3), (3.9, 3), (0.5, 1)):
+        limits = Limits(block_bytes=int(times * 8 * block.missing.size))
+        assert replace(block, limits=limits)._together == together
+    B = np.random.default_rng(0).normal(size=(7, *block.missing.shape))
+    few = replace(block, limits=Limits(block_bytes=3 * 8 * block.missing.size))
+    np.testing.assert_allclose(few.solve(B), block.solve(B), atol=1e-6 * np.abs(block.solve(B)).max())
+
+
+def test_variances_are_means_of_as_many_draws_as_were_asked_for() -> None:
+    block = replace(random_block(3), limits=Limits(dense_variance=0))
+    for probes in (1, 5):
+        x = block.draw(probes, np.random.default_rng(9))
+        given = x - block.precondition(block.apply(x))
+        expected = block.node_variance + (given**2).mean(axis=0)
+        np.testing.assert_allclose(block.inverse_diagonal(probes=probes, seed=9), expected)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_variances_of_nodes_by_draws_are_those_of_dense_algebra(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, d = random_case(seed, n=30), np.random.default_rng(seed).exponential(size=30)
+    expected = np.diag(np.linalg.inv(np.eye(30) + 0.5 * oracle.laplacian(case.W) + np.diag(d)))
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    found = NodePrecision(case.graph, 0.5, d).inverse_diagonal(probes=600, seed=seed)
+    np.testing.assert_allclose(found, expected, rtol=0.03)

@@ -1,6 +1,8 @@
 """The density of states against dense eigenvalues and against graphs whose spectrum is known in closed form."""
 
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import oracle
 from cases import Case, cases
 from graphmrf._typing import Floats
 from graphmrf.graph import Graph
+from graphmrf.linalg import spectrum
+from graphmrf.linalg.limits import Limits
 from graphmrf.linalg.spectrum import Spectrum, density_of_states
 
 
@@ -139,3 +143,37 @@ def test_rules_of_probes_estimate_determinants_and_mean_variances(name: str, ome
     assert probed(name, 1).n_nodes == pytest.approx(values.size)
     assert rules.log_determinant(omega) == pytest.approx(np.log1p(omega * values).sum(), rel=0.1, abs=2.0)
     assert rules.mean_variance(omega) == pytest.approx(np.mean(1.0 / (1.0 + omega * values)), rel=0.1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("n", "probes", "expected"), [(500, None, 128), (40_000, None, 100), (10**6, None, 16), (500, 1, 4), (500, 7, 7)]
+)
+def test_large_graphs_need_fewer_probes(
+    n: int, probes: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def probe(graph: Graph, count: int, *_: Any) -> Any:
+        asked.append((graph.n_nodes, count))
+        return small
+
+    small = probed("star", 0).rules
+    monkeypatch.setattr(spectrum, "_probe", probe)
+    monkeypatch.setattr(spectrum, "_calibrated", lambda *_: np.zeros(0))
+    density_of_states(Graph.from_edges([0], [1], n_nodes=n), probes=probes, limits=Limits(dense_spectrum=0))
+    assert asked == [(n, expected)]
+
+
+@pytest.mark.parametrize(
+    ("truncation", "noise", "settled"),
+    [(0.09, 1.0, True), (0.11, 1.0, False), (0.0, 0.0, True), (5e-12, 0.0, True), (7e-12, 0.0, False)],
+)
+def test_rules_are_settled_where_truncation_is_small_beside_noise_or_rounding(
+    truncation: float, noise: float, settled: bool
+) -> None:
+    rules: Any = SimpleNamespace(
+        truncation=lambda f: truncation * f(np.expm1(1.0) / 1000.0),
+        noise=lambda f: noise * f(np.expm1(1.0) / 1000.0),
+        weights=np.array([[2.0, 4.0], [0.0, 0.0]]),
+    )
+    assert spectrum._is_settled(rules) == settled

@@ -131,7 +131,7 @@ def test_fewer_suggestions_are_the_first_of_more() -> None:
 def test_probed_suggestions_are_nearly_as_good(kind: KnownData) -> None:
     graph, mrf, labelled = middling(2)
     problem = last(graph, mrf, labelled)
-    chosen, best = probed_suggestions(problem, kind, 5, seed=0), suggest(problem, 5, given=kind)
+    chosen, best = probed_suggestions(problem, kind, 5), suggest(problem, 5, given=kind)
     before = np.trace(problem.covariance(kind))
     gains = [before - _left(problem.covariance(kind), np.flatnonzero(~labelled), nodes) for nodes in (chosen, best)]
     assert len(set(chosen.tolist())) == 5
@@ -172,3 +172,14 @@ def test_bad_questions_are_refused() -> None:
         mrf.suggest(graph, -1, labelled, 10**6)
     with pytest.raises(InvalidInputError, match="target must be one of"):
         mrf.expected_r2(graph, "rent", labelled)
+
+
+def test_the_target_is_the_last_attribute_and_one_node_is_suggested_unless_others_are_asked_for() -> None:
+    field = random_field(5)
+    names, mrf = field.mrf.names, field.mrf
+    assert mrf.expected_r2(field.graph) == mrf.expected_r2(field.graph, names[-1])
+    assert mrf.expected_r2(field.graph) != mrf.expected_r2(field.graph, names[-2])
+    chosen = mrf.suggest(field.graph)
+    assert chosen.tolist() == mrf.suggest(field.graph, names[-1], k=3)[:1].tolist()
+    for quantity in (mrf.omega, mrf.alpha, mrf.beta, mrf.edge_beta):
+        np.testing.assert_array_equal(quantity(), quantity(names[-1]))

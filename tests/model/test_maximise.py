@@ -1,6 +1,8 @@
 """Steps of the fit: Newton directions by finite differences, the strength of a channel, Anderson acceleration."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.spectrum import density_of_states
 from graphmrf.model import maximise
 from graphmrf.model.attributes import check_names, index_of
-from graphmrf.model.em import _MEMORY, _Anderson
+from graphmrf.model.em import _MEMORY, _SMALLEST, _Anderson, _is_valid
 from graphmrf.model.likelihood import Statistics, statistics
+from graphmrf.model.maximise import FitProblem
+from graphmrf.model.parameters import Parameters
 
 CASE = random_case(2, n=40, p=3)
 STATES = density_of_states(CASE.graph)
@@ -81,6 +85,78 @@ def test_a_strength_that_is_rounding_is_0_once_the_barrier_is_gone(barrier: floa
     point = replace(iterate(barrier), h=np.array([1.0, 2.0, 1e-20]))
     reached = point.moved(maximise._Step(np.zeros((3, 3)), np.array([0.5, -1.0, 1e-20]), 1.0, 1.0), 1.0)
     np.testing.assert_array_equal(reached.h, [1.5, 1.0, 2e-20 if barrier else 0.0])
+
+
+@pytest.mark.parametrize(("rise", "accepted"), [(-1e-9, True), (0.5e-14, True), (2e-14, False)])
+@pytest.mark.parametrize("value", [0.0, 999.0])
+def test_a_step_may_rise_by_rounding_and_no_more(rise: float, accepted: bool, value: float) -> None:
+    tried = []
+
+    def moved(_step: Any, length: float) -> Any:
+        tried.append(length)
+        return SimpleNamespace(value=value + rise * (1.0 + value))
+
+    point: Any = SimpleNamespace(value=value, moved=moved)
+    found = maximise._search(point, maximise._Step(np.zeros((1, 1)), np.zeros(1), 0.0, 0.25))
+    assert (found is not None) == accepted
+    assert tried == [0.25 / 2**k for k in range(1 if accepted else maximise._HALVINGS)]
+
+
+class OutsideTheCone:
+    @property
+    def value(self) -> float:
+        raise np.linalg.LinAlgError
+
+
+def test_a_step_that_leaves_the_cone_or_falls_too_little_is_halved() -> None:
+    def moved(_step: Any, length: float) -> Any:
+        if length > 0.5:
+            return OutsideTheCone()
+        return SimpleNamespace(value=-maximise._ARMIJO * length * (0.9 if length > 0.25 else 1.1), length=length)
+
+    point: Any = SimpleNamespace(value=0.0, moved=moved)
+    found: Any = maximise._search(point, maximise._Step(np.zeros((1, 1)), np.zeros(1), 1.0, np.inf))
+    assert found.length == 0.25
+
+
+def test_turns_of_mean_and_precision_begin_at_two_means_and_go_on_from_where_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    A = np.column_stack([CASE.X + np.array([1.0, -2.0, 5.0]), np.ones(40)])
+    data, problem = statistics(CASE.graph, A), FitProblem(STATES, ("a", "b", "c"), False, True)
+    asked, real = list[tuple[bool, bool]](), maximise.maximise_likelihood
+    means = list[Floats]()
+
+    def recorded(*args: Any, start: Parameters | None, near: bool, **others: Any) -> Any:
+        asked.append((start is None, near))
+        return real(*args, start=start, near=near, **others)
+
+    at = FitProblem._at
+
+    def at_mean(self: FitProblem, mean: Floats, *args: Any, **others: Any) -> Any:
+        means.append(mean)
+        return at(self, mean, *args, **others)
+
+    monkeypatch.setattr(maximise, "maximise_likelihood", recorded)
+    monkeypatch.setattr(FitProblem, "_at", at_mean)
+    found, _ = problem.best(data, None)
+    fresh = [mean for mean, (first, _) in zip(means, asked, strict=True) if first]
+    smooth = data.M1[:-1, -1] / data.M1[-1, -1]
+    np.testing.assert_allclose(fresh, [np.zeros(3), smooth])
+    assert {near for first, near in asked if not first} == {True}
+    assert {near for first, near in asked if first} == {False}
+    np.testing.assert_allclose(maximise.best_mean(data, found), found.mean, atol=1e-6)
+
+
+def test_a_prior_is_so_many_nodes_of_white_noise() -> None:
+    A = np.column_stack([CASE.X, np.ones(40)])
+    data = statistics(CASE.graph, A)
+    problem = FitProblem(STATES, ("a", "b", "c"), False, True, prior=8.0)
+    found, white = problem._with_prior(data), np.diag([1.0, 1.0, 1.0, 0.0])
+    roughness = np.trace(CASE.graph.N.toarray()) / 40
+    np.testing.assert_allclose(found.M0, 40 / 48 * (data.M0 + 8.0 * white))
+    np.testing.assert_allclose(found.M1, 40 / 48 * (data.M1 + 8.0 * roughness * white))
+    assert replace(problem, prior=0.0)._with_prior(data) is data
 
 
 @given(st.integers(0, 10**6))
@@ -171,3 +247,10 @@ def test_names_differ() -> None:
     assert check_names(None, 2) == ("a0", "a1")
     with pytest.raises(InvalidInputError, match="got y more than once"):
         check_names(["x", "y", "y"], 3)
+
+
+@pytest.mark.parametrize(("smallest", "valid"), [(500.0, False), (2000.0, True)])
+def test_statistics_are_valid_while_no_combination_of_attributes_vanishes(smallest: float, valid: bool) -> None:
+    M, other = np.diag([1.0, 999.0, smallest * _SMALLEST, -5.0]), np.eye(4)
+    assert _is_valid(np.stack([M, other])) == _is_valid(np.stack([other, M])) == valid
+    assert _is_valid(np.stack([other, other]))

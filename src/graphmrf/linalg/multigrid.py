@@ -173,9 +173,9 @@ def _aggregates(strong: sparse.csr_array) -> Ints:
 
     Roots are a random set, no two of them within two edges, that leaves no node more than two edges from one.
     """
-    n = strong.shape[0]
-    rank = np.where(np.diff(strong.indptr) > 0, np.random.default_rng(0).permutation(n), -1)
-    left, roots = rank.copy(), np.zeros(n, dtype=np.bool_)
+    degrees = np.diff(strong.indptr)
+    left = np.where(degrees > 0, np.random.default_rng(0).permutation(degrees.size), -1)
+    roots = np.zeros(degrees.size, dtype=np.bool_)
     while (left >= 0).any():
         chosen = (left >= 0) & (left == _largest_around(strong, _largest_around(strong, left)))
         roots |= chosen

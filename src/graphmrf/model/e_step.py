@@ -167,7 +167,7 @@ def missing_log_determinant(incomplete: Incomplete, parameters: Parameters) -> t
     H, C = parameters.H, parameters.C
     if incomplete.is_exact:
         return incomplete.block(H, C).dense.log_determinant(), 0.0
-    span = np.log1p(2.0 * parameters.channels.strength[-1])
+    span = np.log1p(2.0 * parameters.channels.strength.max())
     if span == 0:
         return _log_determinant_on_nodes(incomplete, H), 0.0
     if (j := incomplete.only) is not None:

@@ -167,7 +167,7 @@ def estimate_r2(
         )
     if target.graph.n_nodes <= exact_nodes:
         return exact_r2(target, known), 0.0
-    return probed_r2(target, known, probes=_PROBES, seed=0)
+    return probed_r2(target, known)
 
 
 def exact_r2(target: TargetCovariance, given: KnownData) -> float:
@@ -177,7 +177,9 @@ def exact_r2(target: TargetCovariance, given: KnownData) -> float:
     return float(1.0 - np.trace(target.covariance(given)) / spread)
 
 
-def probed_r2(target: TargetCovariance, given: KnownData, *, probes: int, seed: int) -> tuple[float, float]:
+def probed_r2(
+    target: TargetCovariance, given: KnownData, *, probes: int = _PROBES, seed: int = 0
+) -> tuple[float, float]:
     """Return the expected R2 and its error from Rademacher probes, at most `probes` and fewer where they are enough."""
     U, values, traces = target.unlabelled[:, None], [], _known_traces(target)
     for first in range(0, probes, _BATCH):
@@ -228,7 +230,7 @@ def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_
         raise InvalidInputError(f"k must be a whole number from 0 to the {n_candidates} unlabelled nodes, got {k!r}")
     if target.graph.n_nodes <= exact_nodes:
         return exact_suggestions(target, known, k)
-    return probed_suggestions(target, known, k, seed=0)
+    return probed_suggestions(target, known, k)
 
 
 def exact_suggestions(target: TargetCovariance, given: KnownData, k: int) -> Ints:
@@ -245,7 +247,7 @@ def exact_suggestions(target: TargetCovariance, given: KnownData, k: int) -> Int
     return nodes[chosen]
 
 
-def probed_suggestions(target: TargetCovariance, given: KnownData, k: int, *, seed: int) -> Ints:
+def probed_suggestions(target: TargetCovariance, given: KnownData, k: int, *, seed: int = 0) -> Ints:
     """Return the suggested nodes by Rademacher probes and, for a short list, exact columns of the covariance."""
     Z = _rademacher(target, _PROBES, seed)
     least = target.conditional(given).block.node_variance[:, target.position]

@@ -295,6 +295,11 @@ class _Iterate:
         return self.parts.inverse @ self.B
 
     @property
+    def roughness(self) -> Floats:
+        """What every entry of h is multiplied by in the quadratic form: the diagonal of B' M1 B."""
+        return np.asarray(np.einsum("aj,ab,bj->j", self.B, self.data.M1, self.B))
+
+    @property
     def slope(self) -> Floats:
         """Derivative of the objective, without its barrier, by every entry of h."""
         return np.asarray(np.einsum("aj,ab,bj->j", self.loadings, self.derivatives.G1, self.loadings))
@@ -303,8 +308,7 @@ class _Iterate:
         """Return the point some way along a step."""
         h = self.h + length * step.dh
         if self.barrier == 0:
-            share = h * ((self.B.T @ self.data.M1) * self.B.T).sum(axis=1)
-            h = np.where(share <= _ZERO * self.data.n, 0.0, h)
+            h = np.where(h * self.roughness <= _ZERO * self.data.n, 0.0, h)
         return replace(self, H=self.H + length * step.dH, h=h, steps=self.steps + 1)
 
 
@@ -324,8 +328,7 @@ def _minimise(start: _Iterate, *, near: bool) -> _Iterate:
             return _settle(start, start.h > 0, max_steps=_NEAR_STEPS)
         except ConvergenceError:
             pass
-    B, data = start.B, start.data
-    point = replace(start, h=start.h + 1e-3 * data.n / np.diag(B.T @ data.M1 @ B))  # inside, at every scale
+    point = replace(start, h=start.h + 1e-3 * start.data.n / start.roughness)  # inside, at every scale
     everything = np.ones(start.h.size, dtype=bool)
     for barrier in _BARRIERS:
         point = _descend(replace(point, barrier=barrier), everything, max_steps=_MAX_STEPS)

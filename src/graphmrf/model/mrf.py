@@ -46,7 +46,7 @@ _SHOWN = 8
 """Attributes named at the prompt: about what a line of 100 characters holds. Doubled, the line wraps."""
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianMRF:
     r"""A Gaussian field over the nodes of a graph: attributes `A` (n, q) of one mean and sparse precision.
 
