@@ -292,6 +292,20 @@ def test_numbers_of_nodes_do_not_matter(fit: Callable[..., FittedField], labelle
         np.testing.assert_allclose(other, one[order], atol=most * found.scale.unit)
 
 
+@pytest.mark.parametrize("p", [0, 1])
+def test_numbers_of_nodes_do_not_matter_where_features_do_not_tell_nodes_apart(
+    p: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphmrf.field.averaged.SLICES", (5, 4, 1))
+    monkeypatch.setattr("graphmrf.field.averaged.FOLD_STEPS", (3, 2, 1))
+    case, rng, n = random_case(4, n=350, p=1, labelled=12), np.random.default_rng(0), 350
+    X, y = np.ones((n, p)) * (np.arange(n) % 2)[:, None], np.where(case.known, np.round(2.0 * case.y), np.nan)
+    order = rng.permutation(n)
+    found, again = fit_exact(case.graph, X, y), fit_exact(Graph(case.W[np.ix_(order, order)]), X[order], y[order])
+    for one, other in zip(found.predictions, again.predictions, strict=True):
+        np.testing.assert_allclose(other, one[order], atol=1e-6 * found.scale.unit)
+
+
 def test_certain_means_within_the_range_of_the_labels_are_not_hedged() -> None:
     z = np.random.default_rng(0).normal(size=50)
     inside = Mixture(np.array([0.4, 0.6]), np.array([[-1.0, 0.5], [0.5, 0.2]]), np.full((2, 2), 0.1))

@@ -75,6 +75,10 @@ _MOST_RATIO = 30.0
 """Logarithm of a ratio beyond which a label has no weight in working accuracy."""
 _FAR = 5.0
 """Robust deviations from the median beyond which a label is noise where the draws begin, by convention; they forget."""
+_NEARBY = (20.0, 1.0)
+"""Usual omega and nu of a graph field, by which labels near nodes tell these apart; any would."""
+_DIGITS = 9
+"""Digits to which labels, and what is near nodes, are compared: rounding changes the last of twice as many."""
 _ASKED = 300
 """Nodes of which the expected R2 is the mean: it is then known to a tenth of itself. Doubled, a fit takes longer."""
 _REMEMBERED = 2
@@ -143,8 +147,25 @@ def sample_hyperparameters(
 
 def _ranks(covariance: Covariance, z: Floats) -> Ints:
     """Return the rank of every label, the same in any order of the nodes and with the outcome mirrored."""
-    order = np.lexsort((*covariance.design.groups[0][covariance.rows].T, np.abs(z).round(9)))
-    return np.argsort(order)
+    keys = (*covariance.design.groups[0][covariance.rows].T, np.abs(z).round(_DIGITS))
+    return np.argsort(_ordered(covariance, z, covariance.rows, keys))
+
+
+def _ordered(covariance: Covariance, z: Floats, nodes: Ints, keys: tuple[Floats, ...]) -> Ints:
+    """Return the places of nodes by keys, the last one first, and those of equal keys by the labels near them.
+
+    So the numbers of nodes decide nothing, unless no label tells nodes apart.
+    """
+    order = np.lexsort(keys) if keys else np.arange(nodes.size)
+    tied = np.ones(max(nodes.size - 1, 0), dtype=np.bool_)
+    for key in keys:
+        tied &= np.diff(key[order]) == 0
+    if not tied.any():
+        return order
+    labels = np.zeros((len(covariance.design.Z), 2))
+    labels[covariance.rows] = np.column_stack([z, np.ones_like(z)])
+    nearby = covariance.eigen.apply(covariance.eigen.matern(*_NEARBY)[:, None], labels)[0][nodes]
+    return np.lexsort((*np.abs(nearby).round(_DIGITS).T, *keys))
 
 
 def _begin(z: Floats, shared: int, places: Ints) -> Floats:
@@ -332,8 +353,9 @@ class AveragedPosterior:
         that of the outcome, and `d` is `DOUBT`. A field that expects little loses little by it where it is right, and
         where a handful of labels misled it, it cannot be much worse than their mean.
         """
-        order = self.base.covariance.design.order  # not that of their numbers, which count for nothing
-        nodes = order[~np.isin(order, self.base.covariance.rows)]
+        field, own = self.base.covariance, self.base.covariance.design.groups[0]
+        order = _ordered(field, self.z, np.arange(len(own)), tuple(own.T[::-1]))
+        nodes = order[~np.isin(order, field.rows)]
         if not nodes.size:
             return 1.0
         some = nodes[np.linspace(0, nodes.size - 1, min(nodes.size, _ASKED)).astype(int)]
