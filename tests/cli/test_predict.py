@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 from typer.testing import CliRunner
 
 import graphmrf as gm
@@ -52,10 +53,9 @@ def test_the_table_has_every_node_in_order_and_keeps_what_was_observed(method: s
     assert (made["std"][~observed] > 0).all()
 
 
-def test_the_interval_is_that_of_a_normal_distribution(town: Any) -> None:
-    made = table(town, "--target", "income", "--method", "lgc-rp", "--interval", "0.95")
-    np.testing.assert_allclose(made["upper"] - made["prediction"], 1.959964 * made["std"], rtol=1e-6)
-    np.testing.assert_allclose(made["prediction"] - made["lower"], 1.959964 * made["std"], rtol=1e-6)
+def test_up_to_ninety_per_cent_the_interval_is_that_of_a_normal_distribution(town: Any) -> None:
+    made = table(town, "--target", "income", "--method", "lgc-rp", "--interval", "0.9")
+    np.testing.assert_allclose(made["upper"] - made["prediction"], 1.644854 * made["std"], rtol=1e-6)
 
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {
@@ -254,6 +254,22 @@ def test_error_bars_from_few_values_come_with_a_warning(town: Any) -> None:
     assert "only 6 known values: R² is uncertain, and error bars are wide" in town.run("--method", "field").stderr
     town.write()
     assert "too narrow" not in town.run("--target", "income").stderr
+
+
+def test_error_bars_that_are_empty_are_not_said_to_be_wide(town: Any) -> None:
+    known = town.nodes["income"].notna().cumsum()
+    town.write(town.nodes.assign(income=town.nodes["income"].where(known <= 2)))
+    notes = town.run("--target", "income", "--method", "lr").stderr
+    assert "only 2 known values for 1 feature: R² is uncertain, and std, lower and upper are empty" in notes
+    assert "wide" not in notes
+
+
+def test_tails_of_few_values_are_those_of_students_distribution(town: Any) -> None:
+    known = town.nodes["income"].notna().cumsum()
+    town.write(town.nodes.assign(income=town.nodes["income"].where(known <= 6)))
+    made = table(town, "--target", "income", "--method", "lr", "--interval", "0.99")
+    widths = ((made["upper"] - made["lower"]) / made["std"])[~made["observed"]]
+    np.testing.assert_allclose(widths, 2.0 * student.ppf(0.995, 4) / np.sqrt(2.0), rtol=1e-4)
 
 
 def test_ignored_columns_do_not_matter(town: Any) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier, GraphRegressor
+from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
@@ -231,11 +231,11 @@ class Contest:
         outside = int(np.count_nonzero(settings.bounds.clipped(value) != value))
         value, lower, upper = settings.bounds.interval(value, *_interval(chosen, value, std, settings))
         notes = (
-            *_reach(self.graph, observed, std, settings.folds),
+            *_reach(self.graph, observed, settings.folds),
             *_two_valued(y[observed]),
             *_skewed(y[observed], settings),
             *([f"{outside} predictions beyond the bounds given were put on them"] if outside else []),
-            *_roughness(int(observed.sum()), self.features.X.shape[1], chosen.method),
+            *_roughness(int(observed.sum()), self.features.X.shape[1], chosen.method, std),
             *left_out,
             *(fit.note for fit in fits if fit.note),
             *_field_notes(int(observed.sum()), fits, chosen, settings),
@@ -293,7 +293,7 @@ class Contest:
 def _interval(chosen: Fit, value: Floats, std: Floats, settings: PredictionSettings) -> tuple[Floats, Floats]:
     if isinstance(chosen.estimator, GraphRegressor):
         return _field_interval(chosen.estimator, settings.interval, conformal=settings.conformal)
-    width = NormalDist().inv_cdf((1 + settings.interval) / 2) * std
+    width = interval_width(settings.interval, chosen.estimator.freedom_) * std
     return value - width, value + width
 
 
@@ -314,8 +314,8 @@ def _field_interval(model: GraphRegressor, level: float, *, conformal: bool) -> 
     return model.predict_interval(level, interval="conformal" if conformal else "field")
 
 
-def _reach(graph: Graph, observed: Bools, std: Floats, folds: int) -> Iterator[str]:
-    """Say which nodes no label reaches, and where labels are too few for folds or for the noise."""
+def _reach(graph: Graph, observed: Bools, folds: int) -> Iterator[str]:
+    """Say which nodes no label reaches, and where labels are too few for folds."""
     unreached = ~np.isin(graph.components, graph.components[observed])
     if unreached.any():
         yield (
@@ -324,8 +324,6 @@ def _reach(graph: Graph, observed: Bools, std: Floats, folds: int) -> Iterator[s
         )
     if observed.sum() < folds:
         yield f"only {int(observed.sum())} known values, so cross-validation uses as many folds"
-    if np.isnan(std).any():
-        yield "too few known values to estimate the noise; std, lower and upper are empty"
 
 
 def _two_valued(known: Floats) -> Iterator[str]:
@@ -343,14 +341,19 @@ def _skewed(known: Floats, settings: PredictionSettings) -> Iterator[str]:
         yield "its values have a long tail; --transform auto may be more accurate, and has fitting intervals"
 
 
-def _roughness(known: int, n_features: int, method: Method) -> Iterator[str]:
-    """Say that labels are few; other methods than the field count features against them."""
+def _roughness(known: int, n_features: int, method: Method, std: Floats) -> Iterator[str]:
+    """Say that labels are few; other methods than the field count features against them, and may have no error bars."""
+    bars = (
+        "std, lower and upper are empty: none is left to tell the noise"
+        if np.isnan(std).any()
+        else "error bars are wide"
+    )
     if method.key == FIELD:
         if known <= FEW:
-            yield f"only {known} known values: R² is uncertain, and error bars are wide"
+            yield f"only {known} known values: R² is uncertain, and {bars}"
     elif known - 1 - n_features * method.features < FEW:
         features = f" for {n_features} feature{'s' * (n_features > 1)}" if n_features * method.features else ""
-        yield f"only {known} known values{features}: R² is uncertain, and error bars are wide"
+        yield f"only {known} known values{features}: R² is uncertain, and {bars}"
 
 
 def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: PredictionSettings) -> Iterator[str]:

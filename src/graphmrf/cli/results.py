@@ -24,6 +24,7 @@ from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
+from graphmrf.estimators.error_bars import interval_width
 from graphmrf.field.matern import matern_smooth
 from graphmrf.graph import Graph
 from graphmrf.report import (
@@ -286,11 +287,13 @@ def neighbourhood(graph: Graph) -> Any:
 def _coverage(fit: Fit, residual: Floats, level: float) -> pd.DataFrame | None:
     """Return the share of known values inside intervals of several levels, when they are left out."""
     levels = np.unique([*_LEVELS, level])
-    width, found = norm.ppf(0.5 + 0.5 * levels), np.abs(residual[np.isfinite(residual)])
     if isinstance(fit.estimator, GraphRegressor):
-        calibration = fit.estimator._field.calibration
+        calibration, normal = fit.estimator._field.calibration, norm.ppf(0.5 + 0.5 * levels)
         found = np.abs(calibration.scores)
-        width = width + calibration.trust * (np.array([calibration.student(each) for each in levels]) - width)
+        width = normal + calibration.trust * (np.array([calibration.student(each) for each in levels]) - normal)
+    else:
+        width = np.array([interval_width(each, fit.estimator.freedom_) for each in levels])
+        found = np.abs(residual[np.isfinite(residual)])
     if not found.size:
         return None
     return pd.DataFrame({"level": levels, "inside": [float(np.mean(found <= each)) for each in width]})

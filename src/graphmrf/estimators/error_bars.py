@@ -14,7 +14,7 @@ what these are expected to be under the model.
 What is divided by an estimated scale has a Student distribution, here with as many degrees of freedom :math:`\nu` as
 labels are left by coefficients, and by a level that was chosen (`degrees_of_freedom`). Standard
 deviations are those of that distribution, :math:`\sqrt{\nu / (\nu - 2)}` times the scale, with which normal quantiles
-are right at 90 %. They are NaN when no label is left: then nothing tells of the noise.
+are right at 90 %; see `interval_width` for others. They are NaN when no label is left: nothing tells of the noise.
 """
 
 from __future__ import annotations
@@ -89,9 +89,31 @@ def student_std(scale: float, variance: Floats, freedom: float) -> Floats:
     """
     if freedom <= 0:
         return np.full(variance.shape, np.nan)
+    return np.asarray(scale * np.sqrt(variance * _student_variance(freedom)))
+
+
+def _student_variance(freedom: float) -> float:
+    """Return the variance of a Student distribution, or what stands in for it below 3 degrees of freedom."""
     ratio = float(student.ppf(_LEVEL, freedom) / norm.ppf(_LEVEL)) ** 2
     nu = max(freedom, _HAS_VARIANCE)
-    return np.asarray(scale * np.sqrt(variance * max(nu / (nu - 2.0), ratio)))
+    return max(nu / (nu - 2.0), ratio)
+
+
+def interval_width(level: float, freedom: float) -> float:
+    """Return half the width of an interval of Student's distribution, in the standard deviations of `student_std`.
+
+    It is no less than that of a normal one. Up to 90 % that is the larger, by little; farther out Student's tails are.
+
+    Examples
+    --------
+    >>> [round(interval_width(level, 8.0), 2) for level in (0.5, 0.9, 0.99)]
+    [0.67, 1.64, 2.91]
+    >>> round(interval_width(0.99, 1e6), 2)
+    2.58
+    """
+    end = 0.5 + 0.5 * level
+    normal = float(norm.ppf(end))
+    return max(normal, float(student.ppf(end, freedom)) / _student_variance(freedom) ** 0.5) if freedom > 0 else normal
 
 
 def root_mean(squares: Floats, left: float) -> float:

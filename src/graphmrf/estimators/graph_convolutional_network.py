@@ -87,6 +87,8 @@ class GraphConvolutionalNetwork(NodeEstimator):
     n_coefficients_ : int
         Degrees of freedom the training has spent: what makes the mean square of the residuals equal to that of the
         cross-validation. (Without one: the number of features, and one for the intercept.)
+    freedom_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Root mean square of the errors at labels that a fold had not seen; without cross-validation of the residuals.
     cv_results_ : dict or None
@@ -202,13 +204,13 @@ class GraphConvolutionalNetwork(NodeEstimator):
         squares = (y - self._fitted[outcome.known]) ** 2
         if self._searched is None:
             self.n_coefficients_ = self._columns.count + int(self.fit_intercept)
-            self._freedom = degrees_of_freedom(y.size, self.n_coefficients_)
-            self.scale_ = root_mean(squares, self._freedom)
+            self.freedom_ = degrees_of_freedom(y.size, self.n_coefficients_)
+            self.scale_ = root_mean(squares, self.freedom_)
             return
         folds, fits = self._searched
         unseen = (y - own_fold(fits, folds)) ** 2
-        self._freedom = degrees_of_freedom(y.size, 0.0, chosen=True)
-        self.scale_ = root_mean(unseen, self._freedom)
+        self.freedom_ = degrees_of_freedom(y.size, 0.0, chosen=True)
+        self.scale_ = root_mean(unseen, self.freedom_)
         share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
         self.n_coefficients_ = int(np.clip(np.ceil((1.0 - share) * y.size), 0, y.size - 1))
 
@@ -242,7 +244,7 @@ class GraphConvolutionalNetwork(NodeEstimator):
         mean = self._fitted if graph is None and X is None else self._elsewhere(graph, X)
         if not return_std:
             return as_given(mean, single=self._single)
-        std = student_std(self.scale_, np.ones(mean.size), self._freedom)
+        std = student_std(self.scale_, np.ones(mean.size), self.freedom_)
         return as_given(mean, single=self._single), as_given(std, single=self._single)
 
     @takes_folds

@@ -47,6 +47,8 @@ class LabelPropagation(NodeEstimator):
         The smoothing level in use.
     mean_ : float
         Mean of the labels.
+    freedom_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Noise scale, from leave-one-out residuals; NaN with a single label. Computed when first asked for.
     cv_results_ : dict or None
@@ -94,9 +96,9 @@ class LabelPropagation(NodeEstimator):
         )
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
         m, self._outcome = outcome.n_labelled, outcome
-        mean, freedom = np.full((graph.n_nodes, 1), m**-0.5), degrees_of_freedom(m, 1.0, chosen=level is None)
-        deviations = outcome.y[outcome.known] - self.mean_
-        self._residuals = ResidualField(graph, outcome.known, deviations, self.alpha_, mean, freedom, self.seed)
+        mean, deviations = np.full((graph.n_nodes, 1), m**-0.5), outcome.y[outcome.known] - self.mean_
+        self.freedom_ = degrees_of_freedom(m, 1.0, chosen=level is None)
+        self._residuals = ResidualField(graph, outcome.known, deviations, self.alpha_, mean, self.freedom_, self.seed)
         self._field = self._residuals.propagated
         return self
 

@@ -100,6 +100,8 @@ class LinearGraphConvolution(NodeEstimator):
     directions_ : array of shape (n, k)
         Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
         where labels are so many that error bars need none, see `error_bars.CERTAIN`.
+    freedom_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Noise scale, from the residuals; NaN when there are no more labels than coefficients.
         Computed when first asked for.
@@ -180,8 +182,9 @@ class LinearGraphConvolution(NodeEstimator):
         self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, self._directions(Z)
         residuals = outcome.y[known] - self._fitted[known]
         spent = fit.n_coefficients if self._certain else float(np.sum(self.directions_[known] ** 2))
-        freedom = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
-        self._residuals = ResidualField(graph, known, residuals, self.alpha_, self.directions_, freedom, self.seed)
+        self.freedom_ = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
+        parts = (residuals, self.alpha_, self.directions_, self.freedom_)
+        self._residuals = ResidualField(graph, known, *parts, self.seed)
         return np.asarray(features.T @ fit.coef)
 
     def _directions(self, Z: Floats) -> Floats:

@@ -53,6 +53,8 @@ class LinearRegression(NodeEstimator):
         The constant c.
     n_coefficients_ : int
         Degrees of freedom spent: the rank of the features, and one for the intercept.
+    freedom_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Standard deviation of the residuals, :math:`s^2 = \lVert r \rVert^2 / (|L| - k)` with `k` degrees of freedom
         spent; NaN when none is left.
@@ -99,8 +101,8 @@ class LinearRegression(NodeEstimator):
         coef = features.T @ fit.coef
         self.coef_, self.intercept_ = table.columns.named(coef), fit.intercept - float(features.means @ coef)
         self.n_coefficients_ = fit.n_coefficients
-        self._freedom = degrees_of_freedom(known.size, fit.n_coefficients)
-        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, self._freedom)
+        self.freedom_ = degrees_of_freedom(known.size, fit.n_coefficients)
+        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, self.freedom_)
         self._columns, self._single = table.columns, table.single and outcome.single
         self._features, self._fit = features, fit
         return self
@@ -138,7 +140,7 @@ class LinearRegression(NodeEstimator):
         mean = as_given(Z @ self._fit.coef + self._fit.intercept, single=self._single)
         if not return_std:
             return mean
-        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self._freedom)
+        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
         return mean, as_given(std, single=self._single)
 
     @property

@@ -80,6 +80,8 @@ class ResidualPropagation(NodeEstimator):
         The base fitted on all labels; its coefficients are in ``base_.coef_``.
     alpha_, omega_ : float
         The level in use.
+    freedom_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Noise scale, from leave-one-out residuals; NaN when there are no more labels than fitted coefficients.
         Computed when first asked for.
@@ -136,8 +138,9 @@ class ResidualPropagation(NodeEstimator):
             residuals = self._fit_crosswise(level, graph, X, outcome)
         self.omega_, self._outcome = as_omega(self.alpha_), outcome
         directions = getattr(self.base_, "directions_", np.empty((graph.n_nodes, 0)))
-        known, freedom = outcome.known, self._freedom(directions[outcome.known], chosen=level is None)
-        self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, freedom, self.seed)
+        known = outcome.known
+        self.freedom_ = self._freedom(directions[known], chosen=level is None)
+        self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, self.freedom_, self.seed)
         self._field = self._residuals.propagated
         return self
 

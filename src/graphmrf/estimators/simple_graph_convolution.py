@@ -73,6 +73,8 @@ class SimpleGraphConvolution(NodeEstimator):
         The means m.
     n_coefficients_ : int
         Degrees of freedom spent: the rank of the averaged features, and one for the intercept.
+    freedom_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Standard deviation of the residuals; NaN when there are no more labels than coefficients.
     cv_results_ : dict or None
@@ -139,8 +141,8 @@ class SimpleGraphConvolution(NodeEstimator):
         self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
         self.intercept_, self.n_coefficients_ = self._fit.intercept, self._fit.n_coefficients
         self._fitted = power(engine, (features.Z @ self._fit.coef)[:, None], self.n_layers_)[:, 0] + self.intercept_
-        self._freedom = degrees_of_freedom(y.size, self.n_coefficients_, chosen=given is None)
-        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self._freedom)
+        self.freedom_ = degrees_of_freedom(y.size, self.n_coefficients_, chosen=given is None)
+        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.freedom_)
         return np.asarray(features.T @ self._fit.coef)
 
     @overload
@@ -177,7 +179,7 @@ class SimpleGraphConvolution(NodeEstimator):
         mean = as_given(self._fitted if own else Z @ self._fit.coef + self.intercept_, single=self._single)
         if not return_std:
             return mean
-        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self._freedom)
+        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
         return mean, as_given(std, single=self._single)
 
     @property
