@@ -121,6 +121,18 @@ def test_a_series_makes_the_matrices_of_eigenvectors(series: Eigen, omega: float
     np.testing.assert_allclose(series.variances(omega, nu), dense.variances(omega, nu), atol=1e-6)
 
 
+def test_fields_that_are_expected_together_are_as_each_alone(series: Eigen) -> None:
+    rows, nodes, fields = np.arange(0, 193, 3), np.arange(0, 193, 5), [(20.0, 1.0), (3.0, 2.0)]
+    together = Correlations(series, rows)
+    together.expect(fields)
+    for omega, nu in fields:
+        alone = Correlations(series, rows)
+        np.testing.assert_allclose(together.across(omega, nu, nodes), alone.across(omega, nu, nodes), atol=1e-9)
+        found, expected = together.among(omega, nu), alone.among(omega, nu)
+        np.testing.assert_allclose(found.R, expected.R, atol=1e-12)
+        np.testing.assert_allclose(found.slopes, expected.slopes, atol=1e-12)
+
+
 def test_a_series_serves_fields_of_many_hyperparameters(series: Eigen) -> None:
     rows, nodes = np.arange(0, 193, 3), np.arange(20)
     plain, spanned = Correlations(series, rows), Correlations(series, rows, spanned=True)

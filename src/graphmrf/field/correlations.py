@@ -13,7 +13,7 @@ from graphmrf.field.matern import COLUMNS
 from graphmrf.linalg.dense import Triangle, array, beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.matern import Eigen
@@ -23,6 +23,9 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 _LAUNCHED = 400
 """Labels from which covariances are on a GPU with the eigenvectors: starting the many small operations of a likelihood
 takes as long there as computing it for so many on a CPU. Doubled, a fit to 800 labels takes a second more."""
+_PASS = 8192
+"""Entries of the matrices of the basis that are combined at once: with those of 22 functions 1.4 MB, which stay in a
+core's cache. With half or twice as many, as quick; all at once take a third longer."""
 _FIELDS = 64
 """Scales of fields kept: two of each of 30 draws of hyper-parameters, and of the most likely ones. Halved, they are
 computed anew for every block of nodes."""
@@ -65,6 +68,8 @@ class Correlations:
     within: tuple[Correlations, Ints] | None = None
     _blocks: dict[Any, Floats] = field(default_factory=dict, repr=False)
     _whole: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
+    _expected: list[tuple[float, float]] = field(default_factory=list, repr=False)
+    _made: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
     _scales: dict[tuple[float, float], Floats] = field(default_factory=dict, repr=False)
     _tiles: dict[int, Floats] = field(default_factory=dict, repr=False)
 
@@ -95,13 +100,44 @@ class Correlations:
 
     def among(self, omega: float, nu: float, *, unit_variance: bool = True) -> Correlation:
         """Return the correlations among the nodes."""
-        coefficients = self.eigen.basis.T @ self.eigen.matern(omega, nu)
-        R = coefficients @ self.basis
-        if not unit_variance:
-            return Correlation(self, R, None, (omega, nu))
-        scale = (self.diagonals @ coefficients) ** -0.5
-        self.triangle.scale(R, scale)
-        return Correlation(self, R, scale, (omega, nu))
+        matrices = self._taken(omega, nu)
+        if unit_variance:
+            self._divide(matrices, self._coefficients(omega, nu))
+        return Correlation(self.triangle, matrices[0], matrices[1:])
+
+    def _coefficients(self, omega: float, nu: float) -> Floats:
+        r"""Return (3, k): the matrix and its derivatives by :math:`\log \omega` and :math:`\log \nu` in the basis."""
+        eigen = self.eigen
+        return np.asarray(np.vstack([eigen.matern(omega, nu), eigen.slopes(omega, nu)]) @ eigen.basis)
+
+    def _taken(self, omega: float, nu: float) -> Floats:
+        """Return a matrix and its derivatives, packed, (3, size): for the caller to keep, and computed once for all.
+
+        The basis is far larger than a cache; one pass over it makes those of all fields that are expected.
+        """
+        if (omega, nu) not in self._made:
+            fields = list(dict.fromkeys([(omega, nu), *self._expected]))
+            coefficients = self.triangle.place(np.vstack([self._coefficients(*each) for each in fields]))
+            found = self.triangle.empty(3 * len(fields))
+            step = _PASS if self.triangle.beside is None else max(self.triangle.size, 1)
+            for first in range(0, self.triangle.size, step):
+                np.matmul(coefficients, self.basis[:, first : first + step], out=found[:, first : first + step])
+            self._made.clear()
+            self._made.update((each, found[3 * k : 3 * k + 3]) for k, each in enumerate(fields))
+        return self._made.pop((omega, nu))
+
+    def _divide(self, matrices: Floats, coefficients: Floats) -> None:
+        """Make the variance of every node 1, in a matrix and its derivatives."""
+        variance, *slopes = coefficients @ self.diagonals.T
+        scale = self.triangle.place(variance**-0.5)
+        relative = [self.triangle.place(0.5 * slope / variance) for slope in slopes]
+        for strips in zip(*map(self.triangle.strips, matrices), strict=True):
+            rows, R = strips[0]
+            both = np.multiply.outer(scale[rows], scale[: rows.stop])
+            for _, strip in strips:
+                np.multiply(strip, both, out=strip)
+            for change, (_, strip) in zip(relative, strips[1:], strict=True):
+                np.subtract(strip, (change[rows, None] + change[: rows.stop]) * R, out=strip)
 
     def many(self) -> Correlations:
         """Return the same for many omega and nu: blocks with other nodes are kept for the matrices of the basis."""
@@ -195,13 +231,17 @@ class Correlations:
         V = self.eigen.vectors
         return array(V[nodes] @ (V[self.rows] * self.eigen.matern(omega, nu)).T)
 
+    def expect(self, fields: Sequence[tuple[float, float]]) -> None:
+        """Take note of the omega and nu of fields that `among` or `across` will be asked for: one pass is for all."""
+        self._expected[:] = fields
+
     def _everywhere(self, omega: float, nu: float) -> Floats:
         """Return the covariances between all nodes and these, kept for the next block of nodes."""
         if (omega, nu) not in self._whole:
-            while len(self._whole) > 1:  # the field and local effects have each their own
-                del self._whole[next(iter(self._whole))]
-            every = np.arange(len(self.eigen.vectors))
-            self._whole[omega, nu] = self.eigen.blocks(self.eigen.matern(omega, nu)[:, None], every, self.rows)[0]
+            self._whole.clear()
+            fields, every = list(dict.fromkeys([(omega, nu), *self._expected])), np.arange(len(self.eigen.vectors))
+            spectra = np.column_stack([self.eigen.matern(*each) for each in fields])
+            self._whole.update(zip(fields, self.eigen.blocks(spectra, every, self.rows), strict=True))
         return self._whole[omega, nu]
 
     def variances(self, omega: float, nu: float, nodes: Ints, *, unit_variance: bool = True) -> Floats:
@@ -211,49 +251,29 @@ class Correlations:
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """One correlation matrix.
+    r"""One correlation matrix.
 
     Attributes
     ----------
-    family : Correlations
-        Where it comes from.
+    triangle : Triangle
+        Its layout.
     R : array
         Its lower triangle.
-    scale : array of shape (m,) or None
-        What its rows and columns were multiplied by; None where they were not.
-    at : pair of float
-        Its omega and nu.
+    slopes : array of shape (2, size)
+        Its derivatives by :math:`\log \omega` and :math:`\log \nu`, packed alike.
     """
 
-    family: Correlations
+    triangle: Triangle
     R: Floats
-    scale: Floats | None
-    at: tuple[float, float]
-
-    @cached_property
-    def slopes(self) -> Floats:
-        r"""Derivatives of R by :math:`\log \omega` and :math:`\log \nu`, packed, shape (2, size)."""
-        triangle, eigen = self.family.triangle, self.family.eigen
-        coefficients = eigen.slopes(*self.at) @ eigen.basis
-        slopes = triangle.empty(2)
-        for slope, c in zip(slopes, coefficients, strict=True):  # faster than one product of so few rows
-            np.dot(c, self.family.basis, out=slope)
-        if self.scale is None:
-            return slopes
-        variances = triangle.place((coefficients @ self.family.diagonals.T) * (0.5 * self.scale**2))
-        for slope, variance in zip(slopes, variances, strict=True):
-            triangle.scale(slope, self.scale)
-            for (rows, strip), (_, R) in zip(triangle.strips(slope), triangle.strips(self.R), strict=True):
-                np.subtract(strip, (variance[rows, None] + variance[: rows.stop]) * R, out=strip)
-        return slopes
+    slopes: Floats
 
     def entries(self, rows: Ints, columns: Ints) -> Floats:
         """Return entries of the matrix, by index arrays that are broadcast."""
-        return np.asarray(self.R[self.family.triangle.places(rows, columns)])
+        return np.asarray(self.R[self.triangle.places(rows, columns)])
 
     def vjp(self, G: Floats) -> Floats:
         r"""Return the derivatives by :math:`\log \omega` and :math:`\log \nu` of a function with gradient `G` by R."""
-        return np.array([self.family.triangle.dot(G, slope) for slope in self.slopes])
+        return np.array([self.triangle.dot(G, slope) for slope in self.slopes])
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -85,6 +85,10 @@ class Component(ABC):
     @abstractmethod
     def variances(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the prior variance at some nodes."""
+
+    def on_graph(self, h: Values) -> tuple[float, float] | None:  # noqa: ARG002 - part of the contract
+        """Return `omega` and `nu` of the field on the graph that it is made of; None without one."""
+        return None
 
     def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
         r"""Return columns (n, r) of all nodes whose sum, each times a random number or field, is the component, nearly.
@@ -320,33 +324,40 @@ class Covariance:
     def among(self, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, packed, its vector-Jacobian product, and its derivatives."""
         present = self.present(h)
+        self._expect(present, h)
         linear = [component for component in present if isinstance(component, LinearComponent)]
-        terms = [component.among(self, h) for component in present if not isinstance(component, LinearComponent)]
-        if linear:
-            terms.insert(0, linear_among(linear, self, h))
-        total = self.triangle.full(h["constant"])
-        for K, _, _ in terms:
-            total += K
+        total, derivatives = self.triangle.full(h["constant"]), list[tuple[Vjp, Jvp]]()
+        makers = [partial(linear_among, linear)] * bool(linear)
+        for among in makers + [c.among for c in present if not isinstance(c, LinearComponent)]:
+            found = among(self, h)
+            total += found[0]
+            derivatives.append(found[1:])
+            del found  # the next takes the memory of the matrix
         if self.imputed is not None:
             total[self.triangle.diagonal] += self.triangle.place(self.imputed)
 
         def vjp(G: Floats) -> Slopes:
             slopes = Slope()
-            for _, each, _ in terms:
+            for each, _ in derivatives:
                 slopes.add(each(G))
             return slopes
 
         def jvp(a: Floats) -> dict[str, Floats]:
             products = Slope()
-            for _, _, each in terms:
+            for _, each in derivatives:
                 products.add(each(a))
             return products
 
         return total, vjp, jvp
 
+    def _expect(self, present: Sequence[Component], h: Values) -> None:
+        self.correlations.expect([at for c in present if (at := c.on_graph(h)) is not None])
+
     def across(self, h: Values, nodes: Ints) -> dict[str, Floats]:
         """Return the components between other nodes and the labelled ones, each of shape (len(nodes), m)."""
-        return {c.name: c.across(self, h, nodes) for c in self.present(h) if c.name != "noise"}
+        present = [c for c in self.present(h) if c.name != "noise"]
+        self._expect(present, h)
+        return {c.name: c.across(self, h, nodes) for c in present}
 
     def factors(self, h: Values) -> tuple[list[tuple[Floats, tuple[float, float] | None]], Floats]:
         """Return what the components are sums of, see `Component.factors`, and the variance (n,) that these lack."""

@@ -65,6 +65,8 @@ PAPER = ("smoothed", "field", "omega")
 """What is searched in the paper's own model, in which features act through the field only; see `paper_model`."""
 
 Values: TypeAlias = "Mapping[str, Any]"
+Derivatives: TypeAlias = "Callable[[], tuple[Floats, Floats]]"
+"""Computes gradient and curvature at a point whose value is known."""
 
 
 class Parameter(NamedTuple):
@@ -220,13 +222,13 @@ class Space:
         return np.where(self._are_variances(noise=False) & ("noise" in self.slices), _SMALL, 0.0)
 
     def has_lost(self, theta: Floats) -> bool:
-        """Return whether a function of features with a length scale for each has hardly any variance left.
+        """Return whether a function of features with a length scale for each has hardly any variance, less than noise.
 
         Its length scales may not have been found yet: that takes many labels, and without variance none are.
         """
         shaped = {c.name for c in self.components if any(not parameter.size for parameter in c.parameters)}
         places = [self.slices[name].start for name in shaped & set(self.slices)]
-        return bool((theta[places] < math.log(_SMALL)).any())
+        return bool((theta[places] < min(math.log(_SMALL), *theta[self.slices["noise"]])).any())
 
     def _are_variances(self, *, noise: bool) -> Bools:
         variances = {component.name for component in self.components if noise or component.name != "noise"}
@@ -312,7 +314,7 @@ def family_wins(family: float, paper: float, labels: int) -> bool:
 
 
 def trust_region_newton(
-    function: Callable[[Floats], tuple[float, Floats, Floats]],
+    function: Callable[[Floats], tuple[float, Derivatives]],
     start: Floats,
     bounds: Sequence[tuple[float, float]],
     *,
@@ -332,7 +334,8 @@ def trust_region_newton(
     Parameters
     ----------
     function : callable
-        Returns value, gradient and a positive semidefinite curvature at a point.
+        Returns the value at a point, and what computes gradient and a positive semidefinite curvature there: points
+        that are worse than the last need none.
     start : array of shape (k,)
         Where to begin.
     bounds : sequence of k pairs
@@ -348,14 +351,16 @@ def trust_region_newton(
     Examples
     --------
     >>> def function(x):
-    ...     return float(x @ x), 2 * x, 2 * np.eye(2)
+    ...     return float(x @ x), lambda: (2 * x, 2 * np.eye(2))
     >>> trust_region_newton(function, np.ones(2), [(0.5, 2.0), (-1.0, 1.0)], steps=10, least_gain=1e-9)[0].round(6)
     array([0.5, 0. ])
     """
     soft = np.broadcast_to(np.asarray(softening, dtype=np.float64), start.shape)
     low, high = (_softened(np.array(ends), soft) for ends in zip(*bounds, strict=True))
     point, radius, evaluations = _softened(start, soft), _RADII[0], 1
-    value, gradient, curvature = _expanded(function, point, soft)
+    value, derivatives = function(_hardened(point, soft))
+    gradient, curvature = _softly(derivatives(), point, soft)
+    del derivatives
     for _ in range(steps):
         step = _minimum_in_box(curvature, gradient, np.maximum(low - point, -radius), np.minimum(high - point, radius))
         foreseen = -float(gradient @ step + 0.5 * step @ curvature @ step)
@@ -365,18 +370,24 @@ def trust_region_newton(
             continue
         if foreseen < little:
             break
-        found, evaluations = _expanded(function, point + step, soft), evaluations + 1
-        gain, length = value - found[0], float(np.abs(step).max())
-        if gain < 0.25 * foreseen:
-            radius = (0.25 if gain < 0 else 0.5) * length
-        elif gain > 0.75 * foreseen:
-            radius = min(max(radius, 2.0 * length), _RADII[1])
+        (found, derivatives), evaluations = function(_hardened(point + step, soft)), evaluations + 1
+        gain, radius = value - found, _next_radius(radius, (value - found) / foreseen, float(np.abs(step).max()))
         if gain > 0:
-            point, curvature = point + step, _flattened(found[2], step, found[1] - gradient)
-            value, gradient = found[:2]
+            point, value, before = point + step, found, gradient
         if 0 <= gain < little and foreseen < 3.0 * little:
             break
+        if gain > 0:
+            gradient, curvature = _softly(derivatives(), point, soft)
+            curvature = _flattened(curvature, step, gradient - before)
+        del derivatives  # and the matrices it holds
     return _hardened(point, soft), value, evaluations
+
+
+def _next_radius(radius: float, share: float, length: float) -> float:
+    """Return the half width of the next box, by the length of a step and the share of what it was to gain."""
+    if share < 0.25:
+        return (0.25 if share < 0 else 0.5) * length
+    return min(max(radius, 2.0 * length), _RADII[1]) if share > 0.75 else radius
 
 
 def _softened(x: Floats, soft: Floats) -> Floats:
@@ -387,14 +398,10 @@ def _hardened(u: Floats, soft: Floats) -> Floats:
     return np.asarray(u + np.log1p(-np.minimum(soft * np.exp(-u), 1.0 - np.finfo(np.float64).eps)))
 
 
-def _expanded(
-    function: Callable[[Floats], tuple[float, Floats, Floats]], u: Floats, soft: Floats
-) -> tuple[float, Floats, Floats]:
-    """Return value, gradient and curvature in softened coordinates."""
-    x = _hardened(u, soft)
-    value, gradient, curvature = function(x)
-    slope = 1.0 + soft * np.exp(-x)
-    return value, gradient * slope, curvature * np.outer(slope, slope) + _RIDGE * np.eye(u.size)
+def _softly(derivatives: tuple[Floats, Floats], u: Floats, soft: Floats) -> tuple[Floats, Floats]:
+    """Return gradient and curvature in softened coordinates."""
+    slope = 1.0 + soft * np.exp(-_hardened(u, soft))
+    return derivatives[0] * slope, derivatives[1] * np.outer(slope, slope) + _RIDGE * np.eye(u.size)
 
 
 def _flattened(C: Floats, step: Floats, change: Floats) -> Floats:

@@ -98,9 +98,11 @@ _TOLD = 16
 """Blocks of columns after which progress is told: every second, for 10,000 nodes. Doubled, every other second."""
 COLUMNS = 16
 """Columns multiplied at once: three blocks of 4000 nodes are 1.5 MB, and stay in a core's cache."""
-_PROBED = 64
-"""Columns multiplied at once for diagonals, of which no more than sums is kept: with 16 or 128, U.S. counties take a
-third longer."""
+_FEW_SUMS = 4
+"""Functions whose sums are added up term by term; those of more come from a window of terms, in one product. Doubled,
+as quick."""
+_TOGETHER = 64
+"""Columns of a matrix multiplied at once: with 16 or 128, U.S. counties take a third longer."""
 _SLIM = 200_000
 """Nodes from which 4 probes are multiplied at once: sums of 16 for all knots would take more than a gigabyte. Doubled,
 probes of some more graphs are a third quicker."""
@@ -318,9 +320,9 @@ class Polynomials:
         """Diagonals of :math:`T_k(I - N)` at the nodes where they are exact, shape (nodes, K + 1)."""
         nodes = np.arange(self.constants.size) if self.exact is None else self.exact
         found = np.empty((nodes.size, self.degree + 1))
-        for k, places in enumerate(np.array_split(np.arange(nodes.size), max(-(-nodes.size // _PROBED), 1))):
+        for k, places in enumerate(np.array_split(np.arange(nodes.size), max(-(-nodes.size // _TOGETHER), 1))):
             if k % _TOLD == 0:
-                _PROGRESS.info("polynomials of the graph: %d of %d nodes", k * _PROBED, nodes.size)
+                _PROGRESS.info("polynomials of the graph: %d of %d nodes", k * _TOGETHER, nodes.size)
             found[places] = self._forms(self.engine.load(np.eye(places.size), nodes[places]), places.size)
         return found
 
@@ -388,11 +390,12 @@ class Polynomials:
     def _sums(self, V: Block, gamma: Floats, width: int, rows: Ints | None) -> Floats:
         r"""Return some rows of :math:`\sum_k \gamma_k T_k(I - N) V` for every column of `gamma`, (k, width, rows)."""
         engine, terms = self.engine, zip(range(self.degree + 1), self._terms(V), strict=False)
-        if gamma.shape[1] == 1:  # no need to keep the terms
-            total = engine.zeros(width)
+        if gamma.shape[1] <= _FEW_SUMS:  # no need to keep the terms
+            totals = [engine.zeros(width) for _ in gamma.T]
             for k, (term, _) in terms:
-                engine.subtract(total, np.full(term.shape[1], -gamma[k, 0]), term)
-            return engine.unload(total, width, rows).T[None]
+                for total, weight in zip(totals, gamma[k], strict=True):
+                    engine.subtract(total, np.full(term.shape[1], -weight), term)
+            return np.stack([engine.unload(total, width, rows).T for total in totals])
         count = self.constants.size if rows is None else rows.size
         slots = min(max(_WINDOW // max(8 * width * count, 1), 1), self.degree + 1)
         dtype = np.dtype(np.float64 if self.exact is None or rows is not None else np.float32)
@@ -409,14 +412,18 @@ class Polynomials:
         """Return some rows of some columns of the matrices with some spectra (g, k), shape (k, columns, rows)."""
         gamma, delta = self._coefficients(spectra)
         found = np.empty((spectra.shape[1], columns.size, rows.size))
-        for first in range(0, columns.size, COLUMNS):
-            some = columns[first : first + COLUMNS]
+        for first in range(0, columns.size, _TOGETHER):
+            some = columns[first : first + _TOGETHER]
             start = self.engine.load(np.eye(some.size), some)
-            found[:, first : first + COLUMNS] = self._sums(start, gamma, some.size, rows)
-        together = self.components[columns][:, None] == self.components[rows]
-        constant = together * np.outer(self.constants[columns], self.constants[rows])
+            found[:, first : first + _TOGETHER] = self._sums(start, gamma, some.size, rows)
+        here, there = (np.column_stack([self.constants, self.vectors])[nodes] for nodes in (columns, rows))
         for k, change in enumerate(delta.T):
-            found[k] += change[0] * constant + (self.vectors[columns] * change[1:]) @ self.vectors[rows].T
+            found[k] += (here * change) @ there.T
+        apart = self.components[columns][:, None] != self.components[rows]
+        if apart.any():
+            constant = apart * np.outer(here[:, 0], there[:, 0])
+            for k, change in enumerate(delta[0]):
+                found[k] -= change * constant
         return found
 
     def apply(self, spectra: Floats, X: Floats, rows: Ints | None = None) -> Floats:

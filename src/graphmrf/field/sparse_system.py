@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.design import LabelledGraph
+    from graphmrf.field.hyperparameters import Derivatives
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -361,12 +362,16 @@ def fit_variances(
         found = dict(zip(names, np.exp(theta[:-1]).tolist(), strict=True))
         return dict.fromkeys(columns.slices, 0.0) | found, float(np.exp(theta[-1]))
 
-    def negative(theta: Floats) -> tuple[float, Floats, Floats]:
+    def negative(theta: Floats) -> tuple[float, Derivatives]:
         by_component, noise = read(theta)
         at = equations.given(columns.variances(by_component), noise)
-        places, slopes = [columns.slices[name] for name in names], at.slopes
-        by_name = [slopes[group].sum() for group in places]
-        return -at.log_evidence, -np.append(by_name, slopes[-1]), at.information(places)
+        places = [columns.slices[name] for name in names]
+
+        def derivatives() -> tuple[Floats, Floats]:
+            slopes = at.slopes
+            return -np.append([slopes[group].sum() for group in places], slopes[-1]), at.information(places)
+
+        return -at.log_evidence, derivatives
 
     start = np.log([START] * len(names) + [_START_NOISE])
     bounds = [LOG_VARIANCES] * len(names) + [(math.log(least_noise), 2.0)]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from graphmrf.field.design import Design, LabelledGraph
     from graphmrf.field.hyperparameters import Values
     from graphmrf.graph import Graph
+    from graphmrf.linalg.dense import Triangle
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -98,6 +99,18 @@ def _times_squares(labels: Covariance, K: Floats, a: Floats) -> tuple[Floats, Fl
     return Ka[:, 0], Z**2 * Ka - 2.0 * Z * KZa + KZZa
 
 
+def _derivatives(triangle: Triangle, matrices: Mapping[str, Floats], scale: float = 1.0) -> tuple[Vjp, Jvp]:
+    """Return both products with the derivatives of a covariance, which are some matrices times a number."""
+
+    def vjp(G: Floats) -> Slopes:
+        return {name: scale * triangle.dot(G, each) for name, each in matrices.items()}
+
+    def jvp(a: Floats) -> dict[str, Floats]:
+        return {name: scale * triangle.times(each, a[:, None])[:, 0] for name, each in matrices.items()}
+
+    return vjp, jvp
+
+
 class GraphField(Component):
     r"""The field that is smooth over the graph, :math:`f R_{\omega\nu}`, with `R` from :math:`(I + \omega N)^{-\nu}`.
 
@@ -113,18 +126,8 @@ class GraphField(Component):
     def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
         found = labels.correlations.among(h["omega"], h["nu"], unit_variance=h["unit_variance"])
-
-        def vjp(G: Floats) -> Slopes:
-            omega, nu = (h["field"] * found.vjp(G)).tolist()
-            return {"field": h["field"] * labels.triangle.dot(G, found.R), "omega": omega, "nu": nu}
-
-        def jvp(a: Floats) -> dict[str, Floats]:
-            R, omega, nu = (
-                h["field"] * labels.triangle.times(each, a[:, None])[:, 0] for each in (found.R, *found.slopes)
-            )
-            return {"field": R, "omega": omega, "nu": nu}
-
-        return h["field"] * found.R, vjp, jvp
+        matrices = {"field": found.R, "omega": found.slopes[0], "nu": found.slopes[1]}
+        return h["field"] * found.R, *_derivatives(labels.triangle, matrices, h["field"])
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
@@ -136,9 +139,13 @@ class GraphField(Component):
         given = labels.correlations.variances(h["omega"], h["nu"], nodes, unit_variance=h["unit_variance"])
         return np.asarray(h["field"] * given)
 
+    def on_graph(self, h: Values) -> tuple[float, float]:
+        """Return omega and nu."""
+        return h["omega"], h["nu"]
+
     def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
         """Return one column, which a field on the graph multiplies."""
-        at, n = (h["omega"], h["nu"]), len(labels.design.Z)
+        at, n = self.on_graph(h), len(labels.design.Z)
         scale = labels.eigen.variances(*at) ** -0.5 if h["unit_variance"] else np.ones(n)
         return np.sqrt(h["field"]) * scale[:, None], at
 
@@ -175,14 +182,18 @@ class Nonlinear(Component):
 
     def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
-        K = h["nonlinear"] * np.exp(-0.5 * labels.distances(h["lengths"] ** -2.0))
+        K = labels.distances(h["lengths"] ** -2.0)
+        K *= -0.5
+        np.exp(K, out=K)
+        K *= h["nonlinear"]
 
         def vjp(G: Floats) -> Slopes:
-            GK, triangle, Z = K * G, labels.triangle, labels.design.Z[labels.rows]
-            spread = triangle.sums(GK) @ Z**2 - np.einsum("ij,ij->j", Z, triangle.times(GK, Z))
+            GK, Z = K * G, labels.design.Z[labels.rows]
+            sums, products = np.split(labels.triangle.times(GK, np.column_stack([np.ones(len(Z)), Z])), [1], axis=1)
+            spread = sums[:, 0] @ Z**2 - np.einsum("ij,ij->j", Z, products)
             by_length = (2.0 * spread * h["lengths"] ** -2.0).reshape(2, -1)
             return {
-                "nonlinear": triangle.total(GK),
+                "nonlinear": float(sums.sum()),
                 "length": float(by_length.sum()),
                 "groups": by_length.sum(axis=1),
                 "features": by_length.sum(axis=0),
@@ -253,21 +264,11 @@ class Local(Component):
         np.exp(kernel, out=kernel)
         kernel *= h["local"]
         found = labels.correlations.among(h["local_omega"], h["local_nu"])
-        K, triangle = kernel * found.R, labels.triangle
-
-        def vjp(G: Floats) -> Slopes:
-            product = K * G
-            omega, nu = found.vjp(kernel * G).tolist()
-            by_length = triangle.dot(product, labels.squares) * h["local_length"] ** -2.0
-            return {"local": triangle.total(product), "local_length": by_length, "local_omega": omega, "local_nu": nu}
-
-        def jvp(a: Floats) -> dict[str, Floats]:
-            matrices = (K, K * labels.squares, *(kernel * slope for slope in found.slopes))
-            Ka, by_square, omega, nu = (triangle.times(each, a[:, None])[:, 0] for each in matrices)
-            by_length = by_square * h["local_length"] ** -2.0
-            return {"local": Ka, "local_length": by_length, "local_omega": omega, "local_nu": nu}
-
-        return K, vjp, jvp
+        K, omega, nu = (np.multiply(each, kernel, out=each) for each in (found.R, *found.slopes))
+        np.multiply(K, labels.squares, out=kernel)
+        kernel *= h["local_length"] ** -2.0
+        matrices = {"local": K, "local_length": kernel, "local_omega": omega, "local_nu": nu}
+        return K, *_derivatives(labels.triangle, matrices)
 
     def across(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the covariance between other nodes and the labelled ones."""
@@ -279,9 +280,13 @@ class Local(Component):
         """Return the prior variance at some nodes."""
         return np.full(nodes.size, h["local"])
 
+    def on_graph(self, h: Values) -> tuple[float, float]:
+        """Return omega and nu of the drift."""
+        return h["local_omega"], h["local_nu"]
+
     def factors(self, labels: Covariance, h: Values) -> tuple[Floats, tuple[float, float] | None]:
         """Return the leading columns of the function of features, which fields on the graph multiply."""
-        at, lengths = (h["local_omega"], h["local_nu"]), np.full(2 * labels.design.p, h["local_length"])
+        at, lengths = self.on_graph(h), np.full(2 * labels.design.p, h["local_length"])
         scale = (h["local"] / labels.eigen.variances(*at)) ** 0.5
         return scale[:, None] * nonlinear_columns(labels.design, lengths, _DRIFTING, 0), at
 
