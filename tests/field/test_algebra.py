@@ -311,3 +311,17 @@ def test_eigenvectors_below_a_gap_are_all_that_there_are_or_none() -> None:
     np.testing.assert_allclose(graph.N @ found[1], found[1] * found[0], atol=1e-5)
     assert matern._below_gap(graph, members, 3) is None  # a fourth is left
     np.testing.assert_allclose(probed_series(graph).low, values[1:5], atol=1e-8)
+
+
+def test_the_oldest_blocks_of_correlations_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(correlations, "_FIELDS", 2)
+    family = Correlations(eigen(random_case(4, n=60, p=1).graph), np.arange(20), remembered=2)
+    nodes, levels = np.arange(30, 40), (1.0, 2.0, 3.0, 1.0)
+    found = [family.across(omega, 1.0, nodes) for omega in levels]
+    assert [key[0] for key in family._blocks] == [3.0, 1.0]
+    assert [key[0] for key in family._scales] == [3.0, 1.0]
+    assert family.across(3.0, 1.0, nodes) is found[2]
+    np.testing.assert_array_equal(found[0], found[3])
+    forgetful = Correlations(family.eigen, family.rows)
+    np.testing.assert_allclose(forgetful.across(2.0, 1.0, nodes), found[1])
+    assert not forgetful._blocks

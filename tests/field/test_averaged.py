@@ -240,3 +240,13 @@ def test_two_labels_and_constant_labels_have_answers() -> None:
     assert (std[np.isnan(y)] > 0.1).all()
     y[[3, 20]] = 2.0
     np.testing.assert_allclose(fit_exact(CASE.graph, CASE.X, y).predictions[0], 2.0)
+
+
+def test_the_median_point_has_the_mean_noise_of_the_draws() -> None:
+    points = averaged().points
+    found = median(points)
+    assert found["noise"] == pytest.approx(np.mean([h["noise"] for h in points]))
+    assert "ratios" not in found
+    for name in ("omega", "field", "own"):
+        assert found[name] == pytest.approx(np.median([h[name] for h in points]))
+    np.testing.assert_allclose(found["lengths"], np.median([h["lengths"] for h in points], axis=0))

@@ -463,6 +463,16 @@ def test_many_labels_are_searched_from_a_part_of_them() -> None:
     assert found.evaluations < 60
 
 
+def test_variances_over_those_of_labelled_nodes_are_told_for_any_graph() -> None:
+    h = Hyperparameters({**posterior(2).h, "nu": 1.0, "unit_variance": False})
+    found, other = ExactPosterior(covariance(), h, Z), pieces()
+    here, there = (np.diag(np.linalg.inv(np.eye(g.n_nodes) + h.omega * g.N.toarray())) for g in (GRAPH, other))
+    np.testing.assert_allclose(found.relative_variance(), here / here[ROWS].mean(), rtol=1e-6)
+    np.testing.assert_allclose(found.relative_variance(other), there / here[ROWS].mean(), rtol=1e-6)
+    for graph in (None, other):
+        np.testing.assert_array_equal(posterior(2).relative_variance(graph), np.ones(24 if graph is None else 27))
+
+
 def test_columns_are_multiplied_in_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "_AT_ONCE", 6)
     monkeypatch.setattr(exact, "_BLOCK", 3)

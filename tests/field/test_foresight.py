@@ -1,6 +1,7 @@
 """Accuracy, further labels and sums over regions as the field foresees them: against dense algebra and themselves."""
 
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -237,3 +238,48 @@ def test_neighbourhoods_have_every_node_once(seed: int, size: int) -> None:
     parts = list(neighbourhoods(CASE.graph, REST, size, rng))
     assert sorted(np.concatenate(parts).tolist()) == list(range(REST.size))
     assert max(part.size for part in parts) <= size
+
+
+@every
+def test_expected_r2_and_its_error_are_those_of_dense_algebra(solver: str) -> None:
+    foreseen, field = fitted(solver)._foresight, fitted(solver)._field
+    posterior, unit = field.posterior, float(np.nanstd(CASE.y))
+    (mean, variance), n = field.standardised.moments, REST.size
+    central = posterior.central
+    Sigma = central.times_covariance(REST, np.eye(n)) + central.noise * np.eye(n)
+    Sigma *= variance.sum() / central.moments(REST)[1].sum()
+    whole, squares = Sigma.sum() / n / variance.sum(), np.sum(Sigma**2) / variance.sum() ** 2
+    left_out = posterior.left_out[1]
+    errors = np.append(field.calibration.scores**2 * left_out / left_out.mean(), np.ones(10))
+    c = (1.0 + field.calibration.trust * (np.sqrt(errors.mean()) - 1.0)) ** 2
+    variation = unit**2 * (np.var(mean) + (1.0 - whole) * np.mean(variance))
+    share = unit**2 * c * np.mean(variance) / variation
+    tails = max(np.var(errors) / errors.mean() ** 2, 2.0)
+    expected = 1.0 - share, share * np.sqrt(tails / errors.size + tails * squares)
+    assert foreseen.expected_r2() == pytest.approx(expected, rel=1e-6)
+    assert foreseen._shrunk(24) == pytest.approx(c)
+    assert foreseen._shrunk(48) == pytest.approx(1.0 + (c - 1.0) / 2 if c > 1 else c)
+    assert foreseen._shrunk(12) == pytest.approx(c)
+
+
+def test_the_factor_of_a_sum_is_that_of_as_large_a_part_of_the_labels() -> None:
+    calibration = SimpleNamespace(scale=1.3, trust=0.5)
+    field: Any = SimpleNamespace(rows=np.arange(10), y=np.zeros(30), calibration=calibration)
+    regions = RegionSums(field, CASE.graph)
+    regions.__dict__["scales"] = (np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.5, 2.0]), np.array([12.0, 11.0, 10.0]))
+    assert regions.scale(1) == (pytest.approx(1.15), 9.0)
+    for nodes, factor, freedom in (
+        (2, 1.0, 12.0),
+        (4, 1.5, 11.0),
+        (6, 1.5 + 0.5 * np.log2(1.5), None),
+        (99, 2.0, 10.0),
+    ):
+        found = regions.scale(nodes)
+        assert found == pytest.approx((factor, 12.0 - (factor - 1.0) / 0.5 if freedom is None else freedom))
+
+
+def test_breadth_first_takes_the_nearest_nodes_first() -> None:
+    tree = Graph.from_edges([0, 0, 1, 1, 2, 7], [1, 2, 3, 4, 5, 8], n_nodes=9)
+    found = list(foresight.breadth_first(tree, 0))
+    assert (found[0], set(found[1:3]), set(found[3:])) == (0, {1, 2}, {3, 4, 5})
+    assert list(foresight.breadth_first(tree, 6)) == [6]

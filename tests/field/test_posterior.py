@@ -334,3 +334,19 @@ def test_an_isolated_node_with_features_beyond_all_labels_is_predicted_near_them
     labels = field.scale.y
     assert labels.min() - 1e-9 <= mean[-1] <= labels.max() + 1e-9
     assert std[-1] > 3 * np.median(std[std > 0])
+
+
+@given(st.floats(-30.0, 30.0), st.floats(0.1, 900.0), st.floats(-2.0, 2.0), st.floats(0.1, 9.0), st.integers(4, 40))
+def test_hedging_is_the_formula_for_any_origin_and_usual_variance(
+    m: float, v: float, origin: float, usual: float, labels: int
+) -> None:
+    z = np.random.default_rng(labels).normal(size=labels)
+    wide = max(usual, 1.0) ** 0.5
+    doubt = (v / (labels / (labels - 3))) ** 0.5 / wide
+    low, high = origin + wide * (z.min() - origin), origin + wide * (z.max() - origin)
+    kept = m - min(doubt, 1.0) * (m - min(max(m, low), high))
+    expected = origin + min(1.0, 1.0 / doubt) * (kept - origin)
+    means, within = np.array([[m - 0.3], [m + 0.1]]), np.full((2, 1), v - 0.03)  # of mean m and variance v
+    mean, variance = Mixture(np.array([0.25, 0.75]), means, within).hedged(z, origin, usual).moments
+    assert mean[0] == pytest.approx(expected, abs=1e-9)
+    assert variance[0] == pytest.approx(v + (expected - m) ** 2, rel=1e-9)

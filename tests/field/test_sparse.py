@@ -247,6 +247,46 @@ def test_length_scales_are_told_what_the_field_of_other_folds_leaves() -> None:
         np.testing.assert_allclose(found[k :: sparse._FOLDS], expected, atol=1e-3)
 
 
+def test_the_search_starts_at_the_level_of_cross_validation_within_bounds() -> None:
+    for alpha, omega in ((ALPHA, 1.5), (0.1, 1.0), (0.999, 100.0)):
+        np.testing.assert_allclose(np.exp(replace(SEARCH, alpha=alpha)._start()), [omega, sparse._START_RHO])
+
+
+def test_the_prior_of_the_search_is_normal_in_logarithms() -> None:
+    point = np.array([1.3, -2.0])
+    densities = [norm(each.start, each.spread) for each in PRIORS]
+    expected = [each.logpdf(x) - each.logpdf(each.mean()) for each, x in zip(densities, point, strict=True)]
+    assert SEARCH._penalty(point) == pytest.approx(-sum(expected))
+
+
+def test_what_draws_of_coefficients_leave_lies_opposite_about_expected_effects() -> None:
+    columns = SEARCH._columns(np.full(4, 2.0), 12).at(SEARCH.labelled.rows)
+    left, effects, by_component = SEARCH._left(columns, np.log([OMEGA, RHO]))
+    half = left.shape[1] // 2
+    assert half == sparse._PAIRS
+    opposite = np.tile(SEARCH.z - effects, (half, 1)).T
+    np.testing.assert_allclose((left[:, :half] + left[:, half:]) / 2, opposite, atol=1e-9)
+    assert np.abs(left[:, :half] - left[:, half:]).max() > 0.01
+    assert set(by_component) == set(columns.slices)
+
+
+def test_hyperparameters_of_the_sparse_solver_are_told_as_those_of_the_exact_one() -> None:
+    lengths = np.full(4, 2.0)
+    columns = SEARCH._columns(lengths, 12)
+    projected = SEARCH._system(np.log([OMEGA, RHO]), 1e-10).project(columns.F, SEARCH.z)
+    found, log_evidence = SEARCH._posterior(columns, projected, lengths)
+    h, by_component = found.h, fit_variances(columns, projected.equations)[0]
+    assert (h["omega"], h["nu"], h["unit_variance"]) == (pytest.approx(OMEGA), 1.0, True)
+    assert (h["distant_omega"], h["noise"]) == (pytest.approx(1.5), found.beta.noise)
+    assert h["field"] == pytest.approx(RHO * found.beta.noise)
+    assert {name: h[name] for name in by_component} == by_component
+    assert (h["smoothed"], log_evidence) == (0.0, found.beta.log_evidence)
+    K = found.beta.noise * (np.eye(35) + RHO * correlations(OMEGA)[np.ix_(SEARCH.labelled.rows, SEARCH.labelled.rows)])
+    F = columns.F[SEARCH.labelled.rows].astype(np.float64)
+    expected = multivariate_normal(np.zeros(35), K + (F * found.beta.variances) @ F.T).logpdf(SEARCH.z)
+    assert log_evidence == pytest.approx(expected, abs=1e-4)
+
+
 def test_the_search_ends_near_the_likeliest_smoothness_and_strength() -> None:
     rows = SEARCH.labelled.rows
 
