@@ -2,12 +2,14 @@
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import networkx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.metrics import r2_score
 
@@ -28,6 +30,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import Intercept, standard_errors
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.field import matern
+from graphmrf.field.elsewhere import REGIONS, WEIGHED, LinearConvolution, Transfer
 from graphmrf.field.multiple_imputation import impute
 from graphmrf.field.posterior import Mixture
 from graphmrf.linalg.limits import Limits
@@ -240,6 +243,71 @@ def test_disagreement_of_the_candidates_is_uncertainty() -> None:
     mean, std = transfer.standardised(nowhere, far)
     assert (std > 0.5 * np.sqrt(apart)).all()
     assert np.abs(mean).max() <= np.abs(fitted()._field.posterior.z).max() + 1e-9
+
+
+def test_linear_effects_of_held_out_labels_are_told_by_the_others() -> None:
+    rows = np.flatnonzero(FIRST.known)
+    z = (FIRST.y[rows] - FIRST.y[rows].mean()) / FIRST.y[rows].std()
+    own = np.arange(rows.size) % 3 == 0
+    for found in LinearConvolution.of(FIRST.graph, FIRST.X, rows, z):
+        mean, variance = found.by_features(own)
+        altered = LinearConvolution(found.alpha, found.features, found.F, np.where(own, 100.0, z))
+        np.testing.assert_array_equal(altered.by_features(own)[0], mean)
+        coef, intercept = oracle.least_squares(found.F[~own], z[~own])
+        np.testing.assert_allclose(mean, found.F[own] @ coef + intercept, atol=0.1)  # shrunk a little
+        residual = z[~own] - found.F[~own] @ coef - intercept
+        np.testing.assert_allclose(variance, np.full(own.sum(), np.var(residual)), rtol=0.05)
+        there, spread = found.elsewhere(FIRST.graph, FIRST.X)
+        whole, level = oracle.least_squares(found.F, z)
+        np.testing.assert_allclose(there[rows], found.F @ whole + level, atol=0.1)
+        np.testing.assert_allclose(spread, np.full(40, np.var(z - found.F @ whole - level)), rtol=0.05)
+
+
+def transfer_of(labels: Floats, means: Floats, variances: Floats, origin: float = 0.0) -> Transfer:
+    """What carries over from labels (m,), by means (divisions, m, candidates) and variances (divisions, m) held out."""
+    posterior = SimpleNamespace(z=labels, origin=origin)
+    scale = SimpleNamespace(is_constant=False)
+    field: Any = SimpleNamespace(posterior=posterior, scale=scale, kept=np.ones(1, dtype=bool))
+    made = Transfer(field, FIRST.graph, FIRST.X)
+    held_out = means.reshape(-1, means.shape[2]), variances.ravel()
+    vars(made).update({"_rows": np.arange(labels.size), "_held_out": held_out, "candidates": (None,) * means.shape[2]})
+    return made
+
+
+@pytest.mark.parametrize("origin", [0.0, 0.7])
+def test_weights_of_candidates_are_least_squares_within_their_budget(origin: float) -> None:
+    rng, m, k = np.random.default_rng(3), 20, 3
+    z = rng.normal(size=m)
+    errors = rng.normal(size=(len(REGIONS), m, k)) * np.array([0.3, 0.6, 5.0])
+    transfer = transfer_of(z, z[:, None] + errors, np.ones((len(REGIONS), m)), origin)
+    M, labels = transfer._held_out[0][: WEIGHED * m], np.tile(z, WEIGHED)
+    if origin:
+        M, labels = M - M.mean(axis=0), labels - labels.mean()
+
+    def loss(w: Floats) -> float:
+        return float(np.sum((M @ w - labels) ** 2) + 0.2 * m * np.sum((w - 1.0 / k) ** 2))
+
+    bounds, budget = [(0.0, 1.0)] * k, {"type": "ineq", "fun": lambda w: 1.0 - w.sum()}
+    best = minimize(loss, np.full(k, 1.0 / k), bounds=bounds, constraints=budget, options={"ftol": 1e-12})
+    np.testing.assert_allclose(transfer.weights, best.x, atol=1e-4)
+
+
+def test_deviations_elsewhere_have_the_size_of_errors_on_held_out_regions() -> None:
+    rng, m, origin = np.random.default_rng(4), 15, 0.4
+    z, means = rng.normal(size=m), rng.normal(size=(len(REGIONS), m, 2))
+    variances = rng.uniform(0.5, 2.0, (len(REGIONS), m))
+    transfer = transfer_of(z, means, variances, origin)
+    said = origin + (means - origin) @ transfer.weights
+    residual = np.sqrt(np.mean((z - said) ** 2, axis=0))
+    spread = variances.mean(axis=0)
+    unit2 = (np.sum(residual**2) + 5.0) / (m + 5.0) / spread.mean()
+    np.testing.assert_allclose(transfer.calibration.scores, residual / np.sqrt(unit2 * spread))
+    assert transfer.calibration.seen == pytest.approx(np.sqrt(unit2 * spread.max()))
+    w = transfer.weights
+    each = np.array([0.2, -1.0])
+    mean = w @ (each - origin)
+    apart = w @ (each - origin - mean) ** 2 + max(1.0 - w.sum(), 0.0) * mean**2
+    np.testing.assert_allclose(transfer._disagreement(each[:, None]), [apart])
 
 
 def test_intervals_hold_where_features_are_far_from_those_of_the_fit() -> None:

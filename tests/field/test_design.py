@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -19,6 +19,7 @@ PLAIN = make_design(CASE.graph, CASE.X)
 
 
 @given(st.integers(-1000, 1000))
+@example(1024 - int(np.frexp(np.abs(CASE.X).max())[1]))  # to the largest numbers there are
 def test_powers_of_two_as_units_change_no_bit(exponent: int) -> None:
     made = make_design(CASE.graph, np.ldexp(CASE.X, exponent))
     np.testing.assert_array_equal(made.kept, PLAIN.kept)

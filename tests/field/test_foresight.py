@@ -15,7 +15,7 @@ from graphmrf import Graph, GraphRegressor
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.field import foresight
-from graphmrf.field.foresight import RegionSums, neighbourhoods
+from graphmrf.field.foresight import Foresight, RegionSums, neighbourhoods
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -260,6 +260,13 @@ def test_expected_r2_and_its_error_are_those_of_dense_algebra(solver: str) -> No
     assert foreseen._shrunk(24) == pytest.approx(c)
     assert foreseen._shrunk(48) == pytest.approx(1.0 + (c - 1.0) / 2 if c > 1 else c)
     assert foreseen._shrunk(12) == pytest.approx(c)
+
+
+def test_labels_that_are_all_the_same_have_nothing_to_explain() -> None:
+    field: Any = SimpleNamespace(scale=SimpleNamespace(is_constant=True))
+    foreseen = Foresight(field)
+    vars(foreseen)["_errors"] = np.ones(3)
+    assert foreseen._r2(np.arange(2), np.ones(2), 5) == (0.0, 0.0)
 
 
 def test_the_factor_of_a_sum_is_that_of_as_large_a_part_of_the_labels() -> None:
