@@ -287,8 +287,8 @@ def test_weights_of_candidates_are_least_squares_within_their_budget(origin: flo
     def loss(w: Floats) -> float:
         return float(np.sum((M @ w - labels) ** 2) + 0.2 * m * np.sum((w - 1.0 / k) ** 2))
 
-    bounds, budget = [(0.0, 1.0)] * k, {"type": "ineq", "fun": lambda w: 1.0 - w.sum()}
-    best = minimize(loss, np.full(k, 1.0 / k), bounds=bounds, constraints=budget, options={"ftol": 1e-12})
+    budget: Any = {"type": "ineq", "fun": lambda w: 1.0 - w.sum()}
+    best = minimize(loss, np.full(k, 1.0 / k), bounds=[(0.0, 1.0)] * k, constraints=budget, tol=1e-12)
     np.testing.assert_allclose(transfer.weights, best.x, atol=1e-4)
 
 

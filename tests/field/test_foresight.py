@@ -274,7 +274,7 @@ def test_the_factor_of_a_sum_is_that_of_as_large_a_part_of_the_labels() -> None:
     field: Any = SimpleNamespace(rows=np.arange(10), y=np.zeros(30), calibration=calibration)
     regions = RegionSums(field, CASE.graph)
     regions.__dict__["scales"] = (np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.5, 2.0]), np.array([12.0, 11.0, 10.0]))
-    assert regions.scale(1) == (pytest.approx(1.15), 9.0)
+    assert regions.scale(1) == pytest.approx((1.15, 9.0))
     for nodes, factor, freedom in (
         (2, 1.0, 12.0),
         (4, 1.5, 11.0),

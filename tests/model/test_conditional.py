@@ -15,7 +15,7 @@ from fields import Field, covariance_gap, fields, random_field
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.model import GaussianMRF
+from graphmrf.model import GaussianMRF, conditional
 from graphmrf.model.conditional import AttributePosterior, Conditional, field_noise
 
 seeds = st.integers(0, 10**6)
@@ -239,3 +239,24 @@ def test_a_block_of_the_precision_has_the_variances_and_determinant_of_dense_alg
     np.testing.assert_allclose(block.inverse_diagonal()[field.missing], np.diag(covariance), rtol=1e-8, atol=1e-12)
     assert not block.inverse_diagonal()[~field.missing].any()
     np.testing.assert_allclose(block.log_determinant(), -np.linalg.slogdet(covariance)[1], rtol=1e-8, atol=1e-8)
+
+
+def test_errors_of_drawn_deviations_are_those_of_as_many_normal_draws() -> None:
+    case = random_field(8)
+    A = np.where(np.arange(case.truth.size).reshape(case.truth.shape) % 4, np.nan, case.truth)
+    drawn = iterating(case.mrf, case.graph, A)
+    explained = drawn.std**2 - drawn.conditional.block.node_variance
+    missing = drawn.missing
+    expected = 0.5 * explained * np.sqrt(2.0 / 64) / np.where(missing, drawn.std, 1.0)
+    np.testing.assert_allclose(drawn.std_error, expected, atol=1e-12)
+    assert (explained[missing] >= 0).all()
+    more = replace(drawn, probes=256).std_error
+    assert 0.3 < np.median(more[missing & (expected > 1e-6)] / expected[missing & (expected > 1e-6)]) < 0.8
+
+
+def test_draws_are_taken_in_batches_that_fit_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditional, "_BATCH_BYTES", 8 * 10 * 3)
+    assert conditional._batches(7, 10) == [range(3), range(3, 6), range(6, 7)]
+    assert conditional._batches(2, 999) == [range(1), range(1, 2)]
+    assert conditional._batches(2, 0) == [range(2)]
+    assert conditional._batches(0, 10) == []

@@ -137,7 +137,7 @@ class Conditional:
         r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by stochastic Lanczos quadrature."""
         return self.block.log_determinant(probes=probes, seed=seed)
 
-    def variance(self, *, probes: int, seed: int) -> tuple[Floats, Floats]:
+    def variance(self, *, probes: int, seed: int = 0) -> tuple[Floats, Floats]:
         r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}` and its standard error, both (n, q) and 0 outside `M`.
 
         Exact, with error 0, for up to `exact_entries` entries, or as many nodes where channels separate. Otherwise,
@@ -308,7 +308,7 @@ class AttributePosterior:
 
     @cached_property
     def _variance(self) -> tuple[Floats, Floats]:
-        return self.conditional.variance(probes=self.probes, seed=0)
+        return self.conditional.variance(probes=self.probes)
 
 
 def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str] | None = None) -> AttributePosterior:
