@@ -413,18 +413,21 @@ class Polynomials:
         gamma, delta = self._coefficients(spectra)
         found = np.empty((spectra.shape[1], columns.size, rows.size))
         for first in range(0, columns.size, _TOGETHER):
-            some = columns[first : first + _TOGETHER]
-            start = self.engine.load(np.eye(some.size), some)
-            found[:, first : first + _TOGETHER] = self._sums(start, gamma, some.size, rows)
-        here, there = (np.column_stack([self.constants, self.vectors])[nodes] for nodes in (columns, rows))
-        for k, change in enumerate(delta.T):
-            found[k] += (here * change) @ there.T
+            some, block = columns[first : first + _TOGETHER], found[:, first : first + _TOGETHER]
+            block[:] = self._sums(self.engine.load(np.eye(some.size), some), gamma, some.size, rows)
+            self._set_right(block, delta, some, rows)
+        return found
+
+    def _set_right(self, block: Floats, delta: Floats, columns: Ints, rows: Ints) -> None:
+        """Add to matrices (k, columns, rows) what polynomials lack at the smallest eigenvalues."""
+        here, there = (np.column_stack([self.constants[nodes], self.vectors[nodes]]) for nodes in (columns, rows))
+        for matrix, change in zip(block, delta.T, strict=True):
+            np.add(matrix, (here * change) @ there.T, out=matrix)
         apart = self.components[columns][:, None] != self.components[rows]
         if apart.any():
             constant = apart * np.outer(here[:, 0], there[:, 0])
-            for k, change in enumerate(delta[0]):
-                found[k] -= change * constant
-        return found
+            for matrix, change in zip(block, delta[0], strict=True):
+                np.subtract(matrix, change * constant, out=matrix)
 
     def apply(self, spectra: Floats, X: Floats, rows: Ints | None = None) -> Floats:
         """Return the matrices with some spectra (g, k) times columns `X` (n, p), at some rows: shape (k, m, p)."""
