@@ -18,7 +18,6 @@ import time
 from concurrent.futures import CancelledError, wait
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -27,6 +26,7 @@ from uuid import uuid4
 import numpy as np
 
 from graphmrf.errors import ClusterError, InvalidInputError, MissingExtraError
+from graphmrf.kept import cached_property
 from graphmrf.text import count
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from graphmrf.engines.dask import (
 )
 from graphmrf.engines.dask_kept import Store
 from graphmrf.errors import ClusterError, GraphMRFError
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

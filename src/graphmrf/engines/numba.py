@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +11,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphmrf.engines import _kernels
 from graphmrf.engines.probes import random_columns
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +28,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from graphmrf.estimators.choices import as_omega
+from graphmrf.kept import cached_property
 from graphmrf.linalg import conditional_variance, loo_precision, marginal_variance, multiply, propagate, smooth
 
 if TYPE_CHECKING:
@@ -156,12 +156,9 @@ class ResidualField:
     freedom: float
     seed: int
 
-    @property
+    @cached_property
     def propagated(self) -> Floats:
-        """The residuals at the labelled nodes, propagated to the others, shape (n,).
-
-        Not kept: Python 3.11 holds one lock for all who compute a kept one, for ever in a process forked meanwhile.
-        """
+        """The residuals at the labelled nodes, propagated to the others, shape (n,)."""
         column = np.zeros((self.known.size, 1))
         column[self.known, 0] = self.residuals
         return np.asarray(propagate(self.graph, column, self.known, self.alpha)[:, 0])

@@ -18,7 +18,6 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +29,7 @@ from graphmrf.field.exact import ExactPosterior, blocks, maximise
 from graphmrf.field.hyperparameters import LEAST_NOISE, PRIOR_TOTAL, Hyperparameters, Space
 from graphmrf.field.multiple_imputation import PAIRS
 from graphmrf.field.posterior import Mixture, new_outcome_variance, student_variance
+from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Factor, one_blas_thread
 
 if TYPE_CHECKING:

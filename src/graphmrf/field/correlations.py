@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphmrf.field.matern import COLUMNS
+from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Triangle, array, beside
 
 if TYPE_CHECKING:

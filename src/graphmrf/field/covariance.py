@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from graphmrf.field.correlations import Correlations, Smoothings
 from graphmrf.field.matern import matern_smooth
+from graphmrf.kept import cached_property
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import array
 

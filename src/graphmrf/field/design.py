@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply, precision, smooth
 from graphmrf.linalg.precision import lanczos_quadrature, rademacher
 from graphmrf.linalg.variance import ConditionalPrecision, precision_noise

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -29,6 +28,7 @@ from graphmrf.field.fit import IntervalCalibration
 from graphmrf.field.matern import Eigen, matern_smooth, matern_variance
 from graphmrf.field.multiple_imputation import PAIRS, impute
 from graphmrf.field.posterior import Mixture
+from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
 from graphmrf.selection import SHRINKAGE, assign_folds, fit_least_squares, search_convolution, whiten
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from graphmrf.field.correlations import Correlations
 from graphmrf.field.covariance import Covariance, LinearComponent, OtherGraph
 from graphmrf.field.hyperparameters import PAPER, Optimum, Space, family_wins, trust_region_newton
 from graphmrf.field.posterior import Mixture, share_out
+from graphmrf.kept import cached_property
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import Factor, array, one_blas_thread
 

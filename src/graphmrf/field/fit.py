@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,6 +32,7 @@ from graphmrf.field.paper_model import JointModel
 from graphmrf.field.posterior import Mixture
 from graphmrf.field.sparse import SparseSearch, features_alone, kernel_part
 from graphmrf.field.transform import Scale, choose_transform
+from graphmrf.kept import cached_property
 from graphmrf.selection import assign_folds, search_convolution_and_residual, whiten
 
 if TYPE_CHECKING:

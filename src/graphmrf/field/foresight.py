@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import t as student
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats

@@ -14,7 +14,6 @@ import logging
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +25,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import ConvergenceError
+from graphmrf.kept import cached_property
 from graphmrf.linalg import marginal_variance, multiply
 from graphmrf.linalg.dense import Triangle, one_blas_thread, place
 from graphmrf.linalg.lanczos import squares

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphmrf.kept import cached_property
 from graphmrf.model.conditional import condition
 from graphmrf.model.fit import fit_for_imputation
 

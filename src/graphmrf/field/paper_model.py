@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from graphmrf.field.exact import ExactPosterior
 from graphmrf.field.hyperparameters import LEAST_NOISE, PAPER, Hyperparameters, Optimum, Space
 from graphmrf.field.matern import OMEGAS
 from graphmrf.field.sparse_system import EffectColumns, FieldSystem, fit_variances
+from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Factor
 from graphmrf.model.mrf import GaussianMRF

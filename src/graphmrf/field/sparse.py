@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,6 +29,7 @@ from graphmrf.field.matern import Eigen
 from graphmrf.field.paper_model import NOISE, PaperSearch, smoothed_features
 from graphmrf.field.posterior import Mixture, share_out
 from graphmrf.field.sparse_system import EffectColumns, Equations, FieldSystem, fit_variances
+from graphmrf.kept import cached_property
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import place
 

@@ -22,12 +22,12 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphmrf.field.hyperparameters import INTERCEPT, LEAST_NOISE, LOG_VARIANCES, START, trust_region_newton
+from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense, place
 from graphmrf.linalg.precision import NodePrecision
 

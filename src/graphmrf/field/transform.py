@@ -7,7 +7,6 @@ is part of the likelihood, so transforms can be compared.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy.special import boxcox, boxcox1p, inv_boxcox
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.exact import PART, Evidence, ExactPosterior, subset
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import checks, containers
 from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
 from threadpoolctl import ThreadpoolController
+
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

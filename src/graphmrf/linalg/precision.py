@@ -8,7 +8,6 @@ that is tied to some nodes, there is one attribute and :math:`D = (1 + \omega) I
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.linalg import eigh
 
 from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
+from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS, Limits

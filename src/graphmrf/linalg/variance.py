@@ -11,7 +11,6 @@ noise comes from the entries off the diagonal, so the part with a diagonal in cl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy import sparse
 from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.graph import inverse_square_root
+from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard

@@ -8,13 +8,13 @@ With `M` the missing and `O` the observed entries of :math:`z = \mathrm{vec}(A -
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.lanczos import inverse

@@ -15,13 +15,13 @@ every `H` and `C`: one Lanczos quadrature of :math:`N_{MM}` then gives sums and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from graphmrf.engines.probes import random_columns
+from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.linalg.spectrum import quadrature

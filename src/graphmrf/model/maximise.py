@@ -20,7 +20,6 @@ or 0 where a channel is no smoother along the edges than white noise, :math:`m_j
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,7 @@ from scipy.linalg import cholesky, eigh, pinvh, solve_triangular
 from scipy.optimize import brentq
 
 from graphmrf.errors import ConvergenceError
+from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import one_blas_thread
 from graphmrf.linalg.lanczos import inverse
 from graphmrf.model.likelihood import Statistics, derivatives, log_likelihood, schur_complement

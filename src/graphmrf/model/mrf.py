@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +13,7 @@ import numpy as np
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_readable
+from graphmrf.kept import cached_property
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
 from graphmrf.model.conditional import condition, sample_field
 from graphmrf.model.fit import Diagnostics, fit_maximum_likelihood, log_density, states_of

@@ -3,7 +3,6 @@ r"""The parameters of a field, checked: H and C, the channels and the precision 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import LinearOperator
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ weighted sums of rows (`torch.nn.functional.embedding_bag`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numba import njit
 from torch.nn.functional import embedding_bag
 
 from graphmrf.engines.compiled import Kernel
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
+from graphmrf.kept import cached_property
 from graphmrf.networks.neighbours import Average
 from graphmrf.selection import training_masks
 

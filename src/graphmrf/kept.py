@@ -1,0 +1,27 @@
+"""Values that are computed when first asked for and kept: `functools.cached_property` without a lock.
+
+Python 3.11 holds one lock for all objects of a class while it computes such a value: a process forked meanwhile by
+another thread finds it taken for ever, and threads with graphs of their own wait for each other. From Python 3.12 on
+there is none. Two threads that ask one object at once both compute the value, and keep one.
+"""
+
+import sys
+from typing import TYPE_CHECKING
+
+__all__ = ["cached_property"]
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+    import functools
+
+    class cached_property(functools.cached_property):  # noqa: N801 - the name everybody knows
+        """A property computed once for every object, and kept among its attributes."""
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            kept = instance.__dict__
+            if self.attrname not in kept:
+                kept[self.attrname] = self.func(instance)
+            return kept[self.attrname]
