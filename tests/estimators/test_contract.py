@@ -119,7 +119,9 @@ def answers(model: Any) -> Any:
 
 
 def accuracy(make: Make) -> float:
-    """How far equal problems may differ: PyTorch trains in float32, the field ends its search within a tolerance."""
+    """How far equal problems may differ, relative or for outcomes of some units: PyTorch trains in float32, fields end
+    their search within a tolerance.
+    """
     model = make()
     inner = getattr(model, "base", getattr(model, "regressor", model))
     return 1e-3 if inner is None or isinstance(inner, GraphConvolutionalNetwork | GraphRegressor) else 1e-6
@@ -212,7 +214,7 @@ def test_a_refit_forgets_the_first_fit(make: Make) -> None:
 def test_every_engine_gives_the_same_answer(make: Make, engine: str) -> None:
     model = make()
     elsewhere = model.fit(CASE.graph.on(engine), CASE.X, outcome(model))
-    np.testing.assert_allclose(answers(elsewhere), answers(first(make)), rtol=accuracy(make), atol=1e-8)
+    np.testing.assert_allclose(answers(elsewhere), answers(first(make)), rtol=accuracy(make), atol=accuracy(make))
 
 
 @over(AT_A_LEVEL)
@@ -220,7 +222,9 @@ def test_predictions_follow_the_nodes_when_they_are_reordered(make: Make) -> Non
     order = np.random.default_rng(0).permutation(40)
     model = make()
     shuffled = model.fit(Graph(CASE.W[order][:, order]), CASE.X[order], outcome(model)[order])
-    np.testing.assert_allclose(answers(shuffled), answers(first(make))[:, order], rtol=accuracy(make), atol=1e-8)
+    np.testing.assert_allclose(
+        answers(shuffled), answers(first(make))[:, order], rtol=accuracy(make), atol=accuracy(make)
+    )
 
 
 LINEAR = {name: make for name, make in AT_A_LEVEL.items() if "field" not in name and "gcn" not in name}
@@ -242,14 +246,14 @@ def test_the_numbering_and_the_unit_of_weights_change_nothing_on_any_engine(make
 def test_the_unit_of_weights_changes_nothing(make: Make) -> None:
     model = make()
     model.fit(Graph(7.0 * CASE.W), CASE.X, outcome(model))
-    np.testing.assert_allclose(answers(model), answers(first(make)), rtol=accuracy(make), atol=1e-8)
+    np.testing.assert_allclose(answers(model), answers(first(make)), rtol=accuracy(make), atol=accuracy(make))
 
 
 @over({name: make for name, make in WITH_INTERCEPT.items() if "neighbours" not in name})
 def test_shift_and_unit_of_features_change_nothing(make: Make) -> None:
     units = np.array([100.0, -0.01 if is_even(make()) else 0.01, 3.0])
     moved = fitted(make, X=CASE.X * units + [5.0, -70.0, 0.1])
-    np.testing.assert_allclose(answers(moved), answers(first(make)), rtol=10 * accuracy(make), atol=1e-8)
+    np.testing.assert_allclose(answers(moved), answers(first(make)), rtol=10 * accuracy(make), atol=10 * accuracy(make))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
