@@ -349,3 +349,18 @@ def test_a_copy_of_a_column_is_filled_from_it() -> None:
     graph, X, _ = field_case(6)
     holes, hole = copies(X)
     np.testing.assert_allclose(fill(graph, holes).X[hole], 2.0 * X[10:30, 0], atol=0.4)
+
+
+def test_draws_of_features_come_in_opposite_pairs_and_independent_ones_by_any_number() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    X[::3, 1] = np.nan
+    found = impute(Graph.from_edges(np.arange(29), np.arange(1, 30)), X, seed=5)
+    half = len(found.draws) // 2
+    assert half == PAIRS
+    np.testing.assert_allclose(found.draws[:half] + found.draws[half:], np.tile(2.0 * found.X, (half, 1, 1)))
+    np.testing.assert_array_equal(found.draws[:, :, 0], np.tile(X[:, 0], (2 * half, 1)))
+    several = np.array(list(found.sample(10)))
+    assert several.shape == (10, 30, 2)
+    assert len(np.unique(several[:, 0, 1])) == 10
+    assert not list(found.sample(0))

@@ -1,6 +1,8 @@
 """The Matern family on a graph, against dense algebra."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -325,3 +327,17 @@ def test_the_oldest_blocks_of_correlations_make_room_for_new_ones(monkeypatch: p
     forgetful = Correlations(family.eigen, family.rows)
     np.testing.assert_allclose(forgetful.across(2.0, 1.0, nodes), found[1])
     assert not forgetful._blocks
+
+
+def test_variances_are_probed_on_large_graphs_with_few_labels() -> None:
+    few, most = matern.PROBED_LABELS - 1, matern._EXACT_DIAGONALS
+    on_device = SimpleNamespace(place=None)
+    for n, labels, engine, probed in (
+        (most, few, None, False),
+        (most + 1, few, None, True),
+        (most + 1, few + 1, None, False),
+        (most + 1, few, on_device, False),
+        (matern._DEVICE_DENSE + 1, few, on_device, True),
+    ):
+        graph: Any = SimpleNamespace(n_nodes=n, engine=engine)
+        assert matern.is_probed(graph, labels) == probed

@@ -20,7 +20,7 @@ from graphmrf.field.covariance import OtherGraph
 from graphmrf.field.design import Design, make_design, with_distant
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
-from graphmrf.field.hyperparameters import Derivatives, trust_region_newton
+from graphmrf.field.hyperparameters import _SMALL, LEAST_NOISE, Derivatives, family_wins, trust_region_newton
 from graphmrf.field.matern import eigen
 from graphmrf.field.multiple_imputation import PAIRS
 from graphmrf.field.posterior import student_variance
@@ -487,3 +487,46 @@ def test_columns_are_multiplied_in_strips(monkeypatch: pytest.MonkeyPatch) -> No
 def test_distant_features_have_no_part_in_the_shares() -> None:
     made = covariance_of(with_distant(GRAPH, covariance().design, 0.6))
     assert ExactPosterior(made, posterior(2).h, Z).shares == pytest.approx(posterior(2).shares)
+
+
+def test_priors_are_those_that_are_documented() -> None:
+    """Medians, and the factors within which two thirds lie; variances have none."""
+    every = {p.name: p for component in COMPONENTS for p in component.parameters}
+    omega, nu, length = (np.log(20.0), 2.0), (0.0, 0.7), (0.0, 1.0)
+    documented = {"omega": omega, "local_omega": omega, "nu": nu, "local_nu": nu, "length": length}
+    documented |= {"local_length": length, "groups": (0.0, 0.5), "features": (0.0, 0.3)}
+    normal = {name: (p.start, p.spread) for name, p in every.items() if np.isfinite(p.spread)}
+    assert normal == {name: pytest.approx(both) for name, both in documented.items()}
+    assert {name: p.size for name, p in every.items()} == dict.fromkeys(every, 1) | {"groups": 2, "features": 0}
+    for name, p in every.items():
+        assert p.lower < p.start < p.upper
+        assert p.absent == (1.0 if name in normal else LEAST_NOISE if name == "noise" else 0.0)
+        assert name not in normal or p.lower <= p.start - 1.9 * p.spread < p.start + 1.9 * p.spread <= p.upper
+        assert name in normal or 0.05 <= np.exp(p.start) <= 0.5  # shares of the variance of the labels
+
+
+def test_an_average_over_no_draws_is_its_base() -> None:
+    h = Hyperparameters({**posterior(2).h, "nu": 1.0, "unit_variance": False})
+    base = ExactPosterior(covariance(), h, Z, offset=np.linspace(0.0, 1.0, 24), beta=np.array([0.3, -0.2]))
+    averaged = AveragedPosterior(base, ())
+    assert averaged.origin == base.origin != 0.0
+    np.testing.assert_array_equal(averaged.relative_variance(), base.relative_variance())
+    for one, other in zip(averaged.moments(REST), base.moments(REST), strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_a_search_that_goes_on_keeps_some_values_and_begins_with_small_variances() -> None:
+    space = Space(COMPONENTS, 2)
+    h = space.read(space.start + 0.7)
+    point = dict(zip(space.names, space.grown(h, ("omega", "noise", "field")), strict=True))
+    for name in ("omega", "noise", "field"):
+        assert point[name] == pytest.approx(np.log(h[name]))
+    for name in ("own", "neighbours", "second", "smoothed", "nonlinear", "local"):
+        assert np.exp(point[name]) == pytest.approx(_SMALL)
+    start = dict(zip(space.names, space.start, strict=True))
+    assert (point["nu"], point["length"]) == (start["nu"], start["length"])
+
+
+@pytest.mark.parametrize(("gain", "wins"), [(4.7, True), (4.5, False), (-1.0, False)])
+def test_the_family_must_gain_the_logarithm_of_the_labels(gain: float, wins: bool) -> None:
+    assert family_wins(-50.0 + gain, -50.0, 100) == wins  # log 100 is 4.605

@@ -1,6 +1,8 @@
 """The sparse form of the general field against dense algebra: evidence, posterior, solves, determinants."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from cases import Case, random_case
 from graphmrf import GaussianMRF
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
-from graphmrf.field import COMPONENTS, Hyperparameters, sparse
+from graphmrf.field import COMPONENTS, Hyperparameters, sparse, sparse_system
 from graphmrf.field.components import kernels
 from graphmrf.field.components.kernels import DRIFT, local_columns, nonlinear_columns, squared_exponential
 from graphmrf.field.components.kernels import OMEGA as OMEGA_PRIOR
@@ -514,3 +516,67 @@ def test_variances_between_knots(monkeypatch: pytest.MonkeyPatch) -> None:
     again = replace(ground)
     for omega, expected in zip((3.0, 16.0, 50.0), exact, strict=True):
         np.testing.assert_allclose(again.variance(omega), expected, rtol=0.1)
+
+
+def test_columns_of_a_component_may_be_fewer() -> None:
+    blocks = {"own": np.ones((5, 2)), "nonlinear": np.arange(20.0).reshape(5, 4)}
+    columns = EffectColumns.of(5, blocks, {"own": 0.5, "nonlinear": 1.0})
+    assert columns.first(4, "nonlinear") is columns
+    assert columns.first(9, "distant") is columns
+    fewer = columns.first(3, "nonlinear")
+    np.testing.assert_array_equal(fewer.F, np.column_stack([np.ones((5, 3)), blocks["nonlinear"][:, :3]]))
+    assert (fewer.slices, fewer.weights) == ({"own": slice(1, 3), "nonlinear": slice(3, 6)}, columns.weights)
+    np.testing.assert_array_equal(columns.first(0, "own").F, np.column_stack([np.ones(5), blocks["nonlinear"]]))
+    np.testing.assert_array_equal(fewer.at(np.array([4])).F, fewer.F[[4]])
+    np.testing.assert_array_equal(fewer.variances({"own": 2.0, "nonlinear": 3.0})[1:], [1.0, 1.0, 3.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize(("limit", "dtype"), [(34, np.float32), (35, np.float64)])
+def test_very_many_cells_are_kept_in_single_precision(limit: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse_system, "_SINGLE_CELLS", limit)
+    assert EffectColumns.of(5, {"own": np.ones((5, 6))}, {}).F.dtype == dtype
+
+
+def test_solves_are_the_tighter_the_stronger_the_field() -> None:
+    for rho, tolerance, expected in ((0.0, 1e-4, 1e-4), (3.0, 1e-4, 2.5e-5), (1e9, 1e-4, 1e-11)):
+        assert FieldSystem(SEARCH.labelled, 1.0, rho, tolerance)._tolerance == pytest.approx(expected)
+
+
+def test_inner_products_below_zero_are_rounding() -> None:
+    half = np.random.default_rng(0).normal(size=(4, 3))
+    right = half @ half.T
+    np.testing.assert_allclose(sparse_system._semidefinite(right), right, atol=1e-12)
+    units = np.array([1e-3, 1.0, 5.0, 1e3])
+    wrong = right / np.sqrt(np.outer(np.diag(right), np.diag(right))) - 0.05 * np.eye(4)
+    found = sparse_system._semidefinite(np.outer(units, units) * wrong) / np.outer(units, units)
+    unit = np.sqrt(np.diag(wrong))
+    values, vectors = np.linalg.eigh(wrong / np.outer(unit, unit))
+    assert values[0] < 0
+    np.testing.assert_allclose(
+        found, np.outer(unit, unit) * ((vectors * np.maximum(values, 0.0)) @ vectors.T), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "labels", "nonlinear", "local"),
+    [
+        (1000, 100, 256, None),
+        (1000, 131, 256, 65),
+        (1000, 1000, 500, 400),
+        (1000, 9000, 1000, 400),
+        (200_000, 9000, 256, None),
+    ],
+)
+def test_functions_have_more_columns_where_graph_and_labels_are_small(
+    n: int, labels: int, nonlinear: int, local: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+    monkeypatch.setattr(kernels, "nonlinear_columns", lambda _design, _lengths, size, *_, **__: asked.append(size))
+    monkeypatch.setattr(kernels, "local_columns", lambda _graph, _design, size, _seed: asked.append(size))
+    labelled: Any = SimpleNamespace(graph=SimpleNamespace(n_nodes=n, engine=None), rows=np.zeros(labels), seed=0)
+    for component, expected in ((kernels.Nonlinear(), nonlinear), (kernels.Local(), local)):
+        for most in (10**6, 70):
+            component.columns(labelled, SEARCH.design, {"lengths": None}, most)
+            if expected is not None:
+                assert asked.pop() == min(expected, most)
+        assert not asked
