@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.linalg import fractional_matrix_power
 
 from cases import random_case
+from families import expander, pieces
 from graphmrf._typing import Floats
 from graphmrf.field import correlations, matern
 from graphmrf.field.correlations import Correlations, Smoothings
@@ -341,3 +342,17 @@ def test_variances_are_probed_on_large_graphs_with_few_labels() -> None:
     ):
         graph: Any = SimpleNamespace(n_nodes=n, engine=engine)
         assert matern.is_probed(graph, labels) == probed
+
+
+def test_without_small_eigenvalues_polynomials_are_right_from_the_first_one_on() -> None:
+    graph = expander(60)
+    first = np.linalg.eigvalsh(graph.N.toarray())[1]
+    series = probed_series(graph)
+    assert series.low.size == 0
+    assert 0.75 * first < series._first < first
+
+
+def test_isolated_nodes_are_left_as_they_are_by_a_series() -> None:
+    graph, X = pieces(), np.random.default_rng(0).normal(size=(27, 2))
+    expected = fractional_matrix_power(np.eye(27) + 7.0 * graph.N.toarray(), -1.3).real @ X
+    np.testing.assert_allclose(matern.matern_smooth(graph, X, 7.0, 1.3), expected, atol=1e-7)

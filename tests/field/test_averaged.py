@@ -10,6 +10,7 @@ from scipy.stats import halfnorm, norm
 
 from cases import random_case
 from graphmrf.field import COMPONENTS, Covariance, Space
+from graphmrf.field import averaged as averaged_module
 from graphmrf.field.averaged import (
     BLENDED,
     CONTAMINATED,
@@ -250,3 +251,9 @@ def test_the_median_point_has_the_mean_noise_of_the_draws() -> None:
     for name in ("omega", "field", "own"):
         assert found[name] == pytest.approx(np.median([h[name] for h in points]))
     np.testing.assert_allclose(found["lengths"], np.median([h["lengths"] for h in points], axis=0))
+
+
+def test_a_singular_covariance_is_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert np.isfinite(averaged_module._log_likelihood(covariance(), Z, averaged().points[0]))
+    monkeypatch.setattr(averaged_module.Factor, "of", lambda *_: None)
+    assert averaged_module._log_likelihood(covariance(), Z, averaged().points[0]) == -np.inf

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from cases import random_case
 from families import pieces
 from graphmrf._typing import Floats
-from graphmrf.field.design import make_design, with_distant
+from graphmrf.field.design import damped, make_design, with_distant
 from graphmrf.graph import Graph
 
 CASE = random_case(3, n=30, p=3)
@@ -106,3 +106,13 @@ def test_the_same_graph_elsewhere_has_the_same_features(distant: bool) -> None:
 def test_features_are_ordered_as_by_a_full_lexical_sort(X: Floats) -> None:
     made = replace(PLAIN, groups=X[None])
     np.testing.assert_array_equal(made.order, np.lexsort(X.T[::-1]))
+
+
+def test_rows_beyond_three_times_the_usual_norm_are_brought_back_to_it() -> None:
+    image = np.array([1.0, 2.0, 2.0, 5.0, 8.0])[:, None] * np.array([1.0, -1.0])  # columns of mean 0 but for 3.6
+    image -= image.mean(axis=0)
+    norms = np.sqrt(np.mean(image**2, axis=1))
+    found = damped(image)[:, 0]
+    np.testing.assert_allclose(found * norms, np.minimum(norms, 3.0 * np.median(norms)))
+    np.testing.assert_allclose(damped(np.array([[1.0], [-1.0], [2.0], [-2.0], [50.0], [-50.0]]))[4:], 6.0 / 50.0)
+    np.testing.assert_array_equal(damped(np.zeros((3, 2))), np.ones((3, 1)))

@@ -323,6 +323,8 @@ def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds(paper: boo
     step = np.linalg.solve(curvature[np.ix_(inside, inside)] + 1e-4 * np.eye(inside.sum()), gradient[inside])
     assert gradient[inside] @ step < 0.1  # twice what another Newton step would gain, were its model right
     assert value < evidence(evidence.space.start)[0]
+    assert found.log_evidence == pytest.approx(evidence.log_evidence(found.point))
+    assert found.log_posterior == pytest.approx(found.log_evidence - evidence.space.penalty(found.point)[0])
 
 
 @given(st.floats(-16.0, 3.0), st.floats(0.05, 4.0))
@@ -352,6 +354,17 @@ def test_the_box_of_a_search_follows_what_steps_gain() -> None:
     point, value, evaluations = trust_region_newton(function, np.zeros(1), [(-9.0, 9.0)], steps=8, least_gain=1e-9)
     assert steps == pytest.approx([0.0, 1.0, 0.5, 0.125, 0.25, 0.25, 0.5, 1.0, 2.0])
     assert (point[0], value, evaluations) == (pytest.approx(here[0]), here[1], 9)
+
+
+@pytest.mark.parametrize(("share", "evaluations"), [(0.1, 2), (0.5, 5)])
+def test_a_search_ends_where_a_step_gained_little_and_was_to_gain_little(share: float, evaluations: int) -> None:
+    """Steps of length 1 are foreseen to gain 1, less than thrice the least gain of 0.4."""
+
+    def function(x: Floats) -> tuple[float, Derivatives]:
+        return -share * float(x[0]), lambda: (-np.ones(1), np.zeros((1, 1)))
+
+    found = trust_region_newton(function, np.zeros(1), [(-9.0, 9.0)], steps=4, least_gain=0.4)
+    assert found[2] == evaluations
 
 
 def test_points_that_are_worse_need_no_derivatives() -> None:

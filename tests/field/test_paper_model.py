@@ -177,7 +177,7 @@ def test_more_features_than_the_nodes_can_tell_have_no_joint_model() -> None:
 
 
 def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth() -> None:
-    losses = []
+    losses, joint = [], []
     for seed in range(4):
         A = drawn(seed)
         hidden = np.random.default_rng(seed).permutation(N) >= 125
@@ -185,8 +185,10 @@ def test_draws_of_the_model_are_predicted_by_it_nearly_as_well_as_by_the_truth()
         B[hidden, -1] = np.nan
         best = GaussianMRF(H, [1.0, 2.0, 6.0]).condition(graph(), B).mean[hidden, -1]
         model = GraphRegressor().fit(graph(), B[:, :-1], B[:, -1])
+        joint.append(model._field.posterior.central.offset is not None)
         losses.append(r2_score(A[hidden, -1], best) - r2_score(A[hidden, -1], model.predict()[hidden]))
     assert np.mean(losses) < 0.03
+    assert any(joint)  # features and outcome explained together
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -202,3 +204,15 @@ def test_the_variance_of_isolated_nodes_is_that_of_others_unless_a_label_shows_i
     std = model.predict(return_std=True)[1]
     assert model.hyperparameters_.unit_variance == (not told)
     assert (std[200] > 2.0 * np.nanstd(y[:200])) == told
+
+
+@pytest.mark.parametrize(("gained", "lacking", "taken"), [(2.5, 4.5, True), (3.5, 4.5, False), (2.5, 5.5, False)])
+def test_means_and_labels_may_contradict_by_as_many_units_as_they_have_parameters(
+    gained: float, lacking: float, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = joint_model(drawn())  # of two features
+    assert case.mrf is not None
+    level = case.given(case.mrf).log_likelihood
+    monkeypatch.setattr(JointModel, "_gain_of_means", lambda *_: gained)
+    monkeypatch.setattr(JointModel, "_highest", lambda *_: level + lacking)
+    assert (joint_model(drawn()).posterior(3.0) is not None) == taken

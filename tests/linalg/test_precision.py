@@ -202,3 +202,16 @@ def test_variances_of_nodes_by_draws_are_those_of_dense_algebra(seed: int, monke
     monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
     found = NodePrecision(case.graph, 0.5, d).inverse_diagonal(probes=600, seed=seed)
     np.testing.assert_allclose(found, expected, rtol=0.03)
+
+
+@pytest.mark.parametrize("probes", [1, 17])
+def test_variances_of_nodes_are_means_of_as_many_draws(probes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, d, omega = random_case(1, n=30), np.linspace(0.0, 1.0, 30), 3.0
+    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
+    A = NodePrecision(case.graph, omega, d)
+    rng = np.random.default_rng(5)
+    noise = np.hstack([A.noise(k, rng, signs=True) for k in ([16, 1] if probes > 16 else [probes])])
+    x = np.linalg.solve(np.eye(30) + omega * oracle.laplacian(case.W) + np.diag(d), noise)
+    told = omega**2 * np.mean((oracle.normalised_adjacency(case.W) @ x) ** 2, axis=1)
+    D = 1.0 + omega * (case.W.sum(axis=1) > 0) + d
+    np.testing.assert_allclose(A.inverse_diagonal(probes=probes, seed=5), (1.0 + told / D) / D, rtol=1e-2)

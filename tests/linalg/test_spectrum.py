@@ -166,7 +166,7 @@ def test_large_graphs_need_fewer_probes(
 
 @pytest.mark.parametrize(
     ("truncation", "noise", "settled"),
-    [(0.09, 1.0, True), (0.11, 1.0, False), (0.0, 0.0, True), (5e-12, 0.0, True), (7e-12, 0.0, False)],
+    [(0.09, 1.0, True), (0.11, 1.0, False), (0.0, 0.0, True), (5.999e-12, 0.0, True), (6.001e-12, 0.0, False)],
 )
 def test_rules_are_settled_where_truncation_is_small_beside_noise_or_rounding(
     truncation: float, noise: float, settled: bool

@@ -11,7 +11,7 @@ from fields import Field, fields, parameters, random_field
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.model import GaussianMRF
+from graphmrf.model import GaussianMRF, foresee
 from graphmrf.model.foresee import (
     KnownData,
     TargetCovariance,
@@ -183,3 +183,22 @@ def test_the_target_is_the_last_attribute_and_one_node_is_suggested_unless_other
     assert chosen.tolist() == mrf.suggest(field.graph, names[-1], k=3)[:1].tolist()
     for quantity in (mrf.omega, mrf.alpha, mrf.beta, mrf.edge_beta):
         np.testing.assert_array_equal(quantity(), quantity(names[-1]))
+
+
+def test_the_error_of_a_ratio_is_that_of_its_residuals_with_controls_regressed_out() -> None:
+    rng, k = np.random.default_rng(0), 40
+    controls = rng.normal(size=(2, k))
+    spread = 5.0 + 0.3 * rng.normal(size=k) + controls[0]
+    remaining = 2.0 + 0.1 * rng.normal(size=k) - 0.5 * controls[1]
+    plain, error = foresee._ratio(remaining, spread, np.zeros((0, k)))
+    ratio = remaining.mean() / spread.mean()
+    assert plain == pytest.approx(1.0 - ratio)
+    assert error == pytest.approx(np.std(remaining - ratio * spread, ddof=1) / spread.mean() / np.sqrt(k))
+    design = np.column_stack([np.ones(k), controls.T])
+    both = np.column_stack([remaining, spread])
+    fit = np.linalg.lstsq(design, both)[0]
+    (above, below), left = fit[0], both - design @ fit
+    noise = (left[:, 0] - above / below * left[:, 1]) / below
+    found = foresee._ratio(remaining, spread, controls)
+    assert found == pytest.approx((1.0 - above / below, np.sqrt(noise @ noise / (k - 3) / k)))
+    assert found[1] < 0.6 * error

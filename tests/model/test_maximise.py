@@ -87,6 +87,17 @@ def test_a_strength_that_is_rounding_is_0_once_the_barrier_is_gone(barrier: floa
     np.testing.assert_array_equal(reached.h, [1.5, 1.0, 2e-20 if barrier else 0.0])
 
 
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_what_is_rounding_is_told_by_its_share_of_the_objective(unit: float) -> None:
+    plain = iterate(0.0)
+    point = replace(plain, data=replace(plain.data, M1=unit * plain.data.M1))
+    np.testing.assert_allclose(point.roughness, np.diag(point.B.T @ point.data.M1 @ point.B))
+    rounding = maximise._ZERO * point.data.n / point.roughness
+    step = maximise._Step(np.zeros((3, 3)), np.zeros(3), 1.0, 1.0)
+    reached = replace(point, h=rounding * np.array([0.5, 2.0, 0.5])).moved(step, 1.0)
+    np.testing.assert_array_equal(reached.h, [0.0, 2.0 * rounding[1], 0.0])
+
+
 @pytest.mark.parametrize(("rise", "accepted"), [(-1e-9, True), (0.5e-14, True), (2e-14, False)])
 @pytest.mark.parametrize("value", [0.0, 999.0])
 def test_a_step_may_rise_by_rounding_and_no_more(rise: float, accepted: bool, value: float) -> None:

@@ -542,8 +542,8 @@ class SparsePosterior:
         """Return the variance of the graph field at the nodes of another graph, over its mean variance here."""
         if self._system.labelled.unit_variance:
             return np.ones(graph.n_nodes)
-        omega = self._system.omega
-        return np.asarray(self._system.g[0] ** 2 * marginal_variance(graph, omega / (1.0 + omega)))
+        omega, here = self._system.omega, self._system.labelled.quadrature
+        return np.asarray(marginal_variance(graph, omega / (1.0 + omega)) / here.mean_variance(omega))
 
     @cached_property
     def shares(self) -> dict[str, float]:
