@@ -133,6 +133,25 @@ def test_missing_features_are_averaged_over_together_with_hyperparameters() -> N
     np.testing.assert_allclose(posterior.moments(REST)[0], weights @ means, atol=1e-6)
 
 
+def test_only_what_features_change_is_uncertain_by_their_few_draws() -> None:
+    base, points = averaged().base, averaged().points
+    made = base.covariance.design
+    alike = AveragedPosterior(base, [made, made], points, 0.5)  # hyper-parameters differ, features do not
+    found = alike._of_members(REST)
+    Z3 = np.random.default_rng(0).standard_normal((REST.size, 3))
+    drawn, about = found.about_draws(alike._draws)
+    assert drawn.sum() == pytest.approx(1.0 - alike.weights[6])
+    members = [[0, 2, 4, 7], [1, 3, 5, 8]]
+    each = np.array([np.average(found.means[own], axis=0, weights=alike.weights[own]) for own in members])
+    np.testing.assert_allclose(about, each - np.average(each, axis=0, weights=drawn), atol=1e-9)
+    between = 2.0 / 3.0 * drawn @ about**2  # 5 pairs: 5 / 3 of what draws of features show
+    np.testing.assert_allclose(alike.moments(REST)[1] - found.moments[1], between, atol=1e-9)
+    image = AveragedPosterior(base, [], points, 0.5).times_covariance(REST, Z3)
+    more = alike.times_covariance(REST, Z3) - image
+    spread = found.means - alike.weights @ found.means
+    assert np.linalg.norm(more) < 0.5 * np.linalg.norm(2.0 / 3.0 * spread.T @ (alike.weights[:, None] * (spread @ Z3)))
+
+
 def test_the_mean_of_the_labels_counts_where_the_field_expects_little() -> None:
     posterior = averaged()
     means, variances = zip(*(ExactPosterior(covariance(), h, Z).moments(REST) for h in posterior.points), strict=True)

@@ -345,6 +345,14 @@ class AveragedPosterior:
         same = self._fields(Correlations(field.eigen, field.rows, _REMEMBERED))
         return (*drawn, *(ExactPosterior(each, self.base.h, self.z) for each in same))
 
+    @property
+    def _draws(self) -> Ints:
+        """The draw of features of every member, -1 for that of the mean alone."""
+        points, d = len(self.points), len(self.designs)
+        if not points:
+            return np.arange(d)
+        return np.concatenate([np.arange(points) % d, [-1], np.arange(d if self.weight else 0)])
+
     @cached_property
     def belief(self) -> float:
         r"""Weight of the draws beside the mean of the labels alone, :math:`\rho / (\rho + d / m)` for `m` labels.
@@ -376,7 +384,7 @@ class AveragedPosterior:
     def mixture(self, nodes: Ints) -> Mixture:
         """Return the distribution of the outcome of every node: a normal one of every member."""
         found = self._of_members(nodes)
-        return found.with_draws_to_come(PAIRS) if self.designs else found
+        return found.with_draws_to_come(PAIRS, self._draws) if self.designs else found
 
     def _of_members(self, nodes: Ints) -> Mixture:
         k = len(self.members)
@@ -409,16 +417,19 @@ class AveragedPosterior:
         if not self.designs:
             return result
         found = self._of_members(nodes)
-        (mean, drawn), (_, variance) = found.moments, found.with_draws_to_come(PAIRS).moments
+        (mean, drawn), (_, variance) = found.moments, found.with_draws_to_come(PAIRS, self._draws).moments
         return np.asarray(mean + np.sqrt(variance / drawn) * (result - mean))
 
     def times_covariance(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint covariance of unlabelled nodes, noise left out, times columns `Z` (len(nodes), k)."""
-        means, (weights, members) = self.mixture(nodes).means, self._joint(nodes)
-        means -= self.weights @ means
+        found, (weights, members) = self._of_members(nodes), self._joint(nodes)
+        about = found.means - self.weights @ found.means
         within = sum(w * member.times_covariance(nodes, Z) for w, member in zip(weights, members, strict=True))
-        between = means.T @ (self.weights[:, None] * (means @ Z))
-        return np.asarray(within + (student_variance(PAIRS) if self.designs else 1.0) * between)
+        between = about.T @ (self.weights[:, None] * (about @ Z))
+        if self.designs:
+            drawn, about = found.about_draws(self._draws)
+            between = between + (student_variance(PAIRS) - 1.0) * (about.T @ (drawn[:, None] * (about @ Z)))
+        return np.asarray(within + between)
 
     def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
         """Return the variance of nodes, noise included, were the labels those of others.

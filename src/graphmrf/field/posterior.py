@@ -96,15 +96,31 @@ class Mixture:
         cut = (about - np.minimum(doubt, 1.0) * beyond) / np.maximum(doubt, 1.0) - about
         return Mixture(self.weights, self.means + cut, self.variances + cut**2)
 
-    def with_draws_to_come(self, pairs: int) -> Mixture:
+    def with_draws_to_come(self, pairs: int, draws: Ints | None = None) -> Mixture:
         r"""Return the mixture of what all draws of missing features would say, from that of so few pairs of them.
 
         About `q` independent draws of known mean a further one has Student's distribution, with :math:`q / (q - 2)` of
         their variance (Rubin and Schenker, 1986, have it for multiple imputation): what the present ones leave open of
         it is added to the variance of every member.
+
+        Parameters
+        ----------
+        pairs : int
+            The number `q` of pairs.
+        draws : integer array of shape (k,), optional
+            The draw of the features of every member, -1 for one of none; by default each member is one.
         """
-        between = self.weights @ (self.means - self.weights @ self.means) ** 2
+        weights, about = self.about_draws(np.arange(len(self.weights)) if draws is None else draws)
+        between = weights @ about**2
         return Mixture(self.weights, self.means, self.variances + student_variance(pairs) * between - between)
+
+    def about_draws(self, draws: Ints) -> tuple[Floats, Floats]:
+        """Return the weights (d,) of the draws of features, and means (d, n) of their members about that of all."""
+        own = (draws == np.unique(draws[draws >= 0])[:, None]) * self.weights
+        own = own[own.any(axis=1)]
+        weights = own.sum(axis=1)
+        means = (own / weights[:, None]) @ self.means
+        return weights, means - (weights @ means) / max(float(weights.sum()), 1e-300)
 
     def quantile(self, level: float) -> Floats:
         """Return the value below which every node lies with some probability, between those of the members."""
