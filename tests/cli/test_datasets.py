@@ -55,6 +55,17 @@ def test_list_shows_every_name_and_its_counts(run: Run) -> None:
     assert [each["name"] for each in listed] == list(catalogue.names())
 
 
+@pytest.mark.parametrize("width", [80, 140])
+def test_titles_are_below_the_names_where_a_terminal_is_narrow(
+    width: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("list").stdout.splitlines()
+    place = next(k for k, line in enumerate(lines) if line.split()[:1] == ["us-2016"])
+    assert "U.S. counties: Facebook ties, 2016" in lines[place + (width == 80)]
+    assert not any("…" in line for line in lines)
+
+
 def test_info_shows_source_licence_counts_and_units(run: Run) -> None:
     shown = run("info", "cdc-2008").stdout
     for text in (

@@ -49,7 +49,7 @@ def test_constants_are_dropped_and_told() -> None:
 def test_text_is_one_hot_encoded_against_its_first_level() -> None:
     made = features(attributed(side=["s", "n", None, "n", "s", "s"]))
     assert made.X.to_dict("list") == {"side=n": [0, 1, 0, 1, 0, 0], "side=s": [1, 0, 0, 0, 1, 1]}
-    assert made.notes == ("one-hot encoded: 'side' (3 levels)",)
+    assert made.notes == ("one-hot encoded: 'side' (3 levels, one for empty cells)",)
 
 
 def test_text_that_names_nodes_is_dropped_and_told() -> None:

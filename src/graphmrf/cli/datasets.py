@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from graphmrf.cli import later, options, terminal
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
+
+_WIDE = 110
+"""Columns of a terminal from which titles have one of their own: the longest names and counts leave 40 for them.
+Doubled, titles are below the names nearly everywhere."""
 
 datasets_group = typer.Typer(
     cls=later.CommandGroup,
@@ -66,9 +71,14 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
         if json:
             terminal.print_json({"datasets": [_summary(info) for info in known]})
             return
-        table = _table("name", "nodes", "edges", "title")
+        table, narrow = _table("name", "nodes", "edges", "title"), Console().width < _WIDE
         for info in known:
-            table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), info.title)
+            table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), "" if narrow else info.title)
+            if narrow:
+                table.add_row(f"  {info.title}")
+        if narrow:
+            table.columns.pop()
+            table.columns[0].no_wrap = False  # titles may wrap, names are single words
         terminal.print_rich(table)
 
 

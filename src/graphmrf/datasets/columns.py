@@ -249,7 +249,8 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
     text = _pooled(text, rare)
     levels = sorted(text.unique())
     columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
-    return columns, "one-hot encoded", f"'{name}' ({len(levels)} levels)"
+    empty = ", one for empty cells" if table.frame[name].isna().any() and "missing" in levels else ""
+    return columns, "one-hot encoded", f"'{name}' ({len(levels)} levels{empty})"
 
 
 def _check_words(table: AttributedGraph, name: str) -> None:
