@@ -427,8 +427,8 @@ class AveragedPosterior:
         within = sum(w * member.times_covariance(nodes, Z) for w, member in zip(weights, members, strict=True))
         between = about.T @ (self.weights[:, None] * (about @ Z))
         if self.designs:
-            drawn, about = found.about_draws(self._draws)
-            between = between + (student_variance(PAIRS) - 1.0) * (about.T @ (drawn[:, None] * (about @ Z)))
+            drawn, apart = found.about_draws(self._draws)
+            between += (student_variance(PAIRS) - 1.0) * (apart.T @ (drawn[:, None] * (apart @ Z)))
         return np.asarray(within + between)
 
     def variances_given(self, rows: Ints, nodes: Ints) -> Floats:
