@@ -461,8 +461,8 @@ def test_without_features_no_function_of_them_is_lost() -> None:
 
 
 def test_a_constant_feature_is_left_out() -> None:
-    made = make_design(GRAPH, np.column_stack([CASE.X, np.full(24, 5.0)]))
-    assert made.kept.tolist() == [True, True, False]
+    made = make_design(GRAPH, np.column_stack([CASE.X, np.full(24, 5.0), np.zeros(24)]))
+    assert made.kept.tolist() == [True, True, False, False]
     assert made.p == 2
 
 

@@ -290,3 +290,20 @@ def test_breadth_first_takes_the_nearest_nodes_first() -> None:
     found = list(foresight.breadth_first(tree, 0))
     assert (found[0], set(found[1:3]), set(found[3:])) == (0, {1, 2}, {3, 4, 5})
     assert list(foresight.breadth_first(tree, 6)) == [6]
+
+
+def test_two_unlabelled_nodes_are_enough_for_a_coefficient_of_determination() -> None:
+    labelled = np.arange(40) != REST[0]
+    with pytest.raises(InvalidInputError, match="at least 2"):
+        fitted()._foresight.expected_r2(labelled)
+    labelled[REST[1]] = False
+    assert np.isfinite(fitted()._foresight.expected_r2(labelled)).all()
+
+
+@pytest.mark.parametrize(("labels", "freedom"), [(2, 2.0), (3, 2.0), (4, 3.0)])
+def test_sums_given_a_handful_of_labels_are_as_uncertain_as_these_are_few(labels: int, freedom: float) -> None:
+    calibration, scale = SimpleNamespace(scale=1.3, trust=1.0), SimpleNamespace(is_constant=False)
+    field: Any = SimpleNamespace(rows=np.arange(labels), y=np.zeros(30), calibration=calibration, scale=scale)
+    sizes, scales, freedoms = RegionSums(field, CASE.graph).scales
+    assert (sizes.tolist(), freedoms.tolist()) == ([1.0], [freedom])
+    assert scales[0] == pytest.approx(1.3)

@@ -157,6 +157,13 @@ def test_coefficients_are_the_conditional_ones(field: SparsePosterior) -> None:
     np.testing.assert_allclose(std.ravel(), np.sqrt(np.diag(covariance)[at]), rtol=1e-5)
 
 
+def test_the_precision_of_a_label_lies_between_bounds_that_need_no_probes(field: SparsePosterior) -> None:
+    rows = np.flatnonzero(CASE.known)
+    C = np.eye(35) + RHO * correlations(OMEGA)[np.ix_(rows, rows)]
+    np.testing.assert_allclose(field._most, np.diag(C))
+    np.testing.assert_allclose(field._own_precision, np.diag(np.linalg.inv(C)), rtol=1e-6)
+
+
 def test_shares_are_left_out_predictions_of_the_components(field: SparsePosterior) -> None:
     K, z, known = dense(CASE, field.columns), labels(CASE), CASE.known
     P = np.linalg.inv(labels_covariance(K, known))
