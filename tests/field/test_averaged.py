@@ -30,6 +30,7 @@ from graphmrf.field.fit import IntervalCalibration, fit_exact
 from graphmrf.field.hyperparameters import PRIOR_TOTAL, Hyperparameters
 from graphmrf.field.matern import eigen
 from graphmrf.field.posterior import Mixture
+from graphmrf.linalg.dense import Factor
 
 CASE = random_case(9, n=40, p=2, labelled=12)
 ROWS, REST = np.flatnonzero(CASE.known), np.flatnonzero(~CASE.known)
@@ -274,5 +275,5 @@ def test_the_median_point_has_the_mean_noise_of_the_draws() -> None:
 
 def test_a_singular_covariance_is_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.isfinite(averaged_module._log_likelihood(covariance(), Z, averaged().points[0]))
-    monkeypatch.setattr(averaged_module.Factor, "of", lambda *_: None)
+    monkeypatch.setattr(Factor, "of", lambda *_: None)
     assert averaged_module._log_likelihood(covariance(), Z, averaged().points[0]) == -np.inf
