@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from graphmrf.linalg.precision import lanczos_quadrature, rademacher
 from graphmrf.linalg.variance import ConditionalPrecision, precision_noise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.precision import LanczosQuadrature
     from graphmrf.linalg.variance import NoiseBlocks
+
+_Made = TypeVar("_Made")
 
 _FLAT = 1e-12
 """Standard deviation, of features of variance 1, below which a column of sums over neighbours is rounding."""
@@ -303,18 +307,25 @@ class LabelledGraph:
     rows: Ints
     seed: int = 0
     unit_variance: bool = True
-    _knots: dict[int, Floats] = field(default_factory=dict, repr=False)
+    _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What depends on graph and seed alone: copies with other labels have it, too."""
 
-    @cached_property
+    def _once(self, name: Any, make: Callable[[], _Made]) -> _Made:
+        if name not in self._kept:
+            self._kept[name] = make()
+        return cast("_Made", self._kept[name])
+
+    @property
     def probes(self) -> Floats:
         """Rademacher probes for determinants."""
         n = self.graph.n_nodes
-        return rademacher(n, _between(n, _DETERMINANT_PROBES) if n > precision.DENSE_LIMIT else 0, self.seed)
+        count = _between(n, _DETERMINANT_PROBES) if n > precision.DENSE_LIMIT else 0
+        return self._once("probes", lambda: rademacher(n, count, self.seed))
 
-    @cached_property
+    @property
     def quadrature(self) -> LanczosQuadrature:
         r"""Estimates of functions of the spectrum of `N`."""
-        return lanczos_quadrature(self.graph, self.probes)
+        return self._once("quadrature", lambda: lanczos_quadrature(self.graph, self.probes))
 
     def variance(self, omega: float) -> Floats:
         r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, shape (n,).
@@ -329,9 +340,7 @@ class LabelledGraph:
         return np.asarray(np.exp((1.0 - share) * self._knot(low) + share * self._knot(low + 1)))
 
     def _knot(self, k: int) -> Floats:
-        if k not in self._knots:
-            self._knots[k] = np.log(self._variance(float(np.exp(k * _KNOT))))
-        return self._knots[k]
+        return self._once(k, lambda: np.log(self._variance(float(np.exp(k * _KNOT)))))
 
     def _variance(self, omega: float) -> Floats:
         n = self.graph.n_nodes
@@ -340,9 +349,10 @@ class LabelledGraph:
             probes=_between(n, _VARIANCE_DRAWS), seed=self.seed, tolerance=_KNOT_TOLERANCE, noise=self._noise
         )
 
-    @cached_property
+    @property
     def _noise(self) -> NoiseBlocks | None:
         """The noise of all draws, which every knot has the same; None where it is too much to keep, or not needed."""
         n, probes = self.graph.n_nodes, _between(self.graph.n_nodes, _VARIANCE_DRAWS)
-        drawn_anew = n <= precision.DENSE_LIMIT or n * probes > _VARIANCE_DRAWS[0]
-        return None if drawn_anew else list(precision_noise(self.graph, probes, self.seed))
+        if n <= precision.DENSE_LIMIT or n * probes > _VARIANCE_DRAWS[0]:
+            return None
+        return self._once("noise", lambda: list(precision_noise(self.graph, probes, self.seed)))

@@ -173,13 +173,12 @@ class WhitenedSystem:
 
     def _improve_in_single(self, R: Block, wanted: Floats, X: Block) -> int:
         """Do the same in float32, columns in units of their norms."""
-        engine, width = self.engine, wanted.size * self.q
-        norms = np.sqrt(_sums(squares(engine, R), wanted.size, self.q))
-        unit = np.repeat(np.where(norms > 0, norms, 1.0), self.q)
-        rest = engine.load((engine.unload(R, width) / unit).astype(np.float32))
-        found = engine.zeros(width, np.float32)
-        steps = self._improve(rest, np.clip(wanted * inverse(norms), _SINGLE, 1.0), found)
-        engine.subtract(X, np.full(X.shape[1], -1.0), engine.load(engine.unload(found, width) * unit))
+        norms = np.sqrt(_sums(squares(self.engine, R), wanted.size, self.q))
+        unit = _spread(np.where(norms > 0, norms, 1.0), R.shape[1], self.q, rest=1.0)
+        left, found = np.empty(R.shape, dtype=np.float32), np.zeros(R.shape, dtype=np.float32)
+        np.divide(R, unit, out=left, casting="same_kind")
+        steps = self._improve(left, np.clip(wanted * inverse(norms), _SINGLE, 1.0), found)
+        X += found * unit
         return steps
 
     def _in_single(self, V: Block) -> bool:
@@ -284,9 +283,9 @@ def _sums(per_column: Floats, k: int, width: int) -> Floats:
     return np.asarray(per_column[: k * width].reshape(k, width).sum(axis=1))
 
 
-def _spread(values: Floats, width: int, q: int) -> Floats:
-    """Return one value per right-hand side repeated for each of its columns, 0 on padding."""
-    columns = np.zeros(width)
+def _spread(values: Floats, width: int, q: int, rest: float = 0.0) -> Floats:
+    """Return one value per right-hand side repeated for each of its columns, and `rest` on padding."""
+    columns = np.full(width, rest)
     columns[: values.size * q] = np.repeat(values, q)
     return columns
 

@@ -23,7 +23,7 @@ from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
-from graphmrf.linalg.multishift import ShiftedSystems, product
+from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.linalg.operator import edge_noise, edge_signs, random_signs
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate
 from graphmrf.linalg.spectrum import quadrature
@@ -171,19 +171,27 @@ def _rounded(columns: Floats, alpha: float) -> Floats:
 def _solve(engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits]) -> Floats:
     """Solve for the unknown nodes of a field, given which nodes are known and the smoothing level."""
     (known, alpha), (tolerance, limits) = which, how
-    allowed = np.broadcast_to(~known[:, None], B.shape) if known.any() else None
+    allowed = np.broadcast_to(~known[:, None], B.shape)
     systems = ShiftedSystems(engine, np.array([[1.0 / alpha]]), allowed, limits)
-    x = systems.solve(B if allowed is None else B * allowed, tolerance=tolerance).or_raise(tolerance)[0]
+    x = systems.solve(B * allowed, tolerance=tolerance).or_raise(tolerance)[0]
     return np.asarray(x * B.dtype.type((1.0 - alpha) / alpha))
 
 
 def _squared_draws(
     engine: Engine, B: Floats, which: tuple[Bools, float], how: tuple[float, Limits], constants: sparse.csr_array
 ) -> Floats:
-    """Return the sum of (S x)^2 over the draws x that solve for columns of noise, less their share of constants."""
-    x = _solve(engine, B, which, how)
-    x -= constants @ (constants.T @ x)
-    return np.asarray(np.einsum("ij,ij->i", *2 * (product(engine, x),), dtype=np.float64))
+    """Return the sum of (S x)^2 over the draws x that solve for columns of noise, less their share of constants.
+
+    The system itself tells S x at the unknown nodes, (1 + omega) x less the noise over omega.
+    """
+    (known, alpha), (tolerance, limits) = which, how
+    allowed = np.broadcast_to(~known[:, None], B.shape) if known.any() else None
+    inside = B if allowed is None else B * allowed
+    systems = ShiftedSystems(engine, np.array([[1.0 / alpha]]), allowed, limits)
+    x = systems.solve_rows(inside, tolerance=tolerance).or_raise(tolerance)[0]
+    around = x * B.dtype.type(1.0 / alpha) - inside
+    around -= constants @ (constants.T @ around)
+    return np.asarray(((1.0 - alpha) / alpha) ** 2 * np.einsum("ij,ij->i", around, around, dtype=np.float64))
 
 
 def precision_noise(graph: Graph, probes: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
