@@ -31,6 +31,9 @@ _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
 EVERY = 10.0
 """Seconds between lines where stderr is no terminal, by eye: a short fit says nothing, a log of an hour has a few
 hundred lines; doubled, people wonder for longer whether anything happens."""
+_AT_A_STAGE = 0.1
+"""Part of what is left of a step by which a bar moves at a stage, by eye: a fit to a few dozen labels has six stages,
+and is then half done. Doubled, long fits with many stages seem to be near their end for most of the time."""
 LOGGER = "graphmrf.progress"
 """The logger on which long fits tell their stages."""
 
@@ -100,20 +103,49 @@ def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> 
     `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal; elsewhere a line now and
     then, see `EVERY`.
     """
-    console, coming = Console(stderr=True), iter(steps)
+    console = Console(stderr=True)
     if quiet:
         yield lambda: None
         return
     if not console.is_terminal:
-        lines = ProgressLines(label, sum(steps))
+        lines, coming = ProgressLines(label, sum(steps)), iter(steps)
         with listened_to(lines.stage):
             yield lambda: lines.advance(next(coming, 0.0))
         return
-    bars = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    bars, moves = (
+        (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()),
+        Moves(steps),
+    )
     with Progress(*bars, TextColumn("left"), TimeRemainingColumn(), _STAGE, console=console, transient=True) as bar:
         task = bar.add_task(label, total=sum(steps), stage="")
-        with listened_to(lambda stage: bar.update(task, stage=stage)):
-            yield lambda: bar.update(task, advance=next(coming, 0.0), stage="")
+        with listened_to(lambda stage: bar.update(task, advance=moves.stage(), stage=stage)):
+            yield lambda: bar.update(task, advance=moves.step(), stage="")
+
+
+class Moves:
+    """How far a bar moves: to the end of a step when that is done, and part of the way at each of its stages.
+
+    Examples
+    --------
+    >>> moves = Moves([10.0, 2.0])
+    >>> moves.stage(), round(moves.stage(), 2), round(moves.step(), 2), moves.step(), moves.stage()
+    (1.0, 0.9, 8.1, 2.0, 0.0)
+    """
+
+    def __init__(self, steps: Sequence[float]) -> None:
+        self._coming = iter(steps)
+        self._left = next(self._coming, 0.0)
+
+    def stage(self) -> float:
+        """Return the move at a stage: a part of what is left of the step, as nobody knows how many are to come."""
+        move = _AT_A_STAGE * self._left
+        self._left -= move
+        return move
+
+    def step(self) -> float:
+        """Return the move to the end of the step."""
+        move, self._left = self._left, next(self._coming, 0.0)
+        return move
 
 
 class ProgressLines:
