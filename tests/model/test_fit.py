@@ -18,8 +18,10 @@ from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, compare_graphs, density_of_states
+from graphmrf.model import fit as fitting
 from graphmrf.model.likelihood import statistics
 from graphmrf.model.maximise import maximise_diagonal, projected_gradient_norm
+from graphmrf.model.parameters import Parameters
 
 seeds = st.integers(0, 10**6)
 
@@ -390,3 +392,14 @@ def test_papers_data_reach_the_exact_optimum(raw_data: Path, tmp_path: Path, h0:
     loss = -report(mrf).log_likelihood / 1000 - 2.5 * np.log(2 * np.pi)
     assert abs(loss - optimum) < 1e-5
     assert report(mrf).gradient_norm < 1e-6
+
+
+def test_a_start_is_given_in_units_of_the_attributes() -> None:
+    scale = np.array([0.1, 3.0])
+    given = Parameters(np.array([[2.0, 0.5], [0.5, 1.0]]), np.diag([4.0, 5.0]), np.array([1.0, -2.0]))
+    inside = fitting._standardised(given, scale)
+    assert inside is not None
+    np.testing.assert_allclose(inside.H, given.H * np.outer(scale, scale))
+    np.testing.assert_allclose(inside.C, given.C * np.outer(scale, scale))
+    np.testing.assert_allclose(inside.mean, given.mean / scale)
+    assert fitting._standardised(None, scale) is None

@@ -178,7 +178,8 @@ class Conditional:
             sigma, factor = 1.0 / alpha[active], (1.0 - alpha[active]) / alpha[active]
             allowed = np.broadcast_to(self.nodes[:, None], (len(X), sigma.size))
             systems = ShiftedSystems(self.graph.engine, sigma[None, :], allowed)
-            result[:, active] = factor * systems.solve(X[:, active], tolerance=tolerance).or_raise(tolerance)[0]
+            (solved,) = systems.solve(X[:, active], tolerance=tolerance).or_raise(tolerance)
+            result[:, active] = factor * solved
         return result
 
     def _channel_variance(self) -> Floats:

@@ -139,13 +139,14 @@ def e_step(
     """Return the attributes with missing entries at their expectation (n, q), and the sums K0 and K1 (q, q)."""
     block = incomplete.block(parameters.H, parameters.C)
     deviation = np.where(incomplete.missing, 0.0, incomplete.B - parameters.mean)
-    right = -block.apply(deviation[None])
+    (right,) = -block.apply(deviation[None])
     if incomplete.is_exact:
         covariance = block.dense.inverse
-        deviation[incomplete.missing] = covariance @ right[0][incomplete.missing]
+        deviation[incomplete.missing] = covariance @ right[incomplete.missing]
         K0, K1 = _exact_sums(incomplete, covariance)
     else:
-        deviation += block.solve(right, tolerance=tolerance)[0]
+        (solved,) = block.solve(right[None], tolerance=tolerance)
+        deviation += solved
         probed = _probed_sums if incomplete.only is None else _quadrature_sums
         K0, K1 = (K.mean(axis=0) for K in probed(incomplete, block, tolerance))
     return deviation + parameters.mean, K0, K1
