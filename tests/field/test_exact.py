@@ -20,7 +20,7 @@ from graphmrf.field.covariance import OtherGraph
 from graphmrf.field.design import Design, make_design, with_distant
 from graphmrf.field.exact import Evidence, ExactPosterior, maximise
 from graphmrf.field.fit import cross_fit
-from graphmrf.field.hyperparameters import _SMALL, LEAST_NOISE, Derivatives, family_wins, trust_region_newton
+from graphmrf.field.hyperparameters import _SMALL, LEAST_NOISE, Expansion, family_wins, trust_region_newton
 from graphmrf.field.matern import eigen
 from graphmrf.field.multiple_imputation import PAIRS
 from graphmrf.field.posterior import student_variance
@@ -329,7 +329,7 @@ def test_the_search_ends_where_the_gradient_vanishes_or_a_bound_holds(paper: boo
 
 @given(st.floats(-16.0, 3.0), st.floats(0.05, 4.0))
 def test_steps_in_softened_logarithms_bring_back_a_variance_that_has_no_slope(start: float, best: float) -> None:
-    def misfit(x: Floats) -> tuple[float, Derivatives]:
+    def misfit(x: Floats) -> tuple[float, Expansion]:
         v = float(np.exp(x[0]))
         return (v - best) ** 2, lambda: (np.array([2.0 * v * (v - best)]), np.array([[2.0 * v * v]]))
 
@@ -344,7 +344,7 @@ def test_the_box_of_a_search_follows_what_steps_gain() -> None:
     """With a slope of -1 and no curvature every step goes to the end of the box, and is foreseen to gain its length."""
     shares, steps, here = iter((0.1, -1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0)), list[float](), [0.0, 0.0]
 
-    def function(x: Floats) -> tuple[float, Derivatives]:
+    def function(x: Floats) -> tuple[float, Expansion]:
         steps.append(float(x[0]) - here[0])
         value = here[1] - steps[-1] * next(shares) if steps[-1] else 0.0
         if value < here[1]:
@@ -370,7 +370,7 @@ def test_a_search_ends_where_a_step_gained_little_and_was_to_gain_little(share: 
 def test_points_that_are_worse_need_no_derivatives() -> None:
     asked: list[float] = []
 
-    def steep(x: Floats) -> tuple[float, Derivatives]:
+    def steep(x: Floats) -> tuple[float, Expansion]:
         def derivatives() -> tuple[Floats, Floats]:
             asked.append(float(x[0]))
             return np.array([4.0 * x[0] ** 3 - 4.0]), np.array([[0.1]])  # far too flat: steps go too far
@@ -386,7 +386,7 @@ def test_points_that_are_worse_need_no_derivatives() -> None:
 
 
 def test_a_variance_without_support_is_gone_in_a_few_steps() -> None:
-    def misfit(x: Floats) -> tuple[float, Derivatives]:
+    def misfit(x: Floats) -> tuple[float, Expansion]:
         v = float(np.exp(x[0]))
         return 5.0 * v + v * v, lambda: (np.array([5.0 * v + 2.0 * v * v]), np.array([[2.0 * v * v]]))
 

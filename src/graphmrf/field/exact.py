@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.field.hyperparameters import Derivatives, Hyperparameters
+    from graphmrf.field.hyperparameters import Expansion, Hyperparameters
     from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -93,7 +93,7 @@ class Evidence:
         value, derivatives = self.expanded(theta)
         return value, derivatives()[0]
 
-    def expanded(self, theta: Floats) -> tuple[float, Derivatives]:
+    def expanded(self, theta: Floats) -> tuple[float, Expansion]:
         r"""Return the negative log posterior, up to a constant, and what computes gradient and average information.
 
         That is the mean of observed and expected information where K is linear in the coordinates (Gilmour, Thompson

@@ -66,8 +66,8 @@ PAPER = ("smoothed", "field", "omega")
 """What is searched in the paper's own model, in which features act through the field only; see `paper_model`."""
 
 Values: TypeAlias = "Mapping[str, Any]"
-Derivatives: TypeAlias = "Callable[[], tuple[Floats, Floats]]"
-"""Computes gradient and curvature at a point whose value is known."""
+Expansion: TypeAlias = "Callable[[], tuple[Floats, Floats]]"
+"""What computes gradient and curvature at a point whose value is known."""
 
 
 class Parameter(NamedTuple):
@@ -315,7 +315,7 @@ def family_wins(family: float, paper: float, labels: int) -> bool:
 
 
 def trust_region_newton(
-    function: Callable[[Floats], tuple[float, Derivatives]],
+    function: Callable[[Floats], tuple[float, Expansion]],
     start: Floats,
     bounds: Sequence[tuple[float, float]],
     *,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.design import LabelledGraph
-    from graphmrf.field.hyperparameters import Derivatives
+    from graphmrf.field.hyperparameters import Expansion
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -344,7 +344,7 @@ class Coefficients:
 
     @property
     def slopes(self) -> Floats:
-        """Derivatives of the log evidence by the logarithms of the prior variances and, last, of the noise."""
+        """Expansion of the log evidence by the logarithms of the prior variances and, last, of the noise."""
         surprise = np.divide(self.mean**2, self.variances, out=np.zeros_like(self.mean), where=self.variances > 0)
         by_variance = 0.5 * (surprise - (1.0 - np.diag(self.B.inverse)))
         by_noise = 0.5 * (self.misfit - self.equations.m) - by_variance.sum()
@@ -362,7 +362,7 @@ def fit_variances(
         found = dict(zip(names, np.exp(theta[:-1]).tolist(), strict=True))
         return dict.fromkeys(columns.slices, 0.0) | found, float(np.exp(theta[-1]))
 
-    def negative(theta: Floats) -> tuple[float, Derivatives]:
+    def negative(theta: Floats) -> tuple[float, Expansion]:
         by_component, noise = read(theta)
         at = equations.given(columns.variances(by_component), noise)
         places = [columns.slices[name] for name in names]
