@@ -360,7 +360,7 @@ def test_the_box_of_a_search_follows_what_steps_gain() -> None:
 def test_a_search_ends_where_a_step_gained_little_and_was_to_gain_little(share: float, evaluations: int) -> None:
     """Steps of length 1 are foreseen to gain 1, less than thrice the least gain of 0.4."""
 
-    def function(x: Floats) -> tuple[float, Derivatives]:
+    def function(x: Floats) -> tuple[float, Expansion]:
         return -share * float(x[0]), lambda: (-np.ones(1), np.zeros((1, 1)))
 
     found = trust_region_newton(function, np.zeros(1), [(-9.0, 9.0)], steps=4, least_gain=0.4)
