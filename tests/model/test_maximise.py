@@ -15,7 +15,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.spectrum import density_of_states
 from graphmrf.model import maximise
 from graphmrf.model.attributes import check_names, index_of
-from graphmrf.model.em import _MEMORY, _SMALLEST, _Anderson, _is_valid
+from graphmrf.model.em import _MEMORY, _SMALLEST, _Anderson, _is_valid, _nearest_valid
 from graphmrf.model.likelihood import Statistics, statistics
 from graphmrf.model.maximise import FitProblem
 from graphmrf.model.parameters import Parameters
@@ -265,3 +265,11 @@ def test_statistics_are_valid_while_no_combination_of_attributes_vanishes(smalle
     M, other = np.diag([1.0, 999.0, smallest * _SMALLEST, -5.0]), np.eye(4)
     assert _is_valid(np.stack([M, other])) == _is_valid(np.stack([other, M])) == valid
     assert _is_valid(np.stack([other, other]))
+
+
+def test_first_statistics_are_shrunk_no_more_than_they_must_be() -> None:
+    valid = np.array([[2.0, 0.9, 0.3], [0.9, 1.0, 0.1], [0.3, 0.1, 1.0]])
+    np.testing.assert_array_equal(_nearest_valid(valid), valid)
+    broken = np.array([[1.0, 1.15, 0.2], [1.15, 1.0, 0.4], [0.2, 0.4, 1.0]])  # valid from a correlation below 1 on
+    expected = 0.8 * broken + 0.2 * np.diag(np.diag(broken))
+    np.testing.assert_allclose(_nearest_valid(broken), expected)
