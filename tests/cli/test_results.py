@@ -1,5 +1,7 @@
 """What results say of known values and of features, against plain computations."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,7 +79,7 @@ def test_the_sparse_solver_foresees_too_and_others_say_who_does() -> None:
 
 
 def test_coverage_of_other_methods_counts_normal_intervals() -> None:
-    fit = Fit(METHODS["lp"], object(), 0.5, np.zeros(4), 0.1, 0.9, scores={})
+    fit = Fit(METHODS["lp"], SimpleNamespace(freedom_=1e6), 0.5, np.zeros(4), 0.1, 0.9, scores={})
     rows = _coverage(fit, np.array([0.1, -1.0, 2.0, np.nan]), 0.9)
     assert rows is not None
     inside = rows.set_index("level")["inside"]

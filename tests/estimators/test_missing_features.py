@@ -260,7 +260,15 @@ def test_answers_are_pooled_over_the_draws_by_rubins_rule() -> None:
     mean, variance = posterior.moments(new)
     np.testing.assert_allclose(mean, posterior.weights @ means)
     between = posterior.weights @ (means - mean) ** 2
-    np.testing.assert_allclose(variance, posterior.weights @ variances + PAIRS / (PAIRS - 2) * between)
+    draws, weights = posterior._draws, posterior.weights
+    told = [
+        (weights[draws == k].sum(), np.average(means[draws == k], axis=0, weights=weights[draws == k]))
+        for k in range(10)
+    ]
+    shares, each = (np.array(part) for part in zip(*told, strict=True))
+    by_features = shares @ (each - np.average(each, axis=0, weights=shares)) ** 2
+    more = (PAIRS / (PAIRS - 2) - 1) * by_features
+    np.testing.assert_allclose(variance, weights @ variances + between + more)
     residual, spread = posterior.left_out
     assert np.isfinite(IntervalCalibration(residual / np.sqrt(spread)).scale)
     draws = posterior.draw(new, 4000, np.random.default_rng(0))
