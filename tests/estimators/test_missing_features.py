@@ -260,9 +260,9 @@ def test_answers_are_pooled_over_the_draws_by_rubins_rule() -> None:
     mean, variance = posterior.moments(new)
     np.testing.assert_allclose(mean, posterior.weights @ means)
     between = posterior.weights @ (means - mean) ** 2
-    draws, weights = posterior._draws, posterior.weights
+    which, weights = posterior._draws, posterior.weights
     told = [
-        (weights[draws == k].sum(), np.average(means[draws == k], axis=0, weights=weights[draws == k]))
+        (weights[which == k].sum(), np.average(means[which == k], axis=0, weights=weights[which == k]))
         for k in range(10)
     ]
     shares, each = (np.array(part) for part in zip(*told, strict=True))
