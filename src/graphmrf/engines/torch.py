@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from graphmrf.engines.device import DeviceArray, Tensor
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import InvalidInputError
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
