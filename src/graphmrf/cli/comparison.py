@@ -12,6 +12,7 @@ from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.datasets.columns import FILLED
 from graphmrf.errors import ConvergenceError, InvalidInputError
+from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.out_of_fold import out_of_fold
@@ -90,6 +91,10 @@ class Fit:
     alpha: float | None
     scores: dict[str, Floats]
     note: str = ""
+
+    def interval_width(self, level: float) -> float:
+        """Return half the width of an interval in standard deviations; normal where degrees of freedom are not told."""
+        return interval_width(level, getattr(self.estimator, "freedom_", 0.0))
 
     @property
     def fold_r2(self) -> tuple[float, ...]:

@@ -25,7 +25,6 @@ from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier, GraphRegressor
-from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
@@ -293,7 +292,7 @@ class Contest:
 def _interval(chosen: Fit, value: Floats, std: Floats, settings: PredictionSettings) -> tuple[Floats, Floats]:
     if isinstance(chosen.estimator, GraphRegressor):
         return _field_interval(chosen.estimator, settings.interval, conformal=settings.conformal)
-    width = interval_width(settings.interval, chosen.estimator.freedom_) * std
+    width = chosen.interval_width(settings.interval) * std
     return value - width, value + width
 
 

@@ -24,7 +24,6 @@ from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
-from graphmrf.estimators.error_bars import interval_width
 from graphmrf.field.matern import matern_smooth
 from graphmrf.graph import Graph
 from graphmrf.report import (
@@ -292,7 +291,7 @@ def _coverage(fit: Fit, residual: Floats, level: float) -> pd.DataFrame | None:
         found = np.abs(calibration.scores)
         width = normal + calibration.trust * (np.array([calibration.student(each) for each in levels]) - normal)
     else:
-        width = np.array([interval_width(each, fit.estimator.freedom_) for each in levels])
+        width = np.array([fit.interval_width(each) for each in levels])
         found = np.abs(residual[np.isfinite(residual)])
     if not found.size:
         return None
