@@ -316,6 +316,15 @@ def test_eigenvectors_below_a_gap_are_all_that_there_are_or_none() -> None:
     np.testing.assert_allclose(probed_series(graph).low, values[1:5], atol=1e-8)
 
 
+def test_a_sparse_factor_gives_the_smallest_eigenvalues_up_to_the_first_that_it_missed() -> None:
+    graph = Graph.from_edges(np.arange(89), np.arange(1, 90))
+    values = np.linalg.eigvalsh(graph.N.toarray())
+    found = matern._lowest_by_factor(graph, matern._constants(graph)[1])
+    assert found is not None
+    np.testing.assert_allclose(found[0], values[1:31], atol=1e-8)  # a third of them, all but the constant
+    np.testing.assert_allclose(graph.N @ found[1], found[1] * found[0], atol=1e-6)
+
+
 def test_the_oldest_blocks_of_correlations_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correlations, "_FIELDS", 2)
     family = Correlations(eigen(random_case(4, n=60, p=1).graph), np.arange(20), remembered=2)

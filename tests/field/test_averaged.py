@@ -118,6 +118,18 @@ def test_members_are_exact_posteriors_weighted() -> None:
     assert image.sum() + noise * REST.size == pytest.approx(draws.sum(axis=1).var(), rel=0.12)
 
 
+def test_joint_covariances_of_many_nodes_are_of_members_chosen_by_their_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    posterior = averaged(0.25)
+    for most, count in ((REST.size, 6), (REST.size - 1, 6), (REST.size - 1, 40)):
+        monkeypatch.setattr(averaged_module, "_JOINT", (most, count))
+        weights, members = posterior._joint(REST)
+        share = [sum(w for w, one in zip(weights, members, strict=True) if one is each) for each in posterior.members]
+        np.testing.assert_allclose(share, posterior.weights, atol=1e-12 if most == REST.size else 1.0 / count)
+        assert sum(share) == pytest.approx(1.0)
+
+
 def test_missing_features_are_averaged_over_together_with_hyperparameters() -> None:
     rng, base = np.random.default_rng(0), averaged().base
     made = base.covariance.design

@@ -165,6 +165,32 @@ def test_few_labels_of_a_large_graph_are_foreseen_to_take_products(
     assert exact_cost(ring(n), labels, 3)[0] == pytest.approx(expected - 30 * columns * product)  # degree 20 at least
 
 
+def test_no_eigenvalues_are_looked_for_where_products_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, worth = ring(150_000), (1.0, 100.0)
+    monkeypatch.setattr(fit, "probed_series", lambda _: SimpleNamespace(degree=50))
+    found = []
+    for times in worth:
+        monkeypatch.setattr(fit, "WORTH", (times, times))
+        found.append(exact_cost(graph, 90, 3)[0])
+    least, most = (times * sparse_cost(graph, 90, 3)[0] for times in worth)
+    assert max(60.0, least) < found[0] < found[1] < most  # degree 20 at least, and 50
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (9.9, "some seconds"),
+        (10.0, "about 10 seconds"),
+        (119.0, "about 119 seconds"),
+        (120.0, "about 2 minutes"),
+        (7199.0, "about 120 minutes"),
+        (7200.0, "about 2 hours"),
+    ],
+)
+def test_a_time_is_told_in_the_largest_unit_that_it_has_twice(seconds: float, words: str) -> None:
+    assert fit._in_words(seconds) == words
+
+
 def test_a_mixture_under_a_transform_has_the_moments_of_its_members() -> None:
     y = np.exp(np.random.default_rng(0).normal(size=50))
     scale, found = (

@@ -129,6 +129,20 @@ def test_a_search_of_many_labels_finds_the_same_field(monkeypatch: pytest.Monkey
     assert many.log_evidence == pytest.approx(few.log_evidence, abs=3.0)
 
 
+@pytest.mark.parametrize(("kept", "rho"), [(100, sparse._START_RHO), (10, 0.0)])
+def test_many_labels_first_tell_coefficients_without_a_field(
+    kept: int, rho: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_: SparseSearch, __: EffectColumns, point: Floats) -> None:
+        np.testing.assert_allclose(np.exp(point), [np.exp(SEARCH._start()[0]), rho])
+        raise StopIteration
+
+    monkeypatch.setattr(sparse, "COEFFICIENTS_KEPT", kept)
+    monkeypatch.setattr(SparseSearch, "_left", stop)
+    with pytest.raises(StopIteration):
+        SEARCH.run()
+
+
 def test_columns_of_large_graphs_are_the_same_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_design(CASE.graph, CASE.X)
     double = nonlinear_columns(made, np.full(4, 2.0), 12, 0)

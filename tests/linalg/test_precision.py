@@ -176,6 +176,17 @@ def test_quadratic_forms_and_the_determinant_by_iterating_are_those_of_dense_alg
     assert log_determinant == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9)
 
 
+@pytest.mark.parametrize("omega", [0.5, 40.0])
+def test_iterations_are_bounded_by_the_largest_eigenvalue_of_the_whitened_edges(omega: float) -> None:
+    case = random_case(3)
+    S = np.eye(len(case.W)) - oracle.laplacian(case.W)
+    for d, is_tight in ((0.0, True), (2.0, False)):
+        largest = np.linalg.eigvalsh(omega * S / (1.0 + omega + d))[-1]
+        sigma = NodePrecision(case.graph, omega, np.full(len(S), d))._system.sigma
+        assert 1.0 < sigma <= 1.0 / largest + 1e-12
+        assert (sigma == pytest.approx(1.0 / largest)) == is_tight
+
+
 def test_so_many_right_hand_sides_go_in_one_block_as_memory_allows() -> None:
     block = random_block(3)
     for times, together in ((3.0, 3), (3.9, 3), (0.5, 1)):

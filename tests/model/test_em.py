@@ -13,8 +13,9 @@ from graphmrf._typing import Floats
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, density_of_states, em
+from graphmrf.model import e_step as e_step_module
 from graphmrf.model.attributes import standardise
-from graphmrf.model.e_step import Incomplete, e_step, observed_log_likelihood
+from graphmrf.model.e_step import Incomplete, e_step, missing_log_determinant, observed_log_likelihood
 from graphmrf.model.em import fit_incomplete
 from graphmrf.model.fit import fit_maximum_likelihood, log_density
 from graphmrf.model.maximise import FitProblem
@@ -190,6 +191,28 @@ def test_probed_likelihood_lies_within_its_error() -> None:
         exact = mrf.log_likelihood(graph, A)
         probed = log_density(graph, A, mrf.parameters, density_of_states(graph), exact_entries=0)
         assert abs(probed - exact) < 0.005 * abs(exact) + 2.0
+
+
+def test_the_determinant_of_separate_edges_is_exact_given_the_probes() -> None:
+    """At the eigenvalue 2, the largest there is, the integrand is constant: no quadrature error is left."""
+    pairs, strength = 10, 1e4
+    graph = Graph.from_edges(2 * np.arange(pairs), 2 * np.arange(pairs) + 1)
+    incomplete = Incomplete(graph, np.full((2 * pairs, 2), np.nan), exact_entries=0)
+    Z = np.concatenate(list(incomplete.rademacher()))
+    unlike = (Z[:, ::2] != Z[:, 1::2]).sum(axis=(1, 2))  # unlike signs: an eigenvector of 2, of squared norm 2
+    found = missing_log_determinant(incomplete, Parameters(np.eye(2), strength * np.eye(2), np.zeros(2)))
+    assert found[0] == pytest.approx(2.0 * np.log1p(2.0 * strength) * unlike.mean(), rel=1e-9)
+
+
+def test_probes_are_drawn_one_by_one_where_two_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = ring(40)
+    incomplete = Incomplete(graph, attributes(graph, 0, 0.3), most_probes=5)
+    monkeypatch.setattr(e_step_module, "_BATCH_ENTRIES", incomplete.B.size - 1)
+    stacks = list(incomplete.rademacher())
+    assert [len(stack) for stack in stacks] == [1] * 5
+    for Z in np.concatenate(stacks):
+        np.testing.assert_array_equal(np.abs(Z), incomplete.missing)
+    assert len({Z.tobytes() for Z in stacks}) == 5
 
 
 def test_attribute_of_one_side_of_a_bipartite_graph_is_not_taken_for_rough() -> None:

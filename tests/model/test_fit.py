@@ -1,5 +1,6 @@
 """Maximum likelihood: one optimum from every start, the boundary, limit cases, standard errors, bad input."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +20,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, compare_graphs, density_of_states
 from graphmrf.model import fit as fitting
-from graphmrf.model.likelihood import statistics
+from graphmrf.model.attributes import _FLAT, check_rough, standardise
+from graphmrf.model.likelihood import Statistics, statistics
 from graphmrf.model.maximise import maximise_diagonal, projected_gradient_norm
 from graphmrf.model.parameters import Parameters
 
@@ -375,6 +377,22 @@ def test_attribute_that_no_edge_changes_is_refused() -> None:
     A = np.column_stack([np.repeat([1.0, 2.0], 3), [1.0, 2.0, 5.0, 1.0, 3.0, 0.0]])
     with pytest.raises(InvalidInputError, match="change along some edge, got none for a0"):
         GaussianMRF.fit(graph, A)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1.0, 1e20])
+def test_the_unit_of_an_attribute_does_not_decide_whether_it_changes_along_edges(unit: float) -> None:
+    for roughness, flat in ((0.5, True), (2.0, False)):
+        data = Statistics(10, np.full((1, 1), unit), np.full((1, 1), roughness * _FLAT * unit))
+        with pytest.raises(InvalidInputError, match="got none for a") if flat else nullcontext():
+            check_rough(data, ("a",), coupled=False)
+
+
+@pytest.mark.parametrize("centre", [True, False])
+def test_a_fit_needs_as_many_nodes_as_attributes_and_one_for_their_mean(centre: bool) -> None:
+    A = np.random.default_rng(0).normal(size=(3 + centre, 3))
+    standardise(A, ("a", "b", "c"), centre=centre)
+    with pytest.raises(InvalidInputError, match=f"at least {3 + centre} nodes for 3 attributes, got {2 + centre}"):
+        standardise(A[1:], ("a", "b", "c"), centre=centre)
 
 
 def test_bad_options_are_refused() -> None:

@@ -94,3 +94,11 @@ def test_sizes_of_attributes_are_checked_column_by_column() -> None:
         check_magnitude(A[:, :1] * -1e80, "values", ["height"])
     with pytest.raises(InvalidInputError, match=r"got 1e-80 to 3e-80; give .* varying by 6e-76 or more"):
         check_magnitude(A[:, :1] * 1e-80, "values")
+
+
+def test_of_several_columns_beyond_size_the_first_is_named_with_its_values() -> None:
+    A = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 6.0]]) * [1.0, 1e80, 1e90]
+    with pytest.raises(InvalidInputError, match=r"got 2e\+80 to 5e\+80 in column 1;"):
+        check_magnitude(A, "values")
+    with pytest.raises(InvalidInputError, match=r"got 2e\+80 to 5e\+80 in column 'weight';"):
+        check_magnitude(A, "values", ["age", "weight", "height"])
