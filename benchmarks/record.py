@@ -24,7 +24,9 @@ PLOT = HERE.parent / "docs" / "images" / "scaling.png"
 BEGIN, END = "<!-- tables: made by python -m benchmarks.record -->", "<!-- end of tables -->"
 
 _SIZES = ("nodes", "labels", "columns", "alpha")
-"""Numbers that tell rows apart, beside all texts."""
+"""Numbers that tell rows apart, beside all texts but those below."""
+_FOUND = ("chosen", "explanation")
+"""Texts that are results."""
 
 
 class Table(NamedTuple):
@@ -115,7 +117,7 @@ def merged(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
-    texts = tuple((key, value) for key, value in row.items() if isinstance(value, str) and key != "chosen")
+    texts = tuple((key, text) for key, text in row.items() if isinstance(text, str) and key not in _FOUND)
     return (*texts, *((key, row[key]) for key in _SIZES if key in row))
 
 
