@@ -207,7 +207,8 @@ def median(points: Sequence[Hyperparameters]) -> Hyperparameters:
     values = {name: np.median([h[name] for h in points], axis=0) for name in points[0] if name != "ratios"}
     plain = {name: value if value.ndim else float(value) for name, value in values.items()}
     noise = float(np.mean([h["noise"] for h in points]))
-    return Hyperparameters(plain | {"noise": noise, "unit_variance": points[0]["unit_variance"]})
+    kinds = {name: points[0][name] for name in ("unit_variance", "paper_model")}
+    return Hyperparameters(plain | {"noise": noise} | kinds)
 
 
 def mean_alone(covariance: Covariance, z: Floats, points: Sequence[Hyperparameters]) -> Hyperparameters:

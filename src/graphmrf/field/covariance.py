@@ -298,7 +298,7 @@ class Covariance:
         Smoothing leaves an isolated node as it is, and makes all others smaller: over the mean eigenvalue it would be
         far from all others. It is so only in the paper's own model, in which own features have no other effect.
         """
-        if not h.get("own") or not here.isolated[nodes].any():
+        if h.get("paper_model") or not here.isolated[nodes].any():
             return smoothed
         coefficients = self.smoothings.foretold(h["omega"], h["nu"])[: len(smoothed), None]
         return np.where(here.isolated[nodes, None], coefficients * here.groups[0][nodes], smoothed)

@@ -112,6 +112,7 @@ class Hyperparameters(Mapping[str, Any]):
 
     - `omega`, `nu`: smoothness of the graph field, with correlations from :math:`(I + \omega N)^{-\nu}`;
       `unit_variance`: whether its variance is the same at all nodes; if not, `field` is the mean;
+    - `paper_model`: whether smoothed features and the graph field are all there is, as in the paper's own model;
     - `lengths` (2 p,): length scales of the nonlinear function of `[X, SX]`, in standard deviations;
     - `local_omega`, `local_nu`, `local_length`: those of the function that drifts over the graph;
     - `distant_omega`: the level at which the sparse solver's distant features fade.
@@ -270,6 +271,7 @@ class Space:
         found = {name: np.exp(theta[place]) for name, place in self.slices.items()}
         absent = {name: np.full(each.size or self.p, each.absent) for name, each in self._all.items()}
         values: dict[str, Any] = {"constant": INTERCEPT, "unit_variance": self.unit_variance}
+        values["paper_model"] = self.only == PAPER
         for component in self.components:
             values |= component.read(absent | found, self.p)
         return Hyperparameters(values)

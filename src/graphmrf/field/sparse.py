@@ -195,6 +195,7 @@ class SparseSearch:
             "omega": system.omega,
             "nu": 1.0,
             "unit_variance": system.labelled.unit_variance,
+            "paper_model": least_noise is not None,
             "lengths": lengths,
             "noise": beta.noise,
         }

@@ -344,7 +344,7 @@ class Coefficients:
 
     @property
     def slopes(self) -> Floats:
-        """Expansion of the log evidence by the logarithms of the prior variances and, last, of the noise."""
+        """Derivatives of the log evidence by the logarithms of the prior variances and, last, of the noise."""
         surprise = np.divide(self.mean**2, self.variances, out=np.zeros_like(self.mean), where=self.variances > 0)
         by_variance = 0.5 * (surprise - (1.0 - np.diag(self.B.inverse)))
         by_noise = 0.5 * (self.misfit - self.equations.m) - by_variance.sum()
