@@ -112,17 +112,35 @@ def _scipy(graph: Graph, X: Floats, goal: tuple[Floats, float], clock: str) -> t
 
 
 def _appnp(graph: Graph, X: Floats, goal: tuple[Floats, float], clock: str) -> tuple[float, float]:
+    """Propagate as PyTorch Geometric's documentation does, along an array of edges."""
+    import torch
+
+    S = graph.S.tocoo()
+    edges = torch.from_numpy(np.stack(S.coords).astype(np.int64))
+    return _propagated((edges, torch.from_numpy(S.data)), graph, X, goal, clock)
+
+
+def _appnp_csr(graph: Graph, X: Floats, goal: tuple[Floats, float], clock: str) -> tuple[float, float]:
+    """Propagate by PyTorch's product with compressed rows, which takes a third of the time."""
+    import torch
+
+    S = graph.S.tocsr()
+    edges = torch.sparse_csr_tensor(*map(torch.from_numpy, (S.indptr.astype(np.int64), S.indices.astype(np.int64))),
+                                    torch.from_numpy(S.data), size=S.shape)  # fmt: skip
+    return _propagated((edges,), graph, X, goal, clock)
+
+
+def _propagated(
+    edges: tuple[Any, ...], graph: Graph, X: Floats, goal: tuple[Floats, float], clock: str
+) -> tuple[float, float]:
     import torch
     from torch_geometric.nn import APPNP
 
     steps, error = _power_steps(graph, X, *goal)
-    S = graph.S.tocsr()
-    edges = torch.sparse_csr_tensor(*map(torch.from_numpy, (S.indptr.astype(np.int64), S.indices.astype(np.int64))),
-                                    torch.from_numpy(S.data), size=S.shape)  # fmt: skip
     layer, columns = APPNP(STEPS, 1 - ALPHA, normalize=False), torch.from_numpy(X)
     with torch.no_grad():
-        APPNP(1, 1 - ALPHA, normalize=False)(columns, edges)  # start the threads
-        seconds, _ = _clocked(clock, lambda: layer(columns, edges))
+        APPNP(1, 1 - ALPHA, normalize=False)(columns, *edges)  # start the threads
+        seconds, _ = _clocked(clock, lambda: layer(columns, *edges))
     return seconds * steps / STEPS, error
 
 
@@ -152,6 +170,7 @@ def _pygsp(graph: Graph, X: Floats, goal: tuple[Floats, float], clock: str) -> t
 PEERS: dict[str, Callable[[Graph, Floats, tuple[Floats, float], str], tuple[float, float]]] = {
     "scipy": _scipy,
     "appnp": _appnp,
+    "appnp-csr": _appnp_csr,
     "pygsp": _pygsp,
 }
 """Seconds and error of every peer, given the right result and the error of ours."""

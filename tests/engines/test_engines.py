@@ -203,20 +203,31 @@ def test_a_slot_comes_back_as_a_block(kind: str, dtype: Any) -> None:
 @every_engine
 @every_type
 @pytest.mark.parametrize("rows", [None, [3, 0, 0, 12], []])
-@pytest.mark.parametrize("used", [0, 2, 3])
+@pytest.mark.parametrize("used", [0, 2, 5, 6])
 def test_combine_adds_up_the_slots_of_each_column(kind: str, dtype: Any, rows: list[int] | None, used: int) -> None:
     case, rng = cases.random_case(1), np.random.default_rng(0)
     chosen = None if rows is None else np.array(rows, dtype=np.int64)
-    engine, vectors = build(kind, case.graph), rng.normal(size=(3, len(case.W), 5)).astype(dtype)
-    window, out = engine.window(5, 3, chosen, dtype), engine.window(5, 2, chosen, dtype)
+    engine, vectors = build(kind, case.graph), rng.normal(size=(6, len(case.W), 5)).astype(dtype)
+    window, out = engine.window(5, 6, chosen, dtype), engine.window(5, 2, chosen, dtype)
     for slot, V in enumerate(vectors):
         engine.store(engine.load(V), window, slot)
-    first, second, keep = rng.normal(size=(5, 2, 3)), rng.normal(size=(5, 2, used)), rng.normal(size=(5, 2))
+    first, second, keep = rng.normal(size=(5, 2, 6)), rng.normal(size=(5, 2, used)), rng.normal(size=(5, 2))
+    first[0, 0, :4] = first[1, 1, 3:] = 0.0
     engine.combine(window, first, out)
     engine.combine(window, second, out, keep=keep)
     held = vectors if chosen is None else vectors[:, chosen]
     expected = keep[:, :, None] * np.einsum("cst,trc->csr", first, held)
     close(engine.read(out), expected + np.einsum("cst,trc->csr", second, held[:used]), dtype)
+
+
+@every_type
+@pytest.mark.parametrize("k", [1, 4, 8, 16])
+def test_rows_of_blocks_begin_with_a_line_of_memory(dtype: Any, k: int) -> None:
+    engine = build("numba", cases.random_case(1).graph)
+    block = engine.zeros(k, dtype)
+    for each in (block, engine.like(block), engine.load(np.ones((engine.n, k), dtype=dtype))):
+        assert each.ctypes.data % 64 == 0
+        assert each.flags.c_contiguous
 
 
 @every_engine

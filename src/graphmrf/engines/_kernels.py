@@ -125,18 +125,44 @@ def mix(V: Any, tables: Any, kinds: Any, minus: Any, out: Any, chunks: Any) -> N
 
 
 @Kernel
-def combine(window: Any, coefficients: Any, out: Any, chunks: Any) -> None:
-    """Add ``coefficients[c] @ window[c]`` to ``out[c]``, by chunks of rows that stay in the cache."""
+def combine(window: Any, coefficients: Any, keep: Any, out: Any, chunks: Any) -> None:
+    """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``, by chunks of rows that stay in the cache."""
     k, n_shifts, n_slots = coefficients.shape
     for t in prange(len(chunks) - 1):
-        first, last = chunks[t], chunks[t + 1]
+        rows = slice(chunks[t], chunks[t + 1])
         for c in range(k):
             for s in range(n_shifts):
-                for slot in range(n_slots):
-                    factor = coefficients[c, s, slot]
-                    if factor != 0.0:  # of shifts that have converged, and off the diagonal of p -> x
-                        for r in range(first, last):
-                            out[c, s, r] += factor * window[c, slot, r]
+                total = out[c, s, rows]
+                if keep[c, s] != 1.0:
+                    total *= keep[c, s]
+                _add(total, coefficients[c, s], window[c, :n_slots, rows])
+
+
+@njit(inline="always")
+def _add(total: Any, factors: Any, vectors: Any) -> None:
+    """Add ``factors @ vectors``; zeros are of shifts that have converged, and off the diagonal of p -> x."""
+    wide = factors.size - factors.size % 4
+    for slot in range(0, wide, 4):
+        if factors[slot : slot + 4].any():
+            _add_four(total, factors[slot : slot + 4], vectors[slot : slot + 4])
+    for slot in range(wide, factors.size):
+        if factors[slot] != 0.0:
+            _add_one(total, factors[slot], vectors[slot])
+
+
+@njit(inline="always")
+def _add_four(total: Any, factors: Any, vectors: Any) -> None:
+    """Add four vectors at once: `total` is read and written once for all of them."""
+    a, b, c, d = vectors[0], vectors[1], vectors[2], vectors[3]
+    p, q, s, t = factors[0], factors[1], factors[2], factors[3]  # in registers: arrays might overlap with `total`
+    for r in range(total.size):
+        total[r] += p * a[r] + q * b[r] + s * c[r] + t * d[r]
+
+
+@njit(inline="always")
+def _add_one(total: Any, factor: Any, vector: Any) -> None:
+    for r in range(total.size):
+        total[r] += factor * vector[r]
 
 
 @njit(inline="always")

@@ -90,7 +90,8 @@ def smooth(
     solved = _solve(graph, X[:, some], levels[None, some], None, (tolerance, limits))
     factor = ((1.0 - levels[some]) / levels[some]).astype(X.dtype)
     if isinstance(some, slice):
-        return np.multiply(solved, factor, dtype=X.dtype, casting="same_kind")
+        solved *= factor
+        return solved
     result = X.copy()
     result[:, some] = solved * factor
     return result
