@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.metrics import r2_score
 
 from graphmrf import Graph, GraphRegressor, datasets
@@ -83,6 +84,23 @@ def test_wards_of_london_from_labels_of_its_west_alone(raw_data: Path) -> None:
         model = GraphRegressor().fit(data.graph, values.drop(columns=outcome), hidden_but(known, y))
         covers.append(held(model, y, ~known))
     assert np.mean(covers) >= 0.8
+
+
+@pytest.mark.parametrize("solver", ["exact", "sparse"])
+@pytest.mark.parametrize("together", [1, 2])
+def test_labels_that_are_all_isolated_or_in_pairs_leave_a_grid_uncertain(solver: str, together: int) -> None:
+    rng, m = np.random.default_rng(1), 130
+    pairs = np.kron(np.eye(m // together), np.ones((together, together)) - np.eye(together))
+    graph = Graph(sparse.block_diag([field()[0].adjacency, pairs], format="csr"))
+    X = rng.standard_normal((graph.n_nodes, 2))
+    y = (X + 1.5 * graph.S @ X) @ [1.0, 0.3] + 0.3 * rng.standard_normal(len(X))
+    known = np.arange(len(X)) >= SIDE**2
+    model = GraphRegressor(solver=solver).fit(graph, X, hidden_but(known, y))
+    assert held(model, y, ~known) > 0.8
+    assert r2_score(y[~known], model.predict()[~known]) > 0.3
+    if together == 1:  # another graph has what no label showed
+        std = model.predict(graph, X, return_std=True)[1]
+        assert np.median(std[~known]) > 2.0 * np.median(std[known])
 
 
 def test_one_far_label_is_noise_and_leaves_the_others_predictable() -> None:

@@ -235,8 +235,7 @@ def test_variance_of_missing_features_moves_to_where_they_are_missing() -> None:
     graph, X, y = decisive(1)
     hidden = np.where(np.arange(150) % 4 < 2, y, np.nan)
     field = GraphRegressor(solver="sparse").fit(graph, X, hidden)._field
-    assert field.imputed is not None
-    (share, own), missing, rows = field.imputed, np.isnan(X[:, 0]), np.flatnonzero(~np.isnan(hidden))
+    (share, own), missing, rows = field.unstated, np.isnan(X[:, 0]), np.flatnonzero(~np.isnan(hidden))
     assert own[missing].mean() > 2 * own[~missing].mean()
     stated = field.posterior.left_out[1]
     assert share == pytest.approx(max(0.05, 1.0 - own[rows].mean() / stated.mean()))

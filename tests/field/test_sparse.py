@@ -417,7 +417,8 @@ def test_labels_of_isolated_nodes_tell_whether_these_are_like_others() -> None:
     made, few, many = with_distant(graph, make_design(graph, X), 0.9), np.arange(300), np.arange(200, 620)
     z = y / y.std()
     variances = LabelledGraph(graph, few).variance(20.0)
-    assert [unequal_variance_unseen(variances, rows) for rows in (few, many)] == [True, False]
+    lonely = np.arange(600, 640)
+    assert [unequal_variance_unseen(variances, rows) for rows in (few, many, lonely)] == [True, False, True]
     found = PaperSearch(LabelledGraph(graph, many, unit_variance=False), made, z[many], 20.0).run()
     assert found.point[0] == pytest.approx(9.0, rel=0.5)
 

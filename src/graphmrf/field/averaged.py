@@ -116,7 +116,7 @@ def sample_hyperparameters(
         Seed of the draws.
     """
     _PROGRESS.info("field: averaging over hyper-parameters given %d labels", z.size)
-    space, rng = Space(covariance.components, covariance.design.p), np.random.default_rng(seed)
+    space, rng = covariance.space, np.random.default_rng(seed)
     shared, places = len(space.names) + 1, _ranks(covariance, z)
 
     def read(x: Floats) -> Hyperparameters:

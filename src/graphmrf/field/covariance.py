@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from graphmrf.field.correlations import Correlations, Smoothings
+from graphmrf.field.hyperparameters import Space
 from graphmrf.field.matern import matern_smooth
+from graphmrf.field.posterior import new_outcome_variance
 from graphmrf.kept import cached_property
 from graphmrf.linalg import marginal_variance
 from graphmrf.linalg.dense import array
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 
 _UNEQUAL = (20.0, 2.0)
 """Usual omega, and the ratio of marginal variances that no label shows from which they are taken as equal."""
+
+_SHOWN = (0.05, 10)
+"""Share of the labels, and number of them, either of which shows an effect: as many as a fold of the fewest that are
+calibrated, and as many as those. Doubled, graphs of which few nodes have neighbours have wider error bars there."""
 
 Slopes: TypeAlias = "dict[str, float | Floats]"
 Vjp: TypeAlias = "Callable[[Floats], Slopes]"
@@ -58,6 +64,10 @@ class Component(ABC):
         Whether there is none without features.
     transfers : bool
         Whether it says the same of another graph (see `elsewhere`); otherwise only the field of this one knows it.
+    least_nodes : int
+        Nodes of the smallest connected component in which it differs from effects of own features, and from noise:
+        neighbours' features of an isolated node are predicted by its own, and its field is noise; second neighbours'
+        features of one of a pair are its own.
     """
 
     name: str
@@ -66,6 +76,7 @@ class Component(ABC):
     parameters: tuple[Parameter, ...]
     of_features: bool = True
     transfers: bool = False
+    least_nodes: int = 1
 
     def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:  # noqa: ARG002 - part of the contract
         """Return the hyper-parameters from the exponentials of the coordinates, for `p` features."""
@@ -233,17 +244,29 @@ class Covariance:
         The terms of the field.
     imputed : array of shape (m,), optional
         Variance that a label has because features of its node were imputed; see `averaged.with_imputed_variance`.
+    unshown : tuple of str
+        Components that no label shows, which have no variance here; see `unshown_effects`.
     """
 
     design: Design
     correlations: Correlations
     components: tuple[Component, ...]
     imputed: Floats | None = None
+    unshown: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, design: Design, eigen: Eigen, rows: Ints, components: Sequence[Component]) -> Self:
+    def of(
+        cls, design: Design, eigen: Eigen, rows: Ints, components: Sequence[Component], unshown: tuple[str, ...] = ()
+    ) -> Self:
         """Return the covariance of some nodes by those of the components that the exact solver searches."""
-        return cls(design, Correlations(eigen, rows), tuple(c for c in components if c.parameters))
+        searched = tuple(c for c in components if c.parameters)
+        return cls(design, Correlations(eigen, rows), searched, unshown=unshown)
+
+    @cached_property
+    def space(self) -> Space:
+        """Where the hyper-parameters of the components live that labels show."""
+        names = [parameter.name for c in self.components if c.name not in self.unshown for parameter in c.parameters]
+        return Space(self.components, self.design.p, tuple(names) if self.unshown else None)
 
     @property
     def rows(self) -> Ints:
@@ -264,7 +287,7 @@ class Covariance:
         """Return the same for some of the labelled nodes."""
         chosen = np.flatnonzero(places) if places.dtype == np.bool_ else np.asarray(places, dtype=np.int64)
         imputed = None if self.imputed is None else self.imputed[chosen]
-        return Covariance(self.design, self.correlations.part(chosen), self.components, imputed)
+        return Covariance(self.design, self.correlations.part(chosen), self.components, imputed, self.unshown)
 
     @cached_property
     def unit_variance(self) -> bool:
@@ -432,9 +455,10 @@ class OtherGraph:
 
 
 def unequal_variance_unseen(variances: Floats, rows: Ints) -> bool:
-    r"""Return whether unlabelled nodes have marginal variances beyond twice any that a label shows.
+    r"""Return whether unlabelled nodes have marginal variances beyond twice, or below half, any that a label shows.
 
-    Then a field of unit variance at all nodes is the safer guess: nothing tells what it is where it would be largest.
+    Then a field of unit variance at all nodes is the safer guess: nothing tells what it is where it would be largest,
+    or whether it is as small as stated where it would be smallest.
 
     Parameters
     ----------
@@ -443,4 +467,45 @@ def unequal_variance_unseen(variances: Floats, rows: Ints) -> bool:
     rows : integer array of shape (m,)
         The labelled nodes.
     """
-    return bool(variances.max() > _UNEQUAL[1] * variances[rows].max())
+    seen, ratio = variances[rows], _UNEQUAL[1]
+    return bool(variances.max() > ratio * seen.max() or ratio * variances.min() < seen.min())
+
+
+def unshown_effects(components: Sequence[Component], sizes: Ints, rows: Ints) -> tuple[str, ...]:
+    """Return the names of the effects that hardly any label shows, as those of neighbours where labels have none.
+
+    The labels are as likely for any variance of these, since they take part in effects that labels do show.
+
+    Parameters
+    ----------
+    components : sequence of Component
+        The terms of the field.
+    sizes : integer array of shape (n,)
+        Nodes of the connected component of every node.
+    rows : integer array of shape (m,)
+        The labelled nodes.
+
+    Examples
+    --------
+    >>> from graphmrf.field.components import COMPONENTS
+    >>> sizes = np.array([1, 1, 2, 2, 3, 3, 3])
+    >>> unshown_effects(COMPONENTS, sizes, np.array([0, 2])), unshown_effects(COMPONENTS, sizes, np.array([0, 4]))
+    (('second', 'distant', 'smoothed'), ())
+    >>> unshown_effects(COMPONENTS, sizes, np.array([0, 1]))
+    ('neighbours', 'second', 'distant', 'smoothed', 'local', 'field')
+    """
+    share, number = _SHOWN
+    few = min(share * rows.size, number)
+    return tuple(c.name for c in components if np.count_nonzero(sizes[rows] >= c.least_nodes) < few)
+
+
+def unshown_variance(components: Sequence[Component], unshown: tuple[str, ...], sizes: Ints, labels: int) -> Floats:
+    """Return the variance (n,) of effects that no label shows at the nodes that have them; 0 at others.
+
+    Each has the share of one of the components in the variance of a new outcome given the standardised labels, as if
+    all were alike. Doubled, error bars of nodes with neighbours are wider by a quarter where no label has any.
+    """
+    searched = [c for c in components if c.parameters]
+    each = new_outcome_variance(labels) / len(searched)
+    acting = [sizes >= c.least_nodes for c in searched if c.name in unshown]
+    return np.asarray(each * np.sum(acting, axis=0)) if acting else np.zeros(sizes.size)

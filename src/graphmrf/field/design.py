@@ -281,6 +281,11 @@ def damped(image: Floats) -> Floats:
     return np.minimum(1.0, usual / np.maximum(size, usual)) if usual > 0 else np.ones_like(size)
 
 
+def component_sizes(graph: Graph) -> Ints:
+    """Return the number of nodes (n,) of the connected component of every node."""
+    return np.bincount(graph.components)[graph.components]
+
+
 def _between(n: int, budget: tuple[int, int, int]) -> int:
     """Return a number of random vectors: fewer on larger graphs, where one says more."""
     total, least, most = budget

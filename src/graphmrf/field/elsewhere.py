@@ -19,12 +19,13 @@ from scipy.optimize import nnls
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.special import ndtri
 
+from graphmrf.field.components import COMPONENTS
 from graphmrf.field.components.features import NEIGHBOURS, OWN, SECOND, FeatureGroup
 from graphmrf.field.components.kernels import Noise, Nonlinear
 from graphmrf.field.covariance import Component, Covariance
 from graphmrf.field.design import make_design
 from graphmrf.field.exact import Evidence, ExactPosterior, subset
-from graphmrf.field.fit import IntervalCalibration
+from graphmrf.field.fit import IntervalCalibration, unshown
 from graphmrf.field.matern import Eigen, matern_smooth, matern_variance
 from graphmrf.field.multiple_imputation import PAIRS, impute
 from graphmrf.field.posterior import Mixture
@@ -334,14 +335,16 @@ class Transfer:
     def _moments(self, graph: Graph, X: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of the standardised outcome of another graph whose features are all known.
 
-        By how much more the candidates disagree there than on held-out regions is uncertainty, too.
+        By how much more the candidates disagree there than on held-out regions is uncertainty, too, and so are effects
+        that no label shows.
         """
         linear, origin = X[:, self.field.kept], self.field.posterior.origin
         tables = [X, linear, linear, X]
         found = [each.elsewhere(graph, table) for each, table in zip(self.candidates, tables, strict=False)]
         means, variance = np.array([mean for mean, _ in found]), self._unit**2 * found[0][1]
         more = self._disagreement(means) - self._disagreement(self._held_out[0].T).mean()
-        return origin + self.weights @ (means - origin), variance + np.maximum(more, 0.0)
+        _, beyond = unshown(self.graph, self.field.rows, COMPONENTS, int(self.field.kept.sum()), graph)
+        return origin + self.weights @ (means - origin), variance + np.maximum(more, 0.0) + beyond
 
     def _disagreement(self, means: Floats) -> Floats:
         """Return the weighted variance of what candidates (k, nodes) say of every node; the rest says the origin."""

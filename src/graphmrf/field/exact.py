@@ -86,7 +86,7 @@ class Evidence:
     def space(self) -> Space:
         """Where the hyper-parameters live."""
         components, p = self.covariance.components, self.covariance.design.p
-        return Space(components, p, PAPER, self.covariance.unit_variance) if self.paper else Space(components, p)
+        return Space(components, p, PAPER, self.covariance.unit_variance) if self.paper else self.covariance.space
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log posterior, up to a constant, and its gradient."""
@@ -156,8 +156,8 @@ def maximise(
 ) -> tuple[Hyperparameters, Optimum]:
     """Return the hyper-parameters of maximum posterior density, and where the search ended.
 
-    The whole family competes with the paper's own model (see `family_wins`). With many labels the search begins on a
-    random part of them.
+    The whole family competes with the paper's own model (see `family_wins`), unless no label shows effects that tell
+    the two apart. With many labels the search begins on a random part of them.
 
     Parameters
     ----------
@@ -171,6 +171,9 @@ def maximise(
         `Optimum.ends` of a search on more labels, from which this one goes on.
     """
     whole, paper = Evidence(covariance, z), Evidence(covariance, z, paper=True)
+    if covariance.unshown:
+        found = _climb_parts(whole, seed)
+        return whole.space.settled(found.point), found
     if ends is not None:
         found = whole.climb(ends[0], _STEPS[0])
         return _winner(whole, found, paper, paper.climb(ends[1], _STEPS[0]))
@@ -194,10 +197,15 @@ def maximise(
 def climbed(covariance: Covariance, z: Floats, *, seed: int = 0) -> Hyperparameters:
     """Return the hyper-parameters of maximum posterior density of the family alone, part by part."""
     whole = Evidence(covariance, z)
+    return whole.space.settled(_climb_parts(whole, seed).point)
+
+
+def _climb_parts(whole: Evidence, seed: int) -> Optimum:
+    """Return the optimum of the family, from where ever larger parts of the labels led."""
     theta = whole.space.start
-    for part in [*_parts(covariance, z, seed), np.arange(z.size)]:
+    for part in _parts(whole.covariance, whole.z, seed):
         theta = whole.part(part).climb_on(theta, _STEPS[0]).point
-    return whole.space.settled(theta)
+    return whole.climb_on(theta, _STEPS[0])
 
 
 def _parts(covariance: Covariance, z: Floats, seed: int) -> list[Ints]:

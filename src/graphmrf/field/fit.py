@@ -22,8 +22,8 @@ from graphmrf.field.averaged import (
     with_imputed_variance,
 )
 from graphmrf.field.components import COMPONENTS
-from graphmrf.field.covariance import Covariance
-from graphmrf.field.design import LabelledGraph, make_design, with_distant
+from graphmrf.field.covariance import Covariance, unshown_effects, unshown_variance
+from graphmrf.field.design import LabelledGraph, component_sizes, make_design, with_distant
 from graphmrf.field.exact import ExactPosterior, maximise
 from graphmrf.field.hyperparameters import Hyperparameters
 from graphmrf.field.matern import eigen, is_probed, probed_series
@@ -126,9 +126,9 @@ def fit_exact(
     """
     rows = np.flatnonzero(~np.isnan(y))
     imputed = impute(graph, X, rows=rows, seed=seed) if np.isnan(X).any() else None
-    expected = X if imputed is None else imputed.X
-    made = make_design(graph, expected)
-    covariance = Covariance.of(made, eigen(graph, rows), rows, components)
+    made = make_design(graph, X if imputed is None else imputed.X)
+    unseen, more = unshown(graph, rows, components, made.p)
+    covariance = Covariance.of(made, eigen(graph, rows), rows, components, unseen)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
     designs = [] if imputed is None else [made.elsewhere(graph, draw) for draw in imputed.draws]
     weight, order = 1.0 if scale.is_constant else point_weight(rows.size), made.order_of_labels(rows, scale.z)
@@ -143,7 +143,7 @@ def fit_exact(
         averaged = AveragedPosterior(middle, designs, points, weight)
         log_evidence = float(np.mean([member.log_likelihood for member in averaged.members[: len(points)]]))
         calibration = calibrate(averaged, order, seed, trust=0.0)
-        return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
+        return FittedField(averaged, scale, calibration, y, made.kept, effects, log_evidence, spent, seed, (1.0, more))
     h, found = maximise(covariance, scale.z, seed=seed, ends=ends)
     base, log_evidence = ExactPosterior(covariance, h, scale.z, ends=found.ends), found.log_evidence
     if imputed is None and not h["unit_variance"] and scale.power is None and not scale.is_constant:
@@ -154,7 +154,7 @@ def fit_exact(
     calibration = calibrate(likely, order, seed, trust=weight, engine=graph.engine)
     posterior = AveragedPosterior(base, designs, points, weight) if points else likely
     spent += found.evaluations
-    return FittedField(posterior, scale, calibration, y, made.kept, effects, log_evidence, spent, seed)
+    return FittedField(posterior, scale, calibration, y, made.kept, effects, log_evidence, spent, seed, (1.0, more))
 
 
 def fit_sparse(
@@ -181,16 +181,30 @@ def fit_sparse(
     scale = Scale(y[rows], choose_transform(alone, y[rows][part], kinds, seed=seed).power)
     alpha = _level(graph, expected, y, scale, _folds(order, seed))
     labelled = LabelledGraph(graph, rows, seed)
-    search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components))
+    unseen, more = unshown(graph, rows, components, plain.p)
+    search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components), unseen)
     posterior, found = search.run()
     calibration = calibrate(posterior, order, seed, engine=graph.engine, fitted=_FITTED)
-    told = None
+    unstated = (1.0, more)
     if imputed is not None and imputed.posterior is not None:
-        told = by_imputation(posterior, graph, rows, imputed)
-        calibration = calibration.rescaled(posterior.left_out[1], redistributed(posterior.left_out[1], told, rows))
+        share, variance = by_imputation(posterior, graph, rows, imputed)
+        unstated, stated = (share, variance + more), posterior.left_out[1]
+        calibration = calibration.rescaled(stated, redistributed(stated, unstated, rows))
     effects = {c.name: c.effect for c in components}
     found_at = (found.log_evidence, found.evaluations)
-    return FittedField(posterior, scale, calibration, y, plain.kept, effects, *found_at, seed, told)
+    return FittedField(posterior, scale, calibration, y, plain.kept, effects, *found_at, seed, unstated)
+
+
+def unshown(
+    graph: Graph, rows: Ints, components: Sequence[Component], p: int, there: Graph | None = None
+) -> tuple[tuple[str, ...], Floats]:
+    """Return the effects of `p` features and of the graph that no label shows, and their variance.
+
+    The variance is that of all nodes of the graph, or of another one; see `unshown_effects` and `unshown_variance`.
+    """
+    present = [component for component in components if p or not component.of_features]
+    names = unshown_effects(present, component_sizes(graph), rows)
+    return names, unshown_variance(present, names, component_sizes(there or graph), rows.size)
 
 
 def by_imputation(posterior: SparsePosterior, graph: Graph, rows: Ints, imputed: Imputation) -> tuple[float, Floats]:
@@ -206,9 +220,9 @@ def by_imputation(posterior: SparsePosterior, graph: Graph, rows: Ints, imputed:
     return max(share, _LEAST_STATED), variance
 
 
-def redistributed(variance: Floats, imputed: tuple[float, Floats] | None, nodes: Ints) -> Floats:
-    """Return variances of some nodes, with what `by_imputation` found of them."""
-    return variance if imputed is None else np.asarray(imputed[0] * variance + imputed[1][nodes])
+def redistributed(variance: Floats, unstated: tuple[float, Floats], nodes: Ints) -> Floats:
+    """Return variances of some nodes, with what a posterior does not state of them; see `FittedField.unstated`."""
+    return np.asarray(unstated[0] * variance + unstated[1][nodes])
 
 
 SOLVERS: dict[str, Callable[..., FittedField]] = {"exact": fit_exact, "sparse": fit_sparse}
@@ -494,8 +508,9 @@ class FittedField:
         Likelihoods computed.
     seed : int
         Seed of refits.
-    imputed : pair of float and array of shape (n,), optional
-        What variances are multiplied by, and what is added, where features were imputed; see `by_imputation`.
+    unstated : pair of float and array of shape (n,)
+        What variances are multiplied by, and what is added, for imputed features (see `by_imputation`) and for effects
+        that no label shows (see `unshown_variance`).
     """
 
     posterior: Posterior
@@ -507,7 +522,7 @@ class FittedField:
     standardised_log_evidence: float
     evaluations: int
     seed: int
-    imputed: tuple[float, Floats] | None = None
+    unstated: tuple[float, Floats]
 
     @property
     def log_evidence(self) -> float:
@@ -528,7 +543,7 @@ class FittedField:
         """The standardised outcome of the unlabelled nodes, before it is calibrated; see `Mixture.hedged`."""
         usual = self.posterior.relative_variance()[self._unknown]
         found = self._stated
-        variances = redistributed(found.variances, self.imputed, self._unknown)
+        variances = redistributed(found.variances, self.unstated, self._unknown)
         return Mixture(found.weights, found.means, variances).hedged(self.posterior.z, self.posterior.origin, usual)
 
     @cached_property
@@ -592,7 +607,7 @@ class FittedField:
     def left_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every label given the others."""
         residual, variance = self.posterior.left_out
-        std = np.sqrt(redistributed(variance, self.imputed, self.rows))
+        std = np.sqrt(redistributed(variance, self.unstated, self.rows))
         return self.scale.moments(
             self.posterior.z - residual, self.calibration.factor(std, self.calibration.scale) * std
         )

@@ -118,6 +118,8 @@ class SparseSearch:
         The level of smoothing of that group; the field's search starts there.
     components : tuple of Component
         The terms of the field.
+    unshown : tuple of str
+        Those of them that no label shows, whose columns are 0; see `unshown_effects`.
     """
 
     labelled: LabelledGraph
@@ -125,13 +127,14 @@ class SparseSearch:
     z: Floats
     alpha: float
     components: tuple[Component, ...]
+    unshown: tuple[str, ...] = ()
 
     def run(self) -> tuple[SparsePosterior, Optimum]:
         """Return the field at its most likely hyper-parameters; the family competes with the paper's own model."""
         columns, lengths, point, evaluations = self._family()
         family, log_evidence = self._posterior(columns, self._system(point, _TIGHT).project(columns.F, self.z), lengths)
         found = Optimum(point, log_evidence, log_evidence - self._penalty(point), evaluations)
-        if not self.design.p or not self.z.any():
+        if not self.design.p or not self.z.any() or self.unshown:
             return family, found
         unit_variance = unequal_variance_unseen(self.labelled.variance(math.exp(OMEGA.start)), self.labelled.rows)
         labelled = replace(self.labelled, unit_variance=unit_variance)
@@ -178,6 +181,7 @@ class SparseSearch:
         present = [component for component in self.components if self.design.p or not component.of_features]
         found = [(c, c.columns(self.labelled, self.design, {"lengths": lengths}, most)) for c in present]
         blocks = {component.name: F for component, F in found if F is not None}
+        blocks |= {name: np.zeros_like(blocks[name]) for name in blocks.keys() & set(self.unshown)}
         weights = {component.name: component.weight(F.shape[1]) for component, F in found if F is not None}
         return EffectColumns.of(self.labelled.graph.n_nodes, blocks, weights)
 

@@ -33,6 +33,7 @@ class FeatureGroup(LinearComponent):
     title: str
     searched: bool = True
     transfers: bool = True
+    least_nodes: int = 1
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:  # type: ignore[override]  # follows from the name
@@ -65,9 +66,9 @@ class FeatureGroup(LinearComponent):
 
 
 OWN = FeatureGroup("own", 0, "own features", ("own features", "linear effects of a node's own features"), "own")
-NEIGHBOURS = FeatureGroup("neighbours", 1, "neighbours' features", _NEIGHBOURHOOD, "neighbours")
-SECOND = FeatureGroup("second", 2, "neighbours' features", _NEIGHBOURHOOD, "second neighbours")
-DISTANT = FeatureGroup("distant", 3, "neighbours' features", _NEIGHBOURHOOD, "distant", searched=False)
+NEIGHBOURS = FeatureGroup("neighbours", 1, "neighbours' features", _NEIGHBOURHOOD, "neighbours", least_nodes=2)
+SECOND = FeatureGroup("second", 2, "neighbours' features", _NEIGHBOURHOOD, "second neighbours", least_nodes=3)
+DISTANT = FeatureGroup("distant", 3, "neighbours' features", _NEIGHBOURHOOD, "distant", searched=False, least_nodes=3)
 r"""Features three and more steps away, :math:`S^3 (I + \omega_0 N)^{-1} X`, of the sparse solver only.
 
 The exact solver has `Smoothed` at the level it searches; there that would be a solve for every feature at every step of
@@ -87,6 +88,7 @@ class Smoothed(LinearComponent):
     words = _NEIGHBOURHOOD
     parameters = (variance("smoothed"),)
     transfers = True
+    least_nodes = 3
 
     def features(self, labels: Covariance, h: Values, nodes: Ints) -> Floats:
         """Return the smoothed features at some nodes."""

@@ -122,6 +122,7 @@ class GraphField(Component):
     words = ("the graph field", "what neighbours have in common beyond their features")
     parameters = (variance("field", 0.3), OMEGA, NU)
     of_features = False
+    least_nodes = 2
 
     def among(self, labels: Covariance, h: Values) -> tuple[Floats, Vjp, Jvp]:
         """Return the covariance among the labelled nodes, its vector-Jacobian product, and its derivatives."""
@@ -252,6 +253,7 @@ class Local(Component):
         NU._replace(name="local_nu"),
         Parameter("local_length", *_LENGTH),
     )
+    least_nodes = 2
 
     def read(self, values: Mapping[str, Floats], p: int) -> dict[str, Any]:
         """Return variance, smoothness, and the length scale in standard deviations."""
