@@ -539,8 +539,7 @@ def _below_gap(graph: Graph, members: sparse.csr_array, count: int) -> tuple[Flo
     except ArpackNoConvergence:
         return None
     vectors = np.ascontiguousarray(vectors[:, ::-1])
-    left = _smallest_left(operator, vectors) if count < graph.n_nodes - 2 else 2.0
-    return (1.0 - values[::-1], vectors) if left > _SMALL_GAP else None
+    return (1.0 - values[::-1], vectors) if _smallest_left(operator, vectors) > _SMALL_GAP else None
 
 
 def _is_narrow(graph: Graph) -> bool:
