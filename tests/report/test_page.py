@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.report import AlphaCurve, Effects, MethodRow, render, write_report
+from graphmrf.report.charts import coverage_chart
 from graphmrf.report.page import accuracy
 from graphmrf.text import DASH, MINUS
 
@@ -364,3 +366,10 @@ def test_the_headline_has_a_range_where_accuracy_is_uncertain(
 ) -> None:
     target = replace(make_report().targets[0], method="lp", comparison=(MethodRow("lp", r2, error=error),))
     assert accuracy(target).startswith(words)
+
+
+def test_the_band_of_chance_about_coverage_stays_between_none_and_all() -> None:
+    rows = pd.DataFrame({"level": [0.05, 0.5, 0.95], "inside": [0.1, 0.5, 1.0]})
+    low, high = (np.array(trace["y"]) for trace in coverage_chart(rows, 8, 0.95)["data"][:2])
+    spread = 100 * 1.645 * np.sqrt(0.25 / 8)
+    np.testing.assert_allclose([low, high], [[0, 50 - spread, 82.3], [17.7, 50 + spread, 100]], atol=0.05)

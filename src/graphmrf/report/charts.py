@@ -362,7 +362,8 @@ def coverage_chart(rows: pd.DataFrame, n_labels: int, level: float) -> Spec:
     """Share of left-out labels inside intervals against the probability the intervals claim, with a band of chance."""
     claimed, inside = rows["level"].to_numpy(), rows["inside"].to_numpy()
     chance = 1.645 * np.sqrt(claimed * (1 - claimed) / max(n_labels, 1))
-    band = _ribbon(100 * claimed, 100 * (claimed - chance), 100 * (claimed + chance), "var(--quiet-2)")
+    low, high = (100 * np.clip(claimed + side * chance, 0.0, 1.0) for side in (-1.0, 1.0))
+    band = _ribbon(100 * claimed, low, high, "var(--quiet-2)")
     ends = [0.0, 100.0]
     same = scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
     curve = scatter(
