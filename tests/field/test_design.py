@@ -49,7 +49,7 @@ def test_groups_are_powers_of_the_normalised_adjacency_standardised(graph: Graph
 
 
 @pytest.mark.parametrize("distant", [False, True])
-def test_isolated_nodes_elsewhere_have_what_the_fitted_graph_foretells(distant: bool) -> None:
+def test_isolated_nodes_elsewhere_have_what_the_fitted_graph_predicts(distant: bool) -> None:
     graph = pieces()
     made = with_distant(CASE.graph, PLAIN, 0.6) if distant else make_design(CASE.graph, CASE.X, (0.9,))
     there, alone = made.elsewhere(graph, CASE.X[:27]), graph.isolated

@@ -116,7 +116,7 @@ def test_the_gradient_is_finite_differences(p: int) -> None:
     np.testing.assert_allclose(evidence(theta)[1], expected, atol=1e-6)
 
 
-def test_smoothed_features_of_isolated_nodes_are_foretold_but_in_the_papers_own_model() -> None:
+def test_smoothed_features_of_isolated_nodes_are_predicted_by_own_but_in_the_papers_own_model() -> None:
     graph, rng = pieces(), np.random.default_rng(1)
     field = Covariance.of(make_design(graph, rng.normal(size=(27, 2))), eigen(graph), np.arange(0, 27, 2), COMPONENTS)
     h, everywhere, X = Space(COMPONENTS, 2).read(somewhere(2)), np.arange(27), field.design.groups[0]
@@ -125,8 +125,8 @@ def test_smoothed_features_of_isolated_nodes_are_foretold_but_in_the_papers_own_
     paper = Hyperparameters({**h, "paper_model": True})
     np.testing.assert_allclose(Smoothed().features(field, paper, everywhere), smoothed, atol=1e-6)
     linked = np.where(graph.isolated[:, None], 0.0, X)
-    foretold = np.diag(linked.T @ smoothed) / np.diag(linked.T @ linked) * X
-    expected = np.where(graph.isolated[:, None], foretold, smoothed)
+    predicted = np.diag(linked.T @ smoothed) / np.diag(linked.T @ linked) * X
+    expected = np.where(graph.isolated[:, None], predicted, smoothed)
     for own in (h.own, 0.0):  # a search may end without effects of own features
         found = Smoothed().features(field, Hyperparameters({**h, "own": own}), everywhere)
         np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -472,7 +472,7 @@ def test_lonely_pairs_and_isolated_nodes_do_not_stand_out_in_the_groups_of_neigh
     far, usual = np.abs(plain.groups[2, 2000:2004]).max(), np.abs(plain.groups[2, :2000]).max()
     assert far > 2 * usual
     assert np.abs(made.groups[1:, 2000:2004]).max() < 2.5 * usual
-    for each in (plain, made):  # independent features foretell nothing of the neighbours'
+    for each in (plain, made):  # independent features predict nothing of the neighbours'
         np.testing.assert_allclose(each.groups[1, 2004], 0.0, atol=0.1)
     ordinary = np.corrcoef(plain.groups[1, :2000, 0], made.groups[1, :2000, 0])[0, 1]
     assert ordinary == pytest.approx(1.0, abs=1e-6)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphmrf.field.design import regress_on_own
 from graphmrf.field.matern import COLUMNS
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Triangle, array, beside
@@ -331,11 +333,9 @@ class Smoothings:
     @cached_property
     def _regressions(self) -> Floats:
         """Coefficients (k, p) of columns smoothed by the functions of the basis on themselves, isolated nodes aside."""
-        linked = np.where(self.isolated[:, None], 0.0, self.X)
-        squares = np.einsum("ij,ij->j", linked, linked)
-        return self.eigen.forms(self.eigen.basis, linked) / np.where(squares > 0, squares, 1.0)
+        return regress_on_own(self.X, self.isolated, partial(self.eigen.forms, self.eigen.basis))
 
-    def foretold(self, omega: float, nu: float) -> Floats:
+    def regressions(self, omega: float, nu: float) -> Floats:
         """Return the coefficients (3, p) of smoothed columns on themselves, isolated nodes aside, with derivatives.
 
         They are 1 if nodes are independent, since `Eigen.matern` has mean 1, and larger if neighbours are alike.

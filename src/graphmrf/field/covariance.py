@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from graphmrf.field.correlations import Correlations, Smoothings
+from graphmrf.field.design import predicted_by_own
 from graphmrf.field.hyperparameters import Space
 from graphmrf.field.matern import matern_smooth
 from graphmrf.field.posterior import new_outcome_variance
@@ -316,15 +317,15 @@ class Covariance:
         return Smoothings(self.eigen, self.rows, self.design.groups[0], self.correlations.spanned, self.design.isolated)
 
     def with_isolated(self, h: Values, here: Design, nodes: Ints, smoothed: Floats) -> Floats:
-        """Return smoothed features (k, n', p), and their derivatives, with what own ones foretell at isolated nodes.
+        """Return smoothed features (k, n', p), and their derivatives, with what own ones predict at isolated nodes.
 
         Smoothing leaves an isolated node as it is, and makes all others smaller: over the mean eigenvalue it would be
         far from all others. It is so only in the paper's own model, in which own features have no other effect.
         """
         if h.get("paper_model") or not here.isolated[nodes].any():
             return smoothed
-        coefficients = self.smoothings.foretold(h["omega"], h["nu"])[: len(smoothed), None]
-        return np.where(here.isolated[nodes, None], coefficients * here.groups[0][nodes], smoothed)
+        coefficients = self.smoothings.regressions(h["omega"], h["nu"])[: len(smoothed)]
+        return predicted_by_own(smoothed, here.groups[0][nodes], coefficients, here.isolated[nodes])
 
     @cached_property
     def squares(self) -> Floats:

@@ -61,9 +61,9 @@ class Design:
         Levels of smoothing of the groups after the first three.
     components : integer array of shape (n,)
         Connected component of every node.
-    foretold : array of shape (2 or more, p)
+    regressions : array of shape (2 or more, p)
         Regression of every group but the first, before it is centred, on own features, over the nodes that have
-        neighbours. What it foretells is what an isolated node has: its own features themselves would be far from what
+        neighbours. What it predicts is what an isolated node has: its own features themselves would be far from what
         sums over neighbours are.
     isolated : bool array of shape (n,)
         Nodes without neighbours.
@@ -78,7 +78,7 @@ class Design:
     centres: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     levels: tuple[float, ...] = ()
     components: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    foretold: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    regressions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     isolated: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     plain: Design | None = None
 
@@ -123,7 +123,7 @@ class Design:
             return self._distant_elsewhere(graph, self.plain.elsewhere(graph, X))
         own = (X[:, self.kept] - self.means) / self.scales[0]
         raw = _groups(graph, own, self.levels)
-        _foretell(raw[1:], own, self.foretold, graph.isolated)
+        raw[1:] = predicted_by_own(raw[1:], own, self.regressions, graph.isolated)
         groups = (raw - self.centres[:, None, :]) * (self.scales[0] / self.scales)[:, None]
         return replace(self, groups=groups, isolated=graph.isolated)
 
@@ -132,7 +132,7 @@ class Design:
         if not self.p:
             return replace(self, groups=np.concatenate([there.groups, there.groups[:1]]), isolated=there.isolated)
         groups, units, found = [there.groups[0]], _units(there), _neighbourhoods(graph, there, self.levels[0])
-        _foretell(found, groups[0], self.foretold, graph.isolated)
+        found = predicted_by_own(found, groups[0], self.regressions, graph.isolated)
         for k, raw in enumerate(found, start=1):
             known = np.isfinite(self.scales[k])
             spread = np.where(known, self.scales[k], np.inf) / np.where(known, units[k - 1], 1.0)
@@ -181,8 +181,8 @@ def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Desi
     kept = spread > 16 * np.finfo(np.float64).eps * (magnitude / unit)
     own = deviations[:, kept] / spread[kept]
     raw = _groups(graph, own, levels)
-    foretold = _regressions(raw[1:], own, graph.isolated)
-    _foretell(raw[1:], own, foretold, graph.isolated)
+    regressions = _regressions(raw[1:], own, graph.isolated)
+    raw[1:] = predicted_by_own(raw[1:], own, regressions, graph.isolated)
     centres = raw.mean(axis=1)
     groups = raw - centres[:, None, :]
     scales = np.sqrt(np.mean(groups**2, axis=1))
@@ -190,7 +190,7 @@ def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Desi
     groups = groups / np.where(flat, np.inf, scales)[:, None, :]
     scales = np.where(flat, np.inf, scales) * (unit * spread)[kept]
     parts = (groups, scales, kept, (unit * means)[kept], centres, levels)
-    return Design(*parts, graph.components, foretold, graph.isolated)
+    return Design(*parts, graph.components, regressions, graph.isolated)
 
 
 def _groups(graph: Graph, own: Floats, levels: tuple[float, ...]) -> Floats:
@@ -203,16 +203,31 @@ def _groups(graph: Graph, own: Floats, levels: tuple[float, ...]) -> Floats:
 
 def _regressions(raw: Floats, own: Floats, isolated: Bools) -> Floats:
     """Return the coefficients (k, p) of groups on own features, over the nodes that have neighbours."""
-    if isolated.any():
-        raw, own = raw[:, ~isolated], own[~isolated]
-    squares = np.einsum("ij,ij->j", own, own)
-    return np.array([np.einsum("ij,ij->j", group, own) for group in raw]) / np.where(squares > 0, squares, 1.0)
+    return regress_on_own(
+        own, isolated, lambda linked: np.array([np.einsum("ij,ij->j", group, linked) for group in raw])
+    )
 
 
-def _foretell(raw: Floats, own: Floats, coefficients: Floats, isolated: Bools) -> None:
-    """Put what own features foretell of groups (k, n, p) in their place at isolated nodes."""
-    if isolated.any():
-        raw[:, isolated] = coefficients[:, None] * own[isolated]
+def regress_on_own(own: Floats, isolated: Bools, products: Callable[[Floats], Floats]) -> Floats:
+    """Return coefficients (k, p) of sums over the graph on own features, each on its own, isolated nodes aside.
+
+    Parameters
+    ----------
+    own : array of shape (n, p)
+        Own features.
+    isolated : bool array of shape (n,)
+        Nodes without neighbours.
+    products : callable
+        Takes own features, 0 at isolated nodes, and returns their inner products (k, p) with the sums.
+    """
+    linked = np.where(isolated[:, None], 0.0, own) if isolated.any() else own
+    squares = np.einsum("ij,ij->j", linked, linked)
+    return np.asarray(products(linked) / np.where(squares > 0, squares, 1.0))
+
+
+def predicted_by_own(sums: Floats, own: Floats, coefficients: Floats, isolated: Bools) -> Floats:
+    """Return sums over the graph (k, n, p), at isolated nodes as predicted by own features; see `regress_on_own`."""
+    return np.where(isolated[:, None], coefficients[:, None] * own, sums) if isolated.any() else sums
 
 
 def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
@@ -224,15 +239,15 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
 
     On a large graph nearly all sums over neighbours are small, and in their units what comes to one of a lonely pair is
     enormous. In the groups of neighbours such a node counts as one at the edge of what is usual, three times the median
-    row norm; no feature is looked at for that. Isolated nodes have what own features foretell; see `Design.foretold`.
+    row norm; no feature is looked at for that. Isolated nodes have what own features predict; see `regressions`.
     """
     if not made.p:
         whole, units = np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]])
         return replace(made, groups=whole, scales=units, levels=(alpha,), plain=made)
     groups, scales, centres, own = [made.groups[0]], [made.scales[0]], [made.centres[0]], made.groups[0]
     raw = _neighbourhoods(graph, made, alpha)
-    foretold = _regressions(raw, own, graph.isolated)
-    _foretell(raw, own, foretold, graph.isolated)
+    regressions = _regressions(raw, own, graph.isolated)
+    raw = predicted_by_own(raw, own, regressions, graph.isolated)
     for group, unit in zip(raw, _units(made), strict=True):
         centres.append(group.mean(axis=0))
         centred = group - centres[-1]
@@ -241,7 +256,7 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
         groups.append(centred / scale)
         scales.append(unit * scale)
     parts = (np.stack(groups), np.stack(scales), made.kept, made.means, np.stack(centres), (alpha,))
-    return Design(*parts, made.components, foretold, made.isolated, made)
+    return Design(*parts, made.components, regressions, made.isolated, made)
 
 
 def _neighbourhoods(graph: Graph, made: Design, alpha: float) -> Floats:
