@@ -103,17 +103,16 @@ def test_nothing_missing_changes_nothing() -> None:
     assert not len(found.draws)
 
 
-def test_few_missing_cells_count_as_known_once_they_are_filled() -> None:
+def test_one_missing_cell_widens_the_error_bar_of_its_node() -> None:
     graph, X, y = field_case(0)
-    known, hidden = (np.flatnonzero(mask) for mask in (~np.isnan(labelled(y)), np.isnan(labelled(y))))
-    X[hidden[0], 1] = np.nan
-    assert not len(fill(graph, X).draws)
-    model = GraphRegressor().fit(graph, X, labelled(y))
-    filled = GraphRegressor().fit(graph, fill(graph, X).X, labelled(y))
-    np.testing.assert_array_equal(model.predict(return_std=True), filled.predict(return_std=True))
-    X[known[: known.size // 50 + 1], 1] = np.nan  # few of all cells, but not of those of the labels
-    assert len(impute(graph, X, rows=known).draws)
-    assert not len(impute(graph, X).draws)
+    node = np.flatnonzero(np.isnan(labelled(y)))[0]
+    known = GraphRegressor().fit(graph, X, labelled(y)).predict(return_std=True)[1]
+    X[node, 1] = np.nan
+    filled = GraphRegressor().fit(graph, fill(graph, X).X, labelled(y)).predict(return_std=True)[1]
+    std = GraphRegressor().fit(graph, X, labelled(y)).predict(return_std=True)[1]
+    assert std[node] > 1.1 * max(known[node], filled[node])
+    far = np.setdiff1d(np.flatnonzero(np.isnan(labelled(y))), [node])
+    assert np.median(np.abs(std[far] / known[far] - 1)) < 0.05
 
 
 def test_a_column_that_is_the_same_wherever_it_is_known_is_so_everywhere() -> None:

@@ -76,10 +76,9 @@ class GraphRegressor(NodeEstimator):
     What a long fit is doing is logged to ``graphmrf.progress``.
 
     Missing cells of the features are filled by the coupled Gaussian field of all features (see `GaussianMRF`), at their
-    expectation given the known features of the node and of the nodes around it, labels not being read. Where more
-    than 1 % of the cells, or of a feature's at the labelled nodes, are missing, the exact solver averages over ten
-    draws of them, so that predictions from uncertain features have wider error bars, and labels from such features
-    count less; see `graphmrf.field.averaged`.
+    expectation given the known features of the node and of the nodes around it, labels not being read. The exact
+    solver averages over ten draws of them, so that predictions from uncertain features have wider error bars, and
+    labels from such features count less; see `graphmrf.field.averaged`.
 
     Of fewer than 120 labels the exact solver also averages over 30 draws of the hyper-parameters from their posterior,
     under weak priors (see `graphmrf.field.averaged`), because the most likely ones fit a handful of labels by chance;
@@ -222,8 +221,8 @@ class GraphRegressor(NodeEstimator):
         ----------
         graph, X : Graph and array or DataFrame, optional
             Another graph and the features of its nodes, the same columns (of a DataFrame in any order); NaN where
-            missing, which is imputed by the joint field of the features of the fit: where that is more than 1 % of the
-            cells, predictions are averaged over ten draws of them. By default the graph and features of the fit.
+            missing, which is imputed by the joint field of the features of the fit, and predictions are averaged over
+            ten draws. By default the graph and features of the fit.
         return_std : bool, default False
             Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
             of the coefficients included, calibrated on leave-one-out residuals (of up to 200 labels, on residuals

@@ -125,7 +125,7 @@ def fit_exact(
         Seed of everything random.
     """
     rows = np.flatnonzero(~np.isnan(y))
-    imputed = impute(graph, X, rows=rows, seed=seed) if np.isnan(X).any() else None
+    imputed = impute(graph, X, seed=seed) if np.isnan(X).any() else None
     made = make_design(graph, X if imputed is None else imputed.X)
     unseen, more = unshown(graph, rows, components, made.p)
     covariance = Covariance.of(made, eigen(graph, rows), rows, components, unseen)
@@ -173,7 +173,7 @@ def fit_sparse(
     `by_imputation`. The parameters are those of `fit_exact`.
     """
     rows = np.flatnonzero(~np.isnan(y))
-    imputed = impute(graph, X, rows=rows, seed=seed) if np.isnan(X).any() else None
+    imputed = impute(graph, X, seed=seed) if np.isnan(X).any() else None
     expected = X if imputed is None else imputed.X
     plain = make_design(graph, expected)
     order, part = plain.order_of_labels(rows, y[rows]), kernel_part(plain, rows, y[rows], seed)

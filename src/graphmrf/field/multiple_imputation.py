@@ -14,16 +14,12 @@ from graphmrf.model.fit import fit_for_imputation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
     from graphmrf.model import AttributePosterior
 
-NEGLIGIBLE = 0.01
-"""Share of missing cells, of all and of every feature of the labelled nodes, up to which they count as known once they
-are filled; averaging takes ten posteriors."""
-
 PAIRS = 5
-"""Pairs of draws of the missing cells beyond that, the usual number of imputations; time grows with them."""
+"""Pairs of draws of the missing cells, the usual number of imputations; time grows with them."""
 
 _AT_ONCE = 4
 """Draws held at once; doubled, only the memory grows."""
@@ -41,8 +37,7 @@ class Imputation:
     X : array of shape (n, p)
         Missing cells at their expected value given all others.
     posterior : AttributePosterior or None
-        The columns that vary, given all cells that are known; None when few cells are missing, which then count as
-        known.
+        The columns that vary, given all cells that are known; None when nothing is missing in them.
     varies : bool array of shape (p,)
         Those columns.
     seed : int
@@ -56,12 +51,12 @@ class Imputation:
 
     @cached_property
     def draws(self) -> Floats:
-        """Draws of the features, in pairs opposite each other about `X`, shape (k, n, p); k = 0 when few miss."""
+        """Draws of the features, in pairs opposite each other about `X`, shape (k, n, p); k = 0 when none miss."""
         drawn = self._sample(PAIRS, self.seed)
         return np.concatenate([drawn, 2.0 * self.X - drawn])
 
     def sample(self, count: int) -> Iterator[Floats]:
-        """Yield independent draws of the features, shape (n, p), a few of them held at once; none when few miss."""
+        """Yield independent draws of the features, shape (n, p), a few of them held at once; none when none miss."""
         for first in range(0, count, _AT_ONCE):
             yield from self._sample(min(_AT_ONCE, count - first), self.seed + first)
 
@@ -73,9 +68,7 @@ class Imputation:
         return draws
 
 
-def impute(
-    graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None, rows: Ints | None = None, seed: int = 0
-) -> Imputation:
+def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None, seed: int = 0) -> Imputation:
     """Return features whose missing cells are imputed by a coupled Gaussian field of all features.
 
     A cell is filled by its expectation given the other features of its node, and the features of the nodes around. No
@@ -91,8 +84,6 @@ def impute(
     like : Graph and array of shape (n', p), optional
         The graph and features that the field is fitted to, at least one cell of every column known; by default those
         to impute.
-    rows : integer array, optional
-        The labelled nodes, of which a few missing cells count.
     seed : int
         Seed of the draws.
 
@@ -113,9 +104,7 @@ def impute(
     mrf = fit_for_imputation(fitted, known[:, varies], prior=float(np.count_nonzero(varies)))
     posterior = condition(mrf, graph, X[:, varies])
     whole[:, varies] = posterior.mean
-    shares = [missing.mean(), *(() if rows is None else missing[rows].mean(axis=0))]
-    few = max(shares) <= NEGLIGIBLE
-    return Imputation(whole, None if few else posterior, varies, seed)
+    return Imputation(whole, posterior, varies, seed)
 
 
 def _varies(X: Floats) -> Bools:
