@@ -130,3 +130,23 @@ def test_numbers_of_single_precision_stay_so_and_share_their_memory_where_none_i
     mixed = features(AttributedGraph(graph, frame, "id"))
     assert mixed.X.dtypes.tolist() == [np.float32, np.float64]
     assert mixed.X["z"].tolist() == [0.5, 0.75, 1.0]
+
+
+def test_what_is_the_same_at_all_nodes_with_an_outcome_is_left_out_and_told() -> None:
+    frame = pd.DataFrame(
+        {
+            "id": range(8),
+            "y": [1.0, 2.0, 3.0, 4.0, None, None, None, None],
+            "garden": [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+            "area": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.0],
+            "side": ["n", "s", "n", "s", "n", "s", "w", "w"],
+        }
+    )
+    table = AttributedGraph(Graph.from_edges([0, 1], [1, 2], n_nodes=8), frame, "id")
+    made = features(table, targets=["y"], rare=1)
+    assert list(made.X.columns) == ["area", "side=s"]
+    assert made.names == ("area", "side")
+    assert "left out what is the same at all nodes with an outcome: 'garden', 'side=w'" in made.notes
+    assert list(features(table, ignore=["y"], rare=1).X.columns) == ["garden", "area", "side=s", "side=w"]
+    nobody = AttributedGraph(table.graph, frame.assign(y=np.nan), "id")
+    assert "garden" in features(nobody, targets=["y"], rare=1).X.columns

@@ -93,10 +93,11 @@ def features(
 
     Numbers stay, with missing cells filled by the mean of the column; true/false becomes 0/1; a text column becomes
     one 0/1 column per level but the first (``region=north``), missing being a level of its own and levels of few
-    nodes pooled as `other`. Dropped are columns with a single value, dates, columns that are neither numbers nor text,
-    numbers written in more than one way, and what names nodes rather than describes them: text columns with many
-    levels or fewer than two nodes per level, row numbers, copies of the id, and whole numbers in a column whose name
-    says that they are codes (`county_fips`, `GEOID`, `zip`). With several targets, none is a feature of another.
+    nodes pooled as `other`. Dropped are columns with a single value, at all nodes or at those with an outcome, dates,
+    columns that are neither numbers nor text, numbers written in more than one way, and what names nodes rather than
+    describes them: text columns with many levels or fewer than two nodes per level, row numbers, copies of the id, and
+    whole numbers in a column whose name says that they are codes (`county_fips`, `GEOID`, `zip`). With several
+    targets, none is a feature of another.
 
     Parameters
     ----------
@@ -130,12 +131,30 @@ def features(
     names = [name for name in table.frame.columns if name not in left_out]
     _PROGRESS.info("features from %d columns", len(names))
     prepared = [_prepare(table, name, max_levels, rare) for name in names]
+    prepared = [*prepared, *_unlearnable(table, targets, prepared)]
     columns = {name: values for made, _, _ in prepared for name, values in made.items()}
     if len(columns) < sum(len(made) for made, _, _ in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
     unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index), table)
-    kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=True) if made]
+    kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=False) if made]  # then come notes
     return Features(_filled(unfilled), _told(prepared), unfilled, tuple(kept))
+
+
+def _unlearnable(table: AttributedGraph, targets: Collection[str], prepared: list[_Prepared]) -> list[_Prepared]:
+    """Take out the columns that are the same at all nodes with an outcome, a level of few nodes say, and tell of them.
+
+    Nothing says what they do, and to a method that guesses, one node in 400 is twenty standard deviations away.
+    """
+    labelled = table.frame[[*targets]].notna().any(axis=1)
+    if not labelled.any():
+        return []
+    told: list[_Prepared] = []
+    for made, _, _ in prepared:
+        same = [name for name, values in made.items() if values[labelled].nunique() <= 1]
+        told += [({}, "left out what is the same at all nodes with an outcome", f"'{name}'") for name in same]
+        for name in same:
+            del made[name]
+    return told
 
 
 def _filled(frame: pd.DataFrame) -> pd.DataFrame:
