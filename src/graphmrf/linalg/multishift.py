@@ -145,7 +145,10 @@ class ShiftedSystems:
         iterations, residual = 0, 0.0
         solved = map_columns(self.engine, solve, ((*part, how) for part in parts), total=len(blocks))
         for columns, (values, count, left) in zip(blocks, solved, strict=True):
-            x[columns] = values
+            if len(blocks) == 1 and isinstance(columns, slice) and values.flags.writeable:
+                x = np.asarray(values, dtype=B.dtype)  # all of them, in their order: without a copy
+            else:
+                x[columns] = values
             iterations, residual = max(iterations, count), max(residual, left)
         return Solution(x.transpose(1, 2, 0), iterations, residual, residual <= tolerance)
 
