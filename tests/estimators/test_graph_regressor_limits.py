@@ -147,3 +147,16 @@ def test_three_labels_and_three_features_are_enough() -> None:
     y[[3, 40, 80]] = [1.0, 3.0, 2.0]
     model = GraphRegressor().fit(graph, rng.normal(size=(100, 3)), y)
     assert np.isfinite(model.predict()).all()
+
+
+@both
+def test_a_rare_level_that_no_label_has_is_uncertain_but_not_beyond_what_outcomes_do(solver: str) -> None:
+    case = random_case(5, n=300, p=2)
+    rng = np.random.default_rng(0)
+    y = case.X @ [1.0, 0.5] + 0.3 * rng.standard_normal(300)
+    rare, known = np.isin(np.arange(300), [280, 290]).astype(float), np.arange(300) < 90
+    X = np.column_stack([case.X, rare])
+    model = GraphRegressor(solver=solver).fit(case.graph, X, np.where(known, y, np.nan))
+    std = model.predict(return_std=True)[1]
+    assert (std[[280, 290]] > std[90:280].max()).all()
+    assert (std[[280, 290]] < 2.0 * y.std()).all()

@@ -116,3 +116,22 @@ def test_rows_beyond_three_times_the_usual_norm_are_brought_back_to_it() -> None
     np.testing.assert_allclose(found * norms, np.minimum(norms, 3.0 * np.median(norms)))
     np.testing.assert_allclose(damped(np.array([[1.0], [-1.0], [2.0], [-2.0], [50.0], [-50.0]]))[4:], 6.0 / 50.0)
     np.testing.assert_array_equal(damped(np.zeros((3, 2))), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("distant", [False, True])
+def test_columns_that_no_label_tells_of_are_in_units_of_their_distance_from_the_labels(distant: bool) -> None:
+    """A level of two nodes in 30 is far away in standard deviations; of another graph it has the same units."""
+    rare, rows = np.zeros(30), np.arange(10)
+    rare[[20, 25]] = 1.0
+    X = np.column_stack([CASE.X, rare])
+    usual, made = make_design(CASE.graph, X), make_design(CASE.graph, X, rows=rows)
+    if distant:
+        usual, made = with_distant(CASE.graph, usual, 0.6), with_distant(CASE.graph, made, 0.6, rows=rows)
+    assert np.abs(usual.groups[0, [20, 25], -1]).min() > 3.0
+    np.testing.assert_allclose(made.groups[0, 20, -1] - made.groups[0, 0, -1], 2.0)
+    for before, after in zip(usual.groups, made.groups, strict=True):
+        varies = np.ptp(after[rows], axis=0) > 0
+        np.testing.assert_allclose(after[:, varies], before[:, varies], rtol=1e-12)
+        distances = np.abs(after - after[rows[0]])[:, ~varies]
+        np.testing.assert_allclose(distances.max(axis=0, initial=2.0), 2.0)
+    np.testing.assert_allclose(made.elsewhere(CASE.graph, X).groups, made.groups, atol=1e-12)

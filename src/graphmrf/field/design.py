@@ -48,7 +48,7 @@ class Design:
     ----------
     groups : array of shape (3 or 4, n, p)
         `X`, `SX`, `S²X` and, with `with_distant`, features from farther away; each column of mean 0 and variance 1
-        over all nodes (or 0 if it is constant).
+        over all nodes (0 if it is constant, less if it is the same at all labelled nodes; see `_spread`).
     scales : array of shape (3 or 4, p)
         What the columns were divided by: a coefficient of the standardised column over its scale is one per unit.
     kept : bool array
@@ -56,7 +56,7 @@ class Design:
     means : array of shape (p,)
         Means of the features that vary, in their units.
     centres : array of shape (3 or more, p)
-        What was subtracted from every group of features that are standardised themselves, in standard deviations.
+        What was subtracted from every group of features that are standardised themselves, in units of own features.
     levels : tuple of float
         Levels of smoothing of the groups after the first three.
     components : integer array of shape (n,)
@@ -156,8 +156,10 @@ def _lexical_order(first: Floats, *more: Floats) -> Ints:
     return order
 
 
-def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Design:
+def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = (), *, rows: Ints | None = None) -> Design:
     """Return the standardised features of a graph's nodes, with a group of smoothed ones for every level.
+
+    Where labelled nodes `rows` are given, columns that are the same at all of them have another unit; see `_spread`.
 
     Examples
     --------
@@ -185,10 +187,9 @@ def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = ()) -> Desi
     raw[1:] = predicted_by_own(raw[1:], own, regressions, graph.isolated)
     centres = raw.mean(axis=1)
     groups = raw - centres[:, None, :]
-    scales = np.sqrt(np.mean(groups**2, axis=1))
-    flat = scales <= _FLAT
-    groups = groups / np.where(flat, np.inf, scales)[:, None, :]
-    scales = np.where(flat, np.inf, scales) * (unit * spread)[kept]
+    scales = _spread(groups, rows)
+    groups, centres = groups / scales[:, None, :], centres / scales[0]
+    scales = scales * (unit * spread)[kept]
     parts = (groups, scales, kept, (unit * means)[kept], centres, levels)
     return Design(*parts, graph.components, regressions, graph.isolated)
 
@@ -230,7 +231,28 @@ def predicted_by_own(sums: Floats, own: Floats, coefficients: Floats, isolated: 
     return np.where(isolated[:, None], coefficients[:, None] * own, sums) if isolated.any() else sums
 
 
-def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
+def _spread(centred: Floats, rows: Ints | None) -> Floats:
+    """Return the units (k, p) of groups (k, n, p): standard deviations, infinite where they are rounding.
+
+    No label tells the effect of a column that is the same at all labelled nodes `rows`. One node in 400 that differs
+    would be twenty standard deviations away, and nothing known of it. So the unit is half the largest distance from
+    these nodes, which is the standard deviation where the columns have two values, each as often.
+
+    Examples
+    --------
+    >>> rare = np.array([-0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, 0.9])[None, :, None]
+    >>> _spread(rare, None).round(3), _spread(rare, np.arange(5))
+    (array([[0.3]]), array([[0.5]]))
+    """
+    spread = np.sqrt(np.mean(centred**2, axis=1))
+    for group, units in zip(centred, spread, strict=True) if rows is not None else ():
+        known = group[rows]
+        for column in np.flatnonzero(np.ptp(known, axis=0) == 0):
+            units[column] = 0.5 * np.abs(group[:, column] - known[0, column]).max()
+    return np.where(spread <= _FLAT, np.inf, spread)
+
+
+def with_distant(graph: Graph, made: Design, alpha: float, *, rows: Ints | None = None) -> Design:
     r"""Return the design with a fourth group: features of nodes three and more steps away, fading with the distance.
 
     .. math:: (I + \omega N)^{-1} X = (1 - \alpha)(X + \alpha SX + \alpha^2 S^2X) + \alpha^3 S^3 (I + \omega N)^{-1} X
@@ -240,6 +262,7 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
     On a large graph nearly all sums over neighbours are small, and in their units what comes to one of a lonely pair is
     enormous. In the groups of neighbours such a node counts as one at the edge of what is usual, three times the median
     row norm; no feature is looked at for that. Isolated nodes have what own features predict; see `regressions`.
+    Labelled nodes `rows` are as in `make_design`.
     """
     if not made.p:
         whole, units = np.concatenate([made.groups, made.groups[:1]]), np.vstack([made.scales, made.scales[:1]])
@@ -251,8 +274,7 @@ def with_distant(graph: Graph, made: Design, alpha: float) -> Design:
     for group, unit in zip(raw, _units(made), strict=True):
         centres.append(group.mean(axis=0))
         centred = group - centres[-1]
-        spread = np.sqrt(np.mean(centred**2, axis=0))
-        scale = np.where(spread <= _FLAT, np.inf, spread)
+        scale = _spread(centred[None], rows)[0]
         groups.append(centred / scale)
         scales.append(unit * scale)
     parts = (np.stack(groups), np.stack(scales), made.kept, made.means, np.stack(centres), (alpha,))

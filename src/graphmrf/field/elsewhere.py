@@ -91,7 +91,7 @@ def features_only(graph: Graph, X: Floats, rows: Ints, z: Floats, *, seed: int =
     groups = [FeatureGroup(f"level {alpha}", 3 + k, "", ("", ""), "") for k, alpha in enumerate(LEVELS)]
     components: list[Component] = [OWN, NEIGHBOURS, SECOND, *groups, Nonlinear(), Noise()]
     no_edges = Eigen(np.zeros(rows.size), np.eye(rows.size))
-    design = make_design(graph, X, LEVELS).at(rows)
+    design = make_design(graph, X, LEVELS, rows=rows).at(rows)
     covariance = Covariance.of(design, no_edges, np.arange(rows.size), components)
     evidence = Evidence(covariance, z)
     point = evidence.space.start

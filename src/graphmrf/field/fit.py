@@ -126,7 +126,7 @@ def fit_exact(
     """
     rows = np.flatnonzero(~np.isnan(y))
     imputed = impute(graph, X, seed=seed) if np.isnan(X).any() else None
-    made = make_design(graph, X if imputed is None else imputed.X)
+    made = make_design(graph, X if imputed is None else imputed.X, rows=rows)
     unseen, more = unshown(graph, rows, components, made.p)
     covariance = Covariance.of(made, eigen(graph, rows), rows, components, unseen)
     scale = choose_transform(covariance, y[rows], kinds, seed=seed)
@@ -175,14 +175,15 @@ def fit_sparse(
     rows = np.flatnonzero(~np.isnan(y))
     imputed = impute(graph, X, seed=seed) if np.isnan(X).any() else None
     expected = X if imputed is None else imputed.X
-    plain = make_design(graph, expected)
+    plain = make_design(graph, expected, rows=rows)
     order, part = plain.order_of_labels(rows, y[rows]), kernel_part(plain, rows, y[rows], seed)
     alone = features_alone(graph, plain, rows[part], components)
     scale = Scale(y[rows], choose_transform(alone, y[rows][part], kinds, seed=seed).power)
     alpha = _level(graph, expected, y, scale, _folds(order, seed))
     labelled = LabelledGraph(graph, rows, seed)
     unseen, more = unshown(graph, rows, components, plain.p)
-    search = SparseSearch(labelled, with_distant(graph, plain, alpha), scale.z, alpha, tuple(components), unseen)
+    made = with_distant(graph, plain, alpha, rows=rows)
+    search = SparseSearch(labelled, made, scale.z, alpha, tuple(components), unseen)
     posterior, found = search.run()
     calibration = calibrate(posterior, order, seed, engine=graph.engine, fitted=_FITTED)
     unstated = (1.0, more)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _LEAST_ALPHA = 1e-16
 """Levels below this are 0: they change no digit of a float64. Twice as much would, barely."""
+_SMALLEST = 1e-140
+"""Least and, by its inverse, greatest size of a column: sums of its squares keep their digits, for any number of nodes.
+Squared values of 1e-162 are 0 in float64."""
 
 
 def multiply(graph: Graph, X: Floats) -> Floats:
@@ -436,9 +439,17 @@ def _levels(alpha: ArrayLike, k: int) -> Floats:
 
 
 def _finite(X: Floats) -> Floats:
-    if not np.isfinite(X).all():
+    """Return columns that are finite, and whose squares neither overflow nor vanish."""
+    ends = X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)  # without a copy of X
+    largest = np.maximum(*ends).astype(np.float64)
+    if not np.isfinite(largest).all():
         row, column = np.argwhere(~np.isfinite(X))[0]
         raise InvalidInputError(f"values must be finite, got {X[row, column]} at row {row}, column {column}")
+    for column in np.flatnonzero((largest > 1.0 / _SMALLEST) | ((largest > 0) & (largest < _SMALLEST)))[:1]:
+        raise InvalidInputError(
+            f"values must be of a size that can be squared, got {largest[column]:g} at most in column {column}; "
+            "divide them by their scale"
+        )
     return X
 
 
