@@ -150,17 +150,17 @@ class TorchEngine:
         """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
         (_, q, r), small = tables.shape, self._keep(tables).to(V.dtype)
         groups, places = min(V.shape[1] // q, out.shape[1] // r), self._keep(kinds)
-        for first in range(0, self.n, _CHUNK):
+        if q == r == 1:  # without temporary arrays
+            torch.mul(V[:, :groups], small[places, 0], out=out[:, :groups])
+        for first in range(0, 0 if q == r == 1 else self.n, _CHUNK):
             rows = slice(first, first + _CHUNK)
-            if q == r == 1:
-                mixed = V[rows] * small[places[rows], 0]
-            else:
-                own = small[0] if len(small) == 1 else small[places[rows]]
-                mixed = (V[rows, : groups * q].reshape(-1, groups, q) @ own).reshape(-1, groups * r)
-            out[rows, mixed.shape[1] :] = 0.0
-            out[rows, : mixed.shape[1]] = mixed
-            if minus is not None:
-                out[rows] -= minus[rows]
+            own = small[0] if len(small) == 1 else small[places[rows]]
+            mixed = V[rows, : groups * q].reshape(-1, groups, q) @ own
+            out[rows, : groups * r] = mixed.reshape(-1, groups * r)
+        if groups * r < out.shape[1]:
+            out[:, groups * r :] = 0.0
+        if minus is not None:
+            out -= minus
 
     def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> Tensor:
         """Return a window of zeros: values of shape (k, slots, n_rows), and the rows."""

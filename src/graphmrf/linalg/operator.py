@@ -30,6 +30,8 @@ from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import REFINEMENTS, Solution, iteration_bound
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
@@ -169,7 +171,7 @@ class WhitenedSystem:
 
     def _improve(self, R: Block, wanted: Floats, X: Block) -> int:
         """Add the solution of (I - K) X = R to `X`, and return the iterations."""
-        return len(self.iterate(R, wanted, X)[0])
+        return len(self.iterate(R, wanted, X, R.dtype if isinstance(R, np.ndarray) else np.float64)[0])
 
     def _improve_in_single(self, R: Block, wanted: Floats, X: Block) -> int:
         """Do the same in float32, columns in units of their norms."""
@@ -202,16 +204,19 @@ class WhitenedSystem:
 
         Both are Gauss rules of the iterations for z; no solution is kept.
         """
-        start, k = self.engine.load(Z), Z.shape[1] // self.q
-        if self._in_single(start) and tolerance > _SINGLE:
-            start = self.engine.load(Z.astype(np.float32))
+        kind, k = self.type_for(tolerance), Z.shape[1] // self.q
+        start = self.engine.load(Z.astype(kind, copy=False))
         norms = np.sqrt(_sums(squares(self.engine, start), k, self.q))
-        a, rho = self.iterate(start, tolerance * norms, None)
+        a, rho = self.iterate(start, tolerance * norms, None, kind)
         ratios = rho[1:] * inverse(rho[:-1])
         logs = [_log_form(a[:, c], ratios[:, c]) for c in range(a.shape[1])]
         return np.asarray((a * rho[:-1]).sum(axis=0)), np.array(logs)
 
-    def iterate(self, R: Block, wanted: Floats, X: Block | None) -> tuple[Floats, Floats]:
+    def type_for(self, tolerance: float) -> type[np.floating[Any]]:
+        """Return the type in which iterations to a tolerance are computed where no solution is kept."""
+        return np.float32 if self.kinds.size >= self.limits.single_nodes and tolerance > _SINGLE else np.float64
+
+    def iterate(self, R: Block, wanted: Floats, X: Block | None, dtype: DTypeLike) -> tuple[Floats, Floats]:
         """Add the solution of (I - K) X = R to `X` if there is one, and leave its residual in `R`.
 
         P is the direction over the squared residual: P += R / |R|^2.
@@ -222,6 +227,8 @@ class WhitenedSystem:
             Right-hand sides and solutions.
         wanted : array of shape (k,)
             Norms of the residuals to come to.
+        dtype : dtype
+            That of the blocks.
 
         Returns
         -------
@@ -230,8 +237,7 @@ class WhitenedSystem:
         """
         engine, k, q, E = self.engine, wanted.size, self.q, self.onto_edges
         E_transposed, width = _transposed(E), R.shape[1]
-        kind = {"dtype": R.dtype} if isinstance(R, np.ndarray) else {}
-        P, Q, U = engine.zeros(k * q, **kind), engine.like(R), engine.zeros(k * E.shape[2], **kind)
+        P, Q, U = engine.zeros(k * q, dtype), engine.like(R), engine.zeros(k * E.shape[2], dtype)
         SU, everywhere = engine.like(U), engine.mask(None, U.shape[1])
         ones, zeros = np.ones(U.shape[1]), np.zeros(U.shape[1])
         rho = _sums(squares(engine, R), k, q)

@@ -141,7 +141,7 @@ class NodePrecision:
         """
         if self.dense is not None:
             return np.einsum("ij,ij->j", B, self.solve(B, rows=(rows, rows))), self.dense.log_determinant()
-        start = np.zeros((len(Z), B.shape[1] + Z.shape[1]))
+        start = np.zeros((len(Z), B.shape[1] + Z.shape[1]), dtype=self._system.type_for(tolerance))
         start[:, B.shape[1] :] = Z
         start[rows, : B.shape[1]] = B / np.sqrt(self._scale[rows])[:, None]
         forms, logs = self._system.quadrature(start, tolerance=tolerance)
