@@ -132,3 +132,14 @@ def test_a_solution_raises_unless_it_converged() -> None:
     message = "relative residual 1.0e-03 after 3 iterations, wanted 1.0e-08; raise the tolerance, lower alpha, or use"
     with pytest.raises(ConvergenceError, match=message):
         Solution(x, 3, 1e-3, converged=False).or_raise(1e-8)
+
+
+def test_as_many_columns_go_together_as_the_memory_has_room_for() -> None:
+    """Five columns that fit are not split at four, and rows that are kept take less than all."""
+    graph, n = FAMILIES["pieces"], 27
+    some, column = np.arange(3), 8 * (4 * n + 6 * 3) + n
+    limits = Limits(cached_bytes=0, solve_bytes=5 * column)
+    systems = ShiftedSystems(graph.engine, np.array([[2.0]]), limits=limits)
+    widths = {k: systems._together(np.ones((n, k)), some) for k in (5, 16)}
+    assert widths == {5: 16, 16: 4}
+    assert systems._together(np.ones((n, 5)), None) < 5

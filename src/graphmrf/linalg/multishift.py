@@ -139,7 +139,7 @@ class ShiftedSystems:
         n_rows = self.engine.n if rows is None else len(rows)
         x = np.empty((B.shape[1], len(self.sigma), n_rows), dtype=B.dtype)
         sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), (len(self.sigma), B.shape[1]))
-        blocks, allowed = self._blocks(sigma, self._together(B.dtype, rows)), self.allowed
+        blocks, allowed = self._blocks(sigma, self._together(B, rows)), self.allowed
         parts = ((B[:, c], sigma[:, c], None if allowed is None else allowed[:, c]) for c in blocks)
         how = rows, tolerance, self.limits
         iterations, residual = 0, 0.0
@@ -160,18 +160,22 @@ class ShiftedSystems:
         order = np.argsort(sigma.min(axis=0, initial=np.inf), kind="stable")
         return [_as_slice(block) for block in np.split(order, range(together, order.size, together))]
 
-    def _together(self, dtype: np.dtype[np.floating], rows: Ints | None) -> int:
-        """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold."""
-        limits, n = self.limits, self.engine.n
+    def _together(self, B: Floats, rows: Ints | None) -> int:
+        """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold.
+
+        A column takes three vectors of the recurrence, one of the right-hand side, a mask, and a window of vectors, x
+        and p at the rows to keep; two more where all rows are refined.
+        """
+        limits, n, itemsize = self.limits, self.engine.n, B.dtype.itemsize
         n_rows, slots = n if rows is None else len(rows), 2 * len(self.sigma) + 4
-        column = dtype.itemsize * (6 * n + slots * n_rows) + n
+        column = itemsize * ((6 if rows is None else 4) * n + slots * n_rows) + n
         chosen = self.engine.columns(column)
         if chosen is not None:
             return chosen
-        if limits.cached_columns * n * dtype.itemsize <= limits.cached_bytes:
+        if limits.cached_columns * n * itemsize <= limits.cached_bytes:
             return limits.cached_columns
         width = limits.columns
-        while width > _NARROWEST and width * column > limits.solve_bytes:
+        while width > _NARROWEST and min(width, B.shape[1]) * column > limits.solve_bytes:
             width //= 2
         return width
 
