@@ -221,6 +221,7 @@ DIALECTS = (
 NUMBERS = (
     _nodes("dollars", csv(_dressed("rent", lambda x: f"${x:,.2f}")), told="is read as"),
     _nodes("euros after", csv(_dressed("rent", lambda x: f"{_german(x)} €"), sep=";"), told="is read as"),
+    _nodes("square metres", csv(_dressed("rent", lambda x: f"{x:.2f} m²")), told="is read as"),
     _nodes("currency code", csv(_dressed("rent", lambda x: f"CHF {x:.2f}")), told="is read as"),
     _nodes("per cent", csv(_dressed("age", lambda x: f"{x:.2f} %")), told="% is read as"),
     _nodes("thousands, commas", csv(_dressed("rent", lambda x: f"{x:,.2f}")), told="is read as"),
@@ -229,6 +230,7 @@ NUMBERS = (
     _nodes("thousands, apostrophes", csv(_dressed("rent", lambda x: f"{x:,.2f}".replace(",", "'"))), told="is read as"),
     _nodes("NA for missing", csv(NODES, na_rep="NA")),
     _nodes("scientific notation", csv(_dressed("rent", lambda x: f"{x:.10e}"))),
+    _nodes("two units", csv(NODES.assign(rent=["9 km", "900 m"] * 15)), refused=("row 2, column rent",)),
     _nodes("two currencies", csv(NODES.assign(rent=["$900", "€900"] * 15)), refused=("row 2, column rent",)),
     _nodes("per cent and shares", csv(NODES.assign(rent=["12 %", "0.12"] * 15)), refused=("row 2, column rent",)),
     _nodes("1.234, semicolons", csv(NODES.assign(age=40, rent="1.234"), sep=";"), refused=("column rent", "1234 or")),

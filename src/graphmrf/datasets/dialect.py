@@ -38,11 +38,15 @@ _CURRENCIES = (
     "USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|AUD|CAD|NZD|ZAR|TRY|KRW|RUB|Rs\\.?|kr\\.?|zł|Kč"
 )
 _CURRENCY = rf"[$€£¥₹₽₩₺¢]|US\$|{_CURRENCIES}"
+_UNIT = (
+    "m²|m2|m³|m3|km²|km2|km/h|km|cm|mm|m|ha|ft²|ft|mi|mph|sq ?ft|sq ?m|sq ?mi|acres?|kg|g|t|lbs?|°C|°F|"
+    "kWh|MWh|GWh|kW|MW|ppm|ppb|[µμ]g/m³"
+)
 _DRESSED = (
     r"^(?P<open>\()?(?P<sign>[-+\x{2212}]?)\s?"
     rf"(?P<before>{_CURRENCY})?\s?(?P<inner>[-\x{{2212}}]?)"
     r"(?P<body>\d[\d.,'\x{2019} \x{00A0}\x{202F}\x{2009}]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
-    rf"[\s\x{{00A0}}\x{{202F}}]?(?P<after>%|{_CURRENCY})?(?P<close>\))?$"
+    rf"[\s\x{{00A0}}\x{{202F}}]?(?P<after>%|{_CURRENCY}|{_UNIT})?(?P<close>\))?$"
 )
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
@@ -163,8 +167,8 @@ def undressed(
 ) -> tuple[dict[str, pa.ChunkedArray], tuple[str, ...]]:
     """Return the text columns that are numbers as people write them as plain numbers, and what was read as what.
 
-    Percent and currency signs, thousands separators and decimal commas go; a per cent keeps its size (12 % is 12). A
-    column whose marks can be read in two ways is left as it is.
+    Percent and currency signs, units, thousands separators and decimal commas go; a per cent keeps its size (12 % is
+    12). A column whose marks can be read in two ways, or that has two units, is left as it is.
 
     Examples
     --------
@@ -271,7 +275,7 @@ def _plain_numbers(column: pa.ChunkedArray, common: str) -> pa.ChunkedArray | No
 
 
 def _one_unit(parts: pa.ChunkedArray) -> bool:
-    """Return whether all numbers are in one unit: all or none in per cent, and at most one currency."""
+    """Return whether all numbers are in one unit: all or none in per cent, and at most one currency or other unit."""
     units = pc.binary_join_element_wise(pc.struct_field(parts, "before"), pc.struct_field(parts, "after"), "")
     found = set(pc.unique(units).to_pylist())
     return len(found) == 1 or (len(found - {""}) == 1 and not any("%" in unit for unit in found))
