@@ -11,7 +11,8 @@ all scores but GraphRegressor's from a file that an earlier run kept, but for sa
 otherwise. The table at the end, for docs/networks.md, has means by set or family: how many runs there are of those
 wanted, R2 (of GCN in the splits that trained it), the least margin of a run to the best of LGC, LR and GCN and how many
 runs are behind by more than .01, the lowest R2, and coverage; of samples also how often the optimum itself is behind
-and its lowest R2: on average no method does better than one that knows the parameters.
+and its lowest R2, for on average no method does better than one that knows the parameters; and how many runs are below
+-.05 by GraphRegressor, by the optimum, and by the mean of the labels.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ NETWORKS: dict[str, Callable[[int], Any]] = {
 }
 RIVALS = ("LGC", "LR", "GCN")
 """Those that margins are counted from."""
-BEHIND = 0.01
-"""R2 by which a run may be behind the best of them; a goal, not a finding."""
+BEHIND, BAD = 0.01, -0.05
+"""R2 by which a run may be behind the best of them, and below which it is not to fall; goals, not findings."""
 COVERED = (0.85, 0.97)
 """Coverage of 90 % intervals that a run is meant to have."""
 
@@ -148,6 +149,7 @@ def _summary(runs: list[Row]) -> Row:
     return found | {
         "optimum behind": sum(margin < -BEHIND for margin in _margins("optimum", samples)),
         "lowest optimum": min(run["optimum"] for run in samples),
+        "below -.05": " / ".join(str(sum(run[name] < BAD for run in samples)) for name in ("GR", "optimum", "mean")),
     }
 
 
@@ -208,7 +210,8 @@ def _one(peers: dict[Work, Row], work: Work) -> Row:
     seconds, model = timed(lambda: GraphRegressor().fit(pair.graph, pair.X, y))
     more, mean = timed(lambda: model.predict(pair.other, pair.other_X))
     low, high = model.predict_interval(0.9, graph=pair.other, X=pair.other_X)
-    own = {"GR": r2_score(pair.truth[scored], mean[scored])}
+    constant = np.full(pair.truth.size, pair.y[labelled].mean())
+    own = {name: r2_score(pair.truth[scored], said[scored]) for name, said in (("GR", mean), ("mean", constant))}
     covered = coverage(pair.truth[scored], low[scored], high[scored])
     others = peers[work] if _same_samples(peers.get(work), pair, scored) else _others(work, pair, y, scored)
     return {**others, **own, "90 %": covered, "fit s": seconds, "transfer s": more}
@@ -236,7 +239,7 @@ def _page(rows: list[Row]) -> list[str]:
     """Return the table of docs/networks.md: the means of every set or family."""
     means = [row for row in rows if row.get("task", "").startswith("mean, ")]
     own = ("runs", "GR", *RIVALS, "optimum", "behind", "least margin", "lowest R2", "90 %", "85-97 %")
-    wanted = (*own, "optimum behind", "lowest optimum")
+    wanted = (*own, "optimum behind", "lowest optimum", "below -.05")
     columns = [name for name in wanted if any(name in row for row in means)]
     table = [f"| {' | '.join(['fitted and predicted', *columns])} |", "| --- |" + " ---: |" * len(columns)]
     for row in means:
