@@ -3,7 +3,8 @@
 The paper's 14 tasks and the areas bundled with libpysal (see `areas`), random labels, a smaller set contained in the
 larger ones of its split. By itself it takes more options: ``python -m benchmarks.few_labels [--tasks London areas ...]
 [--splits 10] [--sizes 5 8 13 20 31 61 100] [--jobs 2] [--keep FILE]``. A row for every size: means over all runs, the
-coverage of 90 % intervals of the worst task, and how many runs have R2 below -.1 where the mean of the labels has not.
+coverage of 90 % intervals of the worst task, and how many runs have R2 below -.1 where the mean of the labels has not,
+ours and those of the others.
 With ``--linear`` it is the coverage of the linear methods instead, where labels are more than coefficients.
 """
 
@@ -118,12 +119,13 @@ def _summary(rows: list[Row]) -> Row:
     for row in rows:
         each.setdefault(row["task"], []).append(row["90 %"])
     worst = min(each, key=lambda name: float(np.mean(each[name])))
-    bad = [row for row in rows if row["GR"] < BAD <= row["mean"]]
+    bad = {name: sum(row[name] < BAD <= row["mean"] for row in rows) for name in METHODS}
     lowest = float(min(row["GR"] for row in rows))
     return means | {
         "worst task": float(np.mean(each[worst])),
         "which": worst,
-        "bad": len(bad),
+        "bad": bad["GR"],
+        "bad of LGC/RP, LP, GB/RP": " / ".join(str(bad[name]) for name in METHODS[1:4]),
         "lowest": lowest,
         "runs": len(rows),
     }
