@@ -233,6 +233,11 @@ NUMBERS = (
     _nodes("two units", csv(NODES.assign(rent=["9 km", "900 m"] * 15)), refused=("row 2, column rent",)),
     _nodes("two currencies", csv(NODES.assign(rent=["$900", "€900"] * 15)), refused=("row 2, column rent",)),
     _nodes("per cent and shares", csv(NODES.assign(rent=["12 %", "0.12"] * 15)), refused=("row 2, column rent",)),
+    _nodes(
+        "1.200 beside 719",
+        csv(NODES.assign(rent=["1.200 €", "719 €"] * 15)),
+        refused=("column rent", "1200 or 1.200"),
+    ),
     _nodes("1.234, semicolons", csv(NODES.assign(age=40, rent="1.234"), sep=";"), refused=("column rent", "1234 or")),
     _nodes(
         "1,234, semicolons",

@@ -138,6 +138,21 @@ def test_numbers_written_in_two_ways_are_refused(
     assert "nodes.csv" in refused("--target", "income")
 
 
+def test_points_that_look_like_thousands_are_refused(town: Any, refused: Callable[..., str]) -> None:
+    """719 beside 1.200, in a file with commas: nobody writes three decimals in some cells and none in others."""
+    rents = [719 + 97 * i for i in range(len(town.nodes))]
+    town.write(town.nodes.assign(rent=[f"{x} €" if x < 1000 else f"{x // 1000}.{x % 1000:03d} €" for x in rents]))
+    assert "column rent: '1.010 €' may be 1010 or 1.010; write it without" in refused("--target", "income")
+
+
+def test_numbers_with_a_strange_unit_are_no_classes(town: Any, refused: Callable[..., str]) -> None:
+    written = [None if np.isnan(x) else f"{x:.4f} per month" for x in town.nodes["income"]]
+    town.write(town.nodes.assign(income=written))
+    message = refused("--target", "income")
+    assert "per month" in message
+    assert "too many for classes; write numbers without a unit" in message
+
+
 def test_text_in_a_numeric_feature(town: Any, refused: Callable[..., str]) -> None:
     column = pd.Series(np.arange(len(town.nodes)) + 0.5).astype(object)
     column[15] = "unknown"

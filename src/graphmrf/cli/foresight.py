@@ -334,13 +334,17 @@ def told_reach(curve: pd.DataFrame, wanted: float) -> str:
     'R² 0.75 takes about 283 labels (200 to 400)'
     >>> told_reach(curve.assign(lower=0.0, upper=0.8), 0.9)
     'R² 0.9 is not reached with 400 labels: expect 0.80'
+    >>> told_reach(curve.assign(lower=0.5, upper=1.0), 0.9)
+    'R² 0.9 may be reached with 400 labels, but is not to be expected: 0.80, between 0.50 and 1.00'
     """
     few, middle, many = (_crossing(curve, name, wanted) for name in ("upper", "expected_r2", "lower"))
     if middle is None:
         last = curve.iloc[-1]
-        return (
-            f"R² {wanted:g} is not reached with {int(last['n_labels'])} labels: expect {number(last['expected_r2'], 2)}"
-        )
+        labels, expected = int(last["n_labels"]), number(last["expected_r2"], 2)
+        if few is None:
+            return f"R² {wanted:g} is not reached with {labels} labels: expect {expected}"
+        band = f"between {number(last['lower'], 2)} and {number(min(last['upper'], 1.0), 2)}"
+        return f"R² {wanted:g} may be reached with {labels} labels, but is not to be expected: {expected}, {band}"
     if middle <= curve["n_labels"].iloc[0]:
         return f"R² {wanted:g} is to be expected with the {int(curve['n_labels'].iloc[0])} labels there are"
     most = "more than " + str(int(curve["n_labels"].iloc[-1])) if many is None else str(many)

@@ -53,6 +53,10 @@ READ_BYTES = {"numbers": 70, "text": 120}
 """Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
 them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes. Doubled, files are refused that
 would just fit."""
+_MANY_CLASSES = 20
+"""Classes that may be as many as there are known cells: small tables have some. By eye; doubled, 40 prices of 50 homes
+are classes."""
+_DIGITS = frozenset("0123456789")
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
 ORDERS = 30
@@ -87,6 +91,8 @@ def read_graph(
     """
     if edges is None and knn is None and shapes is None and nodes.suffix.lower() in SHAPES:
         shapes = nodes
+    if edges is not None and edges.suffix.lower() in SHAPES:
+        raise InvalidInputError(f"{edges} has shapes, not edges; give it as --shapes {edges}")
     given = sum(each is not None for each in (edges, knn, shapes))
     if k is not None and knn is None:
         raise InvalidInputError("-k says how many nearest --knn joins; drop it, or add --knn COL,COL")
@@ -367,6 +373,7 @@ def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
         raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name])}")
     try:
         labels = read_labels(table.frame[name], len(table.frame))
+        _check_many(labels)
         check_classes(labels, folds_of_classes(labels, n_folds))
     except InvalidInputError as error:
         raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
@@ -375,6 +382,16 @@ def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
             f"{table.path}, column {name}: nothing to predict, every node has a class; leave the cells to predict empty"
         )
     return labels
+
+
+def _check_many(labels: Labels) -> None:
+    """Raise where most labels are a class of their own, as numbers with a unit are."""
+    known = int(labels.known.sum())
+    if labels.classes.size > max(_MANY_CLASSES, known / 2):
+        raise InvalidInputError(
+            f"{labels.classes.size} different texts, such as '{labels.classes[0]}', in {known} cells are too many for "
+            "classes; write numbers without a unit, or merge classes"
+        )
 
 
 def _dressed(column: pd.Series) -> str:
@@ -390,8 +407,9 @@ def _dressed(column: pd.Series) -> str:
     text = column.dropna().astype(str).drop_duplicates()
     if text.str.fullmatch(_DRESSED).mean() <= MOSTLY:
         return ""
+    most_marks = max(text, key=lambda cell: len(set(cell) - _DIGITS))
     return (
-        f"cells such as '{text.iloc[0]}' are no plain numbers; write 1080.5, with no other separator or sign, "
+        f"cells such as '{most_marks}' are no plain numbers; write 1080.5, with no other separator or sign, "
         "or words for classes"
     )
 

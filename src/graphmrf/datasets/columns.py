@@ -261,7 +261,11 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
     text = table.frame[name].astype(object).fillna("missing").astype(str)
     n_values = text.nunique()
     if is_dressed_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
-        return {}, "left out numbers that can be read in two ways (write 1080.5)", f"'{name}' (such as {text.iloc[0]})"
+        return (
+            {},
+            "left out text of numbers that cannot be read surely (write 1080.5)",
+            f"'{name}' (such as {text.iloc[0]})",
+        )
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
         return {}, "dropped text columns with too many different values", f"'{name}' ({n_values} values)"

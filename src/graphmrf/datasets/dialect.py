@@ -50,6 +50,9 @@ _DRESSED = (
 )
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
+_FEW_POINTS = 3
+"""Cells with a point that can be chance. By eye: of three numbers all have three decimals, none a zero at the end, in
+most columns of decimals; doubled, short tables of amounts are misread."""
 _BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
 _GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
 _UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"
@@ -182,6 +185,7 @@ def undressed(
     common = sure.pop() if len(sure) == 1 else ""
     made, told = {}, []
     for name, cells in peeks.items():
+        _check_thousands(name, cells)
         if len(cells) and (common == "," or _is_dressed(cells)):
             plain = _plain_numbers(columns[name], common or {",": "."}.get(delimiter, ""))
             if plain is not None:
@@ -196,10 +200,29 @@ def _check_point(name: str, cells: pa.ChunkedArray) -> None:
     """Raise where all that a column has are numbers such as 1.234, which many spreadsheets write for 1234."""
     unclear = cells.filter(pc.match_substring_regex(cells, _UNCLEAR.format(".")))
     if len(unclear) and not _decimal_mark(_bodies(cells)) and _all_numbers(cells):
+        remedy = "or separate columns by commas where the point is a decimal point"
+        raise InvalidInputError(f"{_may_be(name, str(unclear[0]))}, {remedy}")
+
+
+def _check_thousands(name: str, cells: pa.ChunkedArray) -> None:
+    """Raise where points look like separators of thousands beside whole numbers below 1000, such as 1.200 and 719.
+
+    Of numbers with three decimals some would end with a zero, or have their point where they are whole.
+    """
+    bodies = _bodies(cells)
+    pointed = bodies.filter(pc.match_substring(bodies, "."))
+    if bodies.null_count or not _FEW_POINTS <= len(pointed) < len(bodies):
+        return
+    if pc.all(pc.match_substring_regex(pointed, _UNCLEAR.format("."))).as_py() and not _any(bodies, r"^\d{4}|,"):
+        place = pc.index(pc.match_substring(bodies, "."), True).as_py()
         raise InvalidInputError(
-            f"column {name}: '{unclear[0]}' may be {str(unclear[0]).replace('.', '')} or {unclear[0]}; "
-            "write it without separators of thousands, or separate columns by commas where the point is a decimal point"
+            f"{_may_be(name, str(cells[place]), str(bodies[place]))}, or all with the same decimals"
         )
+
+
+def _may_be(name: str, cell: str, body: str | None = None) -> str:
+    body = cell if body is None else body
+    return f"column {name}: '{cell}' may be {body.replace('.', '')} or {body}; write it without separators of thousands"
 
 
 def _all_numbers(cells: pa.ChunkedArray) -> bool:

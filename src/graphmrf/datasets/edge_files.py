@@ -53,6 +53,7 @@ DISTANCES = frozenset(
     }
 )
 """Words in the name of a column of which less means nearer; such a column is never taken for a strength unasked."""
+_LENGTHS = frozenset({"km", "m", "cm", "mm", "mi", "ft"})
 _MATRIX_KINDS = (
     ("matrix",),
     ("coordinate", "array"),
@@ -426,7 +427,7 @@ def weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) ->
     if not candidates:
         return None, ()
     name = candidates[0]
-    if asked.weight_is is None and _is_distance(name):
+    if asked.weight_is is None and (_is_distance(name) or _in_lengths(file, name)):
         raise InvalidInputError(
             f"{file.path}, column {name}: reads like a distance, and more would be taken for a stronger tie; say "
             f"--weight-is {DISTANCE} (1 / {name} is the strength), --weight-is {STRENGTH}, or --weight {UNWEIGHTED}"
@@ -455,6 +456,12 @@ def _is_distance(name: str) -> bool:
     (True, True, False)
     """
     return not DISTANCES.isdisjoint(name_words(name))
+
+
+def _in_lengths(file: TableFile, name: str) -> bool:
+    """Return whether a column has numbers with a unit of length, such as 5 km."""
+    cells = pc.drop_null(file.columns[name]).slice(0, 1) if name in file.numbers else []
+    return any(not _LENGTHS.isdisjoint(name_words(str(cell))) for cell in cells)
 
 
 def name_words(name: str) -> list[str]:

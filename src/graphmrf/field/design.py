@@ -24,6 +24,10 @@ _Made = TypeVar("_Made")
 
 _FLAT = 1e-12
 """Standard deviation, of features of variance 1, below which a column of sums over neighbours is rounding."""
+_SHOWN, _DIFFERENT = 0.1, 3.0
+"""Standard deviation at the labels, over that of all nodes, from which labels show the effect of a column; and distance
+from them, in their standard deviation, from which a node differs. Doubled, columns of long tails are taken for rare
+levels where labels are few."""
 _NORM_PROBES = 16
 """Rademacher probes for row norms: they err by about a sixth, and only nodes at three times the median matter."""
 _MOST_NORM = 3.0
@@ -159,7 +163,7 @@ def _lexical_order(first: Floats, *more: Floats) -> Ints:
 def make_design(graph: Graph, X: Floats, levels: tuple[float, ...] = (), *, rows: Ints | None = None) -> Design:
     """Return the standardised features of a graph's nodes, with a group of smoothed ones for every level.
 
-    Where labelled nodes `rows` are given, columns that are the same at all of them have another unit; see `_spread`.
+    Where labelled nodes `rows` are given, columns that hardly differ between them may have another unit; see `_spread`.
 
     Examples
     --------
@@ -232,23 +236,32 @@ def predicted_by_own(sums: Floats, own: Floats, coefficients: Floats, isolated: 
 
 
 def _spread(centred: Floats, rows: Ints | None) -> Floats:
-    """Return the units (k, p) of groups (k, n, p): standard deviations, infinite where they are rounding.
+    r"""Return the units (k, p) of groups (k, n, p): standard deviations, infinite where they are rounding.
 
     No label tells the effect of a column that is the same at all labelled nodes `rows`. One node in 400 that differs
-    would be twenty standard deviations away, and nothing known of it. So the unit is half the largest distance from
-    these nodes, which is the standard deviation where the columns have two values, each as often.
+    would be twenty standard deviations `s` away, and nothing known of it. So the unit is half of the root mean square
+    distance `d` of the nodes that differ where that is more, as it is if fewer than a quarter do; of two values, each
+    as often, it is the standard deviation. Where the labels differ by a little :math:`s_L` of their own, it is between
+    the two,
+
+    .. math:: s + \max\Big(1 - \frac{s_L}{.1\,s},\,0\Big) \max\Big(\frac d2 - s,\,0\Big).
 
     Examples
     --------
     >>> rare = np.array([-0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1, 0.9])[None, :, None]
-    >>> _spread(rare, None).round(3), _spread(rare, np.arange(5))
+    >>> _spread(rare, None).round(3), _spread(rare, np.arange(5)).round(3)
     (array([[0.3]]), array([[0.5]]))
     """
     spread = np.sqrt(np.mean(centred**2, axis=1))
     for group, units in zip(centred, spread, strict=True) if rows is not None else ():
         known = group[rows]
-        for column in np.flatnonzero(np.ptp(known, axis=0) == 0):
-            units[column] = 0.5 * np.abs(group[:, column] - known[0, column]).max()
+        seen, usual = known.std(axis=0), known.mean(axis=0)
+        for column in np.flatnonzero(seen < _SHOWN * units):
+            distances = np.abs(group[:, column] - usual[column])
+            far = distances[distances > _DIFFERENT * seen[column] + _FLAT]
+            half = 0.5 * float(np.sqrt(np.mean(far**2))) if far.size else 0.0
+            unshown = 1.0 - seen[column] / (_SHOWN * units[column])
+            units[column] += unshown * max(half - units[column], 0.0)
     return np.where(spread <= _FLAT, np.inf, spread)
 
 

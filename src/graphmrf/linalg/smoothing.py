@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 _LEAST_ALPHA = 1e-16
 """Levels below this are 0: they change no digit of a float64. Twice as much would, barely."""
-_SMALLEST = 1e-140
-"""Least and, by its inverse, greatest size of a column: sums of its squares keep their digits, for any number of nodes.
-Squared values of 1e-162 are 0 in float64."""
+_SMALLEST = {4: 1e-30, 8: 1e-150}
+"""Least and, by its inverse, greatest size of a column by the bytes of a number: sums of its squares keep their digits,
+for any number of nodes. Squared values of 1e-162 are 0 in float64, and the inverse of 1e-39 overflows in float32."""
 
 
 def multiply(graph: Graph, X: Floats) -> Floats:
@@ -445,7 +445,8 @@ def _finite(X: Floats) -> Floats:
     if not np.isfinite(largest).all():
         row, column = np.argwhere(~np.isfinite(X))[0]
         raise InvalidInputError(f"values must be finite, got {X[row, column]} at row {row}, column {column}")
-    for column in np.flatnonzero((largest > 1.0 / _SMALLEST) | ((largest > 0) & (largest < _SMALLEST)))[:1]:
+    least = _SMALLEST[X.dtype.itemsize]
+    for column in np.flatnonzero((largest > 1.0 / least) | ((largest > 0) & (largest < least)))[:1]:
         raise InvalidInputError(
             f"values must be of a size that can be squared, got {largest[column]:g} at most in column {column}; "
             "divide them by their scale"
