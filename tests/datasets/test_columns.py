@@ -150,3 +150,16 @@ def test_what_is_the_same_at_all_nodes_with_an_outcome_is_left_out_and_told() ->
     assert list(features(table, ignore=["y"], rare=1).X.columns) == ["garden", "area", "side=s", "side=w"]
     nobody = AttributedGraph(table.graph, frame.assign(y=np.nan), "id")
     assert "garden" in features(nobody, targets=["y"], rare=1).X.columns
+
+
+def test_a_column_that_is_empty_where_outcomes_are_is_left_out_and_told_once() -> None:
+    frame = pd.DataFrame(
+        {"id": range(6), "x": [1.0, 2.0, 0.5, 3.0, 1.5, 2.5], "rent": [5.0, 6.0, 4.0, 7.0, None, None]}
+    )
+    frame["deposit"] = 3 * frame["rent"]
+    table = AttributedGraph(Graph.from_edges(range(5), range(1, 6)), frame, "id")
+    made = features(table, targets=["rent"])
+    assert list(made.X.columns) == ["x"]
+    assert made.notes == ("left out what is empty at all nodes to predict: 'deposit'",)
+    known = features(table, targets=["x"])
+    assert list(known.X.columns) == ["rent", "deposit"]

@@ -131,7 +131,7 @@ def features(
     names = [name for name in table.frame.columns if name not in left_out]
     _PROGRESS.info("features from %d columns", len(names))
     prepared = [_prepare(table, name, max_levels, rare) for name in names]
-    prepared = [*prepared, *_unlearnable(table, targets, prepared)]
+    prepared += _unlearnable(table, targets, prepared)
     columns = {name: values for made, _, _ in prepared for name, values in made.items()}
     if len(columns) < sum(len(made) for made, _, _ in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
@@ -141,19 +141,27 @@ def features(
 
 
 def _unlearnable(table: AttributedGraph, targets: Collection[str], prepared: list[_Prepared]) -> list[_Prepared]:
-    """Take out the columns that are the same at all nodes with an outcome, a level of few nodes say, and tell of them.
+    """Take out the columns that cannot help, and tell of them.
 
-    Nothing says what they do, and to a method that guesses, one node in 400 is twenty standard deviations away.
+    Of those that are the same at all nodes with an outcome, a level of few nodes say, nothing says what they do, and to
+    a method that guesses, one node in 400 is twenty standard deviations away. Those that are empty at all nodes to
+    predict say nothing of these; one that follows from the outcome would let held-out values be predicted perfectly.
     """
-    labelled = table.frame[[*targets]].notna().any(axis=1)
+    outcomes = table.frame[[*targets]]
+    labelled, asked = outcomes.notna().any(axis=1), outcomes.isna().any(axis=1)
     if not labelled.any():
         return []
     told: list[_Prepared] = []
-    for made, _, _ in prepared:
-        same = [name for name, values in made.items() if values[labelled].nunique() <= 1]
-        told += [({}, "left out what is the same at all nodes with an outcome", f"'{name}'") for name in same]
-        for name in same:
+    for place, (made, *_) in enumerate(prepared):
+        for name, values in list(made.items()):
+            if asked.any() and values[asked].isna().all():
+                told.append(({}, "left out what is empty at all nodes to predict", f"'{name}'"))
+            elif values[labelled].nunique() <= 1:
+                told.append(({}, "left out what is the same at all nodes with an outcome", f"'{name}'"))
+            else:
+                continue
             del made[name]
+            prepared[place] = prepared[place] if made else (made, "", "")  # nothing else is to be told of it
     return told
 
 
