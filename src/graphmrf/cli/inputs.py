@@ -54,8 +54,8 @@ READ_BYTES = {"numbers": 70, "text": 120}
 them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes. Doubled, files are refused that
 would just fit."""
 _MANY_CLASSES = 20
-"""Classes that may be as many as there are known cells: small tables have some. By eye; doubled, 40 prices of 50 homes
-are classes."""
+"""Classes up to which most cells of a target may have one of their own, as in small tables. By eye; doubled, 40
+different prices of 50 homes are classes."""
 _DIGITS = frozenset("0123456789")
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""

@@ -51,8 +51,8 @@ _DRESSED = (
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
 _FEW_POINTS = 3
-"""Cells with a point that can be chance. By eye: of three numbers all have three decimals, none a zero at the end, in
-most columns of decimals; doubled, short tables of amounts are misread."""
+"""Cells with a point, all of them before three digits, from which the points are taken for separators of thousands. By
+eye: two such decimals can be chance. Doubled, short tables of amounts are read a thousand times too small."""
 _BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
 _GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
 _UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"
@@ -201,13 +201,13 @@ def _check_point(name: str, cells: pa.ChunkedArray) -> None:
     unclear = cells.filter(pc.match_substring_regex(cells, _UNCLEAR.format(".")))
     if len(unclear) and not _decimal_mark(_bodies(cells)) and _all_numbers(cells):
         remedy = "or separate columns by commas where the point is a decimal point"
-        raise InvalidInputError(f"{_may_be(name, str(unclear[0]))}, {remedy}")
+        raise InvalidInputError(f"{_may_be(name, str(unclear[0]), str(unclear[0]))}, {remedy}")
 
 
 def _check_thousands(name: str, cells: pa.ChunkedArray) -> None:
-    """Raise where points look like separators of thousands beside whole numbers below 1000, such as 1.200 and 719.
+    """Raise where points look like separators of thousands: 1.200 and 1.085 beside 719, with no other use of the point.
 
-    Of numbers with three decimals some would end with a zero, or have their point where they are whole.
+    A column of decimals would also have numbers with one or two of them, or 719.000.
     """
     bodies = _bodies(cells)
     pointed = bodies.filter(pc.match_substring(bodies, "."))
@@ -220,8 +220,7 @@ def _check_thousands(name: str, cells: pa.ChunkedArray) -> None:
         )
 
 
-def _may_be(name: str, cell: str, body: str | None = None) -> str:
-    body = cell if body is None else body
+def _may_be(name: str, cell: str, body: str) -> str:
     return f"column {name}: '{cell}' may be {body.replace('.', '')} or {body}; write it without separators of thousands"
 
 

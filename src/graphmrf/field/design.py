@@ -26,8 +26,8 @@ _FLAT = 1e-12
 """Standard deviation, of features of variance 1, below which a column of sums over neighbours is rounding."""
 _SHOWN, _DIFFERENT = 0.1, 3.0
 """Standard deviation at the labels, over that of all nodes, from which labels show the effect of a column; and distance
-from them, in their standard deviation, from which a node differs. Doubled, columns of long tails are taken for rare
-levels where labels are few."""
+from their mean, in that standard deviation, beyond which a node differs. By eye; with .2, heavy-tailed columns are
+taken for rare levels where labels are few."""
 _NORM_PROBES = 16
 """Rademacher probes for row norms: they err by about a sixth, and only nodes at three times the median matter."""
 _MOST_NORM = 3.0
@@ -238,11 +238,11 @@ def predicted_by_own(sums: Floats, own: Floats, coefficients: Floats, isolated: 
 def _spread(centred: Floats, rows: Ints | None) -> Floats:
     r"""Return the units (k, p) of groups (k, n, p): standard deviations, infinite where they are rounding.
 
-    No label tells the effect of a column that is the same at all labelled nodes `rows`. One node in 400 that differs
-    would be twenty standard deviations `s` away, and nothing known of it. So the unit is half of the root mean square
-    distance `d` of the nodes that differ where that is more, as it is if fewer than a quarter do; of two values, each
-    as often, it is the standard deviation. Where the labels differ by a little :math:`s_L` of their own, it is between
-    the two,
+    No label tells the effect of a column that is constant over the labelled nodes `rows`. One node in 400 that differs
+    would be twenty standard deviations `s` away, and its error bar as wide. So the unit is half the root mean square
+    distance `d` of the nodes that differ, where that is more than `s`: where fewer than a quarter of the nodes do. Of
+    a column with two equally frequent values it is `s` itself. With a small standard deviation :math:`s_L` at the
+    labels the unit lies in between,
 
     .. math:: s + \max\Big(1 - \frac{s_L}{.1\,s},\,0\Big) \max\Big(\frac d2 - s,\,0\Big).
 
