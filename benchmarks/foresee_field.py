@@ -14,18 +14,17 @@ from __future__ import annotations
 import argparse
 import os
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.metrics import r2_score
 
+from benchmarks.more_data import breadth_first
 from benchmarks.paper_data import Task, root, tasks
 from benchmarks.pool import resume
 from benchmarks.show import show, timed
 from graphmrf import GraphRegressor
-from graphmrf.field.foresight import breadth_first
 from graphmrf.selection import split
 
 if TYPE_CHECKING:
@@ -157,11 +156,10 @@ def _score(task: Task, model: GraphRegressor, test: Bools) -> float:
 
 def _regions(task: Task, model: GraphRegressor, seed: int) -> Row:
     rng, row = np.random.default_rng(seed), {}
-    members = {
-        size: [np.array(list(islice(breadth_first(task.graph, int(c)), size))) for c in _centres(task, rng)]
-        for size in SIZES
-    }
-    seconds, found = timed(lambda: model._regions.sums([nodes for each in members.values() for nodes in each], 0.9))
+    members = {size: [breadth_first(task.graph, int(c))[:size] for c in _centres(task, rng)] for size in SIZES}
+    seconds, found = timed(
+        lambda: model._field.accuracy.sums([nodes for each in members.values() for nodes in each], 0.9)
+    )
     truth = np.array([task.y[nodes].sum() for each in members.values() for nodes in each])
     for k, size in enumerate(SIZES):
         total, std, low, high = found[:, CENTRES * k : CENTRES * (k + 1)]

@@ -1,6 +1,6 @@
 """What one GPU does: products, searches and fields on it beside their peers, each figure one sub-command.
 
-``python -m benchmarks.gpu product|search|field|gpytorch [--nodes N] [--degree 20] [--labels 0.01] [--keep FILE]``.
+``python -m benchmarks.gpu product|search|field [--nodes N] [--degree 20] [--labels 0.01] [--keep FILE]``.
 
 Graphs are made on the GPU: "power law" is that of the other benchmarks, "uniform" has random end points. Without a GPU
 the engine runs on CPU tensors, to see that all works at a small size; nothing is told of its speed then.
@@ -22,8 +22,6 @@ from benchmarks.paper_data import counties
 from benchmarks.show import Row, show
 from graphmrf import GraphRegressor
 from graphmrf.engines.torch import TorchEngine
-from graphmrf.field.design import make_design
-from graphmrf.field.matern import eigen
 from graphmrf.graph import Graph
 from graphmrf.linalg import smooth
 from graphmrf.selection import assign_folds, search_convolution_and_residual, search_propagation, whiten
@@ -172,31 +170,13 @@ def field(options: argparse.Namespace) -> Iterator[Row]:
     reference: GraphRegressor | None = None
     for name in (*(() if options.once else ("first",)), "cuda", *options.peers):
         on = graph.on(name) if name in options.peers else _on_device(graph)
-        model = GraphRegressor(solver=options.solver, exact_limits=(100_000, 100_000))
+        model = GraphRegressor(solver=options.solver)
         fitting, _ = _timed(partial(model.fit, on, X, known))
         predicting, (mean, std) = _timed(partial(model.predict, return_std=True))
         reference = reference or model
         row = {"engine": name, "solver": model.solver_, "nodes": y.size, "edges": graph.n_edges}
         row |= {"labels": labelled.size, "fit s": fitting, "predict s": predicting}
         yield row | _scores(y, known, mean, std) | _apart(reference, model)
-
-
-def gpytorch(options: argparse.Namespace) -> Iterator[Row]:
-    """Yield time, accuracy and log marginal likelihood of the exact field's covariance as a kernel of GPyTorch."""
-    from benchmarks import gpytorch_field as peer
-
-    graph, X, y, labelled = _labelled(options)
-    rows, hidden = np.sort(labelled), np.delete(np.arange(y.size), labelled)
-    for name in (*(() if options.once else ("first",)), "again"):
-        decomposing, found = _timed(partial(eigen, _on_device(graph)))
-        fitting, (model, likelihood, evidence) = _timed(
-            partial(peer.fit, found, make_design(graph, X), rows, y[rows], DEVICE)
-        )
-        predicting, z = _timed(partial(peer.predict, model, likelihood, hidden))
-        mean = y[rows].mean() + y[rows].std() * z
-        row = {"GPyTorch": name, "nodes": y.size, "labels": rows.size, "steps": peer.STEPS, "log evidence": evidence}
-        row |= {"eigenvectors s": decomposing, "fit s": fitting, "predict s": predicting}
-        yield row | {"R2": 1.0 - float(np.mean((mean - y[hidden]) ** 2) / y[hidden].var())}
 
 
 def _labelled(options: argparse.Namespace) -> tuple[Graph, Floats, Floats, Ints]:
@@ -226,7 +206,6 @@ def _apart(expected: GraphRegressor, found: GraphRegressor) -> Row:
         "predictions apart": float(np.abs(means[0] - means[1]).max() / means[0].std()),
         "hyper-parameters apart": float((np.abs(shapes[0] - shapes[1]) / np.maximum(np.abs(shapes[0]), 1e-3)).max()),
         "log evidence": found.log_evidence_,
-        "evaluations": found.n_evaluations_,
     }
 
 
@@ -257,7 +236,6 @@ FIGURES: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "product": product,
     "search": search,
     "field": field,
-    "gpytorch": gpytorch,
 }
 
 
@@ -268,7 +246,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=10_000_000)
     parser.add_argument("--degree", type=int, default=20, help="mean degree, before repeated edges are counted once")
     parser.add_argument("--labels", type=float, default=0.01, help="share of the nodes that are labelled")
-    parser.add_argument("--solver", default="auto", help="of the field: exact, sparse or auto")
+    parser.add_argument("--solver", default="auto", help="of the field: dense, sparse or auto")
     parser.add_argument("--once", action="store_true", help="of the field: no run before to compile kernels")
     parser.add_argument("--counties", action="store_true", help="of the field: U.S. counties, not a random graph")
     parser.add_argument("--peers", nargs="*", default=["scipy"], help="of the field: CPU engines to compare with")

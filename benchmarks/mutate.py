@@ -42,10 +42,7 @@ _OF_FIELDS = ("", "_limits", "_sparse")
 _OF_FEATURES = ("few_labels", "inductive", "missing_features", "out_of_fold", "effects")
 TESTS = {
     "linalg": (OF_DEFINITIONS, "tests/linalg", "src/graphmrf/linalg", "tests/selection", "tests/model"),
-    "model": (
-        *(OF_DEFINITIONS, "tests/model", "src/graphmrf/model", "tests/test_state_machine.py"),
-        *("tests/field/test_paper_model.py", "tests/field/test_foresight.py"),
-    ),
+    "model": (*(OF_DEFINITIONS, "tests/model", "src/graphmrf/model", "tests/test_state_machine.py"),),
     "field": (
         *(OF_DEFINITIONS, "tests/field", "src/graphmrf/field"),
         *(f"tests/estimators/test_graph_regressor{name}.py" for name in _OF_FIELDS),

@@ -73,13 +73,14 @@ TABLES = {
          ("cycles", "cycles"),
          ("CG iterations", "iterations"), ("difference", "difference")),
     ),
-    "field_speed": Table(
+    "core_speed": Table(
         "A fit of `GraphRegressor`",
-        "Fit and 90 % intervals on one thread, seconds of the processor, before (commit 51b3bca) and after "
-        "(`python -m benchmarks.field_speed --before TREE`).",
-        (("case", "case"), ("tree", "tree"), ("nodes", "nodes"), ("labels", "labels"), ("seconds", "seconds"),
-         ("times faster", "times faster"), ("likelihoods", "likelihoods"), ("R²", "R2"),
-         ("in 90 %", "coverage of 90%")),
+        "Fit and prediction with 2 threads, beside gradient boosting with residual propagation: wall-clock and CPU "
+        "seconds, peak memory, R² and coverage (`python -m benchmarks core_speed`).",
+        (("case", "case"), ("nodes", "nodes"), ("labels", "labels"), ("seconds", "GR s"), ("CPU s", "GR CPU s"),
+         ("GB", "GR GB"), ("R²", "GR R2"), ("in 90 %", "GR 90 %"), ("boosting s", "GB/RP s"),
+         ("boosting CPU s", "GB/RP CPU s"), ("boosting GB", "GB/RP GB"), ("boosting R²", "GB/RP R2"),
+         ("boosting in 90 %", "GB/RP 90 %"), ("times boosting", "times")),
     ),
     "scalable": Table(
         "`GraphRegressor` by its sparse solver",

@@ -1,4 +1,4 @@
-"""GraphRegressor beyond the limits of its exact solver, beside LGC/RP and boosting + RP: R2, coverage, time, memory.
+"""GraphRegressor on graphs too large for dense covariances, beside LGC/RP and boosting + RP: R2, coverage, cost.
 
 Two outcomes on one power-law graph with 16 features, of which a third of the nodes is known. "model draw" is drawn
 from the paper's model, where LGC/RP with the right level is the optimum; "nonlinear" is a sum of linear effects of own
@@ -100,7 +100,6 @@ def _measure(graph: Graph, name: str, X: Floats, y: Floats, share: float) -> Row
         "times LGC/RP": fit_seconds / peer_seconds,
         "GB/RP s": boosted_seconds,
         "peak GB": memory,
-        "evaluations": model.n_evaluations_,
         "explanation": model.explanation_,
     }
 

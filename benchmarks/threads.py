@@ -19,7 +19,7 @@ THREADS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_
 SOLVERS = {
     "LP": "lp, 50,000 nodes, 300,000 edges (compiled kernels)",
     "LGC/RP": "lgc-rp, the same, 4 features",
-    "exact": "GraphRegressor, exact, 1000 nodes",
+    "dense": "GraphRegressor, dense, 1000 nodes",
     "sparse": "GraphRegressor, sparse, 5000 nodes",
     "fit": "GaussianMRF.fit, 1000 nodes, 3 attributes",
 }
@@ -71,7 +71,7 @@ def predictions(name: str) -> Any:
     models: dict[str, Any] = {
         "LP": gm.LabelPropagation(),
         "LGC/RP": gm.ResidualPropagation(gm.LinearGraphConvolution()),
-        "exact": gm.GraphRegressor(solver="exact"),
+        "dense": gm.GraphRegressor(solver="dense"),
         "sparse": gm.GraphRegressor(solver="sparse"),
     }
     return np.stack(models[name].fit(graph, X, y).predict(return_std=True))

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import settings
 
 from graphmrf.engines import ENGINES, Engine
-from graphmrf.field import averaged
 
 settings.register_profile("graphmrf", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("graphmrf")
@@ -39,13 +38,3 @@ def clean_data(raw_data: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"there is no folder {folder} with cleaned tables")
     return folder
-
-
-@pytest.fixture
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An eighth of the draws of hyper-parameters, for tests of whatever is done with them.
-
-    How well the usual number tells the posterior is for tests/field/test_averaged.py and estimators/test_few_labels.py.
-    """
-    monkeypatch.setattr(averaged, "SLICES", (20, 12, 2))
-    monkeypatch.setattr(averaged, "FOLD_STEPS", (10, 6, 2))

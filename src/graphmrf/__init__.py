@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphmrf import datasets
+    from graphmrf import datasets, selection
     from graphmrf.datasets import AttributedGraph, read
     from graphmrf.engines.dask import cluster
     from graphmrf.estimators import (
@@ -42,6 +42,7 @@ __all__ = [
     "cluster",
     "datasets",
     "read",
+    "selection",
 ]
 
 _HOMES = {

@@ -15,11 +15,6 @@ from graphmrf.cli import app
 SIDE = 8
 
 
-@pytest.fixture(autouse=True)
-def _quick(few_draws: None) -> None:
-    """Commands are to be seen, not how well they predict."""
-
-
 @dataclass(frozen=True)
 class Town:
     """Two files in a folder of their own, and the tables they were written from."""

@@ -71,7 +71,7 @@ def test_what_carries_the_prediction(scores: tuple[float, ...], start: str) -> N
         (
             {"own_features": 0.46, "graph_field": 0.3, "nonlinear_effects": 0.04, "noise": 0.2},
             "Own features carry the prediction (46 % of the variation), then the graph field (30 %) and nonlinear "
-            "effects of features (4 %)",
+            "effects (4 %)",
         ),
         ({"own_features": 0.004, "graph_field": 0.6}, "The graph field carries the prediction (60 % of the variation)"),
         ({"own_features": 0.0, "noise": 1.0}, "Neither outcomes of neighbours nor features carry a prediction here"),

@@ -2,20 +2,18 @@
 
 import json
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import graphmrf as gm
 from graphmrf.cli import comparison, inputs
-from graphmrf.cli.inputs import SLOW, slow_fits
-from graphmrf.cli.prediction import scoring_notes
+from graphmrf.cli.prediction import field_note
 from graphmrf.estimators import graph_regressor
-from graphmrf.estimators.methods import METHODS
-from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
+from graphmrf.text import number, r2_in_words
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -101,31 +99,23 @@ def test_shares_and_effects_are_shown_everywhere(town: Any) -> None:
     assert target["carries"].endswith("of the variation).") or ", then " in target["carries"]
     model = fitted(town)
     assert target["shares"] == pytest.approx(model.shares_.to_dict(), abs=1e-8)
-    assert target["coefficients"] is None
-    own = target["effects"]["own"]["age"]
-    frame = model.coefficients_.loc["age"]
-    assert (own["value"], own["error"]) == pytest.approx((frame["own"], frame["own (standard error)"]))
+    assert target["coefficients"] == pytest.approx(dict(zip(["age"], model.coef_, strict=True)))
     for words in ("what carries it", "the graph field", "noise", target["carries"]):
         assert words in shown.stdout
-    for words in (
-        "What carries the prediction",
-        "What the features contribute",
-        "Lines and ± are intervals of 90 % and standard errors",
-        "Field regression",
-    ):
+    for words in ("What carries the prediction", "What the features contribute", "Field regression"):
         assert words in page.read_text(encoding="utf-8")
 
 
 def test_other_methods_have_no_shares(town: Any) -> None:
     _, summary = made(town, "--target", "income", "--method", "lgc-rp")
-    assert (summary["targets"][0]["shares"], summary["targets"][0]["effects"]) == (None, None)
+    assert summary["targets"][0]["shares"] is None
     assert "what carries it" not in town.run("--target", "income", "--method", "lgc-rp").stdout
 
 
 def test_without_features_the_field_is_left(town: Any) -> None:
     frame, summary = made(town, *FIELD, "--ignore", "age")
     assert np.isfinite(frame["prediction"]).all()
-    assert summary["targets"][0]["effects"] is None
+    assert not summary["targets"][0]["coefficients"]
     assert summary["targets"][0]["shares"]["own features"] == 0
 
 
@@ -161,41 +151,53 @@ def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any)
 
 
 @pytest.mark.parametrize(
-    ("solver", "known", "kept"),
+    ("solver", "known", "said"),
     [
-        ("exact", REFITTED_UP_TO, ""),
-        ("exact", REFITTED_UP_TO + 1, "hyper-parameters"),
-        ("sparse", REFITTED_UP_TO, "hyper-parameters"),
-        ("sparse", COEFFICIENTS_KEPT + 1, "coefficients and hyper-parameters"),
+        ("dense", 600, "field has a dense covariance; its hyper-parameters are searched again without each fold"),
+        (
+            "sparse",
+            700,
+            "field has a sparse covariance; out-of-fold predictions have the hyper-parameters of all 700 known values",
+        ),
     ],
 )
-def test_kept_hyperparameters_are_told(solver: str, known: int, kept: str) -> None:
-    *_, said = ("", *scoring_notes(solver, known))
-    told = f"the R² of field is that of values held out of a field whose {kept} all {known} known values chose"
-    assert said == (told if kept else "")
+def test_the_note_on_the_field_says_how_labels_were_held_out(solver: str, known: int, said: str) -> None:
+    assert field_note(solver, known) == said
 
 
-def test_few_labels_keep_nothing_and_say_nothing(town: Any) -> None:
-    assert "values held out of a field" not in town.run(*FIELD).stderr
-
-
-def test_a_large_graph_has_the_sparse_solver(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, small = made(town, *FIELD)
-    defaults: Any = gm.GraphRegressor.__init__.__kwdefaults__
-    monkeypatch.setitem(defaults, "exact_limits", (50, 3000))
+def test_the_solver_is_in_the_summary_and_the_notes(town: Any) -> None:
     result = town.run(*FIELD, "--json")
-    target = json.loads(result.stdout)["targets"][0]
-    assert (small["targets"][0]["solver"], target["solver"]) == ("exact", "sparse")
-    assert "note: income: field is computed by its sparse solver" in result.stderr
-    assert sum(target["shares"].values()) == pytest.approx(1)
-    assert "distant" in target["effects"]
+    assert json.loads(result.stdout)["targets"][0]["solver"] == "dense"
+    assert "note: income: field has a dense covariance" in result.stderr
 
 
-def test_slow_fits_are_announced() -> None:
-    said = f"{SLOW + 1:,} nodes: fitting field takes minutes; --method lgc-rp is faster"
-    for method, n_nodes, expected in (("field", SLOW + 1, [said]), ("field", SLOW, []), ("lp", SLOW + 1, [])):
-        contest: Any = SimpleNamespace(methods=[METHODS[method]], graph=SimpleNamespace(n_nodes=n_nodes))
-        assert list(slow_fits(contest, {})) == expected
+def test_held_out_numbers_are_the_same_in_the_terminal_the_page_the_file_and_the_summary(town: Any) -> None:
+    page = town.folder / "page.html"
+    frame, summary = made(town, *FIELD, "--report", str(page))
+    shown, text = " ".join(town.run(*FIELD).stdout.split()), page.read_text(encoding="utf-8").replace("\xa0", " ")
+    r2, error = summary["targets"][0]["r2"], summary["targets"][0]["r2_error"]
+    known = frame[frame["observed"]]
+    income = known["prediction"]
+    assert r2 == pytest.approx(1 - np.sum((income - known["left_out"]) ** 2) / np.sum((income - income.mean()) ** 2))
+    assert f"cross-validated {r2_in_words(r2, error)}" in shown
+    assert f"{number(r2, 3)} ± {number(error, 3)}" in text
+    inside = 100 * np.mean(known["residual"].abs() <= norm.ppf(0.95))
+    assert f"{inside:.0f} % of the known values lie inside their 90 % interval" in text
+
+
+@pytest.mark.parametrize("level", ["1e-300", "1e-17", "0.99999999999999999", "nan", "-1"])
+@pytest.mark.parametrize("method", ["field", "lp"])
+def test_intervals_without_a_width_or_an_end_are_refused(level: str, method: str, town: Any) -> None:
+    result = town.run("--target", "income", "--method", method, "--interval", level)
+    assert result.exit_code == 2
+    assert "--interval must be between 0 and 1" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("level", ["1e-15", "0.999999999999999"])
+def test_the_narrowest_and_the_widest_interval_contain_the_prediction(level: str, town: Any) -> None:
+    frame, _ = made(town, *FIELD, "--interval", level)
+    assert (frame["lower"] <= frame["upper"]).all()
+    assert np.isfinite(frame[["lower", "upper"]]).all(axis=None)
 
 
 def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any) -> None:

@@ -31,8 +31,6 @@ from graphmrf.estimators.graph_classifier import ClassProbability, best_cutoff
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds, assign_strata
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 
 class _Mean:
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002

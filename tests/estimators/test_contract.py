@@ -32,12 +32,10 @@ from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds
 from toy_estimator import Median
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 Make = Callable[[], Any]
 
 CASE = random_case(11, n=40, p=3, labelled=20)
-FEW = np.where(np.cumsum(CASE.known) <= 9, CASE.y, np.nan)  # with 10 the field would be calibrated on refits: slow
+FEW = np.where(np.cumsum(CASE.known) <= 9, CASE.y, np.nan)
 SMALL_NETWORK: dict[str, Any] = {"n_layers": 1, "epochs": 20, "hidden": 8, "device": "cpu"}
 
 
@@ -315,7 +313,7 @@ def test_a_pickle_predicts_alike(make: Make) -> None:
 def test_a_frame_and_a_series_do_as_well(make: Make) -> None:
     frame = pd.DataFrame(CASE.X, columns=["income", "age", "size"])
     named = fitted(make, pd.Series(outcome(make())), frame)
-    np.testing.assert_allclose(answers(named), answers(first(make)), rtol=1e-12)
+    np.testing.assert_allclose(answers(named), answers(first(make)), rtol=1e-9)
 
 
 @over(REGRESSORS)

@@ -79,8 +79,8 @@ def test_the_search_takes_the_best_pair() -> None:
     best = int(np.argmax(table["mean_r2"]))
     assert (model.n_layers_, model.epochs_) == (table["n_layers"][best], table["epochs"][best])
     assert model._searched is not None
-    folds, fits = model._searched
-    unseen = fits[np.arange(20), folds]
+    matched, fits = model._searched
+    unseen = fits[np.arange(20), matched.folds]
     assert r2_score(CASE.y[CASE.known], unseen) == pytest.approx(table["mean_r2"][best])
     assert model.scale_ == pytest.approx(np.sqrt(np.sum((CASE.y[CASE.known] - unseen) ** 2) / 18))  # 2 for the choice
     expected = student_std(model.scale_, np.ones(40), 18.0)

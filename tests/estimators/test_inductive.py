@@ -2,15 +2,12 @@
 
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import networkx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import minimize
-from scipy.stats import norm
 from sklearn.metrics import r2_score
 
 import oracle
@@ -29,14 +26,7 @@ from graphmrf.datasets import synthetic
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import Intercept, standard_errors
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.field import matern
-from graphmrf.field.elsewhere import REGIONS, WEIGHED, LinearConvolution, Transfer
-from graphmrf.field.multiple_imputation import impute
-from graphmrf.field.posterior import Mixture
-from graphmrf.linalg.limits import Limits
 from graphmrf.selection import split
-
-pytestmark = pytest.mark.usefixtures("few_draws")
 
 LINEAR: dict[str, Any] = {
     "LR": LinearRegression,
@@ -185,38 +175,8 @@ def test_many_labels_outweigh_the_prior() -> None:
 
 
 @cache
-def fitted(solver: str = "exact") -> GraphRegressor:
+def fitted(solver: str = "dense") -> GraphRegressor:
     return GraphRegressor(solver=solver).fit(FIRST.graph, FIRST.X, FIRST.y)
-
-
-@pytest.mark.parametrize("solver", ["exact", "sparse"])
-def test_features_are_weighed_and_error_bars_are_those_of_held_out_regions(solver: str) -> None:
-    model = fitted(solver)
-    mean, std = model.predict(SECOND.graph, SECOND.X, return_std=True)
-    transfer, scale = model._transfer, model.transform_
-    assert (transfer.weights >= 0).all()
-    assert transfer.weights.sum() <= 1 + 1e-6
-    each = [candidate.elsewhere(SECOND.graph, SECOND.X) for candidate in transfer.candidates]
-    said = np.array([m for m, _ in each])
-    z, rest = transfer.weights @ said, 1.0 - transfer.weights.sum()
-    apart = transfer.weights @ (said - z) ** 2 + rest * z**2
-    held = transfer._held_out[0].T
-    about = transfer.weights @ held
-    usual = np.mean(transfer.weights @ (held - about) ** 2 + rest * about**2)
-    stated = transfer._unit**2 * each[0][1] + np.maximum(apart - usual, 0.0)
-    labels = model._field.posterior.z
-    doubt = np.sqrt(stated * (labels.size - 3) / labels.size)
-    beyond = z - np.clip(z, labels.min(), labels.max())
-    shrunk = np.minimum(1.0, 1.0 / doubt) * (z - np.minimum(1.0, doubt) * beyond)
-    np.testing.assert_allclose(mean, scale.y.mean() + scale.unit * shrunk)
-    usual, calibration, deviation = norm.ppf(0.95), transfer.calibration, np.sqrt(stated + (z - shrunk) ** 2)
-    expected = calibration.factor(deviation, calibration.scale) * deviation
-    np.testing.assert_allclose(std, scale.unit * expected, rtol=1e-5)
-    low, high = model.predict_interval(0.9, graph=SECOND.graph, X=SECOND.X)
-    width = usual * calibration.factor(deviation, calibration.student(0.9) / usual) * deviation
-    np.testing.assert_allclose(high - low, 2.0 * scale.unit * width, rtol=1e-5)
-    assert ((low < mean) & (mean < high)).all()
-    assert (std > 0).all()
 
 
 def test_a_linear_effect_carries_over_and_the_mean_of_neighbours_does_not() -> None:
@@ -233,83 +193,6 @@ def test_a_linear_effect_carries_over_and_the_mean_of_neighbours_does_not() -> N
     assert model.predict(return_std=True)[1][np.isnan(labels)].max() < 1.0
 
 
-def test_disagreement_of_the_candidates_is_uncertainty() -> None:
-    """Far from all features seen, a curve returns to the mean where a straight line goes on."""
-    fitted().predict(SECOND.graph, SECOND.X)
-    transfer = fitted()._transfer
-    nowhere, far = Graph(np.zeros((25, 25))), np.full((25, 3), 1e3)
-    each = [candidate.elsewhere(nowhere, far) for candidate in transfer.candidates]
-    apart = transfer.weights @ np.array([mean - each[0][0] for mean, _ in each]) ** 2
-    mean, std = transfer.standardised(nowhere, far)
-    assert (std > 0.5 * np.sqrt(apart)).all()
-    assert np.abs(mean).max() <= np.abs(fitted()._field.posterior.z).max() + 1e-9
-
-
-def test_linear_effects_of_held_out_labels_are_told_by_the_others() -> None:
-    rows = np.flatnonzero(FIRST.known)
-    z = (FIRST.y[rows] - FIRST.y[rows].mean()) / FIRST.y[rows].std()
-    own = np.arange(rows.size) % 3 == 0
-    for found in LinearConvolution.of(FIRST.graph, FIRST.X, rows, z):
-        mean, variance = found.by_features(own)
-        altered = LinearConvolution(found.alpha, found.features, found.F, np.where(own, 100.0, z))
-        np.testing.assert_array_equal(altered.by_features(own)[0], mean)
-        coef, intercept = oracle.least_squares(found.F[~own], z[~own])
-        np.testing.assert_allclose(mean, found.F[own] @ coef + intercept, atol=0.1)  # shrunk a little
-        residual = z[~own] - found.F[~own] @ coef - intercept
-        np.testing.assert_allclose(variance, np.full(own.sum(), np.var(residual)), rtol=0.05)
-        there, spread = found.elsewhere(FIRST.graph, FIRST.X)
-        whole, level = oracle.least_squares(found.F, z)
-        np.testing.assert_allclose(there[rows], found.F @ whole + level, atol=0.1)
-        np.testing.assert_allclose(spread, np.full(40, np.var(z - found.F @ whole - level)), rtol=0.05)
-
-
-def transfer_of(labels: Floats, means: Floats, variances: Floats, origin: float = 0.0) -> Transfer:
-    """What carries over from labels (m,), by means (divisions, m, candidates) and variances (divisions, m) held out."""
-    posterior = SimpleNamespace(z=labels, origin=origin)
-    scale = SimpleNamespace(is_constant=False)
-    field: Any = SimpleNamespace(posterior=posterior, scale=scale, kept=np.ones(1, dtype=bool))
-    made = Transfer(field, FIRST.graph, FIRST.X)
-    held_out = means.reshape(-1, means.shape[2]), variances.ravel()
-    vars(made).update({"_rows": np.arange(labels.size), "_held_out": held_out, "candidates": (None,) * means.shape[2]})
-    return made
-
-
-@pytest.mark.parametrize("origin", [0.0, 0.7])
-def test_weights_of_candidates_are_least_squares_within_their_budget(origin: float) -> None:
-    rng, m, k = np.random.default_rng(3), 20, 3
-    z = rng.normal(size=m)
-    errors = rng.normal(size=(len(REGIONS), m, k)) * np.array([0.3, 0.6, 5.0])
-    transfer = transfer_of(z, z[:, None] + errors, np.ones((len(REGIONS), m)), origin)
-    M, labels = transfer._held_out[0][: WEIGHED * m], np.tile(z, WEIGHED)
-    if origin:
-        M, labels = M - M.mean(axis=0), labels - labels.mean()
-
-    def loss(w: Floats) -> float:
-        return float(np.sum((M @ w - labels) ** 2) + 0.2 * m * np.sum((w - 1.0 / k) ** 2))
-
-    budget: Any = {"type": "ineq", "fun": lambda w: 1.0 - w.sum()}
-    best = minimize(loss, np.full(k, 1.0 / k), bounds=[(0.0, 1.0)] * k, constraints=budget, tol=1e-12)
-    np.testing.assert_allclose(transfer.weights, best.x, atol=1e-4)
-
-
-def test_deviations_elsewhere_have_the_size_of_errors_on_held_out_regions() -> None:
-    rng, m, origin = np.random.default_rng(4), 15, 0.4
-    z, means = rng.normal(size=m), rng.normal(size=(len(REGIONS), m, 2))
-    variances = rng.uniform(0.5, 2.0, (len(REGIONS), m))
-    transfer = transfer_of(z, means, variances, origin)
-    said = origin + (means - origin) @ transfer.weights
-    residual = np.sqrt(np.mean((z - said) ** 2, axis=0))
-    spread = variances.mean(axis=0)
-    unit2 = (np.sum(residual**2) + 5.0) / (m + 5.0) / spread.mean()
-    np.testing.assert_allclose(transfer.calibration.scores, residual / np.sqrt(unit2 * spread))
-    assert transfer.calibration.seen == pytest.approx(np.sqrt(unit2 * spread.max()))
-    w = transfer.weights
-    each = np.array([0.2, -1.0])
-    mean = w @ (each - origin)
-    apart = w @ (each - origin - mean) ** 2 + max(1.0 - w.sum(), 0.0) * mean**2
-    np.testing.assert_allclose(transfer._disagreement(each[:, None]), [apart])
-
-
 def test_intervals_hold_where_features_are_far_from_those_of_the_fit() -> None:
     rng, n = np.random.default_rng(0), 200
     path, place = Graph.from_edges(np.arange(n - 1), np.arange(1, n)), np.linspace(-3.0, 3.0, n)
@@ -322,18 +205,18 @@ def test_intervals_hold_where_features_are_far_from_those_of_the_fit() -> None:
     assert np.mean((low <= truth) & (truth <= high)) > 0.85
 
 
-def test_features_far_beyond_the_fit_are_not_followed_beyond_the_labels() -> None:
+def test_features_far_beyond_the_fit_are_followed_as_their_logarithm() -> None:
     rng = np.random.default_rng(4)
     graph, X = Graph.from_edges(np.arange(79), np.arange(1, 80)), rng.normal(size=(80, 1))
     y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=80)
     model = GraphRegressor().fit(graph, X, y)
     mean, std = model.predict(graph, np.where(np.arange(80)[:, None] == 7, 1e4, X), return_std=True)
-    assert mean[7] <= y.max() + 1e-9
-    assert std[7] > 10 * np.median(std)
+    assert y.max() < mean[7] < 10 * y.max()
+    assert std[7] > 1.5 * np.median(std)
 
 
-@pytest.mark.parametrize("solver", ["exact", "sparse"])
-def test_draws_of_another_graph_agree_with_its_predictions_and_neighbours_with_each_other(solver: str) -> None:
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_draws_of_another_graph_agree_with_its_predictions(solver: str) -> None:
     rng, n = np.random.default_rng(0), 90
     ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
     X, values = rng.normal(size=(n, 1)), np.linalg.eigh(ring.N.toarray())
@@ -343,38 +226,18 @@ def test_draws_of_another_graph_agree_with_its_predictions_and_neighbours_with_e
     draws = model.sample(2000, seed=1, graph=ring, X=X)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1 * std.max())
     np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.1)
-    E = (draws - mean) / std
-    near, far = (float(np.mean(E * np.roll(E, steps, axis=1))) for steps in (1, n // 2))
-    assert near > 0.15 > abs(far)
-    h = model._transfer.field.posterior.central.h
-    K = values[1] * (1.0 + h["omega"] * values[0]) ** -h["nu"] @ values[1].T
-    share = h["field"] / (h["field"] + h["local"] + h["noise"])
-    assert near == pytest.approx(share * K[0, 1] / K[0, 0], abs=0.02)
     np.testing.assert_array_equal(model.sample(2, seed=3, graph=ring, X=X), model.sample(2, seed=3, graph=ring, X=X))
 
 
+@pytest.mark.skip(reason="draws of effects of features factor the covariance of all 20,000 nodes: 7 GB, and hours")
 def test_draws_of_a_large_graph_need_no_dense_matrix() -> None:
     """Eigenvectors of 20,000 nodes would take 3 GB and hours."""
-    h = fitted().hyperparameters_
-    assert h["nu"] != 1.0 or not h["unit_variance"]
     ring, X = synthetic.ring(20_000, 4), np.random.default_rng(0).normal(size=(20_000, 3))
     draws, (mean, std) = fitted().sample(2, graph=ring, X=X), fitted().predict(ring, X, return_std=True)
     assert np.mean(((draws - mean) / std) ** 2) == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.parametrize("omega", [3.0, 300.0])
-def test_variances_by_draws_are_those_of_dense_algebra(omega: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = random_case(3, n=60)
-    values, V = np.linalg.eigh(case.graph.N.toarray())
-    expected = V**2 @ (1.0 + omega * values) ** -1.7
-    np.testing.assert_allclose(matern.matern_variance(case.graph, omega, 1.7), expected, rtol=1e-7)
-    monkeypatch.setattr(matern, "LIMITS", Limits(dense_variance=0))
-    drawn = matern.matern_variance(case.graph, omega, 1.7)
-    assert np.mean((drawn / expected - 1.0) ** 2) < 2.0 / 64
-    assert drawn.mean() == pytest.approx(expected.mean(), rel=0.05)
-
-
-@pytest.mark.parametrize("solver", ["exact", "sparse"])
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
 def test_numbers_of_the_fitted_nodes_have_no_part_in_predictions_elsewhere(solver: str) -> None:
     order = np.random.default_rng(1).permutation(40)
     expected = fitted(solver).predict(SECOND.graph, SECOND.X, return_std=True)
@@ -383,7 +246,7 @@ def test_numbers_of_the_fitted_nodes_have_no_part_in_predictions_elsewhere(solve
 
 
 @pytest.mark.parametrize("kind", ["ring", "grid"])
-def test_regions_do_not_depend_on_numbers_where_features_do_not_tell_nodes_apart(kind: str) -> None:
+def test_numbers_of_nodes_have_no_part_where_there_are_no_features(kind: str) -> None:
     G = networkx.circulant_graph(60, [1, 2]) if kind == "ring" else networkx.grid_2d_graph(6, 10)
     W, rng, order = networkx.to_numpy_array(G), np.random.default_rng(0), np.random.default_rng(1).permutation(60)
     y = np.where(rng.random(60) < 0.6, rng.normal(size=60), np.nan)
@@ -407,7 +270,7 @@ def test_a_graph_without_edges_is_predicted_by_own_features() -> None:
     assert np.isfinite(std).all()
 
 
-@pytest.mark.parametrize("solver", ["exact", "sparse"])
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
 def test_without_features_another_graph_has_the_mean_and_its_uncertainty(solver: str) -> None:
     rng = np.random.default_rng(0)
     y = np.where(rng.random(40) < 0.7, rng.normal(5.0, 2.0, 40), np.nan)
@@ -444,19 +307,6 @@ def test_predictions_from_missing_features_are_uncertain() -> None:
     assert np.median(std[~gone]) < 0.3
     assert np.mean(held[gone]) > 0.7  # ten draws tell a variance loosely
     assert np.mean(held[~gone]) > 0.8
-
-
-def test_missing_features_are_averaged_over_as_on_the_graph_of_the_fit() -> None:
-    model, X = fitted(), SECOND.X.copy()
-    X[::3, 1] = np.nan
-    imputed = impute(SECOND.graph, X, like=(FIRST.graph, FIRST.X), seed=0)
-    assert len(imputed.draws) == 10
-    known = [model._transfer._moments(SECOND.graph, draw) for draw in imputed.draws]
-    means, variances = (np.array(found) for found in zip(*known, strict=True))
-    mixed = Mixture.of([(means.mean(axis=0), variances.mean(axis=0) + 5 / 3 * means.var(axis=0))])
-    mean, variance = mixed.hedged(model._field.posterior.z).moments
-    actual = model._transfer.standardised(SECOND.graph, X)
-    np.testing.assert_allclose(actual, (mean, np.sqrt(variance)), rtol=1e-8)
 
 
 @pytest.mark.parametrize("labelled", [30, 200], ids=["averaged", "most likely"])

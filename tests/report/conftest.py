@@ -21,7 +21,7 @@ def target(n: int, name: str = "income") -> TargetReport:
     y[::2] = np.nan
     prediction, std = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
     left_out = y[1::2] + rng.normal(size=n // 2)
-    tested = {"node": np.arange(1, n, 2), "out_of_fold": left_out + 0.1, "left_out": left_out}
+    tested = {"node": np.arange(1, n, 2), "out_of_fold": left_out}
     held_out = pd.DataFrame(tested | {"residual": np.linspace(-2.5, 1.9, n // 2)})
     return TargetReport(
         name=name,
@@ -37,10 +37,8 @@ def target(n: int, name: str = "income") -> TargetReport:
         curves=(AlphaCurve("lp", ALPHAS, np.array([0.1, 0.62, 0.5]), rng.uniform(0, 0.7, (3, 2)), 0.5),),
         effects=Effects(
             ("age", "rooms"),
-            ("own", "neighbours"),
-            np.array([[0.3, 0.0], [-1.2, 4e-7]]),
-            np.full((2, 2), 0.1),
-            scales=np.array([[2.0, 1.0], [1.0, 1.0]]),
+            np.array([0.3, -1.2]),
+            scales=np.array([2.0, 1.0]),
             intercept=2.0,
         ),
         shares={"own features": 0.25, "graph field": 0.45, "noise": 0.3},

@@ -53,8 +53,8 @@ def test_curves_and_coefficients_reject_ragged_rows() -> None:
     sure, codes = np.ones((3, 1)), np.zeros(3, int)
     with pytest.raises(InvalidInputError, match="one row for each level"):
         AlphaCurve("lp", np.zeros(3), np.zeros(3), np.zeros(3), 0.0)
-    with pytest.raises(InvalidInputError, match="a value, an error and a scale for each of 2 names and 1 groups"):
-        Effects(("a", "b"), ("own",), np.zeros((2, 1)), np.zeros(2), scales=np.ones((2, 1)))
+    with pytest.raises(InvalidInputError, match="a value and a scale for each of 2 names"):
+        Effects(("a", "b"), np.zeros(2), scales=np.ones((2, 1)))
     with pytest.raises(InvalidInputError, match="classes of 'land' need arrays of shapes"):
         ClassReport("land", ["a"], codes, np.ones(3, bool), sure, "lp", None, codes[:1], sure)
 

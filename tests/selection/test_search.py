@@ -197,3 +197,16 @@ def test_the_default_tolerance_decides_as_the_plain_loop_does() -> None:
     search = search_convolution_and_residual(case.graph, whiten(case.X, centred=True), case.y, folds)
     np.testing.assert_allclose(search.predictions, expected, rtol=1e-4, atol=1e-4)
     assert search.best == np.argmax([r2_score(case.y[case.known], prediction) for prediction in expected])
+
+
+def test_weights_are_repeated_labels() -> None:
+    """A weight of 2 scores as a label listed twice, in the pooled score, in those of folds and in the choice."""
+    rng = np.random.default_rng(0)
+    y, predictions, folds = rng.normal(size=9), rng.normal(size=(4, 9)), np.arange(9) % 3
+    weights = np.array([1, 2, 1, 3, 1, 1, 0, 1, 2])
+    weighted = AlphaSearch.score(range(4), predictions, y, folds, weights.astype(float))
+    rows = np.repeat(np.arange(9), weights)
+    repeated = AlphaSearch.score(range(4), predictions[:, rows], y[rows], folds[rows])
+    np.testing.assert_allclose(weighted.mean_r2, repeated.mean_r2)
+    np.testing.assert_allclose(weighted.fold_r2, repeated.fold_r2)
+    assert weighted.best == repeated.best

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats, Ints
+from graphmrf.cli.distances import HeldOut
 from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.datasets.columns import FILLED
@@ -15,19 +16,18 @@ from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.estimators.methods import METHODS, Method
-from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.graph import Graph
 from graphmrf.report.rows import effect_name
-from graphmrf.selection import AlphaSearch
+from graphmrf.selection import AlphaSearch, MatchedFolds
 from graphmrf.text import joined, number
 
 FIELD = "field"
 
 CLEAR = 0.02
-"""A difference of R² below this is no difference, by eye: folds of small data vary by more; doubled, most pairs tie."""
+"""A difference of R² below this is no difference, by eye: folds of small data vary by more."""
 MARGIN = 0.01
 """The least gain in R² (for classes: accuracy) for which the field is left, by eye: half of `CLEAR`, for the field also
-tells shares and has intervals of its own; doubled, it would be kept where it is clearly worse."""
+reports shares and has intervals of its own."""
 SURE = 2.0
 """Standard errors that a gain must be away from 0: by chance one rival in 40 has that, one of four at most in 10 cases.
 A convention, not tuned. On small real areas (``python -m benchmarks auto``) no rival reaches it, so doubling changes
@@ -81,6 +81,10 @@ class Fit:
         R² at every level tried, as in ``cv_results_``; empty for classes.
     note : str
         What there is to say about the fit.
+    held_out : HeldOut or None
+        Known values predicted without their fold; None for classes.
+    regions : integer array of shape (n_labelled,), or None
+        Region of each held-out label where folds are regions, whose losses are dependent; None for random folds.
     """
 
     method: Method
@@ -91,6 +95,8 @@ class Fit:
     alpha: float | None
     scores: dict[str, Floats]
     note: str = ""
+    held_out: HeldOut | None = None
+    regions: Ints | None = None
 
     def interval_width(self, level: float) -> float:
         """Return half the width of an interval in standard deviations; normal where degrees of freedom are not told."""
@@ -133,12 +139,16 @@ def fit_numbers(method: Method, graph: Graph, made: Features, y: Floats, **optio
     """Return a method fitted to numbers and scored; the same seed gives all methods the same folds."""
     estimator = method.make(**options)
     X, note = fit_estimator(estimator, method, graph, made, y)
+    outcome = read_outcome(y, graph.n_nodes)
+    matched = outcome.matched_folds(graph, options["folds"], options["seed"])
+    held_out = HeldOut(estimator, graph, X, outcome, matched)
     scores: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
     if not scores or "alpha" not in scores:
-        scores = _cross_validated(estimator, graph, X, y, **options)
+        scores = _cross_validated(held_out, options["alpha"])
     alpha = getattr(estimator, "alpha_", None)
-    losses, error = _held_out(scores["out_of_fold"], y, options["folds"], options["seed"])
-    return Fit(method, estimator, float(scores["mean_r2"][_row(scores, alpha)]), losses, error, alpha, scores, note)
+    losses, error = _losses(scores["out_of_fold"], outcome.y[outcome.known], matched)
+    score = float(scores["mean_r2"][_row(scores, alpha)])
+    return Fit(method, estimator, score, losses, error, alpha, scores, note, held_out, matched.regions)
 
 
 def fit_estimator(
@@ -159,24 +169,24 @@ def fit_estimator(
     return features, ""
 
 
-def _cross_validated(
-    estimator: Any, graph: Graph, X: pd.DataFrame | None, y: Floats, *, alpha: Any, folds: int, seed: int, **_: Any
-) -> dict[str, Floats]:
+def _cross_validated(held_out: HeldOut, alpha: Any) -> dict[str, Floats]:
     """Score an estimator that had no level to choose, on the folds that it would use for that."""
-    outcome = read_outcome(y, graph.n_nodes)
-    split = outcome.folds(folds, seed)
-    predictions = out_of_fold(estimator, graph, X, y, split)
+    outcome, matched = held_out.outcome, held_out.folds
     level = 0.0 if alpha == "cv" else alpha
-    return AlphaSearch.score((level,), predictions[None], outcome.y[outcome.known], split).table()
+    known = outcome.y[outcome.known]
+    return AlphaSearch.score((level,), held_out.mean[None], known, matched.folds, matched.weights).table()
 
 
-def _held_out(predictions: Floats, y: Floats, n_folds: int, seed: int) -> tuple[Floats, float]:
-    """Return the losses at held-out labels from predictions (n_levels, n_labelled), and the standard error of R²."""
-    outcome = read_outcome(y, y.size)
-    known, folds = outcome.y[outcome.known], outcome.folds(n_folds, seed)
-    squares = (known - known.mean()) ** 2
-    losses = nested_choice((predictions - known) ** 2 / squares.mean(), folds)
-    return losses, standard_error(losses - losses.mean() * squares / squares.mean(), int(folds.max()) + 1)
+def _losses(predictions: Floats, known: Floats, matched: MatchedFolds) -> tuple[Floats, float]:
+    """Return the losses at held-out labels from predictions (n_levels, n_labelled), and the standard error of R².
+
+    Losses are weighted as their folds are, so that their mean is that at the distances of the nodes to predict.
+    """
+    weights = matched.weights
+    squares = weights * (known - np.average(known, weights=weights)) ** 2
+    losses = nested_choice(weights * (predictions - known) ** 2 / squares.mean(), matched.folds)
+    differences = losses - losses.mean() * squares / squares.mean()
+    return losses, standard_error(differences, matched.n_folds, matched.regions)
 
 
 def nested_choice(losses: Floats, folds: Ints) -> Floats:
@@ -192,12 +202,15 @@ def nested_choice(losses: Floats, folds: Ints) -> Floats:
     return np.asarray(losses[level[folds], np.arange(folds.size)])
 
 
-def standard_error(differences: Floats, n_folds: int) -> float:
+def standard_error(differences: Floats, n_folds: int, regions: Ints | None = None) -> float:
     r"""Return the standard error of the mean of cross-validated differences (n,), which share training data.
 
     It is the corrected resampled one of Nadeau and Bengio (2003): with a variance :math:`s^2` of the differences
 
     .. math:: \frac{s^2 K}{n} \left(\frac{1}{K} + \frac{1}{K - 1}\right).
+
+    Where folds are regions, labels of a region count as one observation: :math:`s^2` is n times the variance of the
+    mean by the sums over regions.
 
     Examples
     --------
@@ -206,7 +219,11 @@ def standard_error(differences: Floats, n_folds: int) -> float:
     """
     if differences.size < 2:
         return float("nan")
-    return float(differences.std(ddof=1) * np.sqrt((1 + n_folds / (n_folds - 1)) / differences.size))
+    n = differences.size
+    regions = np.arange(n) if regions is None else regions
+    sums = np.bincount(regions, weights=differences - differences.mean())
+    variance = np.sum(sums**2) / n * sums.size / (sums.size - 1)
+    return float(np.sqrt(variance * (1 + n_folds / (n_folds - 1)) / n))
 
 
 def _row(scores: dict[str, Floats], alpha: float | None) -> int:
@@ -242,7 +259,7 @@ def best(fits: Sequence[Fit], *, folds: int, asked: bool = False) -> Fit:
 def gain(fit: Fit, field: Fit, *, folds: int) -> tuple[float, float]:
     """Return by how much R² of a fit is above that of the field at the same held-out labels, and its standard error."""
     difference = field.losses - fit.losses
-    return float(difference.mean()), standard_error(difference, min(folds, difference.size))
+    return float(difference.mean()), standard_error(difference, min(folds, difference.size), field.regions)
 
 
 def _surely(difference: float, error: float) -> float:

@@ -25,8 +25,7 @@ _SHOWN = 20
 """Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
 
 _WIDE = 110
-"""Columns of a terminal from which titles have one of their own: the longest names and counts leave 40 for them.
-Doubled, titles are below the names nearly everywhere."""
+"""Columns of a terminal from which titles have one of their own: the longest names and counts leave 40 for them."""
 
 datasets_group = typer.Typer(
     cls=later.CommandGroup,

@@ -50,11 +50,14 @@ class BeyondNodes:
         settings: PredictionSettings,
     ) -> Self:
         """Return groups and suggestions of every target that the field predicts."""
-        models = {
-            each.name: each.chosen.estimator
+        by_field = [
+            each
             for each in predictions
             if isinstance(each, Prediction) and isinstance(each.chosen.estimator, GraphRegressor)
-        }
+        ]
+        for each in by_field:
+            _check_suggest(settings.suggest, int((~each.observed).sum()))
+        models = {each.name: each.chosen.estimator for each in by_field}
         by, level = {}, settings.interval
         if groups is not None:
             by = {name: group_table(model, groups, level) for name, model in models.items()}
@@ -101,7 +104,7 @@ class BeyondNodes:
 
 @dataclass(frozen=True, eq=False)
 class FieldForecast:
-    """Accuracy of a target as the field foresees it, now and with more labels."""
+    """Expected accuracy of a target by the field, now and with more labels."""
 
     table: AttributedGraph
     target: str
@@ -115,7 +118,7 @@ class FieldForecast:
     def of(
         cls, table: AttributedGraph, target: str, *, ignore: Sequence[str], reach: float | None, suggest: int
     ) -> Self:
-        """Fit the field to a column and foresee its accuracy; raise where there is nothing to predict or learn from."""
+        """Fit the field to a column and estimate its accuracy; raise where there is nothing to predict or to learn."""
         if reach is not None and not 0 < reach < 1:
             raise InvalidInputError(f"--reach must be between 0 and 1, got {reach:g}; 0.8 means R² 0.8")
         table.require(target, option="--target")
@@ -126,12 +129,11 @@ class FieldForecast:
                 f"{table.path}, column {target}: {known.size} known and {left} empty cells; give at least two "
                 "different values, and leave at least two cells to predict empty"
             )
-        if suggest > left:
-            raise InvalidInputError(f"--suggest must be at most {left}, the nodes without a label, got {suggest}")
+        _check_suggest(suggest, left)
         made, model = features(table, targets=(target,), ignore=ignore), GraphRegressor()
         _, note = fit_estimator(model, METHODS[FIELD], table.graph, made, y)
         curve = model.expected_learning_curve()
-        said = () if reach is None else (told_reach(curve, reach),)
+        said = () if reach is None else (labels_needed(curve, reach),)
         suggested = suggestion_table(table, model, suggest) if suggest else None
         about = [imputation_note(each, [METHODS[FIELD]]) for each in made.notes]
         notes = (*about, *([note] if note else []), *model.notes_)
@@ -174,7 +176,7 @@ class FieldForecast:
             further=further,
         )
         return PredictionReport(
-            title=f"Accuracy foreseen for {self.table.path.name if self.table.path else 'a graph'}",
+            title=f"Expected accuracy for {self.table.path.name if self.table.path else 'a graph'}",
             graph=self.table.graph,
             node_ids=self.table.frame[self.table.id].tolist(),
             targets=(section,),
@@ -259,7 +261,7 @@ def group_report(frame: pd.DataFrame, target: str, level: float) -> FurtherTable
     """Return the groups as a table of the page."""
     about = (
         f"Mean and total of {target}, known values included, with {100 * level:g} % intervals from the joint "
-        "distribution of all nodes, calibrated on neighbourhoods of known values that were held out."
+        "distribution of all nodes."
     )
     places, sums = decimals(frame["prediction"].to_numpy()), decimals(frame["total"].to_numpy())
     body = [
@@ -278,11 +280,13 @@ def group_report(frame: pd.DataFrame, target: str, level: float) -> FurtherTable
     return FurtherTable(f"By {frame.columns[0]}", about, heads, body)
 
 
+def _check_suggest(k: int, unlabelled: int) -> None:
+    if k > unlabelled:
+        raise InvalidInputError(f"--suggest must be at most {unlabelled}, the number of nodes without a label, got {k}")
+
+
 def suggestion_table(table: AttributedGraph, model: GraphRegressor, k: int) -> tuple[pd.DataFrame, str]:
     """Return the nodes to ask next by id, and a line for people: what they bring, or why there are none."""
-    candidates = int((~model._nodes.known).sum())
-    if k > candidates:
-        raise InvalidInputError(f"--suggest must be at most {candidates}, the number of nodes without a label, got {k}")
     found = model.suggest(k).reset_index(drop=True)
     ids = table.frame[table.id].iloc[found["node"]].reset_index(drop=True)
     frame = pd.DataFrame({table.id: ids, "std": found["std"], "expected_r2": found["expected_r2"]})
@@ -324,17 +328,17 @@ def show_groups(target: str, frame: pd.DataFrame, level: float) -> None:
         typer.echo(f"The first {_SHOWN_GROUPS} of {len(frame)} groups; save all with -o predictions.csv")
 
 
-def told_reach(curve: pd.DataFrame, wanted: float) -> str:
-    """Say how many labels an R² takes, with a range from the band of the curve.
+def labels_needed(curve: pd.DataFrame, wanted: float) -> str:
+    """Return how many labels an R² takes, with a range from the band of the curve.
 
     Examples
     --------
     >>> curve = pd.DataFrame({"n_labels": [100, 200, 400], "expected_r2": [0.6, 0.7, 0.8]})
-    >>> told_reach(curve.assign(lower=curve["expected_r2"] - 0.05, upper=curve["expected_r2"] + 0.05), 0.75)
+    >>> labels_needed(curve.assign(lower=curve["expected_r2"] - 0.05, upper=curve["expected_r2"] + 0.05), 0.75)
     'R² 0.75 takes about 283 labels (200 to 400)'
-    >>> told_reach(curve.assign(lower=0.0, upper=0.8), 0.9)
+    >>> labels_needed(curve.assign(lower=0.0, upper=0.8), 0.9)
     'R² 0.9 is not reached with 400 labels: expect 0.80'
-    >>> told_reach(curve.assign(lower=0.5, upper=1.0), 0.9)
+    >>> labels_needed(curve.assign(lower=0.5, upper=1.0), 0.9)
     'R² 0.9 may be reached with 400 labels, but is not to be expected: 0.80, between 0.50 and 1.00'
     """
     few, middle, many = (_crossing(curve, name, wanted) for name in ("upper", "expected_r2", "lower"))

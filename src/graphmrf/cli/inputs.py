@@ -38,30 +38,25 @@ A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 """What a file may look like."""
 _ROLES = {"MODEL": A_MODEL, "NODES": OF_NODES, "EDGES": OF_EDGES, "--given": OF_NODES}
 """What the file of an argument should look like."""
-SLOW = 5000
-"""Nodes beyond which a warning says that the field takes minutes; doubled, people wait for one without a word."""
 LARGE = 100_000
 """Nodes from which the memory of a fit is foreseen, and compared with what is free; below it is at most a gigabyte."""
 NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 3 * 8, "field": 8000}
 """Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps, which
-had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`). Doubled, fits are refused that would just fit.
-"""
+had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`)."""
 COLUMN_SECONDS = 8.5e-8
 """Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took 1,545 s for 100
-million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws. Doubled, so is what is told."""
+million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws."""
 READ_BYTES = {"numbers": 70, "text": 120}
 """Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
-them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes. Doubled, files are refused that
-would just fit."""
+them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes."""
 _MANY_CLASSES = 20
-"""Classes up to which most cells of a target may have one of their own, as in small tables. By eye; doubled, 40
-different prices of 50 homes are classes."""
+"""Classes up to which most cells of a target may have one of their own, as in small tables, by eye."""
 _DIGITS = frozenset("0123456789")
 MOSTLY = 0.5
 """Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
 ORDERS = 30
 """Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has seen.
-By eye, beyond all data we know; doubled, squares of means overflow."""
+By eye, beyond all data we know."""
 _SHOWN = 8
 """Columns listed in an error, by eye: two lines of a terminal."""
 _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
@@ -429,11 +424,9 @@ def contest(
 
 
 def slow_fits(contest: Contest, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
-    """Warn of fits of the field that take minutes, and of more than two classes, each of which has its own."""
+    """Warn of more than two classes, each of which has a field of its own."""
     if all(method.key != FIELD for method in contest.methods):
         return
-    if contest.graph.n_nodes > SLOW:
-        yield f"{contest.graph.n_nodes:,} nodes: fitting {FIELD} takes minutes; --method lgc-rp is faster"
     for name, y in targets.items():
         count = y.classes.size if isinstance(y, Labels) else 0
         if count > 2:

@@ -61,9 +61,9 @@ def predict(
 
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction
-    from all others, and its residual in standard deviations. For a target of
-    words: prediction, probability, observed, left_out. Exit code: 0 done, 1 a
-    failure of graphmrf, 2 wrong input.
+    without their fold, and its residual in standard deviations. For a target
+    of words: prediction, probability, observed, left_out. Exit code: 0 done,
+    1 a failure of graphmrf, 2 wrong input.
     """
     running = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), running as machines:

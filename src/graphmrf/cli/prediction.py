@@ -25,25 +25,27 @@ from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier, GraphRegressor
+from graphmrf.estimators.calibration import CheckedEstimator
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
-from graphmrf.field import COEFFICIENTS_KEPT, REFITTED_UP_TO
+from graphmrf.field.fit import REFITTED
 from graphmrf.graph import Graph
+from graphmrf.selection import MatchedFolds, distance_matched_folds
 from graphmrf.text import joined, number
 
 LARGEST_ALPHA = 1 - 1e-8
 """Largest level that is solved to a residual of 1e-8 in float64 on paths, grids, stars and graphs in pieces; with a
-distance from 1 ten times smaller it is not. Doubled, that distance refuses levels that work."""
+distance from 1 ten times smaller it is not."""
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
 _FIELD_TAKES = 30.0
 """Time of the field over that of another method, for the time left: as on the bundled example, the field being fitted
-again without each fold. Doubled, the time left is told too long by as much."""
+again without each fold."""
 _SKEWED = 1.5
 """Skewness from which a transform is hinted at, by eye: that of a log-normal whose logarithms vary by .45, so that one
-value in forty is twice the median. Doubled, house prices get no hint."""
+value in forty is twice the median."""
 FEW = 10
 """With fewer known values than this beyond the coefficients, a warning: the standard deviation of the noise is then
-uncertain by 1 / sqrt(2 * 10), a fifth and more; doubled, a sixth."""
+uncertain by 1 / sqrt(2 * 10), a fifth and more."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,9 @@ class PredictionSettings:
             raise InvalidInputError(
                 f"--alpha must be in [0, 1), got {self.alpha}{close}; 0 ignores the edges, 0.99 smooths strongly"
             )
-        if not (self.interval > 0 and (1 + self.interval) / 2 < 1):  # rounding takes its upper end to 1 first
-            raise InvalidInputError(f"--interval must be between 0 and 1, got {self.interval}; 0.9 means 90 %")
+        if not 0.5 < (1 + self.interval) / 2 < 1:  # the quantile of its upper end, rounded
+            close = f", too close to {self.interval:.0f} to compute with" if 0 < self.interval < 1 else ""
+            raise InvalidInputError(f"--interval must be between 0 and 1, got {self.interval}{close}; 0.9 means 90 %")
         if self.folds < 2:
             raise InvalidInputError(f"--folds must be at least 2, got {self.folds}")
         if self.alpha is not None and self.method in METHODS and not METHODS[self.method].has_level:
@@ -231,6 +234,7 @@ class Contest:
         value, lower, upper = settings.bounds.interval(value, *_interval(chosen, value, std, settings))
         notes = (
             *_reach(self.graph, observed, settings.folds),
+            *_measured(chosen),
             *_two_valued(y[observed]),
             *_skewed(y[observed], settings),
             *([f"{outside} predictions beyond the bounds given were put on them"] if outside else []),
@@ -253,6 +257,11 @@ class Contest:
             notes=tuple(f"{name}: {note}" for note in notes),
         )
 
+    def _folds_of(self, labels: Labels) -> MatchedFolds:
+        """Return the folds of a classifier, where they are regions."""
+        folds, seed = folds_of_classes(labels, self.settings.folds), self.settings.seed
+        return distance_matched_folds(self.graph, labels.known, folds, random_state=seed)
+
     def _classes(self, name: str, labels: Labels, advance: Callable[[], None]) -> ClassPrediction:
         settings = replace(self.settings, transform="identity")
         y = pd.Series(np.where(labels.known, labels.codes, np.nan))
@@ -263,9 +272,11 @@ class Contest:
             _, note = fit_estimator(model, method, self.graph, self.features, y)
             levels = {getattr(regressor, "alpha_", None) for regressor in model.regressors_}
             alpha = levels.pop() if len(levels) == 1 else None
-            wrong = (model.held_out_ != labels.codes[labels.known]).astype(np.float64)
-            error = standard_error(wrong, settings.folds)
-            return Fit(method, model, model.held_out_score_, wrong, error, alpha, scores={}, note=note)
+            matched = self._folds_of(labels)
+            wrong = matched.weights * (model.held_out_ != labels.codes[labels.known])
+            error = standard_error(wrong, settings.folds, matched.regions)
+            score, regions = model.held_out_score_, matched.regions
+            return Fit(method, model, score, wrong, error, alpha, scores={}, note=note, regions=regions)
 
         fits, left_out = fit_all(self.methods, fit, advance)
         chosen = best(fits, folds=settings.folds)
@@ -281,12 +292,21 @@ class Contest:
         ignored = (f"{option} is for numbers, not for classes" for option in self.settings.for_numbers)
         notes = (
             _class_note(labels),
+            *self._folds_of(labels).notes,
             *_few_of_a_class(labels, settings.folds),
             *(line for line in said if line),
             *ignored,
         )
         told = tuple(f"{name}: {note}" for note in notes)
         return ClassPrediction(name, labels, probability, labels.classes[codes], chosen, fits, told)
+
+
+def _measured(chosen: Fit) -> Iterator[str]:
+    """Say how accuracy was measured where holes are regions, and what was found about the intervals."""
+    if chosen.held_out is not None:
+        yield from chosen.held_out.folds.notes
+    if isinstance(chosen.estimator, CheckedEstimator):
+        yield from chosen.estimator.notes_
 
 
 def _interval(chosen: Fit, value: Floats, std: Floats, settings: PredictionSettings) -> tuple[Floats, Floats]:
@@ -363,7 +383,7 @@ def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Predict
     model = next((fit.estimator for fit in fits if isinstance(fit.estimator, GraphRegressor)), None)
     if model is None:
         return
-    yield from scoring_notes(model.solver_, known, model.solver_reason_)
+    yield field_note(model.solver_, known)
     yield from model.notes_
     if model.transform == "auto":
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
@@ -380,20 +400,18 @@ def _field_notes(known: int, fits: Sequence[Fit], chosen: Fit, settings: Predict
         yield f"too few known values for a conformal interval of {percent}; lower and upper have no bound"
 
 
-def scoring_notes(solver: str, known: int, reason: str = "") -> Iterator[str]:
-    """Say which solver computed the field and why, and which of its parameters were kept when labels were held out.
+def field_note(solver: str, known: int) -> str:
+    """Return how the field was computed, and where hyper-parameters of out-of-fold predictions are from.
 
     Examples
     --------
-    >>> list(scoring_notes("exact", 300))
-    []
+    >>> field_note("dense", 300)
+    'field has a dense covariance; its hyper-parameters are searched again without each fold'
     """
-    if solver == "sparse":
-        yield f"{FIELD} is computed by its sparse solver, which {reason}"
-    elif known <= REFITTED_UP_TO:
-        return
-    kept = "coefficients and hyper-parameters" if known > COEFFICIENTS_KEPT else "hyper-parameters"
-    yield f"the R² of {FIELD} is that of values held out of a field whose {kept} all {known} known values chose"
+    again = f"out-of-fold predictions have the hyper-parameters of all {known:,} known values"
+    if known <= REFITTED:
+        again = "its hyper-parameters are searched again without each fold"
+    return f"{FIELD} has a {solver} covariance; {again}"
 
 
 def transform_name(model: GraphRegressor) -> str:

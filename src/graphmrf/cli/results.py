@@ -12,20 +12,16 @@ import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from scipy.sparse import block_diag
-from scipy.stats import norm
 
 from graphmrf import datasets
 from graphmrf._typing import Floats, Ints
-from graphmrf.cli import terminal
+from graphmrf.cli import distances, terminal
 from graphmrf.cli.comparison import Fit
 from graphmrf.cli.prediction import ClassPrediction, Prediction, transform_name
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphRegressor
-from graphmrf.field.matern import matern_smooth
-from graphmrf.graph import Graph
 from graphmrf.report import (
     AlphaCurve,
     ClassReport,
@@ -47,22 +43,14 @@ CLASS_COLUMNS = ("prediction", "probability", "observed", "left_out")
 _LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Levels of the intervals whose coverage is shown, by eye: a line through them is smooth."""
 _BENT = 0.005
-"""Share of nonlinear and local effects from which dependence is drawn: less rounds to 0 %, and lines are straight."""
-_CURVES, _STEPS, _AROUND = 12, 15, 60
-"""Features that are tried, points of a curve, and nodes around the one that changes, by eye: a second in all, which
-grows with their product."""
-_FACTORS = {"exact": (1.0, 1.25, 1.5, 2.0, 3.0, 5.0), "sparse": (1.0, 1.5, 2.0, 3.0)}
-"""Numbers of labels whose accuracy is foreseen, over those there are, by solver. Each costs the sparse one a block of
-solves, on 14,400 nodes a twentieth of the fit; twice as many take twice as long."""
-_MOST_FORESEEN = 4000
-"""Labels up to which the exact solver does that: each number costs it a factorisation, 2 s of so many labels; twice as
-many cost eight times that."""
-_ERROR = " (standard error)"
+"""Share of nonlinear effects from which dependence is drawn: less rounds to 0 %, and lines are straight."""
+_CURVES, _STEPS = 12, 15
+"""Features that are tried, and points of a curve."""
 _POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
 _PREVIEW = 8
 """Rows shown where nothing is saved, by eye: a screen has room for them and for the table of methods."""
 _BAR = 30
-"""Characters of a share of 100 %, by eye: the table stays within 80 columns; doubled, it does not."""
+"""Characters of a share of 100 %, by eye: the table stays within 80 columns."""
 
 
 def result_table(table: AttributedGraph, predictions: Predictions, *, keep_columns: bool = False) -> pd.DataFrame:
@@ -127,18 +115,15 @@ def _columns(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
 
 
 def held_out(prediction: Prediction) -> tuple[Floats, Floats]:
-    """Return the prediction (m,) of every known value from the others, and its standardised residual.
+    """Return the out-of-fold prediction (m,) of every known value, and its standardised residual.
 
-    The field says both of each value given all others. Of other methods it is the prediction without the fold of the
-    value, and its residual over the root mean square of all of them.
+    The field has a standard deviation for each; residuals of other methods are over the root mean square of all.
     """
     fit, known = prediction.chosen, prediction.y[prediction.observed]
-    if isinstance(fit.estimator, GraphRegressor):
-        frame = fit.estimator.left_out_
-        left_out, std = frame["prediction"].to_numpy(float), frame["std"].to_numpy(float)
-    else:
-        left_out = fit.out_of_fold
-        std = np.full(known.size, np.sqrt(np.mean((known - left_out) ** 2)))
+    left_out = fit.out_of_fold
+    std = np.full(known.size, np.sqrt(np.mean((known - left_out) ** 2)))
+    if fit.held_out is not None and isinstance(fit.estimator, GraphRegressor):
+        std = fit.held_out.predictions[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         residual = (known - left_out) / std
     return left_out, np.where(np.isfinite(residual), residual, np.nan)
@@ -189,8 +174,8 @@ def _class_section(prediction: ClassPrediction) -> ClassReport:
 def _section(prediction: Prediction, features: pd.DataFrame) -> TargetReport:
     chosen = prediction.chosen
     bars = prediction.has_error_bars
-    left_out, residual = held_out(prediction)
-    tested = {"node": np.flatnonzero(prediction.observed), "out_of_fold": chosen.out_of_fold}
+    out_of_fold, residual = held_out(prediction)
+    tested = {"node": np.flatnonzero(prediction.observed), "out_of_fold": out_of_fold, "residual": residual}
     return TargetReport(
         name=prediction.name,
         y=prediction.y,
@@ -204,98 +189,70 @@ def _section(prediction: Prediction, features: pd.DataFrame) -> TargetReport:
         carries=prediction.carries,
         comparison=tuple(_method_row(fit) for fit in prediction.fits),
         curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
-        effects=_effects(chosen, features),
+        effects=effects_of(chosen, features),
         shares=chosen.shares,
-        held_out=pd.DataFrame(tested | {"left_out": left_out, "residual": residual}),
-        coverage=_coverage(chosen, residual, prediction.interval) if bars else None,
-        dependence=_dependence(chosen),
-        learning=_learning(chosen),
-        further=_not_foreseen(chosen, prediction.name),
+        held_out=pd.DataFrame(tested),
+        coverage=coverage_table(chosen, prediction.interval) if bars else None,
+        dependence=dependence_table(chosen, features),
+        learning=learning_curve(chosen),
+        further=(*_by_distance(prediction), *without_learning(chosen, prediction.name)),
+        measured=() if chosen.held_out is None else chosen.held_out.folds.notes,
+        in_regions=chosen.regions is not None,
     )
 
 
-def _learning(fit: Fit) -> pd.DataFrame | None:
-    """Return the accuracy that the field foresees with more labels; None for others, and where few nodes are left."""
-    model = fit.estimator
-    if not isinstance(model, GraphRegressor):
-        return None
-    exact, known, n = model.solver_ == "exact", model._field.rows.size, model._field.y.size
-    most = min(n - 2, _MOST_FORESEEN) if exact else n - 2
-    sizes = [round(known * factor) for factor in _FACTORS[model.solver_] if known * factor <= most]
-    if len(sizes) < 2:
-        return None
-    curve = model.expected_learning_curve(sizes, draws=2 if exact else 1)
-    return curve.assign(upper=curve["upper"].clip(upper=1.0))
+def _by_distance(prediction: Prediction) -> tuple[FurtherTable, ...]:
+    """Return the table of accuracy by distance; none where distances are not known."""
+    rows = _distance_rows(prediction)
+    return () if rows.empty else (distances.page_table(rows, prediction.interval),)
 
 
-def _not_foreseen(fit: Fit, target: str) -> tuple[FurtherTable, ...]:
-    """Return what the page says where another method than the field was used, which foresees nothing."""
+def _distance_rows(prediction: Prediction) -> pd.DataFrame:
+    held_out = prediction.chosen.held_out
+    if held_out is None:
+        return pd.DataFrame()
+    return held_out.by_distance(prediction.chosen.out_of_fold, prediction.interval)
+
+
+def learning_curve(fit: Fit) -> pd.DataFrame | None:
+    """Return the accuracy to expect of the field with more labels; None for others, and where few nodes are left."""
+    if not isinstance(fit.estimator, GraphRegressor):
+        return None
+    curve = fit.estimator.expected_learning_curve()
+    return curve.assign(upper=curve["upper"].clip(upper=1.0)) if len(curve) > 1 else None
+
+
+def without_learning(fit: Fit, target: str) -> tuple[FurtherTable, ...]:
+    """Return the section of the page that stands for the learning curve where the field was not used."""
     if isinstance(fit.estimator, GraphRegressor):
         return ()
     about = (
-        "Only field regression can tell before they are known. Ask it with: graphmrf foresee NODES EDGES --target "
+        "Only field regression estimates this before they are known. Use: graphmrf foresee NODES EDGES --target "
         f"{shlex.quote(target)}"
     )
     return (FurtherTable("What more known values would bring", about, (), ()),)
 
 
-def _dependence(fit: Fit) -> pd.DataFrame | None:
-    """Return the prediction against each feature of a node whose neighbourhood is average; None without curves.
-
-    The node is in the middle of a part of the graph around a node of median degree, where it stands in for all others.
-    """
+def dependence_table(fit: Fit, features: pd.DataFrame) -> pd.DataFrame | None:
+    """Return the mean prediction against each feature; None without nonlinear effects."""
     model = fit.estimator
-    bent = sum(fit.shares.get(name, 0.0) for name in ("nonlinear effects", "local effects"))
-    if not isinstance(model, GraphRegressor) or bent < _BENT or model._columns.names is None:
+    if not isinstance(model, GraphRegressor) or fit.shares.get("nonlinear effects", 0.0) < _BENT:
         return None
-    graph, X = model._fitted_on
-    ends = np.nanquantile(X, [0.02, 0.98], axis=0)
-    bends = [j for j in range(X.shape[1]) if np.unique(X[:, j]).size > 2 and ends[1, j] > ends[0, j]][:_CURVES]
-    around = neighbourhood(graph)
-    steps, size, usual = np.linspace(0.0, 1.0, _STEPS), around.shape[0], np.nanmean(X, axis=0)
-    tried = np.tile(usual, (len(bends) * _STEPS * size, 1))
     rows = []
-    for k, j in enumerate(bends):
-        x = ends[0, j] + steps * (ends[1, j] - ends[0, j])
-        tried[k * _STEPS * size : (k + 1) * _STEPS * size : size, j] = x
-        rows.append(pd.DataFrame({"feature": str(model._columns.names[j]), "x": x}))
-    if not rows:
+    for name in [name for name in features.columns if features[name].nunique() > 2][:_CURVES]:
+        low, high = np.nanquantile(features[name].to_numpy(float), [0.02, 0.98])
+        x = np.linspace(low, high, _STEPS)
+        rows.append(pd.DataFrame({"feature": str(name), "x": x, "mean": model.partial_dependence(name, x)}))
+    return pd.concat(rows, ignore_index=True) if rows else None
+
+
+def coverage_table(fit: Fit, level: float) -> pd.DataFrame | None:
+    """Return the share of known values inside their out-of-fold intervals of several levels."""
+    if fit.held_out is None or not fit.held_out.has_error_bars:
         return None
-    copies = Graph(block_diag([around] * (len(bends) * _STEPS), format="csr"))
-    mean, _ = model._field.posterior.elsewhere(copies, tried)
-    return pd.concat(rows, ignore_index=True).assign(mean=model._field.scale.back(mean[::size]))
-
-
-def neighbourhood(graph: Graph) -> Any:
-    """Return the adjacency of a node of median degree, first, and the nodes around it, up to two steps away.
-
-    Examples
-    --------
-    >>> neighbourhood(Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])).toarray()[0]
-    array([0., 1., 1., 0., 0.])
-    """
-    degrees = np.diff(graph.indptr)
-    centre = int(np.argsort(degrees, kind="stable")[degrees.size // 2])
-    pattern, near = graph.adjacency, [centre]
-    for _ in range(2):
-        near += [int(node) for node in np.unique(pattern[near].indices) if node not in near]
-    near = near[:_AROUND]
-    return pattern[near][:, near].astype(float)
-
-
-def _coverage(fit: Fit, residual: Floats, level: float) -> pd.DataFrame | None:
-    """Return the share of known values inside intervals of several levels, when they are left out."""
-    levels = np.unique([*_LEVELS, level])
-    if isinstance(fit.estimator, GraphRegressor):
-        calibration, normal = fit.estimator._field.calibration, norm.ppf(0.5 + 0.5 * levels)
-        found = np.abs(calibration.scores)
-        width = normal + calibration.trust * (np.array([calibration.student(each) for each in levels]) - normal)
-    else:
-        width = np.array([fit.interval_width(each) for each in levels])
-        found = np.abs(residual[np.isfinite(residual)])
-    if not found.size:
-        return None
-    return pd.DataFrame({"level": levels, "inside": [float(np.mean(found <= each)) for each in width]})
+    levels, weights = np.unique([*_LEVELS, level]), fit.held_out.folds.weights
+    inside = [float(np.average(fit.held_out.covered(each), weights=weights)) for each in levels]
+    return pd.DataFrame({"level": levels, "inside": inside})
 
 
 def _method_row(fit: Fit) -> MethodRow:
@@ -313,52 +270,20 @@ def _linear(fit: Fit) -> Any:
 
 
 def _coefficients(fit: Fit) -> dict[str, float] | None:
-    """Return the coefficients by feature; None for the field, whose effects may be anyone's: see `_effects`."""
-    if isinstance(fit.estimator, GraphRegressor):
-        return None
+    """Return the coefficients by feature; None for methods without."""
     coef = getattr(_linear(fit), "coef_", None)
     return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
 
 
-def _effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
-    """Return the linear effects of the method in use; of the field with standard errors."""
-    if not isinstance(fit.estimator, GraphRegressor):
-        return _coefficient_effects(fit, features)
-    if fit.estimator.coefficients_.empty:
-        return None
-    frame, transform = fit.estimator.coefficients_, transform_name(fit.estimator)
-    groups = [name for name in frame.columns if f"{name}{_ERROR}" in frame.columns]
-    errors = frame[[f"{name}{_ERROR}" for name in groups]].to_numpy()
-    names = tuple(str(name) for name in frame.index)
-    scales = _group_spread(fit.estimator, groups)
-    return Effects(names, tuple(groups), frame[groups].to_numpy(), errors, scales, transform)
-
-
-def _group_spread(model: GraphRegressor, groups: Sequence[str]) -> Floats:
-    """Return the standard deviations (p, n_groups) over all nodes of what the coefficients of each group are of."""
-    graph, X = model._fitted_on
-    own = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    own = own - own.mean(axis=0)
-    design = getattr(model._field.posterior, "design", None)
-    h, found = model.hyperparameters_, {"own": own, "neighbours": graph.S @ own}
-    found["second neighbours"] = graph.S @ found["neighbours"]
-    if "smoothed" in groups:
-        found["smoothed"] = matern_smooth(graph, own, h["omega"], h["nu"])
-    spread = {name: values.std(axis=0) for name, values in found.items()}
-    if "distant" in groups and design is not None:
-        spread["distant"] = np.zeros(X.shape[1])
-        spread["distant"][model._field.kept] = np.where(np.isfinite(design.scales[3]), design.scales[3], 0.0)
-    return np.column_stack([spread[name] for name in groups])
-
-
-def _coefficient_effects(fit: Fit, features: pd.DataFrame) -> Effects | None:
+def effects_of(fit: Fit, features: pd.DataFrame) -> Effects | None:
+    """Return the coefficients of the method in use, with the standard deviations of the features."""
     named = _coefficients(fit)
     if not named:
         return None
-    values = np.array(list(named.values()))[:, None]
+    scales = np.array([float(np.nanstd(features[name].to_numpy(float))) for name in named])
+    transform = transform_name(fit.estimator) if isinstance(fit.estimator, GraphRegressor) else ""
     intercept = getattr(_linear(fit), "intercept_", None)
-    scales = np.array([[float(np.nanstd(features[name].to_numpy(float)))] for name in named])
-    return Effects(tuple(named), ("coefficient",), values, np.full(values.shape, np.nan), scales, intercept=intercept)
+    return Effects(tuple(named), np.array(list(named.values())), scales, transform, intercept)
 
 
 def _coordinates(table: AttributedGraph) -> Floats | None:
@@ -453,8 +378,8 @@ def _number_summary(prediction: Prediction) -> dict[str, Any]:
             for fit in prediction.fits
         ],
         "coefficients": _coefficients(chosen),
-        "effects": _effect_summary(chosen),
         "shares": chosen.shares or None,
+        "held_out_regions": chosen.regions is not None,
     }
 
 
@@ -469,21 +394,6 @@ def _class_summary(prediction: ClassPrediction) -> dict[str, Any]:
         "comparison": [
             {"method": fit.method.key, "accuracy": fit.score, "alpha": fit.alpha} for fit in prediction.fits
         ],
-    }
-
-
-def _effect_summary(fit: Fit) -> dict[str, dict[str, dict[str, float]]] | None:
-    if not isinstance(fit.estimator, GraphRegressor):
-        return None
-    rows = _effects(fit, pd.DataFrame())
-    if rows is None:
-        return None
-    return {
-        group: {
-            name: {"value": float(rows.values[i, k]), "error": float(rows.errors[i, k])}
-            for i, name in enumerate(rows.names)
-        }
-        for k, group in enumerate(rows.groups)
     }
 
 
@@ -512,6 +422,8 @@ def _show_numbers(prediction: Prediction) -> None:
         terminal.say(nothing_predicts(prediction.name, chosen.score, chosen.error))
     if len(prediction.fits) > 1:
         _print_methods(prediction, ("R²", "±", "alpha"))
+    if chosen.regions is not None:
+        _print_distances(prediction)
     if prediction.chosen.shares:
         _print_shares(prediction.chosen.shares)
     if prediction.carries:
@@ -546,6 +458,16 @@ def _print_methods(prediction: Prediction | ClassPrediction, numbers: Sequence[s
         star = " *" if fit is prediction.chosen else ""
         more = [number(fit.error), "" if fit.alpha is None else f"{fit.alpha:g}"] if fit.scores else []
         table.add_row(fit.method.key + star, fit.method.uses, number(fit.score), *more)
+    terminal.print_rich(table)
+
+
+def _print_distances(prediction: Prediction) -> None:
+    """Print accuracy and coverage by distance to the nearest known value."""
+    table = Table(box=box.SIMPLE_HEAD, title=distances.TITLE, title_justify="left")
+    for name in distances.heads(prediction.interval):
+        table.add_column(name, justify="right")
+    for row in distances.cells(_distance_rows(prediction)):
+        table.add_row(*row)
     terminal.print_rich(table)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from concurrent.futures import CancelledError
 from importlib import import_module
 from itertools import count, pairwise
 from operator import getitem
@@ -64,7 +65,7 @@ _LONGEST = 60.0
 asked for it by a checkpoint: the first time nobody knows how long it takes. Doubled, a slow network stops a solve for
 two minutes in vain."""
 
-_LOST = (OSError, RuntimeError, KeyError, MemoryError, asyncio.CancelledError)
+_LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
 """What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room."""
 
 

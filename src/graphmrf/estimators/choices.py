@@ -21,7 +21,7 @@ from graphmrf.selection import SHRINKAGE, search_residual
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphmrf._typing import Bools, Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
     from graphmrf.selection import AlphaSearch
@@ -56,11 +56,17 @@ def given_level(alpha: Level, omega: float | None) -> float | None:
     return float(alpha)
 
 
-def settle(level: float | None, search: Callable[[], AlphaSearch]) -> tuple[float, dict[str, Floats] | None]:
-    """Return the level and the table of the search, which is run only if no level was given."""
+def settle(
+    level: float | None, estimator: Any, graph: Graph, outcome: Outcome, search: Callable[[Ints], AlphaSearch]
+) -> tuple[float, dict[str, Floats] | None]:
+    """Return the level and the table of the search, which is run only if no level was given.
+
+    The search is given folds that imitate the holes, and is scored with their weights.
+    """
     if level is not None:
         return level, None
-    found = search()
+    matched = outcome.matched_folds(graph, estimator.folds, estimator.seed)
+    found = search(matched.folds).matched(outcome.y[outcome.known], matched)
     return found.alpha, found.table()
 
 
@@ -110,9 +116,11 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
     if choice != "auto":
         raise InvalidInputError(f"fit_intercept must be True, False or 'auto', got {choice!r}")
     fitted = clone(estimator).set_params(fit_intercept=True).fit(graph, X, outcome.y)
-    folds = outcome.folds(getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
+    matched = outcome.matched_folds(graph, getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
+    folds = matched.folds
     without_fold = refit_folds(fitted, graph, X, outcome, folds)
-    levels = {search_residual(graph, outcome.y, without_fold, folds).alpha, getattr(fitted, "alpha_", 0.0)}
+    found = search_residual(graph, outcome.y, without_fold, folds).matched(outcome.y[outcome.known], matched)
+    levels = {found.alpha, getattr(fitted, "alpha_", 0.0)}
     F = smoothed(fitted)
     return min(standard_errors(graph, F, outcome, alpha) for alpha in levels) > _STANDARD_ERRORS
 

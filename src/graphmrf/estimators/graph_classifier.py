@@ -17,7 +17,7 @@ from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.estimators.tables import NodeEstimator, outcome_column, predicts_tables, takes_tables
-from graphmrf.selection import assign_strata
+from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
     from typing import Self
@@ -39,8 +39,8 @@ class GraphClassifier(NodeEstimator):
 
     Of two classes the later in sorted order has outcome 1 and the other 0, and the prediction of the regressor is its
     score. Of more classes each is set against the rest. Probabilities are Platt's sigmoid of the score, fitted to
-    scores of labels that were held out, by the regressor refitted without each fold (a `GraphRegressor` of up to 400
-    labels searches its hyper-parameters again, others keep theirs); those of more than two classes are divided by
+    scores of labels that were held out, by the regressor refitted without each fold (a `GraphRegressor` of up to 600
+    labels searches its hyper-parameters again, others retain theirs); those of more than two classes are divided by
     their sum. Where scores do not grow with the outcome, the probability of a class is its share.
 
     The most probable class wins. But of two classes and by F1, where one may be rare, the later wins from a cut-off of
@@ -55,7 +55,8 @@ class GraphClassifier(NodeEstimator):
         What `score` returns, and what is maximised: the share of right answers, or the F1 score of the later class
         (with more than two classes, the mean of the F1 scores of all).
     folds : int, default 5
-        Folds that are held out in turn; every class has its share in each.
+        Folds that are held out in turn: regions where nodes to predict lie in regions without labels (see
+        `selection.distance_matched_folds`), otherwise at random, every class with its share in each.
     seed : int, default 0
         Seed of the folds.
 
@@ -117,29 +118,31 @@ class GraphClassifier(NodeEstimator):
         """
         regressor = self._checked()
         labels = read_labels(y, check_graph(graph).n_nodes)
-        folds = assign_strata(labels.codes[labels.known], self.folds, seed=self.seed)
+        strata = assign_strata(labels.codes[labels.known], self.folds, seed=self.seed)
         check_classes(labels, self.folds)
+        matched = distance_matched_folds(graph, labels.known, self.folds, random_state=self.seed)
+        folds = strata if matched.is_random else matched.folds
         self.classes_, self._codes = labels.classes, labels.codes
         targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
         outcomes = [labels.against_the_rest(code) for code in targets]
         self.regressors_ = [clone(regressor).fit(graph, X, y) for y in outcomes]
         pairs = zip(self.regressors_, outcomes, strict=True)
         scores = np.column_stack([out_of_fold(fitted, graph, X, y, folds) for fitted, y in pairs])
-        self._calibrate(scores, labels)
+        self._calibrate(scores, labels, matched.weights)
         return self
 
-    def _calibrate(self, scores: Floats, labels: Labels) -> None:
-        """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors)."""
+    def _calibrate(self, scores: Floats, labels: Labels, weights: Floats) -> None:
+        """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors) and weights of labels."""
         codes, binary = labels.codes[labels.known], scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
-        self._probabilities = [_sigmoid(s, side) for s, side in zip(scores.T, sides, strict=True)]
+        self._probabilities = [_sigmoid(s, side, weights) for s, side in zip(scores.T, sides, strict=True)]
         self.cutoff_ = None
         if binary and self.metric == "f1":
-            self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric)
+            self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric, weights)
         elif binary:
             self.cutoff_ = _even_odds(self._probabilities[0])
         decided = self._decide(scores)
-        self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided)
+        self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided, weights)
         self.held_out_proba_ = self._probability(scores)
 
     @predicts_tables
@@ -217,11 +220,12 @@ class GraphClassifier(NodeEstimator):
     def _keeps(self, graph: Graph | None, X: Any) -> bool:
         return graph is None and X is None and getattr(self.regressors_[0], "keeps_labels", False)
 
-    def _measure(self, truth: Ints, predicted: Ints) -> float:
+    def _measure(self, truth: Ints, predicted: Ints, weights: Floats | None = None) -> float:
         if self.metric == "accuracy":
-            return float(np.mean(truth == predicted))
+            return float(np.average(truth == predicted, weights=weights))
         codes = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        return float(f1_score(truth, predicted, labels=list(codes), average="macro", zero_division=0.0))
+        options = {"labels": list(codes), "average": "macro", "zero_division": 0.0}
+        return float(f1_score(truth, predicted, sample_weight=weights, **options))
 
     def _checked(self) -> Any:
         """Return the regressor, if it is one."""
@@ -246,7 +250,7 @@ class ClassProbability:
     offset: float
 
     @classmethod
-    def fit(cls, scores: Floats, positive: Bools) -> ClassProbability:
+    def fit(cls, scores: Floats, positive: Bools, weights: Floats | None = None) -> ClassProbability:
         r"""Return the sigmoid of greatest likelihood, for scores of nodes that the regressor had not seen.
 
         Outcomes are :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)` instead of 1 and 0, as Platt has them: so
@@ -259,6 +263,7 @@ class ClassProbability:
         >>> probability(np.array([0.5])).round(3)
         array([0.5])
         """
+        weights = np.ones(scores.size) if weights is None else weights
         centre, spread = float(scores.mean()), float(scores.std()) or 1.0
         n_positive = np.count_nonzero(positive)
         n_negative = positive.size - n_positive
@@ -266,7 +271,7 @@ class ClassProbability:
         twice = np.tile((scores - centre) / spread, 2)[:, None]
         outcomes = np.repeat([1, 0], scores.size)
         model = LogisticRegression(C=_NO_PENALTY, max_iter=_MAX_ITERATIONS)
-        model.fit(twice, outcomes, sample_weight=np.concatenate([target, 1 - target]))
+        model.fit(twice, outcomes, sample_weight=np.concatenate([weights * target, weights * (1 - target)]))
         slope = float(model.coef_[0, 0]) / spread
         return cls(slope, float(model.intercept_[0]) - slope * centre)
 
@@ -275,7 +280,7 @@ class ClassProbability:
         return np.asarray(expit(self.slope * scores + self.offset))
 
 
-def best_cutoff(scores: Floats, positive: Bools, metric: str) -> tuple[float, float]:
+def best_cutoff(scores: Floats, positive: Bools, metric: str, weights: Floats | None = None) -> tuple[float, float]:
     """Return the cut-off whose classes ``scores >= cutoff`` have the best F1 or accuracy, and that value.
 
     All cut-offs are compared: midway between neighbouring scores, below the least and above the greatest. Of equals
@@ -288,12 +293,13 @@ def best_cutoff(scores: Floats, positive: Bools, metric: str) -> tuple[float, fl
     (0.35, 1.0)
     """
     order = np.argsort(-scores, kind="stable")
-    s, hits = scores[order], np.concatenate([[0], np.cumsum(positive[order])])
-    named, n_positive = np.arange(scores.size + 1), np.count_nonzero(positive)
+    w = np.ones(scores.size) if weights is None else weights[order]
+    s, hits = scores[order], np.concatenate([[0.0], np.cumsum(w * positive[order])])
+    named = np.concatenate([[0.0], np.cumsum(w)])
     if metric == "f1":
-        values = 2.0 * hits / np.maximum(named + n_positive, 1)
+        values = 2.0 * hits / (named + hits[-1] if hits[-1] else np.maximum(named, 1.0))
     else:
-        values = (2.0 * hits - named + positive.size - n_positive) / positive.size
+        values = (2.0 * hits - named + named[-1] - hits[-1]) / named[-1]
     margin = 0.5 * max(float(s[0] - s[-1]), 1e-6)
     cutoffs = np.concatenate([[s[0] + margin], (s[:-1] + s[1:]) / 2, [s[-1] - margin]])
     possible = np.concatenate([[True], s[:-1] > s[1:], [True]])
@@ -302,9 +308,9 @@ def best_cutoff(scores: Floats, positive: Bools, metric: str) -> tuple[float, fl
     return float(cutoffs[chosen]), float(values[chosen])
 
 
-def _sigmoid(scores: Floats, side: Bools) -> ClassProbability:
+def _sigmoid(scores: Floats, side: Bools, weights: Floats) -> ClassProbability:
     """Return the sigmoid of a class; where it would not rise, the share of the class for any score."""
-    found = ClassProbability.fit(scores, side)
+    found = ClassProbability.fit(scores, side, weights)
     return found if found.slope > 0 else ClassProbability(0.0, float(logit(side.mean())))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
+from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
 from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import (
     as_given,
@@ -19,7 +20,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.networks.options import (
     DEPTHS,
     EPOCHS,
@@ -31,7 +32,7 @@ from graphmrf.networks.options import (
     read_choice,
     read_recipe,
 )
-from graphmrf.selection import AlphaSearch, own_fold
+from graphmrf.selection import AlphaSearch, MatchedFolds, own_fold
 
 if TYPE_CHECKING:
     from typing import Self
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 Choice: TypeAlias = int | Literal["cv"]
 
 
-class GraphConvolutionalNetwork(NodeEstimator):
+class GraphConvolutionalNetwork(CheckedEstimator):
     r"""A network whose layers average over neighbours (GCN), trained on the squared error of the labels.
 
     .. math:: H_0 = X, \qquad H_k = \sigma(\tilde S H_{k-1} \Theta_k + 1 c_k'), \qquad y = H_K \beta + c
@@ -70,7 +71,8 @@ class GraphConvolutionalNetwork(NodeEstimator):
     device : str, default "auto"
         Where PyTorch computes: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
     folds : int, default 5
-        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
+        labelled nodes if there are fewer.
     seed : int, default 0
         Seed of the folds, the initial weights, the batches and the neighbours drawn.
     fit_intercept : bool, default True
@@ -166,13 +168,14 @@ class GraphConvolutionalNetwork(NodeEstimator):
         shapes = [Shape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
         self._train(self._learner(graph, table.X), outcome, shapes, epochs)
         self._measure(outcome)
+        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
         return self
 
     def _train(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
         """Set the network and its predictions, by cross-validation if there is more than one pair to choose from."""
         self._shape, self.epochs_ = shapes[0], epochs[0]
         self.cv_results_: dict[str, Any] | None = None
-        self._searched: tuple[Ints, Floats] | None = None
+        self._searched: tuple[MatchedFolds, Floats] | None = None
         if len(shapes) * len(epochs) > 1:
             self._search(learner, outcome, shapes, epochs)
         else:
@@ -183,14 +186,15 @@ class GraphConvolutionalNetwork(NodeEstimator):
 
     def _search(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
         """Set shape, steps and weights by cross-validation; networks of all folds and of all labels learn at once."""
-        folds = outcome.folds(self.folds, self.seed)
+        matched, y = outcome.matched_folds(learner.graph, self.folds, self.seed), outcome.y[outcome.known]
+        folds = matched.folds
         stages = list(learner.without_folds(outcome.y, folds, shapes, epochs))
         tried = [stage[place] for place in range(len(shapes)) for stage in stages]
         pairs = [(shape, stop) for shape in shapes for stop in epochs]
         fits = np.stack([fit for fit, _ in tried])
-        search = AlphaSearch.score(range(len(pairs)), own_fold(fits, folds), outcome.y[outcome.known], folds)
+        search = AlphaSearch.score(range(len(pairs)), own_fold(fits, folds), y, folds, matched.weights)
         self._shape, self.epochs_ = pairs[search.best]
-        self._searched, self._weights = (folds, fits[search.best]), tried[search.best][1]
+        self._searched, self._weights = (matched, fits[search.best]), tried[search.best][1]
         self.cv_results_ = {
             "n_layers": np.array([shape.n_layers for shape, _ in pairs]),
             "epochs": np.array([stop for _, stop in pairs]),
@@ -207,8 +211,8 @@ class GraphConvolutionalNetwork(NodeEstimator):
             self.freedom_ = degrees_of_freedom(y.size, self.n_coefficients_)
             self.scale_ = root_mean(squares, self.freedom_)
             return
-        folds, fits = self._searched
-        unseen = (y - own_fold(fits, folds)) ** 2
+        matched, fits = self._searched
+        unseen = matched.weights * (y - own_fold(fits, matched.folds)) ** 2
         self.freedom_ = degrees_of_freedom(y.size, 0.0, chosen=True)
         self.scale_ = root_mean(unseen, self.freedom_)
         share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
@@ -241,11 +245,18 @@ class GraphConvolutionalNetwork(NodeEstimator):
             In float32 when X and y were.
         """
         check_fitted(self, "_fitted")
-        mean = self._fitted if graph is None and X is None else self._elsewhere(graph, X)
+        own = graph is None and X is None
+        mean = self._fitted if own else self._elsewhere(graph, X)
         if not return_std:
             return as_given(mean, single=self._single)
-        std = student_std(self.scale_, np.ones(mean.size), self.freedom_)
+        std = student_std(self.scale_, self.interval_check_.factors**2 if own else np.ones(mean.size), self.freedom_)
         return as_given(mean, single=self._single), as_given(std, single=self._single)
+
+    @property
+    def model_std_(self) -> Floats:
+        """Standard deviations (n,) of the model, before intervals are checked."""
+        check_fitted(self, "_fitted")
+        return student_std(self.scale_, np.ones(self._fitted.size), self.freedom_)
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
@@ -273,7 +284,7 @@ class GraphConvolutionalNetwork(NodeEstimator):
         The layers and steps are those chosen; folds that were trained in the search are not trained again.
         """
         check_fitted(self, "_fitted")
-        if self._searched is not None and np.array_equal(self._searched[0], folds):
+        if self._searched is not None and np.array_equal(self._searched[0].folds, folds):
             return self._searched[1]
         X = match_features(X, graph.n_nodes, self._columns, "GraphConvolutionalNetwork")
         learner = self._learner(graph, X)

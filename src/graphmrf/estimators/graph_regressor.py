@@ -1,4 +1,4 @@
-"""The general Gaussian field: linear, nonlinear and graph effects at once, all tuned by their own likelihood."""
+"""The general latent-Gaussian field: linear, nonlinear and graph effects at once, tuned by their own likelihood."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
-from graphmrf.field import POSITIVE, SOLVERS, choose_solver, exact_cost, foreseen_time, most_bytes
-from graphmrf.field.elsewhere import Transfer
-from graphmrf.field.foresight import Foresight, RegionSums
-from graphmrf.field.multiple_imputation import MOST_PATTERNS
+from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions
+from graphmrf.field.outcome import FieldOutcome
 from graphmrf.model.attributes import check_count
 
 if TYPE_CHECKING:
@@ -31,94 +29,76 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Table
     from graphmrf.field import Kind
+    from graphmrf.field.outcome import OtherGraph
     from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 _CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
-"""Numbers of labels of a learning curve, over those there are; each costs a factorisation of as many labels."""
+"""Numbers of labels of a learning curve, over those there are."""
 _BAND = 1.645
 """Standard errors of a band of 90 %."""
 _SUMS = ("prediction", "std", "lower", "upper")
 _TOGETHER = 0.9
-"""Part of the unlabelled nodes without, and of the labelled ones with a value, beyond which a column is taken to follow
-from the outcome: by chance hardly any does; doubled distance from 1, columns that only were measured together would."""
+"""Share of the unlabelled nodes without, and of the labelled ones with a value, beyond which a column seems to follow
+from the outcome."""
 
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
+_LIKELIHOODS = ("auto", "gaussian", "student")
+_REPRESENTATIONS = ("auto", "dense", "sparse")
 
 
 class GraphRegressor(NodeEstimator):
-    r"""A Gaussian field with linear, nonlinear and graph effects; nothing to tune.
+    r"""A latent-Gaussian field with linear, nonlinear and graph effects; nothing to tune.
 
-    The outcome is a sum of independent Gaussian parts: linear effects of a node's own features, of its neighbours' and
-    of theirs, and of the smoothed features, a smooth nonlinear function of own and neighbours' features, the same
-    drifting over the graph, a field that is smooth over the graph, and noise,
+    The outcome is a sum of independent Gaussian terms and noise: linear effects of a node's own features `X`, of its
+    neighbours' means `M` and of smoothed features `TX`, a smooth nonlinear function of :math:`Z = [X, M]`, the same
+    varying over the graph, and a field that is smooth over the graph,
 
-    .. math:: \mathrm{Cov}(y) = t_0 + \tfrac{t_1}{p} XX' + \tfrac{t_2}{p} SX(SX)' + \tfrac{t_3}{p} S^2X(S^2X)'
-              + \tfrac{t_4}{p} TX(TX)' + f R_{\omega\nu} + r\,k(Z, Z') + r_2\,k_2(Z, Z') \circ R_{\omega_2\nu_2} + s I
+    .. math:: \mathrm{Cov}(y) = \sigma_0^2 + \tfrac{\sigma_1^2}{p} XX' + \tfrac{\sigma_2^2}{p} MM'
+              + \tfrac{\sigma_3^2}{p} TX(TX)' + \sigma_4^2 k(Z, Z') + \sigma_5^2 k(Z, Z') \circ R' + \sigma_6^2 R
+              + \sigma_7^2 I
 
-    with :math:`Z = [X, SX]`, squared-exponential `k` and `R` the correlations of :math:`T = (I + \omega N)^{-\nu}`. All
-    variances, smoothness and length scales maximise the likelihood of the labels (with weak priors, see
-    `graphmrf.field.Space`); no cross-validation. A part that the labels do not support gets next to none. Linear
-    regression, label propagation and graph convolution with residual propagation are special or limiting cases.
+    with squared-exponential `k` and `R` the correlations of :math:`(\kappa^2 + N)^{-\nu}`. Priors let terms vanish that
+    the labels do not ask for. Predictions are averaged over the posterior of all hyper-parameters; see `docs/field.md`.
+    Linear regression, label propagation and linear graph convolution with residual propagation are special cases.
 
-    The paper's own model, :math:`y \sim N((I + \omega N)^{-1} X b, \sigma^2 (I + \omega N)^{-1})`, competes as a whole,
-    because few labels can tell its few parameters better. Where it wins, and the labels agree, its parameters are those
-    of the joint `GaussianMRF` of features and outcome, of which the features of all nodes say something, too.
+    On up to 3,500 nodes the covariance among the labels is dense and exact. On larger graphs the graph field has a
+    sparse precision of order 1, 2 or 3, with exact factors on maps, roads and trees and iterative solves elsewhere,
+    nonlinear effects become columns, and there are no local effects. What a long fit is doing is logged to
+    ``graphmrf.progress``.
 
-    This is computed exactly where that is foreseen to take at most three times as long as the sparse solver, and up to
-    4 GB of memory: some 10,000 nodes with 3000 labels, or 100,000 nodes with 100 labels. On more than 10,000 nodes with
-    fewer than 120 labels prior variances of unlabelled nodes are from random probes. The sparse solver runs on any
-    graph that fits in memory. It keeps to :math:`\nu = 1`, writes nonlinear and local functions as sums of some hundred
-    columns (local ones up to some 150,000 nodes), and adds linear effects of features from farther away,
-    :math:`S^3 (I + \omega_0 N)^{-1} X`, at the level that suits linear graph convolution with residual propagation,
-    which it so contains. Determinants and variances come from random probes on graphs of more than 1500 nodes.
-    What a long fit is doing is logged to ``graphmrf.progress``.
-
-    Missing cells of the features are filled by the coupled Gaussian field of all features (see `GaussianMRF`), at their
-    expectation given the known features of the node and of the nodes around it, labels not being read. The exact
-    solver averages over ten draws of them, so that predictions from uncertain features have wider error bars, and
-    labels from such features count less; see `graphmrf.field.averaged`.
-
-    Of fewer than 120 labels the exact solver also averages over 30 draws of the hyper-parameters from their posterior,
-    under weak priors (see `graphmrf.field.averaged`), because the most likely ones fit a handful of labels by chance;
-    those have a part in it from 60 labels on, and all of it from 120.
-
-    A labelled node keeps its label in `predict`; labels may be noisy, and what the field says of a labelled node given
-    all others is in `left_out_`. A node no label reaches gets what its features say.
+    Missing cells of the features are imputed by the coupled Gaussian field of all features (see `GaussianMRF`), and
+    predictions are averaged over ten draws of them. A labelled node keeps its label in `predict`.
 
     Parameters
     ----------
+    likelihood : {"auto", "gaussian", "student"}, default "auto"
+        Distribution of a label about the field: normal, or Student's t with as many degrees of freedom as the labels
+        suggest. "auto" is normal, with more noise for labels beyond Tukey's outer fences (three interquartile ranges
+        outside the quartiles), so that no wild label carries a prediction.
     transform : {"identity", "log", "box-cox", "yeo-johnson", "auto"}, default "identity"
         Monotone transform of the outcome, under which it is Gaussian; exponents by likelihood. "auto" takes the
         most likely of those that apply ("log" and "box-cox" need positive labels). Predictions are in the units of
         the outcome: means, standard deviations and intervals of the transformed-back distribution.
+    terms : sequence of str, optional
+        Names of the terms, of `graphmrf.field.TERMS`; by default all.
+    solver : {"auto", "dense", "sparse"}, default "auto"
+        Representation of the field.
     seed : int, default 0
-        Seed of the part of many labels on which the search starts, and of the probes of the sparse solver.
-    solver : {"auto", "exact", "sparse"}, default "auto"
-        How the field is computed: as foreseen times suggest, or always the one or the other.
-    exact_limits : pair of int, optional
-        Nodes and labels up to which the exact solver runs, whatever time and memory are foreseen.
+        Seed of everything random.
 
     Attributes
     ----------
-    hyperparameters_ : Hyperparameters
-        Variances (in shares of the variance of the labels), smoothness and length scales; of up to 60 labels medians
-        over their draws.
+    hyperparameters_ : dict
+        Most probable variances (in shares of the variance of the labels), ranges, orders and length scales.
     log_evidence_ : float
-        Log marginal likelihood of the labels, in their units; of up to 60 labels its mean over the draws.
+        Log posterior density of the standardised labels at these hyper-parameters.
     shares_ : Series
-        Share of the variance of the labels that each kind of effect predicts (each label from all others, by
-        hyper-parameters that know it), and noise; they add up to 1.
+        Share of the variance at unlabelled nodes that each kind of effect predicts, and noise; they add up to 1.
     coef_ : array of shape (p,), or Series
-        Mean change of a node's expected outcome per unit of its own feature, all ways together: the linear effect, the
-        node's own part in smoothed and second neighbours' features (the mean diagonal of `T` and of `S²`), and the mean
-        slope, over labelled nodes, of the nonlinear and local functions; with a transform, of the transformed outcome.
-        The sparse solver leaves out the nonlinear functions and features from three and more steps away.
-    coefficients_ : DataFrame
-        Linear coefficients of own, neighbours' (`SX`), second neighbours' (`S²X`) and smoothed features, with the
-        sparse solver distant instead of smoothed ones, with their standard errors, per unit of the feature; with a
-        transform, of the transformed outcome. Nonlinear effects come on top.
+        Mean change of a node's expected outcome per unit of its own feature: the slope of the effects of features in
+        a least-squares fit on own and neighbours' features; with a transform, of the transformed outcome.
     explanation_ : str
         One sentence: what carries the prediction.
     left_out_ : DataFrame
@@ -126,8 +106,8 @@ class GraphRegressor(NodeEstimator):
         by id when y was a Series.
     transform_ : Scale
         The transform in use.
-    solver_, solver_reason_ : str
-        "exact" or "sparse", and why, with the time that was foreseen.
+    solver_ : str
+        "dense" or "sparse".
     notes_ : tuple of str
         What deserves a look in the data, such as a feature that is known only where the outcome is.
 
@@ -143,8 +123,6 @@ class GraphRegressor(NodeEstimator):
     >>> model = GraphRegressor().fit(ring, X, y)
     >>> model.predict()[:2].round(1)
     array([4. , 2.6])
-    >>> model.explanation_
-    'Own features explain 99 % of the variance.'
     """
 
     keeps_labels = True
@@ -152,15 +130,17 @@ class GraphRegressor(NodeEstimator):
     def __init__(
         self,
         *,
+        likelihood: str = "auto",
         transform: str = "identity",
-        seed: int = 0,
+        terms: Any = None,
         solver: str = "auto",
-        exact_limits: tuple[int, int] | None = None,
+        seed: int = 0,
     ) -> None:
+        self.likelihood = likelihood
         self.transform = transform
-        self.seed = seed
+        self.terms = terms
         self.solver = solver
-        self.exact_limits = exact_limits
+        self.seed = seed
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
@@ -180,27 +160,34 @@ class GraphRegressor(NodeEstimator):
         InvalidInputError
             If the inputs break a rule.
         ConvergenceError
-            If a solve of the sparse solver misses its tolerance.
+            If a solve of the sparse representation misses its tolerance.
         """
         n = check_graph(graph).n_nodes
         outcome = read_outcome(y, n)
         table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor", holes=True)
-        self.solver_, self.solver_reason_ = _choose_solver(
-            self.solver, graph, outcome.n_labelled, table.columns.count, self.exact_limits
-        )
-        _PROGRESS.info("field: %s solver, %s", self.solver_, self.solver_reason_)
-        kinds = _kinds(self.transform, outcome.y[outcome.known])
+        if outcome.n_labelled < 2:
+            raise InvalidInputError(
+                f"GraphRegressor needs at least 2 labelled nodes, got {outcome.n_labelled}; label more"
+            )
+        kinds, options = _kinds(self.transform, outcome.y[outcome.known]), self._options()
         _check_missing(table)
         self.notes_ = tuple(_known_with_outcome(table, outcome.known))
-        self._field = SOLVERS[self.solver_](graph, table.X, outcome.y, kinds=kinds, seed=self.seed)
-        self._foresight, self._regions = Foresight(self._field), RegionSums(self._field, graph)
-        self._returning = float((graph.S.data**2).sum()) / n
-        self._columns, self._fitted_on = table.columns, (graph, table.X)
-        self._transfer = Transfer(self._field, *self._fitted_on)
+        self._field = FieldOutcome.fit(graph, table.X, outcome.y, kinds=kinds, options=options)
+        self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
-        self.hyperparameters_, self.transform_ = self._field.posterior.h, self._field.scale
-        self.log_evidence_, self.n_evaluations_ = self._field.log_evidence, self._field.evaluations
+        self.solver_ = "sparse" if hasattr(self._field.fitted.field, "order") else "dense"
+        self.hyperparameters_, self.transform_ = dict(self._field.posterior.h), self._field.scale
+        self.log_evidence_ = -self._field.fitted.mode.value
         return self
+
+    def _options(self) -> FieldOptions:
+        """Return the options of the field, checked."""
+        _check_choice("likelihood", self.likelihood, _LIKELIHOODS)
+        _check_choice("solver", self.solver, _REPRESENTATIONS)
+        terms = tuple(TERMS) if self.terms is None else tuple(self.terms)
+        for name in terms:
+            _check_choice("terms", name, tuple(TERMS))
+        return FieldOptions(terms, self.likelihood, self.solver, seed=self.seed)
 
     @overload
     def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
@@ -214,8 +201,8 @@ class GraphRegressor(NodeEstimator):
     ) -> Floats | tuple[Floats, Floats]:
         """Return the outcome of every node; labelled nodes keep their label.
 
-        Of another graph it returns what features say. What only the field of the fitted graph knew, the graph field
-        and local effects, is uncertainty there; see `graphmrf.field.elsewhere`.
+        For another graph a field of the effects of features alone is fitted to the labels; what the graph field and
+        local effects explained on the fitted graph is uncertainty there.
 
         Parameters
         ----------
@@ -225,9 +212,7 @@ class GraphRegressor(NodeEstimator):
             ten draws. By default the graph and features of the fit.
         return_std : bool, default False
             Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
-            of the coefficients included, calibrated on leave-one-out residuals (of up to 200 labels, on residuals
-            of fields fitted without the fold of the label; of up to 60 not at all); 0 at the labelled nodes. Of another
-            graph it is calibrated on regions of the fitted graph whose labels were held out.
+            of hyper-parameters and coefficients included; 0 at the labelled nodes.
 
         Returns
         -------
@@ -240,15 +225,14 @@ class GraphRegressor(NodeEstimator):
             If another graph comes without its features, features without a graph, or columns differ from the fit's.
         """
         check_fitted(self, "_field")
-        if graph is None and X is None:
-            found = self._field.predictions
-        else:
-            found = self._transfer.predict(*self._elsewhere(graph, X))
+        found = self._where(graph, X).predictions
         mean, std = (as_given(values, single=self._single) for values in found)
         return (mean, std) if return_std else mean
 
-    def _elsewhere(self, graph: Any, X: Any) -> tuple[Graph, Floats]:
-        """Return another graph, and the features of its nodes, checked."""
+    def _where(self, graph: Any, X: Any) -> FieldOutcome | OtherGraph:
+        """Return the field of the fit, or that on another graph."""
+        if graph is None and X is None:
+            return self._field
         if graph is None:
             raise InvalidInputError("GraphRegressor predicts other nodes on their graph, got X alone; pass both")
         graph = check_graph(graph)
@@ -259,7 +243,7 @@ class GraphRegressor(NodeEstimator):
                 f"GraphRegressor needs the features of the other graph, got None; pass X of {wanted}"
             )
         table = np.zeros((n, 0)) if X is None else X
-        return graph, match_features(table, n, self._columns, "GraphRegressor", holes=True)
+        return self._field.on(graph, match_features(table, n, self._columns, "GraphRegressor", holes=True))
 
     @answers_tables
     def predict_interval(
@@ -275,58 +259,56 @@ class GraphRegressor(NodeEstimator):
         Parameters
         ----------
         level : float in (0, 1)
-            Probability that the interval holds the outcome.
+            Probability that the interval contains the outcome.
         interval : {"field", "conformal"}
-            How many of its own standard deviations the interval of a node reaches. "field": the quantile of a
-            Student distribution fitted to the standardised residuals by which `predict` calibrates; of an average over
-            draws, quantiles of the mixture, widened as much. "conformal":
-            their empirical quantile, of which no shape is assumed; infinite when labels are too few for the level.
+            "field": quantiles of the posterior, hyper-parameters averaged. "conformal": as many standard deviations as
+            the empirical quantile of leave-one-out residuals, of which no shape is assumed; infinite when labels are
+            too few for the level.
         graph, X : Graph and array or DataFrame, optional
             Another graph and the features of its nodes, as in `predict`.
         """
         check_fitted(self, "_field")
         if not 0 < level < 1:
             raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
-        if interval not in ("field", "conformal"):
-            raise InvalidInputError(f"interval must be 'field' or 'conformal', got {interval!r}")
-        if graph is None and X is None:
-            low, high = self._field.interval(level, interval)
-        else:
-            low, high = self._transfer.interval(level, interval, *self._elsewhere(graph, X))
+        _check_choice("interval", interval, ("field", "conformal"))
+        if interval == "conformal" and (graph is not None or X is not None):
+            raise InvalidInputError(
+                "conformal intervals need labels on the graph they are for, got another graph; use interval='field'"
+            )
+        low, high = self._field.conformal(level) if interval == "conformal" else self._where(graph, X).interval(level)
         return as_given(low, single=self._single), as_given(high, single=self._single)
 
     def sample(self, n_samples: int = 1, *, seed: int = 0, graph: Graph | None = None, X: Any = None) -> Floats:
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n).
 
         When y was a Series they are a DataFrame with a column for every node. With another graph and the features of
-        its nodes, matched by id as in `predict`, they are draws of its outcomes, always an array in the order of its
-        nodes: independent given features but for a graph field of its own.
+        its nodes, matched by id as in `predict`, they are joint draws of its outcomes, an array in the order of its
+        nodes.
         """
         check_fitted(self, "_field")
-        count = check_count(n_samples)
-        if graph is None and X is None:
-            draws: Floats = self._nodes.draws(as_given(self._field.draw(count, seed), single=self._single))
-            return draws
-        return as_given(self._transfer.draw(count, seed, *self._elsewhere(graph, X)), single=self._single)
+        found = as_given(self._where(graph, X).draw(check_count(n_samples), seed), single=self._single)
+        if graph is not None or X is not None:
+            return found
+        draws: Floats = self._nodes.draws(found)
+        return draws
 
     @overload
     def expected_r2(self, labelled: Any = None, *, return_std: Literal[False] = False) -> float: ...
     @overload
     def expected_r2(self, labelled: Any = None, *, return_std: Literal[True]) -> tuple[float, float]: ...
     def expected_r2(self, labelled: Any = None, *, return_std: bool = False) -> float | tuple[float, float]:
-        r"""Return the R2 to be expected on the unlabelled nodes, with the labels there are or with others.
+        r"""Return the R2 to expect on the unlabelled nodes, with the labels there are or with others.
 
-        .. math:: 1 - c\,\mathrm{tr}\,\Sigma_{UU} / \mathrm E \textstyle\sum_U (y_i - \bar y)^2
+        .. math:: 1 - \mathrm{tr}\,\Sigma_{UU} / \mathrm E \textstyle\sum_U (y_i - \bar y)^2
 
-        with the posterior covariance, noise included, which does not depend on the values of labels, and `c` the mean
-        square of the out-of-fold residuals of the labels over the variance foreseen for them.
+        with the posterior covariance, noise included, which does not depend on the values of labels.
 
         Parameters
         ----------
         labelled : bool array of shape (n,), optional
             True at the nodes that would have a label; by default those that have one.
         return_std : bool, default False
-            Also return the standard error: that of `c`, and the chance of which nodes are hard to predict.
+            Also return the standard error.
         """
         check_fitted(self, "_field")
         mask = (
@@ -334,11 +316,11 @@ class GraphRegressor(NodeEstimator):
             if labelled is None
             else _read_mask(self._nodes.align(labelled, "labelled"), self._field.y.size, "labelled")
         )
-        found = self._foresight.expected_r2(mask)
+        found = self._field.accuracy.expected_r2(mask)
         return found if return_std else found[0]
 
     def expected_learning_curve(self, n_labels: Any = None, *, draws: int = 3) -> pd.DataFrame:
-        """Return the R2 to be expected with more labels, at nodes drawn at random.
+        """Return the R2 to expect with more labels, at nodes drawn at random.
 
         Parameters
         ----------
@@ -358,16 +340,15 @@ class GraphRegressor(NodeEstimator):
         sizes = [size for size in times if size <= n - 2] if n_labels is None else [int(size) for size in n_labels]
         if not all(m <= size <= n - 2 for size in sizes):
             raise InvalidInputError(f"n_labels must be from the {m} labels there are to {n - 2}, got {sizes}")
-        r2, error = self._foresight.learning_curve(sizes, check_count(draws))
+        r2, error = self._field.accuracy.learning_curve(sizes, check_count(draws))
         band = _BAND * error
         return pd.DataFrame({"n_labels": sizes, "expected_r2": r2, "lower": r2 - band, "upper": r2 + band})
 
     def suggest(self, k: int = 1, *, among: Any = None) -> pd.DataFrame:
         """Return the `k` unlabelled nodes whose labels would help most, best first.
 
-        They are chosen one after the other by what their labels take from the variance of all other unlabelled nodes,
-        at the central hyper-parameters. Where no label helps other nodes the table is empty, and ``attrs["reason"]``
-        says so.
+        They are chosen one after the other by how much their labels reduce the variance of all other unlabelled nodes.
+        Where no label helps other nodes the table is empty, and ``attrs["reason"]`` says so.
 
         Parameters
         ----------
@@ -388,24 +369,23 @@ class GraphRegressor(NodeEstimator):
         candidates = int(np.sum(np.isnan(self._field.y) & (True if mask is None else mask)))
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= candidates:
             raise InvalidInputError(f"k must be a whole number from 0 to the {candidates} nodes to ask, got {k!r}")
-        nodes, r2, reason = self._foresight.suggest(int(k), mask)
+        nodes, r2, reason = self._field.accuracy.suggest(int(k), mask)
         found = pd.DataFrame({"node": nodes, "std": self._field.predictions[1][nodes], "expected_r2": r2})
         found.attrs["reason"] = reason
         labelled: pd.DataFrame = self._nodes.rows(found, nodes)
         return labelled
 
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
-        """Return the sum of the outcome over every group of nodes, with error bars from the joint posterior.
+        """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
-        Observed nodes count with their label. Intervals are calibrated on neighbourhoods of labels that are held out,
-        up to 400 labels with hyper-parameters fitted to the others.
+        Observed nodes count with their label.
 
         Parameters
         ----------
         groups : array or Series of shape (n,)
             Group of every node; None or NaN: in none.
         level : float in (0, 1)
-            Probability that an interval holds the sum.
+            Probability that an interval contains the sum.
 
         Returns
         -------
@@ -420,7 +400,7 @@ class GraphRegressor(NodeEstimator):
         if not 0 < level < 1:
             raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
         names, members = _read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
-        found = pd.DataFrame(self._regions.sums(members, level).T, columns=_SUMS, index=names)
+        found = pd.DataFrame(self._field.accuracy.sums(members, level).T, columns=_SUMS, index=names)
         observed = ~np.isnan(self._field.y)
         return found.assign(
             n_nodes=np.array([nodes.size for nodes in members], dtype=np.int64),
@@ -436,11 +416,10 @@ class GraphRegressor(NodeEstimator):
         return means
 
     @takes_folds
-    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
-        """Return the prediction (n_labelled,) of each labelled node by a field without its fold.
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints, *, return_std: bool = False) -> Any:  # noqa: ARG002  (as in every estimator)
+        """Return the prediction (n_labelled,) of each labelled node by a field fitted without its fold.
 
-        Of up to 400 labels the hyper-parameters are searched again without each fold, of more they are kept. The sparse
-        solver always keeps them, and beyond 20,000 labels its coefficients, too.
+        Of up to 600 labels the hyper-parameters are searched again without each fold; more labels determine them.
 
         Parameters
         ----------
@@ -448,13 +427,16 @@ class GraphRegressor(NodeEstimator):
             What the fit was given; they are not read again.
         folds : integer array of shape (n_labelled,)
             Fold of every labelled node, in node order.
+        return_std : bool, default False
+            Also return standard deviations.
         """
         check_fitted(self, "_field")
-        return self._field.out_of_fold(folds)
+        found = self._field.out_of_fold(folds)
+        return found if return_std else found[0]
 
     @property
     def shares_(self) -> pd.Series:
-        """Share of the variance of the labels by kind of effect."""
+        """Share of the variance by kind of effect."""
         check_fitted(self, "_field")
         return pd.Series(self._field.shares, name="share")
 
@@ -462,36 +444,51 @@ class GraphRegressor(NodeEstimator):
     def explanation_(self) -> str:
         """What carries the prediction, in one sentence."""
         shares = self.shares_.drop("noise").sort_values(ascending=False)
-        told = [(str(name), round(100 * float(share))) for name, share in shares.items() if share >= 0.005]
-        if not told:
+        shown = [(str(name), round(100 * float(share))) for name, share in shares.items() if share >= 0.005]
+        if not shown:
             return "Neither features nor neighbours explain the outcome."
-        first, *others = told
+        first, *others = shown
         rest = "".join(f", {name} {percent} %" for name, percent in others)
         return f"{first[0].capitalize()} explain{'s' * (first[0] == 'graph field')} {first[1]} % of the variance{rest}."
-
-    @property
-    def coefficients_(self) -> pd.DataFrame:
-        """Linear coefficients and standard errors."""
-        check_fitted(self, "_field")
-        names, columns = self._columns.names, dict[str, Any]()
-        for title, (mean, std) in self._field.coefficients.items():
-            columns |= {title: mean, f"{title} (standard error)": std}
-        return pd.DataFrame(columns, index=pd.RangeIndex(self._columns.count) if names is None else names, dtype=float)
 
     @property
     def coef_(self) -> Floats | pd.Series:
         """Mean change of a node's expected outcome per unit of its own feature."""
         check_fitted(self, "_field")
-        return self._columns.named(self._field.own_effects(self._returning))
+        return self._columns.named(self._field.own_effects)
+
+    def partial_dependence(self, feature: Any, values: Any) -> Floats:
+        """Return the mean prediction were a feature of every node to have each of some values.
+
+        Over a sample of 200 nodes whose other features, and those of their neighbours, stay as they are; by the effects
+        of features alone.
+
+        Parameters
+        ----------
+        feature : hashable
+            Name of the feature, or its position where features have no names.
+        values : array of shape (k,)
+            Values of the feature.
+        """
+        check_fitted(self, "_field")
+        names = list(range(self._columns.count)) if self._columns.names is None else list(self._columns.names)
+        if feature not in names:
+            raise InvalidInputError(f"feature must be one of {', '.join(map(str, names))}, got {feature!r}")
+        return self._field.dependence(names.index(feature), np.asarray(values, dtype=np.float64))
 
     @property
     def left_out_(self) -> pd.DataFrame:
-        """What the field says of every label, given all others."""
+        """Prediction of every label from all others."""
         check_fitted(self, "_field")
-        (mean, std), rows = self._field.left_out, self._field.rows
+        (mean, std), rows = self._field.leave_one_out, self._field.rows
         table = pd.DataFrame({"node": rows, "label": self._field.y[rows], "prediction": mean, "std": std})
         labelled: pd.DataFrame = self._nodes.rows(table, rows)
         return labelled
+
+
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def _read_mask(mask: Any, n: int, name: str) -> Bools:
@@ -517,42 +514,6 @@ def _read_groups(groups: Any, n: int) -> tuple[pd.Index, list[Ints]]:
     counts = np.bincount(codes + 1, minlength=len(names) + 1)
     members: list[Ints] = list(np.split(order, np.cumsum(counts)[:-1])[1:])
     return pd.Index(names, name=getattr(groups, "name", None) or "group"), members
-
-
-def _choose_solver(
-    solver: str, graph: Graph, labels: int, features: int, limits: tuple[int, int] | None
-) -> tuple[str, str]:
-    """Return the solver, why it is taken, and how long that is foreseen to take."""
-    if solver not in (*SOLVERS, "auto"):
-        raise InvalidInputError(f"solver must be one of {', '.join(SOLVERS)} or auto, got {solver!r}")
-    if labels < 2:
-        raise InvalidInputError(f"GraphRegressor needs at least 2 labelled nodes, got {labels}; label more")
-    if solver == "auto" and limits is None:
-        return choose_solver(graph, labels, features)
-    chosen, reason = (solver, "as asked") if limits is None else _within(limits, solver, graph.n_nodes, labels)
-    needed = 0.0 if limits or solver == "sparse" else exact_cost(graph, labels, features)[1]
-    room = most_bytes(graph, labels)
-    if needed > room:
-        raise InvalidInputError(
-            f"GraphRegressor's exact solver takes at most {room / 1e9:.0f} GB of memory, got {graph.n_nodes} "
-            f"nodes and {labels} labels, which take {needed / 1e9:.0f}; leave solver at 'auto', or set exact_limits"
-        )
-    return chosen, f"{foreseen_time(chosen, graph, labels, features)}; {reason}"
-
-
-def _within(limits: tuple[int, int], solver: str, n: int, labels: int) -> tuple[str, str]:
-    """Return the solver by given numbers of nodes and labels."""
-    small, said = n <= limits[0] and labels <= limits[1], f"limits of {limits[0]} nodes and {limits[1]} labels"
-    if solver == "sparse":
-        return solver, "as asked"
-    if small:
-        return "exact", f"within the {said}"
-    if solver == "exact":
-        raise InvalidInputError(
-            f"GraphRegressor's exact solver takes at most {limits[0]} nodes and {limits[1]} labels, got {n} and "
-            f"{labels}; leave solver at 'auto', or raise exact_limits"
-        )
-    return "sparse", f"beyond the {said}"
 
 
 def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model.attributes import check_magnitude
-from graphmrf.selection import assign_folds
+from graphmrf.selection import MatchedFolds, assign_folds, distance_matched_folds
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
@@ -43,8 +43,12 @@ class Outcome:
         return int(np.count_nonzero(self.known))
 
     def folds(self, n_folds: int, seed: int) -> Ints:
-        """Return the fold of every labelled node."""
+        """Return the fold of every labelled node, at random."""
         return assign_folds(self.n_labelled, n_folds, seed=seed)
+
+    def matched_folds(self, graph: Graph, n_folds: int, seed: int) -> MatchedFolds:
+        """Return folds that imitate the holes, which are those of `folds` where holes are random."""
+        return distance_matched_folds(graph, self.known, n_folds, random_state=seed)
 
     def clamp(self, values: Floats) -> Floats:
         """Return the values, with the known outcomes where there are any."""

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
 from graphmrf.estimators.choices import Level, as_omega, given_level, settle
 from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import search_propagation
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
-class LabelPropagation(NodeEstimator):
+class LabelPropagation(CheckedEstimator):
     r"""The mean of the labels plus their propagated deviations from it (LP).
 
     .. math:: y_U = \bar y - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - \bar y)
@@ -37,7 +38,8 @@ class LabelPropagation(NodeEstimator):
     omega : float >= 0, optional
         The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
     folds : int, default 5
-        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
+        labelled nodes if there are fewer.
     seed : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
 
@@ -92,7 +94,7 @@ class LabelPropagation(NodeEstimator):
         """
         level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
         self.alpha_, self.cv_results_ = settle(
-            level, lambda: search_propagation(graph, outcome.y, outcome.folds(self.folds, self.seed))
+            level, self, graph, outcome, lambda folds: search_propagation(graph, outcome.y, folds)
         )
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
         m, self._outcome = outcome.n_labelled, outcome
@@ -100,6 +102,7 @@ class LabelPropagation(NodeEstimator):
         self.freedom_ = degrees_of_freedom(m, 1.0, chosen=level is None)
         self._residuals = ResidualField(graph, outcome.known, deviations, self.alpha_, mean, self.freedom_, self.seed)
         self._field = self._residuals.propagated
+        self.interval_check_ = IntervalCheck(self, graph, None, outcome)
         return self
 
     @overload
@@ -118,7 +121,7 @@ class LabelPropagation(NodeEstimator):
             Propagation lives on the labels of its graph, so there is no prediction for another one.
         return_std : bool, default False
             Also return the standard deviation given the labels, 0 at the labelled nodes; that of the mean and of the
-            noise scale are part of it, see `ResidualField`.
+            noise scale are part of it, see `ResidualField`, and so is what held-out labels add, see `calibration`.
 
         Returns
         -------
@@ -129,7 +132,15 @@ class LabelPropagation(NodeEstimator):
         refuse_other_graph(graph, X, "LabelPropagation")
         outcome = self._outcome
         mean = as_given(outcome.clamp(self.mean_ + self._field), single=outcome.single)
-        return (mean, as_given(self._residuals.conditional_std, single=outcome.single)) if return_std else mean
+        if not return_std:
+            return mean
+        return mean, as_given(self.model_std_ * self.interval_check_.factors, single=outcome.single)
+
+    @property
+    def model_std_(self) -> Floats:
+        """Standard deviations (n,) of the model, before intervals are checked; 0 at the labelled nodes."""
+        check_fitted(self, "_residuals")
+        return self._residuals.conditional_std
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)

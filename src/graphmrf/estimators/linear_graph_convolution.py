@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
 from graphmrf.estimators.choices import (
     Intercept,
     Level,
@@ -27,7 +28,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
@@ -44,7 +45,7 @@ _TOLERANCE = 1e-8
 magnify it. Doubling saves a few per cent of the iterations."""
 
 
-class LinearGraphConvolution(NodeEstimator):
+class LinearGraphConvolution(CheckedEstimator):
     r"""Regularised least squares on features that are smoothed over the graph (LGC).
 
     .. math:: y = (I + \omega N)^{-1} (X - 1 m') b + c
@@ -67,7 +68,8 @@ class LinearGraphConvolution(NodeEstimator):
     omega : float >= 0, optional
         The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
     folds : int, default 5
-        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
+        labelled nodes if there are fewer.
     seed : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
     fit_intercept : bool or "auto", default True
@@ -161,13 +163,14 @@ class LinearGraphConvolution(NodeEstimator):
         intercept = settle_intercept(self, graph, X, outcome, lambda fitted: smooth(graph, table.X, fitted.alpha_))
         features = whiten(table.X, centred=intercept, shrinkage=self.shrinkage_)
         self.alpha_, self.cv_results_ = settle(
-            level, lambda: search_convolution(graph, features, outcome.y, outcome.folds(self.folds, self.seed))
+            level, self, graph, outcome, lambda folds: search_convolution(graph, features, outcome.y, folds)
         )
         self.omega_ = as_omega(self.alpha_)
         coef = self._regress(graph, features, outcome)
         self.coef_, self.feature_means_ = table.columns.named(coef), features.means
         self._columns, self._single = table.columns, table.single and outcome.single
         self._centred = intercept
+        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
         return self
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
@@ -219,7 +222,9 @@ class LinearGraphConvolution(NodeEstimator):
         check_fitted(self, "_residuals")
         if graph is None and X is None:
             mean = as_given(self._fitted, single=self._single)
-            return (mean, as_given(self._residuals.marginal_std, single=self._single)) if return_std else mean
+            if not return_std:
+                return mean
+            return mean, as_given(self.model_std_ * self.interval_check_.factors, single=self._single)
         if graph is None:
             raise InvalidInputError(
                 "LinearGraphConvolution predicts other nodes on their graph, got X alone; pass both"
@@ -230,6 +235,12 @@ class LinearGraphConvolution(NodeEstimator):
             return mean
         directions = self._directions(smooth(graph, X @ self._T, self.alpha_))
         return mean, as_given(self._residuals.std_elsewhere(graph, directions), single=self._single)
+
+    @property
+    def model_std_(self) -> Floats:
+        """Standard deviations (n,) of the model, before intervals are checked."""
+        check_fitted(self, "_residuals")
+        return self._residuals.marginal_std
 
     @property
     def scale_(self) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from sklearn.base import clone
 
+from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
 from graphmrf.estimators.choices import Intercept, settle_intercept
 from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import (
@@ -18,7 +19,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import fit_least_squares, fold_fits, whiten
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
-class LinearRegression(NodeEstimator):
+class LinearRegression(CheckedEstimator):
     r"""Ordinary least squares on the labelled nodes (LR).
 
     .. math:: y = X b + c
@@ -105,6 +106,7 @@ class LinearRegression(NodeEstimator):
         self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, self.freedom_)
         self._columns, self._single = table.columns, table.single and outcome.single
         self._features, self._fit = features, fit
+        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
         return self
 
     @overload
@@ -136,12 +138,22 @@ class LinearRegression(NodeEstimator):
             In float32 when X and y were.
         """
         check_fitted(self, "_fit")
-        Z = self._features.Z if graph is None and X is None else self._transform(graph, X)
+        own = graph is None and X is None
+        Z = self._features.Z if own else self._transform(graph, X)
         mean = as_given(Z @ self._fit.coef + self._fit.intercept, single=self._single)
         if not return_std:
             return mean
-        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
+        std = self.model_std_ * self.interval_check_.factors if own else self._std(Z)
         return mean, as_given(std, single=self._single)
+
+    @property
+    def model_std_(self) -> Floats:
+        """Standard deviations (n,) of the model, before intervals are checked."""
+        check_fitted(self, "_fit")
+        return self._std(self._features.Z)
+
+    def _std(self, Z: Floats) -> Floats:
+        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
 
     @property
     def directions_(self) -> Floats:

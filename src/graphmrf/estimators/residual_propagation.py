@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
 from graphmrf.estimators.choices import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import (
@@ -23,7 +24,7 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 
-class ResidualPropagation(NodeEstimator):
+class ResidualPropagation(CheckedEstimator):
     r"""A base predictor plus its propagated residuals (RP).
 
     .. math:: y_U = f_U - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - f_L)
@@ -70,7 +71,8 @@ class ResidualPropagation(NodeEstimator):
     omega : float >= 0, optional
         The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
     folds : int, default 5
-        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
+        labelled nodes if there are fewer.
     seed : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
 
@@ -142,6 +144,7 @@ class ResidualPropagation(NodeEstimator):
         self.freedom_ = self._freedom(directions[known], chosen=level is None)
         self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, self.freedom_, self.seed)
         self._field = self._residuals.propagated
+        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
         return self
 
     def _freedom(self, directions: Floats, *, chosen: bool) -> float:
@@ -178,7 +181,15 @@ class ResidualPropagation(NodeEstimator):
         refuse_other_graph(graph, X, "ResidualPropagation")
         outcome = self._outcome
         mean = as_given(outcome.clamp(self._base_values + self._field), single=outcome.single)
-        return (mean, as_given(self._residuals.conditional_std, single=outcome.single)) if return_std else mean
+        if not return_std:
+            return mean
+        return mean, as_given(self.model_std_ * self.interval_check_.factors, single=outcome.single)
+
+    @property
+    def model_std_(self) -> Floats:
+        """Standard deviations (n,) of the model, before intervals are checked; 0 at the labelled nodes."""
+        check_fitted(self, "_residuals")
+        return self._residuals.conditional_std
 
     @property
     def scale_(self) -> float:
@@ -218,30 +229,33 @@ class ResidualPropagation(NodeEstimator):
         read = read_features(X, graph.n_nodes, "LinearGraphConvolution")
         features = whiten(read.X, centred=self.base.fit_intercept is not False, shrinkage=shrinkage)
         del read  # whitened features take as much memory, and the search needs no others
-        folds = outcome.folds(self.folds, self.seed)
         self.alpha_, self.cv_results_ = settle(
-            None, lambda: search_convolution_and_residual(graph, features, outcome.y, folds)
+            None, self, graph, outcome, lambda folds: search_convolution_and_residual(graph, features, outcome.y, folds)
         )
         return self._fit_base(clone(self.base).set_params(alpha=self.alpha_), graph, X, outcome)
 
     def _fit_in_turn(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
         residuals = self._fit_base(self.base, graph, X, outcome)
 
-        def search() -> AlphaSearch:
-            folds = outcome.folds(self.folds, self.seed)
+        def search(folds: Ints) -> AlphaSearch:
             without_fold = refit_folds(self.base_, graph, X, outcome, folds)
             return search_residual(graph, outcome.y, without_fold, folds)
 
-        self.alpha_, self.cv_results_ = settle(level, search)
+        self.alpha_, self.cv_results_ = settle(level, self, graph, outcome, search)
         return residuals
 
     def _fit_crosswise(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
-        folds, X = outcome.folds(self.folds, self.seed), check_regressor(self.base, X, graph)
+        folds = outcome.matched_folds(graph, self.folds, self.seed).folds
+        X = check_regressor(self.base, X, graph)
         left_out = cross_predictions(self.base, X, outcome, folds)
         self.base_ = clone(self.base).fit(_rows(X, outcome.known), outcome.y[outcome.known])
         self._base_values = np.asarray(np.ravel(self.base_.predict(X)), dtype=np.float64)
         self.alpha_, self.cv_results_ = settle(
-            level, lambda: search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
+            level,
+            self,
+            graph,
+            outcome,
+            lambda folds: search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds),
         )
         return np.asarray(outcome.y[outcome.known] - left_out)
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
 from graphmrf.estimators.choices import Intercept, settle_intercept
 from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import (
@@ -21,7 +22,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg.smoothing import loop_engine, power, powers
 from graphmrf.selection import AlphaSearch, fit_least_squares, fold_fits, own_fold, whiten
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.engines import Engine
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
     from graphmrf.selection import Whitened
@@ -40,7 +40,7 @@ _LAYERS = (0, 1, 2, 3)
 """Numbers of layers tried: the paper's 1, 2, 3, and 0, linear regression. Twice as many cost twice the products."""
 
 
-class SimpleGraphConvolution(NodeEstimator):
+class SimpleGraphConvolution(CheckedEstimator):
     r"""Least squares on features that are averaged with those of the neighbours, K times (SGC).
 
     .. math:: y = \tilde S^K (X - 1 m') b + c, \qquad \tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}
@@ -55,7 +55,8 @@ class SimpleGraphConvolution(NodeEstimator):
     n_layers : "cv" or int >= 0, default "cv"
         The power K; "cv" takes the best of 0, 1, 2, 3 by cross-validation, see `selection.AlphaSearch`.
     folds : int, default 5
-        Folds of the cross-validation; as many as labelled nodes if there are fewer.
+        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
+        labelled nodes if there are fewer.
     seed : int, default 0
         Seed of the folds.
     fit_intercept : bool or "auto", default True
@@ -123,19 +124,21 @@ class SimpleGraphConvolution(NodeEstimator):
         engine = loop_engine(graph)
         intercept = settle_intercept(self, graph, X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_))
         features = whiten(table.X, centred=intercept)
-        coef = self._regress(engine, features, outcome, given)
+        coef = self._regress(graph, features, outcome, given)
         self.coef_, self.feature_means_ = table.columns.named(coef), features.means
         self._graph, self._features, self._columns = graph, features, table.columns
         self._single = table.single and outcome.single
+        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
         return self
 
-    def _regress(self, engine: Engine, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
+    def _regress(self, graph: Graph, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
         """Choose the number of layers unless given, fit on its features; return the coefficients of the features."""
-        y, intercept = outcome.y[outcome.known], features.centred
+        engine, y, intercept = loop_engine(graph), outcome.y[outcome.known], features.centred
         Z = powers(engine, features.Z, max(_LAYERS) if given is None else given, np.flatnonzero(outcome.known))
         self.n_layers_, self.cv_results_ = len(Z) - 1, None
         if given is None:
-            search = search_layers(Z, y, outcome.folds(self.folds, self.seed), intercept=intercept)
+            matched = outcome.matched_folds(graph, self.folds, self.seed)
+            search = search_layers(Z, y, matched.folds, intercept=intercept).matched(y, matched)
             self.n_layers_ = search.best
             self.cv_results_ = {"n_layers": np.array(_LAYERS), "mean_r2": search.mean_r2, "fold_r2": search.fold_r2}
         self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
@@ -179,8 +182,17 @@ class SimpleGraphConvolution(NodeEstimator):
         mean = as_given(self._fitted if own else Z @ self._fit.coef + self.intercept_, single=self._single)
         if not return_std:
             return mean
-        std = student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
+        std = self._std(Z) * (self.interval_check_.factors if own else 1.0)
         return mean, as_given(std, single=self._single)
+
+    @property
+    def model_std_(self) -> Floats:
+        """Standard deviations (n,) of the model, before intervals are checked."""
+        check_fitted(self, "_fit")
+        return self._std(self._averaged(None, None))
+
+    def _std(self, Z: Floats) -> Floats:
+        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
 
     @property
     def directions_(self) -> Floats:

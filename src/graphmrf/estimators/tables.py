@@ -261,23 +261,29 @@ def answers_tables(method: _Method) -> _Method:
 
 
 def takes_folds(out_of_fold: _Method) -> _Method:
-    """Decorate ``out_of_fold(self, graph, X, y, folds)``: tables in, a Series of the labelled nodes out.
+    """Decorate ``out_of_fold(self, graph, X, y, folds, **options)``: tables in, Series of the labelled nodes out.
 
-    Folds in a Series are matched by id, too; those in an array are in node order.
+    Folds in a Series are matched by id, too; those in an array are in node order. Several answers are a tuple.
     """
 
     @wraps(out_of_fold)
-    def wrapped(self: Any, graph: Any, X: Any, y: Any, folds: Any) -> Any:
+    def wrapped(self: Any, graph: Any, X: Any, y: Any, folds: Any, **options: Any) -> Any:
         graph = check_graph(graph)
         polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
         if not isinstance(y, pd.Series):
-            return out_of_fold(self, graph, X, y, np.asarray(folds))
+            return out_of_fold(self, graph, X, y, np.asarray(folds), **options)
         labelled = _index(graph, X, y)[_known(y)]
         if isinstance(folds, pd.Series):
             folds = in_node_order(folds, labelled, len(labelled), "folds")
-        predictions = pd.Series(out_of_fold(self, graph, X, y, np.asarray(folds)), index=labelled, name=y.name)
-        return _in_polars(predictions.rename_axis(id_name)) if polars else predictions
+
+        def as_series(values: Any) -> Any:
+            if isinstance(values, tuple):
+                return tuple(as_series(each) for each in values)
+            series = pd.Series(values, index=labelled, name=y.name)
+            return _in_polars(series.rename_axis(id_name)) if polars else series
+
+        return as_series(out_of_fold(self, graph, X, y, np.asarray(folds), **options))
 
     return cast("_Method", wrapped)
 

@@ -1,50 +1,35 @@
-"""The general field behind `GraphRegressor`: a list of components, one search space, two solvers of one interface.
+"""The latent-Gaussian field behind `GraphRegressor`: terms, likelihoods, two representations, one posterior.
 
-A term of the field is a class in `components`; `covariance` adds them up, `exact` and `sparse` are the solvers, and
-`fit` returns the fitted field. Whatever follows from the labels is asked of a `Posterior`.
+A term is a class in `terms`; `dense` and `sparse` are the two representations; `search` finds hyper-parameters and
+averages over them; `fit` puts them together. Everything derived from labels is a function of a `Posterior`.
 """
 
-from graphmrf.field.components import COMPONENTS, EFFECTS
-from graphmrf.field.covariance import Component, Covariance, LinearComponent
-from graphmrf.field.exact import REFITTED_UP_TO
-from graphmrf.field.fit import (
-    SOLVERS,
-    FittedField,
-    IntervalCalibration,
-    choose_solver,
-    exact_cost,
-    fit_exact,
-    fit_sparse,
-    foreseen_time,
-    most_bytes,
-)
-from graphmrf.field.hyperparameters import Hyperparameters, Parameter, Space
-from graphmrf.field.posterior import Posterior
-from graphmrf.field.sparse import COEFFICIENTS_KEPT
-from graphmrf.field.transform import POSITIVE, Kind, Scale
+from graphmrf.field.accuracy import ExpectedAccuracy
+from graphmrf.field.features import Design
+from graphmrf.field.fit import FieldOptions, FittedField, fit_field
+from graphmrf.field.imputation import MOST_PATTERNS, impute
+from graphmrf.field.observations import Observations
+from graphmrf.field.posterior import AveragedPosterior, Mixture, Posterior
+from graphmrf.field.terms import EFFECTS, TERMS, Term
+from graphmrf.field.transform import POSITIVE, Kind, Scale, choose_transform
 
 __all__ = [
-    "COEFFICIENTS_KEPT",
-    "COMPONENTS",
     "EFFECTS",
+    "MOST_PATTERNS",
     "POSITIVE",
-    "REFITTED_UP_TO",
-    "SOLVERS",
-    "Component",
-    "Covariance",
+    "TERMS",
+    "AveragedPosterior",
+    "Design",
+    "ExpectedAccuracy",
+    "FieldOptions",
     "FittedField",
-    "Hyperparameters",
-    "IntervalCalibration",
     "Kind",
-    "LinearComponent",
-    "Parameter",
+    "Mixture",
+    "Observations",
     "Posterior",
     "Scale",
-    "Space",
-    "choose_solver",
-    "exact_cost",
-    "fit_exact",
-    "fit_sparse",
-    "foreseen_time",
-    "most_bytes",
+    "Term",
+    "choose_transform",
+    "fit_field",
+    "impute",
 ]

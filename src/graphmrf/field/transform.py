@@ -6,20 +6,24 @@ is part of the likelihood, so transforms can be compared.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, boxcox1p, inv_boxcox
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.field.exact import PART, Evidence, ExactPosterior, subset
+from graphmrf.field.dense import DenseField
+from graphmrf.field.observations import Observations
+from graphmrf.field.search import find_mode
+from graphmrf.field.terms import TERMS, Prior
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
-    from graphmrf.field.covariance import Covariance
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.field.features import Design
 
 Kind: TypeAlias = Literal["identity", "log", "box-cox", "yeo-johnson"]
 
@@ -29,12 +33,12 @@ POSITIVE = ("log", "box-cox")
 FITTED = ("box-cox", "yeo-johnson")
 """Transforms with an exponent."""
 
-_STEPS = 60
-"""Most steps of the search under every transform, on a part of the labels."""
-_ROUNDS = 2
-"""Rounds of exponent and covariance: the second starts from a covariance of transformed labels."""
+_PART = 300
+"""Labels that decide on a transform."""
 _IMPOSSIBLE = 1e10
 """Misfit of an exponent whose values overflow."""
+FENCE = 3.0
+"""Interquartile ranges beyond the quartiles where Tukey's outer fences are."""
 _EXPONENTS = (0.0, 2.0)
 """Range of the exponents, from the logarithm to the square."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
@@ -181,23 +185,31 @@ class Scale:
 
 
 def _mean_and_deviation(values: Floats) -> tuple[float, float]:
-    """Return mean and standard deviation, computed in a power of 2: nothing is rounded, and no square overflows."""
+    """Return mean and standard deviation of values drawn in to Tukey's outer fences: one wild label has no say in them.
+
+    Computed in a power of 2: nothing is rounded, and no square overflows.
+    """
     unit = float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
     shares = values / unit
+    low, high = np.percentile(shares, [25, 75])
+    if high > low:
+        shares = np.clip(shares, low - FENCE * (high - low), high + FENCE * (high - low))
     return unit * float(shares.mean()), unit * float(shares.std())
 
 
-def choose_transform(covariance: Covariance, y: Floats, kinds: tuple[Kind, ...], *, seed: int = 0) -> Scale:
+def choose_transform(design: Design, nodes: Ints, y: Floats, kinds: tuple[Kind, ...], *, seed: int = 0) -> Scale:
     """Return the transform, of the kinds given, under which the labels are most likely.
 
-    Exponents are found on the covariance of the untransformed outcome, then the field is fitted under every
-    transform, exponents once more on the covariance found there; of many labels a random part decides. A fitted
-    exponent costs half the logarithm of the number of labels (the Bayesian information criterion).
+    Exponents are found at the hyper-parameters of the untransformed outcome; then the field is fitted under every
+    transform. Of many labels a random part decides. A fitted exponent costs half the logarithm of the number of labels
+    (the Bayesian information criterion).
 
     Parameters
     ----------
-    covariance : Covariance
-        The covariance of the labelled nodes.
+    design : Design
+        Features of all nodes.
+    nodes : integer array of shape (m,)
+        The labelled nodes.
     y : array of shape (m,)
         Their outcomes; positive for "log" and "box-cox".
     kinds : tuple of str
@@ -207,45 +219,28 @@ def choose_transform(covariance: Covariance, y: Floats, kinds: tuple[Kind, ...],
     """
     if kinds == ("identity",):
         return Scale(y)
-    part = subset(y.size, PART, seed)
-    small, labels = covariance.part(part), y[part]
-    plain = _fitted(small, labels, None)
-    fits = [_best(small, plain, kind) for kind in kinds]
-    costs = [0.5 * np.log(labels.size) * (kind in FITTED) for kind in kinds]
-    scores = np.array([fit.score for fit in fits]) - costs
-    return Scale(y, fits[int(np.argmax(scores))].scale.power)
+    part = np.sort(np.random.default_rng(seed).permutation(y.size)[:_PART])
+    terms = tuple(term for term in Prior.of(tuple(TERMS), design.p).terms if term.transfers)
+    field = DenseField.of(design, terms, Observations.of(nodes[part], Scale(y[part]).z))
+    plain = find_mode(field, np.zeros(field.size))
+    powers = {kind: _power(field, plain.x, y[part], kind) for kind in kinds}
+    costs = {kind: _cost(field, plain.x, y[part], power) for kind, power in powers.items()}
+    costs |= {kind: costs[kind] + 0.5 * math.log(part.size) for kind in kinds if kind in FITTED}
+    return Scale(y, powers[min(kinds, key=lambda kind: costs[kind])])
 
 
-class _Fit(NamedTuple):
-    """The field under a transform: its log evidence in the units of the outcome, the transform, and the precision."""
-
-    score: float
-    scale: Scale
-    precision: Floats
-
-
-def _fitted(covariance: Covariance, y: Floats, power: Power | None) -> _Fit:
-    """Return the fit under a transform; not from another's, whose variances at their floor have no slope any more."""
+def _cost(field: DenseField, x: Floats, y: Floats, power: Power | None) -> float:
+    """Return the negative log posterior density of labels in their own units under a transform, refitted."""
     scale = Scale(y, power)
-    evidence = Evidence(covariance, scale.z)
-    end = evidence.climb(evidence.space.start, _STEPS)
-    factor = ExactPosterior(covariance, evidence.space.read(end.point), scale.z).factor
-    precision = covariance.triangle.square(factor.inverse(covariance.triangle))
-    return _Fit(end.log_evidence + scale.log_jacobian, scale, precision)
+    return find_mode(_observed(field, scale), x).value - scale.log_jacobian
 
 
-def _best(covariance: Covariance, plain: _Fit, kind: Kind) -> _Fit:
-    """Return the best fit of a kind, from that without a transform."""
-    if kind == "identity":
-        return plain
-    y, fits = plain.scale.y, [plain]
-    for _ in range(_ROUNDS if kind in FITTED else 1):
-        fits.append(_fitted(covariance, y, _power(y, fits[-1].precision, kind)))
-    return max(fits[1:], key=lambda fit: fit.score)
+def _observed(field: DenseField, scale: Scale) -> DenseField:
+    return field.observed(Observations.of(field.rows, scale.z))
 
 
-def _power(y: Floats, P: Floats, kind: Kind) -> Power | None:
-    """Return the transform of a kind, its exponent by likelihood given the precision of the labels."""
+def _power(field: DenseField, x: Floats, y: Floats, kind: Kind) -> Power | None:
+    """Return the transform of a kind, its exponent by likelihood at some hyper-parameters."""
     if kind not in FITTED:
         return None if kind == "identity" else Power(0.0, signed=False)
     signed = kind == "yeo-johnson"
@@ -253,7 +248,7 @@ def _power(y: Floats, P: Floats, kind: Kind) -> Power | None:
     def misfit(exponent: float) -> float:
         scale = Scale(y, Power(exponent, signed=signed))
         with np.errstate(over="ignore", invalid="ignore"):
-            value = 0.5 * y.size * float(np.log(scale.z @ P @ scale.z)) - scale.log_jacobian
+            value = _observed(field, scale).value(x) - scale.log_jacobian
         return value if np.isfinite(value) else _IMPOSSIBLE
 
     found = minimize_scalar(misfit, bounds=_EXPONENTS, method="bounded")

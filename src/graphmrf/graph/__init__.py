@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from threadpoolctl import threadpool_limits
 
 from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
 from graphmrf.errors import InvalidInputError
@@ -440,6 +441,13 @@ class Graph:
     def adjacency(self) -> sparse.csr_array:
         """The weights `W` as a SciPy sparse array."""
         return self._matrix(np.ones(self.indices.size) if self.weights is None else self.weights)
+
+    @cached_property
+    def eigenpairs(self) -> tuple[Floats, Floats]:
+        """Eigenvalues (n,) and eigenvectors (n, n) of `N`, dense: for up to some thousand nodes."""
+        with threadpool_limits(1, user_api="blas"):  # threads that wait for a busy core cost ten times the work
+            values, vectors = np.linalg.eigh(self.N.toarray())
+        return _read_only(np.maximum(values, 0.0)), _read_only(vectors)
 
     @cached_property
     def S(self) -> sparse.csr_array:

@@ -14,13 +14,13 @@ from graphmrf.text import number, smoothing_level
 Spec: TypeAlias = dict[str, Any]
 
 LISTED_COEFFICIENTS = 20
-"""Coefficients in the chart and the table, by eye: what fits a screen; twice as many push the rest of the page away."""
+"""Coefficients in the chart and the table, by eye: what fits a screen."""
 BINS = 30
-"""Bins of the histogram, by eye; with twice as many, the few dozen outcomes people have make a comb."""
+"""Bins of the histogram, by eye."""
 CHART_HEIGHT = 360
-"""Pixels, by eye: a third of a laptop's screen; twice as high, a chart and its sentence do not fit one screen."""
+"""Pixels, by eye: a third of a laptop's screen."""
 SHOWN_LABELS = 2_000
-"""Dots of observed against predicted values, by eye: beyond, a random part of the labels; doubled, a phone stutters."""
+"""Dots of observed against predicted values, by eye: beyond, a random part of the labels."""
 CURVES = 6
 """Features with a dependence plot, by eye: two rows of three."""
 WORST_R2 = -1.0
@@ -372,7 +372,7 @@ def coverage_chart(rows: pd.DataFrame, n_labels: int, level: float) -> Spec:
         mode="lines+markers",
         line={"color": "var(--accent)", "width": 2.5},
         marker={"size": [13 if np.isclose(each, level) else 6 for each in claimed], "color": "var(--accent)"},
-        hovertemplate="intervals of %{x:.0f} %<br>hold %{y:.1f} % of the values<extra></extra>",
+        hovertemplate="intervals of %{x:.0f} %<br>contain %{y:.1f} % of the values<extra></extra>",
     )
     return _percent_chart([*band, same, curve], "probability of the interval", "known values inside")
 
@@ -455,31 +455,20 @@ def dependence_charts(target: TargetReport) -> dict[str, Spec]:
     return found
 
 
-def effects_chart(rows: Effects, groups: list[int]) -> Spec:
-    """Effects of a standard deviation of each feature: a dot with its interval of 90 % for each group."""
+def effects_chart(rows: Effects) -> Spec:
+    """Effects of a standard deviation of each feature, a dot for each."""
     order = rows.order[:LISTED_COEFFICIENTS][::-1]
-    values, errors = rows.standardised
-    symbols = ("circle", "square", "diamond", "triangle-up")
-    colors = ("var(--accent)", "var(--warm)", "var(--ink-2)", "var(--class-2)")
-    shift = 0.5 / max(len(groups), 1)
-    traces = [
-        scatter(
-            x=values[order, k],
-            y=np.arange(len(order)) - shift * (place - (len(groups) - 1) / 2),
-            mode="markers",
-            name=_label(str(rows.groups[k]), 40),
-            marker={"size": 9, "symbol": symbols[place % 4], "color": colors[place % 4]},
-            error_x={"array": 1.645 * np.nan_to_num(errors[order, k]), "color": colors[place % 4], "thickness": 1.5},
-            customdata=[escape(str(rows.names[i])) for i in order],
-            hovertemplate="%{customdata}<br>%{x:.4g}<extra>%{fullData.name}</extra>",
-        )
-        for place, k in enumerate(groups)
-    ]
+    dots = scatter(
+        x=rows.standardised[order],
+        y=np.arange(len(order)),
+        mode="markers",
+        marker={"size": 9, "color": "var(--accent)"},
+        customdata=[escape(str(rows.names[i])) for i in order],
+        hovertemplate="%{customdata}<br>%{x:.4g}<extra></extra>",
+    )
     names = _names([str(rows.names[i]) for i in order])
-    legend = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"}
-    layout = {"xaxis": AXIS | {"zerolinecolor": "var(--ink-3)"}, "yaxis": names, "legend": legend}
-    height = 90 + max(30, 18 * len(groups)) * len(order)
-    return specification(traces, layout | {"showlegend": len(groups) > 1, "height": height})
+    layout = {"xaxis": AXIS | {"zerolinecolor": "var(--ink-3)"}, "yaxis": names}
+    return specification([dots], layout | {"showlegend": False, "height": 90 + 30 * len(order)})
 
 
 def _names(names: list[str]) -> Spec:

@@ -16,11 +16,11 @@ from graphmrf.text import count, decimals, number
 DRAWN_NODES = 20_000
 """Nodes that are drawn each for itself, by eye: some 100 bytes each in the page, as many as pixels can tell apart."""
 DRAWN_EDGES = 30_000
-"""Edges up to which they are drawn, by eye; with twice as many the lines merge into one colour."""
+"""Edges up to which they are drawn, by eye."""
 CELLS = 110
-"""Cells along the longer side of a drawing of more nodes, by eye: each is some 5 pixels; doubled, they are dots."""
+"""Cells along the longer side of a drawing of more nodes, by eye: each is some 5 pixels."""
 OUTLINE_POINTS = 200_000
-"""Points of all outlines, 4 bytes each in the page; beyond, they are drawn on a coarser grid. Doubled: 1 MB more."""
+"""Points of all outlines, 4 bytes each in the page; beyond, they are drawn on a coarser grid."""
 SHOWN_FEATURES = 8
 """Features beside a node, by eye: what a tip has room for; each is 8 bytes a node in the page."""
 GRID = 30_000
@@ -201,7 +201,7 @@ def target_arrays(target: TargetReport | ClassReport, drawing: GraphDrawing) -> 
     hidden = ~target.observed
     columns = {
         "value": target.values,
-        "left_out": target.at_labels("left_out"),
+        "left_out": target.at_labels("out_of_fold"),
         "residual": target.at_labels("residual"),
     }
     columns |= {

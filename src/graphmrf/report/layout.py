@@ -12,15 +12,15 @@ from graphmrf._typing import Floats, Ints
 Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 
 CORE_NODES = 100
-"""Nodes up to which eigenvectors and all pairs of forces are dense: milliseconds; doubled, eight times the first."""
+"""Nodes up to which eigenvectors and all pairs of forces are dense: milliseconds."""
 RELAXED_COMPONENTS = 200
-"""Components that get forces, largest first, by eye: smaller ones look alike without; doubled, up to twice the time."""
+"""Components that get forces, largest first, by eye: smaller ones look alike without."""
 EDGE_LENGTH = 4.0
 """Length of an edge at rest and margin between components; a unit of the drawing, which is scaled to its frame."""
 MESH_CELLS = 128
-"""Cells of the repulsion's mesh along an axis, by eye: within 5 % of the sum over pairs; doubled, four times slower."""
+"""Cells of the repulsion's mesh along an axis, by eye: within 5 % of the sum over pairs."""
 STEPS = 60
-"""Force-directed steps at most, by eye: the drawing hardly moves after them; doubled, twice the time."""
+"""Force-directed steps at most, by eye: the drawing hardly moves after them."""
 STEP_BUDGET = 1_000_000
 """Nodes times steps of one level, which bounds the time to seconds; at least 10 steps are always made."""
 

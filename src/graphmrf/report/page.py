@@ -28,10 +28,9 @@ CONTENT_FORMAT = 1
 """Version of the content; pages are made again only from the same one."""
 
 LARGEST_CONTENT = 200_000_000
-"""Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them. Doubled, a file that was
-made to fill the memory fills more of it."""
+"""Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them."""
 
-OWN_FEATURES = ("lr", "lr-rp")
+OWN_FEATURES = ("lr", "lr-rp", "field")
 """Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
 
 GLOSSARY = {
@@ -315,12 +314,11 @@ def _class_maps(target: ClassReport) -> Content:
 
 def _figures(target: TargetReport) -> Content:
     rows, n_labels = target.effects, int(target.observed.sum())
-    groups = tables.groups_with_effect(rows) if rows else []
     figures = {
         "accuracy": charts.accuracy_chart(target),
         "coverage": None if target.coverage is None else charts.coverage_chart(target.coverage, n_labels, target.level),
         "comparison": charts.comparison_chart(target),
-        "effects": charts.effects_chart(rows, groups) if rows and groups else None,
+        "effects": charts.effects_chart(rows) if rows and rows.values.any() else None,
         **charts.dependence_charts(target),
         "learning": None if target.learning is None else charts.learning_chart(target.learning),
         "alpha_curves": charts.alpha_chart(target),
@@ -339,7 +337,7 @@ def _section(report: PredictionReport, target: TargetReport, drawn: drawing.Grap
     rows, tested = target.effects, 0 if target.held_out is None else len(target.held_out)
     return {
         "kind": "numbers",
-        "sentences": [each for each in (accuracy(target), target.carries, intervals_hold(target)) if each],
+        "sentences": [each for each in _summary(target) if each],
         "level": f"{100 * target.level:g} %",
         "alpha": smoothing_level(target.alpha),
         "shares": tables.share_rows(target),
@@ -348,13 +346,17 @@ def _section(report: PredictionReport, target: TargetReport, drawn: drawing.Grap
         "effects": tables.effect_rows(rows, standardised=True),
         "raw_effects": tables.effect_rows(rows),
         "own_features": target.method in OWN_FEATURES,
-        "several_groups": rows is not None and len(rows.groups) > 1,
         "transform": rows.transform if rows else "",
         "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
         "tested": tested,
         "shown_labels": charts.shown_labels(tested),
         "has_field": bool(target.shares),
     }
+
+
+def _summary(target: TargetReport) -> tuple[str, ...]:
+    measured = (f"{each[:1].upper()}{each[1:]}." for each in target.measured)
+    return (accuracy(target), *measured, target.carries, intervals_hold(target))
 
 
 def _class_section(report: PredictionReport, target: ClassReport, drawn: drawing.GraphDrawing) -> Content:
@@ -384,7 +386,7 @@ def _facts(target: TargetReport | ClassReport) -> dict[str, str]:
         inside = f"{100 * share:.0f} % of known values"
     return known | {
         "R² in cross-validation": _measured(row) if row else DASH,
-        f"{100 * target.level:g} % intervals hold": inside,
+        f"{100 * target.level:g} % intervals contain": inside,
     }
 
 
@@ -434,20 +436,21 @@ def accuracy(target: TargetReport) -> str:
 
 
 def intervals_hold(target: TargetReport) -> str:
-    """Sentence on the share of known values inside their interval when left out; empty where that was not tried.
+    """Sentence on the share of known values inside their out-of-fold interval; empty where that was not measured.
 
     Examples
     --------
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"level": [0.5, 0.9], "inside": [0.5, 0.88]})
     >>> intervals_hold(TargetReport("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
-    'Left out one at a time, 88 % of the known values lie inside their 90 % interval.'
+    'Held out fold by fold, 88 % of the known values lie inside their 90 % interval.'
     """
     if target.coverage is None:
         return ""
     inside = float(np.interp(target.level, target.coverage["level"], target.coverage["inside"]))
     percent = f"{100 * target.level:g} %"
-    return f"Left out one at a time, {100 * inside:.0f} % of the known values lie inside their {percent} interval."
+    way = "region by region" if target.in_regions else "fold by fold"
+    return f"Held out {way}, {100 * inside:.0f} % of the known values lie inside their {percent} interval."
 
 
 def class_accuracy(target: ClassReport) -> str:

@@ -120,18 +120,16 @@ class AlphaCurve:
 
 @dataclass(frozen=True)
 class Effects:
-    """Linear coefficients of a node's own features, of its neighbours' and so on, with standard errors.
+    """Linear coefficients by feature.
 
     Parameters
     ----------
     names : sequence of str
         One name per feature.
-    groups : sequence of str
-        Whose features: ``("own", "neighbours", ...)``.
-    values, errors : arrays of shape (p, n_groups)
-        Coefficients in the units of the outcome and the feature, and their standard errors; NaN where not known.
-    scales : array of shape (p, n_groups)
-        Standard deviations of the features and of their sums over neighbours: times these, coefficients compare.
+    values : array of shape (p,)
+        Coefficients in the units of the outcome and the feature.
+    scales : array of shape (p,)
+        Standard deviations of the features: times these, coefficients compare.
     transform : str
         The transform of the outcome whose units these are; empty for the outcome itself.
     intercept : float or None
@@ -139,37 +137,32 @@ class Effects:
 
     Examples
     --------
-    >>> one = np.array([[0.3, 0.1]])
-    >>> Effects(("age",), ("own", "neighbours"), one, one / 2, scales=np.array([[10.0, 5.0]])).standardised[0]
-    array([[3. , 0.5]])
+    >>> Effects(("age", "rooms"), np.array([0.3, 1.0]), scales=np.array([10.0, 0.5])).standardised
+    array([3. , 0.5])
     """
 
     names: Sequence[str]
-    groups: Sequence[str]
     values: Floats
-    errors: Floats
     scales: Floats
     transform: str = ""
     intercept: float | None = None
 
     def __post_init__(self) -> None:
-        wanted = (len(self.names), len(self.groups))
-        found = tuple(np.shape(each) for each in (self.values, self.errors, self.scales))
+        wanted, found = (len(self.names),), (np.shape(self.values), np.shape(self.scales))
         _reject(
-            any(shape != wanted for shape in found),
-            f"effects need a value, an error and a scale for each of {wanted[0]} names and {wanted[1]} groups, got "
-            f"{found}; pass the columns of coefficients_",
+            found != (wanted, wanted),
+            f"effects need a value and a scale for each of {wanted[0]} names, got shapes {found}; pass coef_",
         )
 
     @property
-    def standardised(self) -> tuple[Floats, Floats]:
-        """Coefficients and errors for a change by one standard deviation."""
-        return self.values * self.scales, self.errors * self.scales
+    def standardised(self) -> Floats:
+        """Coefficients for a change by one standard deviation."""
+        return self.values * self.scales
 
     @property
     def order(self) -> Ints:
         """Positions of the features, the largest effect of a standard deviation first."""
-        return np.argsort(-np.abs(self.standardised[0]).max(axis=1, initial=0.0), kind="stable")
+        return np.argsort(-np.abs(self.standardised), kind="stable")
 
 
 @dataclass(frozen=True)
@@ -224,14 +217,17 @@ class TargetReport:
     comparison, curves, effects, further
         Further rows; a section without rows is left out.
     held_out : DataFrame or None
-        A row for each label: `node`, `out_of_fold` prediction, prediction when it alone is `left_out`, and the
-        standardised `residual` of that.
+        A row for each label: `node`, `out_of_fold` prediction, and its standardised `residual`.
     coverage : DataFrame or None
-        Share of the labels `inside` intervals of each `level`, when they are left out.
+        Share of the labels `inside` out-of-fold intervals of each `level`.
     dependence : DataFrame or None
-        The prediction against one feature at a time, all else average: `feature`, `x`, `mean`.
+        Mean prediction against one feature at a time: `feature`, `x`, `mean`.
     learning : DataFrame or None
         What more labels would bring: `n_labels`, `expected_r2`, `lower`, `upper`.
+    measured : sequence of str
+        Sentences on how accuracy was measured, without capital and full stop.
+    in_regions : bool
+        Whether labels were held out in regions; otherwise in random folds.
 
     Raises
     ------
@@ -264,6 +260,8 @@ class TargetReport:
     coverage: pd.DataFrame | None = None
     dependence: pd.DataFrame | None = None
     learning: pd.DataFrame | None = None
+    measured: Sequence[str] = ()
+    in_regions: bool = False
 
     def __post_init__(self) -> None:
         _check_lengths(self)

@@ -35,9 +35,6 @@ SURPRISING = 2.0
 LISTED_CLASSES = 20
 """Classes up to which there is a confusion matrix, by eye: its columns fit a screen."""
 
-FAINT = 0.01
-"""Part of a feature's largest effect up to which another is as good as none, by eye; doubled, faint columns go, too."""
-
 TextCell: TypeAlias = tuple[str, float | str]
 """A text, and what it is sorted by: a number for a cell of numbers."""
 
@@ -91,13 +88,13 @@ def uncertain_nodes(report: PredictionReport, target: TargetReport, drawn: Graph
 
 
 def surprising_nodes(report: PredictionReport, target: TargetReport, drawn: GraphDrawing) -> TextTable | None:
-    """The labels farthest from what all others say of them, in standard deviations; None where none was left out."""
+    """The labels farthest from their out-of-fold prediction, in standard deviations; None where none was held out."""
     residual = target.at_labels("residual")
     beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= SURPRISING)
     if target.held_out is None:
         return None
     nodes = beyond[np.argsort(-np.abs(residual[beyond]), kind="stable")[:LISTED_NODES]]
-    said, places = target.at_labels("left_out"), decimals(target.values)
+    said, places = target.at_labels("out_of_fold"), decimals(target.values)
     body = [
         _node_row(
             report,
@@ -109,7 +106,7 @@ def surprising_nodes(report: PredictionReport, target: TargetReport, drawn: Grap
         )
         for node in nodes
     ]
-    heads = ["Node", "#Observed", "#From all others", "#Residual in std"]
+    heads = ["Node", "#Observed", "#Out of fold", "#Residual in std"]
     found: TextTable = {"caption": f"Surprising values of {target.name}", "heads": heads, "body": body}
     expected = 0.0455 * len(target.held_out)  # beyond two standard deviations of a normal distribution
     found["which"] = (
@@ -138,19 +135,18 @@ def method_rows(target: TargetReport | ClassReport) -> TextTable | None:
 
 
 def effect_rows(rows: Effects | None, *, standardised: bool = False) -> TextTable | None:
-    """Coefficients with their standard errors, the largest effects first; groups without any effect are left out."""
-    groups = [] if rows is None else groups_with_effect(rows)
-    if rows is None or not groups:
+    """Coefficients, the largest effects first; None where there are none."""
+    if rows is None or not rows.values.any():
         return None
-    values, errors = rows.standardised if standardised else (rows.values, rows.errors)
+    values = rows.standardised if standardised else rows.values
     body: list[TextRow] = []
     for i in rows.order[:LISTED_COEFFICIENTS]:
         name = str(rows.names[i])
-        body.append({"cells": [(name, name), *map(_estimate, values[i, groups], errors[i, groups])]})
-    heads = ["Feature", *(f"#{rows.groups[k]}" for k in groups)]
+        body.append({"cells": [(name, name), _estimate(values[i])]})
     which = _which(len(rows.names), "largest", "features") or "Linear effects"
     per = "standard deviation" if standardised else "unit"
-    return {"caption": f"Effects of one {per} of each feature", "heads": heads, "body": body, "which": which}
+    caption = f"Effects of one {per} of each feature"
+    return {"caption": caption, "heads": ["Feature", "#coefficient"], "body": body, "which": which}
 
 
 def class_rows(target: ClassReport) -> TextTable:
@@ -239,22 +235,9 @@ def _which(total: int, order: str, noun: str) -> str:
     return f"The {LISTED_COEFFICIENTS} {order} of {total:,} {noun}" if total > LISTED_COEFFICIENTS else ""
 
 
-def groups_with_effect(rows: Effects) -> list[int]:
-    """Groups of which at least one feature has more than `FAINT` of its largest effect, errors included."""
-    size = np.abs(rows.values) + np.nan_to_num(rows.errors)
-    counts = size > FAINT * size.max(axis=1, keepdims=True, initial=0.0)
-    return [k for k in range(len(rows.groups)) if rows.values[:, k].any() and counts[:, k].any()]
-
-
-def _estimate(value: float, error: float) -> TextCell:
-    """An estimate to two digits of its error, because every feature has units of its own."""
-    if not value:
-        return DASH, 0.0
-    if not math.isfinite(error):
-        return _numeric(value, decimals([-value, value]))
-    digits = decimals([-error, error] if error > 0 else [0.0, value])
-    places = None if digits is None else max(digits - 1, 0)
-    return f"{number(value, places)} ± {number(error, places)}", _sortable(value)
+def _estimate(value: float) -> TextCell:
+    """A coefficient to three digits, because every feature has units of its own."""
+    return _numeric(value, decimals([-value, value])) if value else (DASH, 0.0)
 
 
 def _moments(target: TargetReport, node: int, places: int | None) -> Iterator[TextCell]:

@@ -1,5 +1,6 @@
 """Node splits, folds, least squares over folds, and the smoothing level by cross-validation on one graph."""
 
+from graphmrf.selection.folds import MatchedFolds, distance_matched_folds, steps_to_label
 from graphmrf.selection.least_squares import (
     SHRINKAGE,
     LeastSquares,
@@ -26,9 +27,11 @@ __all__ = [
     "SHRINKAGE",
     "AlphaSearch",
     "LeastSquares",
+    "MatchedFolds",
     "Whitened",
     "assign_folds",
     "assign_strata",
+    "distance_matched_folds",
     "fit_least_squares",
     "fold_fits",
     "own_fold",
@@ -37,6 +40,7 @@ __all__ = [
     "search_propagation",
     "search_residual",
     "split",
+    "steps_to_label",
     "training_masks",
     "triangular",
     "whiten",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Engine
     from graphmrf.graph import Graph
+    from graphmrf.selection.folds import MatchedFolds
     from graphmrf.selection.least_squares import Whitened
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -61,7 +62,14 @@ class AlphaSearch:
     best: int
 
     @classmethod
-    def score(cls, alphas: Sequence[float] | Floats, predictions: Floats, y: Floats, folds: Ints) -> AlphaSearch:
+    def score(
+        cls,
+        alphas: Sequence[float] | Floats,
+        predictions: Floats,
+        y: Floats,
+        folds: Ints,
+        weights: Floats | None = None,
+    ) -> AlphaSearch:
         """Score out-of-fold predictions.
 
         Parameters
@@ -74,6 +82,8 @@ class AlphaSearch:
             The outcomes.
         folds : integer array of shape (n_labelled,)
             Fold of each labelled node.
+        weights : array of shape (n_labelled,), optional
+            Weight of each labelled node in all scores, see `MatchedFolds.weights`; by default they weigh the same.
 
         Examples
         --------
@@ -85,10 +95,16 @@ class AlphaSearch:
         """
         unit = np.abs(y).max(initial=0.0) or 1.0  # without it squares of outcomes like 1e-200 would be 0
         squared, y = ((predictions - y) / unit) ** 2, y / unit
+        weights = np.ones(y.size) if weights is None else weights
         groups = [folds == fold for fold in range(int(folds.max()) + 1)]
-        fold_r2 = np.stack([_explained(squared[:, group], y[group]) for group in groups], axis=1)
+        fold_r2 = np.stack([_explained(squared[:, each], y[each], weights[each]) for each in groups], axis=1)
+        best = _first_least((squared * weights).sum(axis=1), y)
         levels = np.asarray(alphas, dtype=np.float64)
-        return cls(levels, predictions, fold_r2, _explained(squared, y), _first_least(squared.sum(axis=1), y))
+        return cls(levels, predictions, fold_r2, _explained(squared, y, weights), best)
+
+    def matched(self, y: Floats, folds: MatchedFolds) -> AlphaSearch:
+        """Return the same predictions, scored with the weights of folds that imitate the holes."""
+        return AlphaSearch.score(self.alphas, self.predictions, y, folds.folds, folds.weights)
 
     @property
     def alpha(self) -> float:
@@ -115,11 +131,12 @@ def _first_least(errors: Floats, y: Floats) -> int:
     return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + rounding))
 
 
-def _explained(squared: Floats, y: Floats) -> Floats:
+def _explained(squared: Floats, y: Floats, weights: Floats) -> Floats:
     """R2 of every row of squared errors, NaN when y has no variance."""
-    if (y == y[:1]).all():  # their mean may be rounded, and their variance then not 0
+    if (y[weights > 0] == y[weights > 0][:1]).all():  # their mean may be rounded, and their variance then not 0
         return np.full(len(squared), np.nan)
-    return np.asarray(1.0 - squared.sum(axis=1) / np.sum((y - y.mean()) ** 2))
+    mean = np.sum(weights * y) / weights.sum()
+    return np.asarray(1.0 - (squared * weights).sum(axis=1) / np.sum(weights * (y - mean) ** 2))
 
 
 def search_propagation(

@@ -31,7 +31,7 @@
       if (has("left_out")) lines.push(`from the others: ${target.classes[target.left_out[i]]}`);
     } else if (target.observed[i]) {
       lines.push(`${f(target.value[i])} (observed)`);
-      if (has("left_out")) lines.push(`from all others: ${f(target.left_out[i])}`);
+      if (has("left_out")) lines.push(`out of fold: ${f(target.left_out[i])}`);
     } else {
       lines.push(has("std") ? `${f(target.value[i])} ± ${f(target.std[i])} (predicted)` : `${f(target.value[i])} (predicted)`);
       if (has("lower")) lines.push(`${page.targets[target.position].interval}: ${f(target.lower[i])} to ${f(target.upper[i])}`);

@@ -1,0 +1,156 @@
+"""Time and peak memory of GraphRegressor beside boosting with residual propagation, with R2 and coverage.
+
+Every run is a process of its own with 2 threads, and a fit of a small graph comes first, so that all code is loaded.
+Cases: 2,000 nodes with 600 labels, New York tracts (2,116; 634), King County (21,613; 6,483), and houses like those of
+another county (25,357; 7,607): clustered points with 12 features, joined to their 6 nearest neighbours, by which
+scaling is measured, too: 1,000 to 100,000 nodes with 30 % of the labels, and 100 to 10,000 labels on 30,000 nodes.
+``python -m benchmarks.core_speed [--cases small nyc king county nodes labels] [--methods ...] [--threads 2]
+[--limit 1800] [--keep FILE]``. "times" is the ratio of wall-clock times; on a busy machine compare CPU times. A run
+that takes longer than the limit is stopped and shown as not finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.holes import BOTH, METHODS, OURS, forecast, scores
+from benchmarks.more_data import Task, load, more_root
+from benchmarks.pool import ONE_THREAD
+from benchmarks.show import peak_gigabytes, show
+from graphmrf.graph import Graph
+from graphmrf.selection import split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.show import Row
+    from graphmrf._typing import Bools
+
+FEATURES = 12
+NEIGHBOURS = 6
+WARM = "houses:400:120"
+CASES = {
+    "small": ("houses:2000:600",),
+    "nyc": ("nyc:unemp_rate",),
+    "king": ("king_county:log_price",),
+    "county": ("houses:25357:7607",),
+    "nodes": tuple(f"houses:{n}:{3 * n // 10}" for n in (1_000, 3_000, 10_000, 30_000, 100_000)),
+    "labels": tuple(f"houses:30000:{labels}" for labels in (100, 300, 1_000, 3_000, 10_000)),
+}
+GOALS = {"houses:2000:600": 3.0, "king_county:log_price": 15.0, "houses:25357:7607": 15.0}
+"""How many times as long as boosting with residual propagation a fit may take, by issue 26."""
+
+
+def houses(n: int, *, seed: int = 0) -> Task:
+    """Return clustered points with features, and a price that depends on them, on the place and on chance."""
+    rng = np.random.default_rng(seed)
+    towns = max(n // 250, 4)
+    centres, widths = rng.uniform(size=(towns, 2)), 0.02 * rng.lognormal(sigma=0.7, size=towns)
+    town = rng.choice(towns, size=n, p=rng.dirichlet(np.ones(towns)))
+    points = centres[town] + widths[town, None] * rng.normal(size=(n, 2))
+    waves, phases = rng.normal(scale=6.0, size=(2, 30)), rng.uniform(0, 2 * np.pi, size=30)
+    place = np.cos(points @ waves + phases) @ rng.normal(size=30) / 30**0.5
+    X = rng.normal(size=(n, FEATURES)) + 0.5 * (points @ rng.normal(size=(2, FEATURES)))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    effect = X @ rng.normal(size=FEATURES) / FEATURES**0.5 + 0.5 * np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] * X[:, 2]
+    y = effect + place + 0.3 * rng.normal(scale=0.3, size=towns)[town] + 0.4 * rng.normal(size=n)
+    return Task(f"houses:{n}", Graph.from_knn(points, NEIGHBOURS), X, y, "points")
+
+
+def run(*, quick: bool) -> list[Row]:
+    """Run all cases, or the smallest one."""
+    cases = ["small"] if quick else _available(list(CASES))
+    return list(measure(cases, [OURS, BOTH], threads=2, limit=1800.0, keep=None))
+
+
+def _available(cases: list[str]) -> list[str]:
+    """Return the cases whose data are there."""
+    return [case for case in cases if more_root() is not None or case not in ("nyc", "king")]
+
+
+def measure(cases: list[str], methods: list[str], *, threads: int, limit: float, keep: Path | None) -> Iterator[Row]:
+    """Yield a row for each case: sizes, and of every method time, memory, R2 and coverage."""
+    lines = keep.read_text().splitlines() if keep is not None and keep.exists() else []
+    found = {tuple(key): row for key, row in map(json.loads, lines)}
+    for case in dict.fromkeys(each for name in cases for each in CASES[name]):
+        row: Row = {"case": case}
+        for method in methods:
+            if (case, method) not in found:
+                found[case, method] = _new_process(case, method, threads, limit)
+                if keep is not None:
+                    with keep.open("a") as file:
+                        file.write(json.dumps([[case, method], found[case, method]]) + "\n")
+            row |= _columns(method, found[case, method])
+        yield row | _ratio(row, case)
+
+
+def _columns(method: str, found: Row) -> Row:
+    sizes = {key: found[key] for key in ("nodes", "labels") if key in found}
+    title = {OURS: "GR", BOTH: "GB/RP"}.get(method, method)
+    return sizes | {f"{title} {key}": found.get(key) for key in ("s", "CPU s", "GB", "R2", "90 %")}
+
+
+def _ratio(row: Row, case: str) -> Row:
+    ours, theirs = row.get("GR s"), row.get("GB/RP s")
+    if not isinstance(ours, float) or not isinstance(theirs, float):
+        return {}
+    return {"times": ours / theirs} | ({"goal": GOALS[case]} if case in GOALS else {})
+
+
+def _new_process(case: str, method: str, threads: int, limit: float) -> Row:
+    command = [sys.executable, "-m", "benchmarks.core_speed", "--one", case, method]
+    environment = os.environ | dict.fromkeys(ONE_THREAD, str(threads))
+    try:
+        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=limit, check=True)
+    except subprocess.TimeoutExpired:
+        return {"s": f"> {limit:.0f}"}
+    row: Row = json.loads(run.stdout.splitlines()[-1])
+    return row
+
+
+def run_one(case: str, method: str) -> Row:
+    """Return the scores of one run in this process, after a small one."""
+    warm, known = _case(WARM)
+    forecast(method, warm.graph, warm.X, np.where(known, warm.y, np.nan))
+    task, labelled = _case(case)
+    before = time.process_time()
+    found = forecast(method, task.graph, task.X, np.where(labelled, task.y, np.nan))
+    measured = {"CPU s": time.process_time() - before, "GB": peak_gigabytes()}
+    return scores(task, labelled, found) | measured
+
+
+def _case(name: str) -> tuple[Task, Bools]:
+    kind, size, *labels = name.split(":")
+    task = houses(int(size)) if kind == "houses" else load(name)
+    return task, split(task.known, int(labels[0]) / int(size) if labels else 0.3)
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.core_speed", description=__doc__)
+    parser.add_argument("--cases", nargs="*", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=[OURS, BOTH])
+    parser.add_argument("--threads", type=int, default=2, help="threads of each run")
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds after which a run is stopped")
+    parser.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "METHOD"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(run_one(*given.one)))
+        return
+    cases = _available(given.cases)
+    options = {"threads": given.threads, "limit": given.limit, "keep": given.keep}
+    show("core_speed", __doc__, list(measure(cases, given.methods, **options)))
+
+
+if __name__ == "__main__":
+    main()

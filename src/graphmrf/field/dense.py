@@ -1,0 +1,268 @@
+r"""Dense representation: the covariance among the labelled nodes, factored.
+
+.. math:: -\log p(z) = \tfrac12 z'K^{-1}z + \tfrac12 \log\det K + \tfrac m2 \log 2\pi, \qquad
+          \frac{\partial}{\partial K} = \tfrac12 (K^{-1} - aa'), \quad a = K^{-1} z
+
+One factor serves the value, the gradient and the average information
+:math:`\tfrac12 a'K_i K^{-1} K_j a` of all hyper-parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import cho_solve, lapack, solve_triangular
+
+from graphmrf.errors import ConvergenceError
+from graphmrf.field.space import NOISE, Space
+from graphmrf.field.spectrum import Correlations, Spectrum
+from graphmrf.kept import cached_property
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.field.features import Design
+    from graphmrf.field.observations import Observations
+    from graphmrf.field.terms import Term
+
+INTERCEPT = 10.0
+"""Prior variance of the constant, over the variance of the labels, which are centred: hardly any information."""
+
+_BLOCK = 2048
+"""Nodes predicted at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedDesign:
+    """Features of all nodes, and of these what is the same for all labels: the spectrum, smoothed features."""
+
+    design: Design
+    spectrum: Spectrum
+
+    @cached_property
+    def smoothed(self) -> Floats:
+        """Own features under the functions that span the graph's correlations, shape (k, n, p); 0 at isolated nodes."""
+        found = self.spectrum.smoothed(self.design.own)
+        found[:, self.design.graph.isolated] = 0.0
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class DenseField:
+    """The field on the labelled nodes as one dense covariance; an `Evidence` and a maker of posteriors.
+
+    Attributes
+    ----------
+    data : SmoothedDesign
+        Features of all nodes.
+    terms : tuple of Term
+        The terms.
+    observations : Observations
+        Standardised labels.
+    correlations : Correlations
+        Correlations of the graph among the observations.
+    """
+
+    data: SmoothedDesign
+    terms: tuple[Term, ...]
+    observations: Observations
+    correlations: Correlations
+
+    @classmethod
+    def of(cls, design: Design, terms: tuple[Term, ...], observations: Observations) -> DenseField:
+        """Return the field of some terms."""
+        spectrum = Spectrum(design.graph)
+        correlations = Correlations(spectrum, observations.nodes)
+        return cls(SmoothedDesign(design, spectrum), terms, observations, correlations)
+
+    @property
+    def design(self) -> Design:
+        """Features of all nodes."""
+        return self.data.design
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """Functions of the graph's spectrum."""
+        return self.data.spectrum
+
+    @property
+    def smoothed_features(self) -> Floats:
+        """Own features under the functions that span the graph's correlations, shape (k, n, p)."""
+        return self.data.smoothed
+
+    @property
+    def rows(self) -> Ints:
+        """Node of every observation."""
+        return self.observations.nodes
+
+    @cached_property
+    def space(self) -> Space:
+        """The hyper-parameters and their priors."""
+        shapes = {s.name: s for term in self.terms for s in term.shapes(self.design.graph, self.design.p)}
+        names = tuple(term.name for term in self.terms)
+        return Space(names, tuple(shapes.values()), labels=self.rows.size)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return self.space.size
+
+    def value(self, x: Floats) -> float:
+        """Return the negative log posterior of the hyper-parameters."""
+        factor = _factor(self.covariance(self.space.read(x)))
+        return math.inf if factor is None else self._value(x, factor)
+
+    def _value(self, x: Floats, factor: Floats) -> float:
+        white = solve_triangular(factor, self.observations.z, lower=True, check_finite=False)
+        log_det = float(np.log(np.diag(factor)).sum())
+        return 0.5 * float(white @ white + x @ x) + log_det + 0.5 * white.size * math.log(2.0 * math.pi)
+
+    def covariance(self, h: Mapping[str, Any]) -> Floats:
+        """Return the covariance among the observations."""
+        K = np.full((self.rows.size,) * 2, INTERCEPT)
+        for term in self.terms:
+            K += term.among(self, h).K
+        K[np.diag_indices_from(K)] += h[NOISE] / self.observations.weights
+        return K
+
+    def expand(self, x: Floats) -> tuple[float, Floats, Floats]:
+        """Return the negative log posterior, its gradient, and average information plus that of the prior."""
+        h, z, m = self.space.read(x), self.observations.z, self.rows.size
+        noise = h[NOISE] / self.observations.weights
+        found = [term.among(self, h) for term in self.terms]
+        K = np.full((m, m), INTERCEPT)
+        for each in found:
+            K += each.K
+        K[np.diag_indices_from(K)] += noise
+        factor = _factor(K)
+        if factor is None:
+            return math.inf, np.zeros(x.size), np.eye(x.size)
+        a = cho_solve((factor, True), z, check_finite=False)
+        G = lapack.dpotri(factor, lower=True)[0]
+        G += np.tril(G, -1).T
+        G -= np.outer(a, a)
+        G *= 0.5
+        slopes: dict[str, Any] = {NOISE: float(np.diag(G) @ noise)}
+        products: dict[str, Floats] = {NOISE: noise * a}
+        for each in found:
+            for name, slope in each.vjp(G).items():
+                slopes[name] = slopes.get(name, 0.0) + slope
+            for name, product in each.jvp(a).items():
+                products[name] = products.get(name, 0.0) + product
+        J = self.space.jacobian(x)
+        B = solve_triangular(factor, self.space.stack(products, m) @ J, lower=True, check_finite=False)
+        return self._value(x, factor), self.space.gather(slopes) @ J + x, 0.5 * B.T @ B + np.eye(x.size)
+
+    def part(self, chosen: Ints) -> DenseField:
+        """Return the field of some of the observations."""
+        return self.observed(self.observations.part(chosen))
+
+    def observed(self, observations: Observations) -> DenseField:
+        """Return the same field with other observations."""
+        return replace(self, observations=observations, correlations=self.correlations.at(observations.nodes))
+
+    def on(self, design: Design) -> DenseField:
+        """Return the same field on another design."""
+        return replace(self, data=SmoothedDesign(design, self.spectrum))
+
+    def posterior(self, x: Floats) -> DensePosterior:
+        """Return the field given its observations at hyper-parameters."""
+        return DensePosterior(self, self.space.read(x))
+
+
+def _factor(K: Floats) -> Floats | None:
+    """Return the lower Cholesky factor, 0 above the diagonal; None where `K` is not positive definite."""
+    factor, failed = lapack.dpotrf(K, lower=True, clean=True)
+    return None if failed else np.asarray(factor)
+
+
+@dataclass(frozen=True, eq=False)
+class DensePosterior:
+    """The latent field given observations, at one value of the hyper-parameters; see `Posterior`."""
+
+    field: DenseField
+    h: Mapping[str, Any]
+
+    @cached_property
+    def _factor(self) -> Floats:
+        factor = _factor(self.field.covariance(self.h))
+        if factor is None:
+            raise ConvergenceError("the covariance of the labels is singular; check for columns of extreme values")
+        return factor
+
+    @cached_property
+    def _dual(self) -> Floats:
+        return np.asarray(cho_solve((self._factor, True), self.field.observations.z, check_finite=False))
+
+    @property
+    def noise(self) -> float:
+        """Variance of the noise of a usual observation."""
+        return float(self.h[NOISE])
+
+    def _between(self, nodes: Ints) -> Floats:
+        rows = self.field.rows
+        parts = (term.between(self.field, self.h, nodes, rows) for term in self.field.terms)
+        return sum(parts, start=np.full((nodes.size, rows.size), INTERCEPT))
+
+    def mean(self, nodes: Ints) -> Floats:
+        """Return the posterior mean of the latent field."""
+        return np.concatenate([np.zeros(0), *(self._between(block) @ self._dual for block in blocks(nodes))])
+
+    def parts(self, nodes: Ints) -> dict[str, Floats]:
+        """Return the posterior mean of every term."""
+        return {
+            term.name: term.between(self.field, self.h, nodes, self.field.rows) @ self._dual
+            for term in self.field.terms
+        }
+
+    def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
+        """Return mean and variance of the latent field."""
+        means, variances = [np.zeros(0)], [np.zeros(0)]
+        for block in blocks(nodes):
+            across = self._between(block)
+            white = solve_triangular(self._factor, across.T, lower=True, check_finite=False)
+            prior = sum((t.variance(self.field, self.h, block) for t in self.field.terms), start=INTERCEPT)
+            means.append(across @ self._dual)
+            variances.append(np.maximum(prior - np.einsum("ij,ij->j", white, white), 0.0))
+        return np.concatenate(means), np.concatenate(variances)
+
+    def variance(self, nodes: Ints) -> Floats:
+        """Return the posterior variance of the latent field."""
+        return self.moments(nodes)[1]
+
+    def covariance(self, nodes: Ints) -> Floats:
+        """Return the joint posterior covariance of the latent field at some nodes."""
+        prior = sum((t.between(self.field, self.h, nodes, nodes) for t in self.field.terms), start=INTERCEPT)
+        white = solve_triangular(self._factor, self._between(nodes).T, lower=True, check_finite=False)
+        return np.asarray(prior - white.T @ white)
+
+    def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
+        """Return the joint posterior covariance at some nodes times columns."""
+        used = nodes[Z.any(axis=1)]
+        prior = sum((t.between(self.field, self.h, nodes, used) for t in self.field.terms), start=INTERCEPT)
+        explained = self._between(nodes) @ cho_solve((self._factor, True), self._between(used).T, check_finite=False)
+        return np.asarray((prior - explained) @ Z[Z.any(axis=1)])
+
+    def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws of the latent field, shape (count, len(nodes))."""
+        factor, pivots, rank, _ = lapack.dpstrf(self.covariance(nodes), lower=True)  # it may be semidefinite
+        drawn = np.empty((count, nodes.size))
+        drawn[:, pivots - 1] = rng.standard_normal((count, rank)) @ np.tril(factor)[:, :rank].T
+        return np.asarray(self.mean(nodes) + drawn)
+
+    def at_observations(self) -> tuple[Floats, Floats, Floats]:
+        """Return mean and variance of the latent field at the observations, and the variance of their noise."""
+        return *self.moments(self.field.rows), self.noise / self.field.observations.weights
+
+    def given(self, observations: Observations) -> DensePosterior:
+        """Return the posterior given other observations, at the same hyper-parameters."""
+        return DensePosterior(self.field.observed(observations), self.h)
+
+
+def blocks(nodes: Ints) -> list[Ints]:
+    """Return nodes in blocks."""
+    return [nodes[first : first + _BLOCK] for first in range(0, nodes.size, _BLOCK)]

@@ -1,0 +1,135 @@
+r"""Features as the field sees them: own and neighbours' means, on one robust scale.
+
+A column is centred at its median and divided by its interquartile range; what lies more than three such units from the
+median is drawn in logarithmically, so that one wild cell moves its own prediction and no coefficient. Then the column
+is standardised, and its mean over the neighbours of a node, :math:`D^{-1} W X`, is standardised likewise. A node
+without neighbours has the overall mean there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from graphmrf.kept import cached_property
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Bools, Floats
+    from graphmrf.graph import Graph
+
+_TAIL = 3.0
+"""Robust standard deviations beyond which a cell grows with its logarithm only."""
+
+_NORMAL_RANGE = 1.349
+"""Interquartile range of a normal variable in standard deviations."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScale:
+    """Location and scale of raw columns, and mean and standard deviation after their tails are drawn in."""
+
+    middle: Floats
+    unit: Floats
+    mean: Floats
+    std: Floats
+    varies: Bools
+
+    @classmethod
+    def of(cls, X: Floats) -> ColumnScale:
+        """Return the scale of the columns of a table without missing cells."""
+        low, middle, high = np.percentile(X, [25, 50, 75], axis=0) if X.size else np.zeros((3, X.shape[1]))
+        rounding = 16 * np.finfo(np.float64).eps * np.abs(X).max(axis=0, initial=0.0)
+        varies = np.ptp(X, axis=0) > rounding if X.size else np.zeros(X.shape[1], dtype=np.bool_)
+        half = np.abs(X - middle).max(axis=0, initial=0.0)
+        spread = half * np.sqrt(np.mean(((X - middle) / np.where(half > 0, half, 1.0)) ** 2, axis=0))
+        unit = np.where(high - low > rounding, (high - low) / _NORMAL_RANGE, spread)
+        unit = np.where(varies, unit, 1.0)
+        drawn = _draw_in((X - middle) / unit)
+        std = drawn.std(axis=0)
+        return cls(middle, unit, drawn.mean(axis=0), np.where(varies, std, 1.0), varies & (std > 0))
+
+    def __call__(self, X: Floats) -> Floats:
+        """Return standardised columns of those that vary."""
+        found = (_draw_in((X - self.middle) / self.unit) - self.mean) / self.std
+        return np.ascontiguousarray(found[:, self.varies])
+
+    def slope(self, X: Floats) -> Floats:
+        """Return the derivative of the standardised columns by the raw ones."""
+        far = np.maximum(np.abs(X - self.middle) / self.unit - _TAIL, 0.0)
+        return np.ascontiguousarray((1.0 / ((1.0 + far) * self.unit * self.std))[:, self.varies])
+
+
+def _draw_in(z: Floats) -> Floats:
+    far = np.maximum(np.abs(z) - _TAIL, 0.0)
+    return np.asarray(np.clip(z, -_TAIL, _TAIL) + np.sign(z) * np.log1p(far))
+
+
+def neighbour_means(graph: Graph, X: Floats) -> Floats:
+    """Return the weighted mean of each column over the neighbours of every node; 0 for a node without neighbours.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> neighbour_means(Graph.from_edges([0, 1], [1, 2], n_nodes=4), np.array([[1.0], [2.0], [5.0], [7.0]])).ravel()
+    array([2., 3., 2., 0.])
+    """
+    degrees = np.where(graph.isolated, 1.0, graph.degrees)
+    return np.asarray(sparse.csr_array(graph.adjacency) @ X) / degrees[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    r"""Standardised features of all nodes of a graph.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph.
+    scale : ColumnScale
+        How raw features become standardised ones.
+    own, neighbours : arrays of shape (n, p)
+        A node's own features and the means of its neighbours; columns of the fitted graph have mean 0 and variance 1.
+    centre, spread : arrays of shape (p,)
+        Mean and standard deviation of neighbours' means before they were standardised.
+    """
+
+    graph: Graph
+    scale: ColumnScale
+    own: Floats
+    neighbours: Floats
+    centre: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, graph: Graph, X: Floats) -> Design:
+        """Return the design of the graph that the field is fitted on."""
+        scale = ColumnScale.of(X)
+        own = scale(X)
+        means = neighbour_means(graph, own)
+        linked = means[~graph.isolated] if not graph.isolated.all() else means
+        centre, spread = linked.mean(axis=0), linked.std(axis=0)
+        plain = cls(graph, scale, own, own, centre, np.where(spread > 1e-12, spread, np.inf))
+        return replace(plain, neighbours=plain._standardised(graph, means))
+
+    def on(self, graph: Graph, X: Floats) -> Design:
+        """Return the design of another graph, or of other features, on the scale of this one."""
+        own = self.scale(X)
+        neighbours = self._standardised(graph, neighbour_means(graph, own))
+        return replace(self, graph=graph, own=own, neighbours=neighbours)
+
+    def _standardised(self, graph: Graph, means: Floats) -> Floats:
+        """Return neighbours' means on the scale of the fitted graph, 0 at isolated nodes."""
+        return np.asarray((np.where(graph.isolated[:, None], self.centre, means) - self.centre) / self.spread)
+
+    @property
+    def p(self) -> int:
+        """Number of features that vary."""
+        return int(self.own.shape[1])
+
+    @cached_property
+    def both(self) -> Floats:
+        """Own and neighbours' features side by side, shape (n, 2 p): the arguments of nonlinear functions."""
+        return np.hstack([self.own, self.neighbours])

@@ -1,0 +1,164 @@
+r"""Correlations of the graph field :math:`(\kappa^2 + N)^{-\nu}` among some nodes, from the eigenvectors of `N`.
+
+Every function of this family, over its mean eigenvalue, is nearly a combination of some two dozen functions of the
+spectrum: the leading singular vectors `G` of a table of the family. So the matrices
+:math:`B_k = U_L\,\mathrm{diag}(g_k)\,U_L'` are computed once, and a correlation matrix and its derivatives for any
+range and order are combinations of them. Entries are divided by the standard deviations of both nodes, so that the
+field has variance 1 at every node.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse.csgraph import breadth_first_order
+
+from graphmrf.field.space import Shape
+from graphmrf.kept import cached_property
+
+if TYPE_CHECKING:
+    from graphmrf._typing import Floats, Ints
+    from graphmrf.graph import Graph
+
+_ACCURACY = 1e-7
+"""Singular value, over the largest, below which a function of the spectrum is left out."""
+
+_GRID = (40, 12)
+"""Ranges and orders of the table from which they are found."""
+
+ORDER = Shape("field.order", 1.0, 0.7)
+"""Prior of the order of smoothness: within a factor of 2 of 1 in two cases of three."""
+
+_LEAST_VARIANCE = 1e-12
+
+
+def range_prior(graph: Graph, name: str) -> Shape:
+    r"""Return the prior of :math:`\kappa^2`: between the smallest eigenvalue of a graph so long, and the largest.
+
+    A path of `d` steps has :math:`\lambda_2 \approx (\pi / d)^2 / 2`; with the diameter `d` of the largest component
+    both ends are two standard deviations of the logarithm from the median.
+    """
+    lowest = min(0.5 * (math.pi / max(diameter(graph), 2)) ** 2, 1.0)
+    return Shape(name, math.sqrt(2.0 * lowest), (math.log(2.0) - math.log(lowest)) / 4.0)
+
+
+def diameter(graph: Graph) -> int:
+    """Return the longest shortest path that breadth-first searches find in the largest component.
+
+    Each begins at the end of the last one, until the path grows no longer.
+    """
+    counts = np.bincount(graph.components)
+    start = int(np.flatnonzero(graph.components == counts.argmax())[0])
+    longest = -1
+    while True:
+        order, before = breadth_first_order(graph.adjacency, start, directed=False)
+        start, steps = int(order[-1]), 0
+        node = start
+        while before[node] >= 0:
+            node, steps = int(before[node]), steps + 1
+        if steps <= longest:
+            return longest
+        longest = steps
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Functions of the spectrum of a graph that span all graph fields."""
+
+    graph: Graph
+
+    @cached_property
+    def basis(self) -> Floats:
+        """Orthonormal functions `G` of the eigenvalues, shape (n, k)."""
+        values = self.graph.eigenpairs[0]
+        prior = range_prior(self.graph, "")
+        lowest = math.log(prior.median) - 6.0 * prior.spread
+        ranges = np.exp(np.linspace(lowest, math.log(20.0), _GRID[0]))
+        orders = np.exp(np.linspace(math.log(0.1), math.log(6.0), _GRID[1]))
+        table = np.array([_filter(values, a, b)[0] for a in ranges for b in orders])
+        table /= np.linalg.norm(table, axis=1, keepdims=True)
+        _, sizes, functions = np.linalg.svd(table, full_matrices=False)
+        return np.ascontiguousarray(functions[sizes > _ACCURACY * sizes[0]].T)
+
+    @cached_property
+    def diagonals(self) -> Floats:
+        """Diagonals (n, k) of the functions of `N`."""
+        return np.asarray(self.graph.eigenpairs[1] ** 2 @ self.basis)
+
+    def weights(self, kappa2: float, order: float) -> Floats:
+        """Return the weights (3, k) of the functions for a field and its derivatives by both logarithms."""
+        return np.stack(_filter(self.graph.eigenpairs[0], kappa2, order)) @ self.basis
+
+    def deviations(self, kappa2: float, order: float) -> Floats:
+        """Return the standard deviations (n,) of the field of mean variance 1 at all nodes."""
+        return np.asarray(np.sqrt(np.maximum(self.diagonals @ self.weights(kappa2, order)[0], _LEAST_VARIANCE)))
+
+    def between(self, kappa2: float, order: float, nodes: Ints, others: Ints) -> Floats:
+        """Return the correlations between two sets of nodes."""
+        values, U = self.graph.eigenpairs
+        unit = 1.0 / self.deviations(kappa2, order)
+        block = (U[nodes] * _filter(values, kappa2, order)[0]) @ U[others].T
+        return np.asarray(block * unit[nodes, None] * unit[others])
+
+    def smoothed(self, columns: Floats) -> Floats:
+        """Return the functions of `N` times columns (n, q) at all nodes, shape (k, n, q)."""
+        U = self.graph.eigenpairs[1]
+        image = U.T @ columns
+        return np.array([U @ (g[:, None] * image) for g in self.basis.T])
+
+    def combine(self, kappa2: float, order: float, smoothed: Floats) -> Floats:
+        """Return smoothed columns and their derivatives by both logarithms, shape (3, n, q)."""
+        return np.asarray(np.tensordot(self.weights(kappa2, order), smoothed, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Correlations:
+    """Correlations of graph fields among some nodes `rows`; `blocks` are the functions of `N` among them, if known."""
+
+    spectrum: Spectrum
+    rows: Ints
+    blocks: Floats | None = None
+
+    @cached_property
+    def _among(self) -> Floats:
+        """Functions of `N` among the nodes, shape (k, m, m)."""
+        if self.blocks is not None:
+            return self.blocks
+        U = self.spectrum.graph.eigenpairs[1][self.rows]
+        return np.array([(U * g) @ U.T for g in self.spectrum.basis.T])
+
+    def at(self, rows: Ints) -> Correlations:
+        """Return the same among other nodes, a part of what is known where they are some of these."""
+        if np.array_equal(rows, self.rows):
+            return self
+        order = np.argsort(self.rows)
+        places = order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), self.rows.size - 1)]
+        if "_among" not in self.__dict__ or not np.array_equal(self.rows[places], rows):
+            return Correlations(self.spectrum, rows)
+        return Correlations(self.spectrum, rows, self._among[:, places[:, None], places])
+
+    def among(self, kappa2: float, order: float) -> tuple[Floats, Floats, Floats]:
+        """Return the correlations, and their derivatives by the logarithms of range and order."""
+        C = self.spectrum.weights(kappa2, order)
+        found = np.tensordot(C, self._among, 1)
+        diagonals = self.spectrum.diagonals[self.rows] @ C.T
+        variance = np.maximum(diagonals[:, 0], _LEAST_VARIANCE)
+        unit = 1.0 / np.sqrt(variance)
+        found *= unit[:, None] * unit
+        for k in (1, 2):
+            relative = 0.5 * diagonals[:, k] / variance
+            found[k] -= (relative[:, None] + relative) * found[0]
+        return found[0], found[1], found[2]
+
+
+def _filter(values: Floats, kappa2: float, order: float) -> tuple[Floats, Floats, Floats]:
+    """Return the eigenvalues of the covariance over their mean, and their derivatives by both logarithms."""
+    logs = np.log(kappa2 + values)
+    f = np.exp(-order * (logs - logs.min()))
+    f /= f.mean()
+    by_range = -order * kappa2 / (kappa2 + values) * f
+    by_order = -order * logs * f
+    return f, by_range - f * by_range.mean(), by_order - f * by_order.mean()

@@ -1,0 +1,130 @@
+"""Features on a robust scale."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases import random_case
+from graphmrf import Graph
+from graphmrf.field.features import ColumnScale, Design, neighbour_means
+
+seeds = st.integers(0, 10**6)
+RNG = np.random.default_rng(0)
+NORMAL = RNG.standard_normal((400, 3))
+
+
+@given(seeds, st.floats(-6, 6), st.floats(-100, 100))
+def test_shift_and_unit_of_columns_change_nothing(seed: int, log_unit: float, shift: float) -> None:
+    X, unit = np.random.default_rng(seed).standard_normal((40, 2)) ** 3, 10.0**log_unit
+    moved = unit * (X + shift)
+    np.testing.assert_allclose(ColumnScale.of(moved)(moved), ColumnScale.of(X)(X), atol=1e-9)
+    np.testing.assert_allclose(ColumnScale.of(-X)(-X), -ColumnScale.of(X)(X), atol=1e-12)
+
+
+def test_columns_have_mean_0_and_variance_1() -> None:
+    found = ColumnScale.of(NORMAL)(NORMAL)
+    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.std(axis=0), 1.0)
+
+
+def test_one_wild_cell_moves_the_others_little() -> None:
+    wild = NORMAL.copy()
+    wild[5, 0] *= 1000.0
+    before, after = ColumnScale.of(NORMAL)(NORMAL), ColumnScale.of(wild)(wild)
+    others = np.arange(400) != 5
+    slope, shift = np.polyfit(before[others, 0], after[others, 0], 1)
+    assert 0.8 < slope < 1.1
+    assert abs(shift) < 0.1
+    assert abs(after[5, 0]) < 10.0
+    np.testing.assert_array_equal(after[:, 1:], before[:, 1:])
+
+
+def test_order_is_kept_and_slopes_are_finite_differences() -> None:
+    X = np.sort(RNG.standard_t(1.5, (200, 1)), axis=0)
+    scale, step = ColumnScale.of(X), 1e-6
+    assert (np.diff(scale(X)[:, 0]) >= 0).all()
+    expected = (scale(X + step) - scale(X - step)) / (2 * step)
+    np.testing.assert_allclose(scale.slope(X), expected, rtol=1e-4)
+
+
+def test_constant_columns_are_dropped() -> None:
+    X = np.column_stack([NORMAL[:, 0], np.full(400, 0.1), np.full(400, 1e9 / 3)])
+    scale = ColumnScale.of(X)
+    assert scale.varies.tolist() == [True, False, False]
+    assert scale(X).shape == (400, 1)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_columns_of_two_values_keep_both(share: float) -> None:
+    X = (RNG.random((400, 1)) < share).astype(float)
+    found = ColumnScale.of(X)(X)
+    assert len(np.unique(found.round(9))) == 2
+    assert found.std() == pytest.approx(1.0)
+
+
+def test_a_table_without_columns_has_a_scale() -> None:
+    assert ColumnScale.of(np.zeros((5, 0)))(np.zeros((5, 0))).shape == (5, 0)
+
+
+@given(seeds)
+def test_neighbours_have_the_weighted_means(seed: int) -> None:
+    case = random_case(seed)
+    found, degrees = neighbour_means(case.graph, case.X), case.W.sum(axis=1)
+    linked = degrees > 0
+    np.testing.assert_allclose(found[linked], (case.W @ case.X)[linked] / degrees[linked, None])
+    np.testing.assert_array_equal(found[~linked], 0.0)
+
+
+@given(seeds)
+def test_designs_are_standardised(seed: int) -> None:
+    case = random_case(seed, n=20)
+    design = Design.of(case.graph, case.X)
+    np.testing.assert_allclose(design.own.std(axis=0), 1.0)
+    linked = case.W.sum(axis=1) > 0
+    np.testing.assert_allclose(design.neighbours[linked].mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(design.neighbours[linked].std(axis=0), 1.0, atol=1e-9)
+    np.testing.assert_allclose(design.neighbours[~linked], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(design.both, np.hstack([design.own, design.neighbours]))
+
+
+def test_without_edges_neighbours_say_nothing() -> None:
+    design = Design.of(Graph.from_edges([], [], n_nodes=400), NORMAL)
+    np.testing.assert_array_equal(design.neighbours, 0.0)
+
+
+@given(seeds)
+def test_the_same_graph_and_features_have_the_same_design(seed: int) -> None:
+    case = random_case(seed, n=20)
+    design = Design.of(case.graph, case.X)
+    again = design.on(case.graph, case.X)
+    np.testing.assert_allclose(again.own, design.own)
+    linked = ~case.graph.isolated
+    np.testing.assert_allclose(again.neighbours[linked], design.neighbours[linked])
+
+
+def test_another_graph_is_on_the_scale_of_the_fit() -> None:
+    case, other = random_case(1, n=30), random_case(2, n=12)
+    design = Design.of(case.graph, case.X)
+    there = design.on(other.graph, other.X)
+    scale = ColumnScale.of(case.X)
+    np.testing.assert_allclose(there.own, scale(other.X))
+    means = neighbour_means(case.graph, scale(case.X))[~case.graph.isolated]
+    expected = (neighbour_means(other.graph, scale(other.X)) - means.mean(axis=0)) / means.std(axis=0)
+    linked = ~other.graph.isolated
+    np.testing.assert_allclose(there.neighbours[linked], expected[linked])
+
+
+def test_isolated_nodes_of_another_graph_have_mean_neighbours() -> None:
+    case = random_case(1, n=30)
+    there = Design.of(case.graph, case.X).on(Graph.from_edges([], [], n_nodes=30), case.X)
+    np.testing.assert_allclose(there.neighbours, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_isolated_nodes_of_the_fitted_graph_have_mean_neighbours(seed: int) -> None:
+    case = random_case(seed, n=30)
+    W = case.W.copy()
+    W[:3] = W[:, :3] = 0.0
+    design = Design.of(Graph(W), case.X)
+    np.testing.assert_allclose(design.neighbours[:3], 0.0, atol=1e-9)
