@@ -26,9 +26,12 @@ def perform(
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes, which read it when they start
     with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = {pool.submit(function, each): each for each in work}
-        for k, future in enumerate(as_completed(futures), start=1):
-            print(f"\r{k} of {len(work)}", end="\n" * (k == len(work)), file=sys.stderr, flush=True)
-            yield futures[future], future.result()
+        try:
+            for k, future in enumerate(as_completed(futures), start=1):
+                print(f"\r{k} of {len(work)}", end="\n" * (k == len(work)), file=sys.stderr, flush=True)
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def resume(
