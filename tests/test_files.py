@@ -98,6 +98,16 @@ def test_permissions_are_told(tmp_path: Path) -> None:
         check_place(path)
 
 
+def test_folders_that_are_read_are_not_written_to_and_those_with_inputs_neither(tmp_path: Path) -> None:
+    folder = tmp_path / "edges"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    for output, source in ((folder, folder / "part-0.parquet"), (tmp_path / "link" / "new.parquet", folder)):
+        with pytest.raises(InvalidInputError, match="is an input, too"):
+            check_apart([output], [source])
+    check_apart([tmp_path / "new.parquet"], [folder])
+
+
 def test_outputs_that_are_not_there_yet_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     check_apart([tmp_path / "a.csv", tmp_path / "a.html", None], [tmp_path / "b.csv"])

@@ -228,7 +228,8 @@ def _shortened(path: Path) -> str:
 def check_apart(outputs: Sequence[_PathLike | None], inputs: Sequence[_PathLike | None]) -> None:
     """Raise unless every file to write is another than those to read and than the other outputs; None is none.
 
-    Links, hard links and other spellings of a path are seen through.
+    A folder to write to has none of the inputs in it, and nothing is written into a folder that is read. Links, hard
+    links and other spellings of a path are seen through.
 
     Raises
     ------
@@ -244,10 +245,17 @@ def check_apart(outputs: Sequence[_PathLike | None], inputs: Sequence[_PathLike 
     """
     written = [path for path in outputs if path is not None]
     for k, path in enumerate(written):
-        if any(_same(path, other) for other in inputs if other is not None):
+        if any(_same(path, each) or _inside(each, path) or _inside(path, each) for each in inputs if each is not None):
             raise InvalidInputError(f"{os.fspath(path)} is an input, too; write results to a file of their own")
         if any(_same(path, other) for other in written[:k]):
             raise InvalidInputError(f"{os.fspath(path)} is named twice; write results to a file of their own")
+
+
+def _inside(path: _PathLike, folder: _PathLike) -> bool:
+    """Return whether a path lies in a folder, which may not be one."""
+    if not os.path.isdir(folder):  # noqa: PTH112 - pathlib's raises for names that are too long
+        return False
+    return Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents
 
 
 def _same(one: _PathLike, other: _PathLike) -> bool:

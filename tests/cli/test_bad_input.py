@@ -527,3 +527,18 @@ def test_what_steers_a_terminal_is_spelt_out(where: str, town: Any) -> None:
     assert result.exit_code == (2 if where == "unknown node" else 0), result.output
     assert not set("\x1b\x07\x9b\u202e") & set(result.output)
     assert "\\x1b[2J" in result.output
+
+
+@pytest.mark.parametrize("part", ["part-0.parquet", "part-00000.parquet"])
+def test_a_folder_of_inputs_is_never_an_output(part: str, town: Any) -> None:
+    folder = town.folder / "d"
+    folder.mkdir()
+    town.nodes.to_parquet(folder / part)
+    before = (folder / part).read_bytes()
+    result = CliRunner().invoke(
+        app, ["predict", str(folder / part), str(town.folder / "edges.csv"), "-t", "income", "-o", str(folder)]
+    )
+    assert result.exit_code == 2
+    assert "which are never replaced" in result.stderr
+    assert (folder / part).read_bytes() == before
+    assert list(folder.iterdir()) == [folder / part]

@@ -59,17 +59,27 @@ def test_a_folder_of_parquet_is_one_table(tmp_path: Path, monkeypatch: pytest.Mo
         found = read_table(tmp_path)
         pd.testing.assert_frame_equal(pd.DataFrame({name: found.values(name) for name in found.columns}), frame)
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(InvalidInputError, match=r"other files \(notes.txt\); give an empty one"):
+    with pytest.raises(InvalidInputError, match=r"other files \(notes.txt\), which are never replaced"):
         check_writable(tmp_path, geographic=True)
+    (tmp_path / "notes.txt").unlink()
     (tmp_path / "part-00001.parquet").write_bytes(b"no parquet")
     with pytest.raises(InvalidInputError, match="all must be whole, with the same columns"):
         read_table(tmp_path)
+
+
+def test_parts_of_somebody_else_are_never_replaced(tmp_path: Path) -> None:
+    FRAME.to_parquet(tmp_path / "part-00000.parquet")
+    with pytest.raises(InvalidInputError, match=r"other files \(part-00000.parquet\), which are never replaced"):
+        write(FRAME, tmp_path)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "part-00000.parquet"), FRAME)
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidInputError, match="is a directory"):
         check_writable(tmp_path / "folder.csv")
+    with pytest.raises(InvalidInputError, match="is a directory"):
+        check_writable(tmp_path / "folder.csv", geographic=True)
     with pytest.raises(InvalidInputError, match="no folder"):
         check_writable(tmp_path / "missing" / "p.csv")
     with pytest.raises(InvalidInputError, match=r"suffix.*\.parquet"):

@@ -33,6 +33,8 @@ _PART_NAME = "part-{:05}.parquet"
 """Names of the files in a folder of Parquet."""
 PART_ROWS = 1_000_000
 """Rows of such a file: some 50 MB of predictions. Doubled, half as many readers can work at once."""
+PART = b"graphmrf.part"
+"""Key of the metadata of a file in a folder of Parquet, by which a folder of ours is recognised."""
 PAGE = b"graphmrf.page"
 """Key of the metadata of a Parquet file under which the content of the page of the results is kept."""
 
@@ -45,7 +47,7 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
     InvalidInputError
         An unknown suffix, a missing extra, a directory in its place, or a folder that is missing or cannot be written.
     """
-    if geographic and _is_folder(path):
+    if geographic and is_parts_folder(path):
         return _check_folder(Path(path))
     known = (*WRITTEN, GEOJSON) if geographic else WRITTEN
     if not Path(path).name.lower().endswith(known):
@@ -55,18 +57,32 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
     return check_place(path)
 
 
-def _is_folder(path: PathLike) -> bool:
-    return os.path.isdir(path)  # noqa: PTH112 - pathlib's raises for names that are too long
+def is_parts_folder(path: PathLike) -> bool:
+    """Return whether a place to write to is a folder for Parquet: one that is there, without the suffix of a file."""
+    if not os.path.isdir(path):  # noqa: PTH112 - pathlib's raises for names that are too long
+        return False
+    return not Path(path).name.lower().endswith((*WRITTEN, GEOJSON))
 
 
 def _check_folder(folder: Path) -> Path:
-    """Return a folder for the parts of a table, after making sure that it holds nothing else."""
-    stray = next((file for file in folder.iterdir() if not file.match("part-*.parquet")), None)
+    """Return a folder for the parts of a table, after making sure that it is empty but for parts we wrote."""
+    stray = next((file for file in sorted(folder.iterdir()) if not _is_own_part(file)), None)
     if stray is not None:
         raise InvalidInputError(
-            f"{folder} is a directory with other files ({stray.name}); give an empty one, or a file name inside it"
+            f"{folder} is a directory with other files ({stray.name}), which are never replaced; give an empty one, "
+            "or a file name"
         )
     return check_place(folder / _PART_NAME.format(0)).parent
+
+
+def _is_own_part(file: Path) -> bool:
+    """Return whether a file is part of a table that `write` has written."""
+    if not file.match("part-*.parquet"):
+        return False
+    try:
+        return PART in (pa.parquet.read_schema(file).metadata or {})
+    except (pa.ArrowException, OSError, ValueError):
+        return False
 
 
 def _written_suffix(path: PathLike) -> str:
@@ -91,7 +107,7 @@ def write(
         What to write; its index is left out.
     path : path
         Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`) or `.geojson`; or a
-        folder that is there, for Parquet in files of a million rows.
+        folder that is there, empty or written by this function, for Parquet in files of a million rows.
     places : sequence of dict, optional
         Geometries of GeoJSON, one for each row, without which that cannot be written.
     page : bytes, optional
@@ -114,15 +130,15 @@ def write(
     ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
     'id,rent\n00123,9.5\n'
     """
-    path = check_writable(path, geographic=places is not None or _is_folder(path))
-    if _is_folder(path):
+    path = check_writable(path, geographic=places is not None or is_parts_folder(path))
+    if is_parts_folder(path):
         return _write_parts(frame, path)
     suffix = _written_suffix(path)
     with atomic(path) as draft:
         if suffix == GEOJSON:
             draft.write_text(_as_geojson(frame, places or ()), encoding="utf-8")
         else:
-            _save(frame, draft, suffix, page)
+            _save(frame, draft, suffix, {} if page is None else {PAGE: page})
     return path
 
 
@@ -132,7 +148,7 @@ def _write_parts(frame: pd.DataFrame, folder: Path) -> Path:
     names = [_PART_NAME.format(k) for k in range(len(firsts))]
     for name, first in zip(names, firsts, strict=True):
         with atomic(folder / name) as draft:
-            _save(frame.iloc[first : first + PART_ROWS], draft, PARQUET[0], None)
+            _save(frame.iloc[first : first + PART_ROWS], draft, PARQUET[0], {PART: name.encode()})
     for file in folder.glob("part-*.parquet"):
         if file.name not in names:
             file.unlink()
@@ -150,7 +166,7 @@ def _as_geojson(frame: pd.DataFrame, places: Sequence[Any]) -> str:
 
 def keeps_page(path: PathLike) -> bool:
     """Return whether a file to write is one that keeps the page of the results: Parquet."""
-    return not is_geojson(path) and not _is_folder(path) and suffix_of(path) in PARQUET
+    return not is_geojson(path) and not is_parts_folder(path) and suffix_of(path) in PARQUET
 
 
 def read_page(path: PathLike) -> bytes:
@@ -173,11 +189,10 @@ def read_page(path: PathLike) -> bytes:
     return bytes(metadata[PAGE])
 
 
-def _save(frame: pd.DataFrame, path: Path, suffix: str, page: bytes | None) -> None:
+def _save(frame: pd.DataFrame, path: Path, suffix: str, metadata: dict[bytes, bytes]) -> None:
     if suffix in PARQUET:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        kept = (table.schema.metadata or {}) | ({} if page is None else {PAGE: page})
-        pa.parquet.write_table(table.replace_schema_metadata(kept), path)
+        pa.parquet.write_table(table.replace_schema_metadata((table.schema.metadata or {}) | metadata), path)
         return
     if suffix == EXCEL:
         path.write_bytes(_workbook(frame))
