@@ -316,8 +316,8 @@ def _used(table: Any) -> None:
 def kept() -> dict[str, Target]:
     """Return models and journals, and what reads them."""
     import graphmrf as gm
-    from graphmrf.datasets.synthetic import watts_strogatz
-    from graphmrf.experiments.journal import Record, open_journal
+    from graphmrf_paper.runner import Record, open_journal
+    from graphmrf_paper.synthetic import watts_strogatz
 
     graph = watts_strogatz(40, 4, 0.1)
     field = gm.GaussianMRF(np.eye(2) + 0.3, np.ones(2))

@@ -11,10 +11,10 @@ import numpy as np
 
 from benchmarks.show import Row, peak_gigabytes, timed
 from benchmarks.workload import power_law_graph
-from graphmrf.datasets import synthetic
 from graphmrf.linalg.spectrum import density_of_states
 from graphmrf.model import GaussianMRF
 from graphmrf.model.likelihood import statistics
+from graphmrf_paper import synthetic
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats

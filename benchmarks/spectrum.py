@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.show import Row, timed
-from graphmrf.datasets import synthetic
 from graphmrf.graph import Graph
 from graphmrf.linalg.spectrum import density_of_states
+from graphmrf_paper import synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -58,7 +58,7 @@ def _elsewhere(name: str, threads: int) -> Any:
 def predictions(name: str) -> Any:
     """Return the predictions and standard deviations of a solver, or the parameters of a fit."""
     import graphmrf as gm
-    from graphmrf.datasets.synthetic import watts_strogatz
+    from graphmrf_paper.synthetic import watts_strogatz
 
     n = {"LP": 50_000, "LGC/RP": 50_000, "sparse": 5000}.get(name, 1000)
     graph, rng = watts_strogatz(n, 12, 0.1), np.random.default_rng(0)

@@ -269,7 +269,7 @@ def _prepare(folder: Path) -> None:
     import small_paper
     from catalogue import MODEL
     from file_variants import NODES, PLAIN
-    from graphmrf.datasets import catalogue
+    from graphmrf_paper import catalogue
     from mirror import tiny, write_raw
 
     catalogue._RECIPES["tiny"] = tiny()
@@ -333,7 +333,7 @@ def _flipped(read: Callable[[], str], files: list[Path], rng: np.random.Generato
 
 def _model() -> Callable[[], str]:
     import graphmrf as gm
-    from graphmrf.datasets.synthetic import watts_strogatz
+    from graphmrf_paper.synthetic import watts_strogatz
 
     graph = watts_strogatz(40, 4, 0.1)
     drawn = gm.GaussianMRF(np.eye(3) + 0.3, np.ones(3)).sample(graph, 1, seed=0)[0]
@@ -349,7 +349,7 @@ def _model() -> Callable[[], str]:
 
 def _cache() -> Callable[[], str]:
     import small_paper
-    from graphmrf.datasets import catalogue
+    from graphmrf_paper import catalogue
 
     cache, made = Path("a cache"), catalogue.recipe("us-2016")
     tables = {
@@ -366,7 +366,7 @@ def _cache() -> Callable[[], str]:
 
 
 def _journal() -> Callable[[], str]:
-    from graphmrf.experiments.journal import Record, open_journal
+    from graphmrf_paper.runner import Record, open_journal
 
     path = Path("a journal/results.jsonl")
     path.parent.mkdir()

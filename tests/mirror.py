@@ -10,7 +10,7 @@ from threading import Thread
 
 import pandas as pd
 
-from graphmrf.datasets.dataset import Attribute, Files, Info, Recipe, Tables
+from graphmrf_paper.dataset import Attribute, Files, Info, Recipe, Tables
 
 NODES, EDGES = "tiny/nodes.csv", "tiny/edges.csv"
 CONTENT = {

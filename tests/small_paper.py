@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphmrf.datasets import catalogue
-from graphmrf.datasets.synthetic import watts_strogatz
 from graphmrf.model import GaussianMRF
+from graphmrf_paper import catalogue
+from graphmrf_paper.synthetic import watts_strogatz
 
 COUNTY = (
     *("sh050m", "sh100m", "sh500m", "income", "migration"),

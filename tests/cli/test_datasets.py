@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from graphmrf.cli import app
-from graphmrf.datasets import catalogue, read
+from graphmrf.datasets import read
+from graphmrf_paper import catalogue
 from mirror import CONTENT, EDGES, Mirror, serve, tiny, write_raw
 
 Run = Callable[..., Result]

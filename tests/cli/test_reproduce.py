@@ -10,7 +10,8 @@ from typer.testing import CliRunner, Result
 
 import small_paper
 from graphmrf.cli import app
-from graphmrf.experiments import EXPERIMENTS, runner
+from graphmrf_paper import runner
+from graphmrf_paper.experiments import EXPERIMENTS
 
 PROCESSES = runner._pool
 
@@ -22,7 +23,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _surroundings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Miniatures for data, and a thread for worker processes, which have tests/experiments/test_runner.py."""
+    """Miniatures for data, and a thread for worker processes, which have tests/paper/experiments/test_runner.py."""
     small_paper.use(data, monkeypatch)
     monkeypatch.setattr(runner, "_pool", lambda _: ThreadPoolExecutor(1))
 
@@ -46,7 +47,7 @@ def refused(*words: str | Path) -> str:
 def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Let these be all experiments there are."""
     few = tuple(each for each in EXPERIMENTS if each.name in names)
-    monkeypatch.setattr(import_module("graphmrf.cli.reproduction"), "find_experiments", lambda _: few)
+    monkeypatch.setattr(import_module("graphmrf_paper.reproduction"), "find_experiments", lambda _: few)
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 200])
@@ -160,9 +161,7 @@ def test_results_of_another_version_are_refused_and_kept(output: Path) -> None:
     assert (output / "results.jsonl").read_text() == other
 
 
-@pytest.mark.parametrize(
-    "place", ["graphmrf.experiments.journal._write_line", "graphmrf.cli.reproduction.Path.write_bytes"]
-)
+@pytest.mark.parametrize("place", ["graphmrf_paper.runner._write_line", "graphmrf_paper.reproduction.Path.write_bytes"])
 def test_a_full_disk_is_told_and_what_was_done_is_kept(
     place: str, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +199,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib_the_extra_is_named(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmrf.experiments.figures.find_spec", lambda _: None)
+    monkeypatch.setattr("graphmrf_paper.figures.find_spec", lambda _: None)
     result = reproduce("data-statistics", "-o", output)
     assert result.exit_code == 2
     assert "pip install 'graphmrf[figures]', or use --no-figures" in result.stderr

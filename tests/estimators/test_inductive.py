@@ -22,11 +22,11 @@ from graphmrf import (
     SimpleGraphConvolution,
 )
 from graphmrf._typing import Floats
-from graphmrf.datasets import synthetic
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import Intercept, standard_errors
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.selection import split
+from graphmrf_paper import synthetic
 
 LINEAR: dict[str, Any] = {
     "LR": LinearRegression,

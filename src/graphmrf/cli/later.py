@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from graphmrf import datasets, model, report
-    from graphmrf.cli import foresight, inputs, model_results, prediction, reproduction, results
+    from graphmrf import datasets, model, paper, report
+    from graphmrf.cli import foresight, inputs, model_results, prediction, results
     from graphmrf.engines import dask as clusters
 
 __all__ = [
@@ -19,13 +19,13 @@ __all__ = [
     "inputs",
     "model",
     "model_results",
+    "paper",
     "prediction",
     "report",
-    "reproduction",
     "results",
 ]
 
-_BELOW = {"clusters": "engines.dask", "datasets": "datasets", "model": "model", "report": "report"}
+_BELOW = {"clusters": "engines.dask", "datasets": "datasets", "model": "model", "paper": "paper", "report": "report"}
 """Those that lie below; the others are chapters of the command line."""
 
 

@@ -51,9 +51,9 @@ def reproduce(
     """
     with terminal.errors_as_exit_codes(debug=debug), pool_of(None if list else cluster, jobs, quiet=quiet) as pool:
         if list:
-            later.reproduction.show_list(names or ())
+            later.paper.show_list(names or ())
             return
-        later.reproduction.run_again(
+        later.paper.run_again(
             names or (),
             quick=quick,
             output=output,

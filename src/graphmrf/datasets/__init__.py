@@ -1,19 +1,18 @@
-"""Tables to graphs and back, the paper's data sets by name, and a bundled example."""
+"""Tables to graphs and back, and the bundled example; data sets by name are those of `graphmrf_paper`."""
 
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphmrf.datasets import synthetic
 from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges, read_on_workers
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
-from graphmrf.datasets.dataset import Attribute, Dataset, Example, Info, example
 from graphmrf.datasets.places import NEAREST, geometries, read_points, read_shapes
 from graphmrf.datasets.table_files import count_rows
 from graphmrf.datasets.written_tables import check_writable, is_geojson, keeps_page, read_page, write
 
 if TYPE_CHECKING:
-    from graphmrf.datasets.catalogue import info, load, n_files, names
-    from graphmrf.datasets.paper_scaling import paper
+    from graphmrf.paper import Attribute, Dataset, Info, info, load, n_files, names, paper, synthetic
 
 __all__ = [
     "NEAREST",
@@ -47,17 +46,43 @@ __all__ = [
     "write",
 ]
 
-_HOMES = {
-    "info": "catalogue",
-    "load": "catalogue",
-    "n_files": "catalogue",
-    "names": "catalogue",
-    "paper": "paper_scaling",
-}
-
 
 def __getattr__(name: str) -> Any:
-    """Load the catalogue when it is first used: tables are read without a downloader and without the model."""
-    if name not in _HOMES:
+    """Hand over to the paper's data sets when they are first used: tables are read without them."""
+    if name not in __all__:
         raise AttributeError(f"module 'graphmrf.datasets' has no attribute {name!r}")
-    return getattr(import_module(f"graphmrf.datasets.{_HOMES[name]}"), name)
+    return getattr(import_module("graphmrf.paper"), name)
+
+
+@dataclass(frozen=True)
+class Example:
+    """Files of the bundled example.
+
+    Parameters
+    ----------
+    nodes : path
+        1000 districts: `district`, the position `x`, `y`, then `income` (thousand a year), `green` (% of the area),
+        `minutes` (to the centre) and `rent` (per square metre), which is missing for 70 % of them.
+    edges : path
+        Districts that border on each other: `source`, `target`.
+    hidden : path
+        The rents that are missing in `nodes`.
+    """
+
+    nodes: Path
+    edges: Path
+    hidden: Path
+
+
+def example() -> Example:
+    """Return the files of the bundled example.
+
+    Examples
+    --------
+    >>> from graphmrf.datasets import read
+    >>> files = example()
+    >>> read(files.nodes, files.edges).graph
+    Graph(n_nodes=1000, n_edges=2922, unweighted, ids D0001, D0002, D0003, ...)
+    """
+    folder = Path(__file__).parent / "example"
+    return Example(*(folder / f"{name}.csv" for name in ("nodes", "edges", "hidden")))

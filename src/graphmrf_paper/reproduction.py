@@ -1,0 +1,299 @@
+"""The experiments of the paper run again: what is pending, its progress, and the files that come of it."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from graphmrf._typing import Floats
+from graphmrf.cli import terminal
+from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
+from graphmrf.files import atomic
+from graphmrf.report.layout import positions
+from graphmrf.report.page import asset, templates
+from graphmrf_paper.attributes import load_raw
+from graphmrf_paper.experiments import find_experiments
+from graphmrf_paper.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_outlines
+from graphmrf_paper.findings import as_csv, as_latex, as_markdown
+from graphmrf_paper.pages import Parts, Reproduction, as_document, as_page
+from graphmrf_paper.runner import (
+    RESULTS_FILE,
+    Journal,
+    available_cores,
+    execute,
+    open_journal,
+    pending,
+    spoken,
+    timings,
+)
+from graphmrf_paper.runs import Experiment, Run, RunSettings
+
+_PAGE, _DOCUMENT = "index.html", "reproduction.md"
+_EVERY = 30.0  # seconds between lines where there is no terminal: a log of a full run then has some hundred lines
+_UNBOUNDED = 10_000  # characters: wider than any table, to ask how wide one is
+
+_LeftOut = tuple[str, str, GraphMRFError]
+"""Experiments that lack a data set, its name, and the trouble it gave."""
+
+
+def run_again(
+    names: Sequence[str],
+    *,
+    quick: bool,
+    output: Path,
+    data_dir: str | None,
+    jobs: int | None,
+    seed: int,
+    shapes: Path | None,
+    drawn: bool,
+    quiet: bool,
+    command: str,
+    elsewhere: Executor | None = None,
+) -> None:
+    """Run what the journal in a folder lacks of some experiments, or of all, and write tables, figures and the page."""
+    settings, workers, chosen = _settings(quick=quick, seed=seed), _jobs(jobs), find_experiments(names)
+    if drawn:
+        check_figures()
+    outlines = _prepare(output, shapes, drawn=drawn)
+    wanted, left_out = _with_data(chosen, data_dir, named=bool(names))
+    with _written_to(output):
+        with open_journal(output / RESULTS_FILE) as kept:
+            run_all = partial(execute, data_dir=data_dir, jobs=workers, elsewhere=elsewhere)
+            failures = _run(wanted, settings, kept, run_all, jobs=workers, quiet=quiet)
+            times = timings(wanted, settings, kept.found)
+        parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]
+        notes = [f"{lacking}: the data set {data} was not there" for lacking, data, _ in left_out]
+        if missing := sum(experiment.n_missing(kept.results, settings) for experiment in wanted):
+            notes.append(f"{missing} runs have no result")
+        _write_all(output, Reproduction(parts, settings, times, command, notes), outlines, data_dir)
+    if not quiet:
+        terminal.note([f"left out {lacking}: {error}" for lacking, _, error in left_out])
+        _summary(parts, output, drawn=drawn)
+    _report_failures(failures)
+
+
+@contextmanager
+def _written_to(folder: Path) -> Iterator[None]:
+    """Say which folder is full or refuses, and that nothing is lost."""
+    try:
+        yield
+    except OSError as error:
+        raise GraphMRFError(
+            f"cannot write to {folder} ({error.strerror or error}); what was finished is kept: make room, and the same "
+            "command goes on from there"
+        ) from error
+
+
+def _settings(*, quick: bool, seed: int) -> RunSettings:
+    if seed < 0:
+        raise InvalidInputError(f"--seed must be 0 or more, got {seed}")
+    return RunSettings(quick, seed)
+
+
+def _jobs(jobs: int | None) -> int:
+    if jobs is not None and jobs < 1:
+        raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
+    return jobs or available_cores()
+
+
+def _with_data(
+    chosen: tuple[Experiment, ...], data_dir: str | None, *, named: bool
+) -> tuple[tuple[Experiment, ...], tuple[_LeftOut, ...]]:
+    """Load every data set once; without its data an experiment that was not named is left out, with a note."""
+    trouble: dict[str, GraphMRFError] = {}
+    for data in dict.fromkeys(data for experiment in chosen for data in experiment.data):
+        try:
+            load_raw(data_dir, data)
+        except (InvalidInputError, FetchError) as error:
+            if named:
+                raise
+            trouble[data] = error
+    kept = tuple(each for each in chosen if trouble.keys().isdisjoint(each.data))
+    if trouble and not any(each.data for each in kept):
+        raise next(iter(trouble.values()))
+    return kept, tuple(_left_out(chosen, trouble))
+
+
+def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[_LeftOut]:
+    """Yield for every data set that is missing the experiments that lack it first."""
+    first = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
+    for data, error in trouble.items():
+        names = [name for name, lacks in first.items() if lacks == data]
+        if names:
+            yield ", ".join(names), data, error
+
+
+def _run(
+    chosen: Sequence[Experiment],
+    settings: RunSettings,
+    kept: Journal,
+    run_all: Callable[..., dict[str, str]],
+    *,
+    jobs: int,
+    quiet: bool,
+) -> dict[str, str]:
+    runs = [run for experiment in chosen for run in experiment.plan(settings)]
+    missing = pending(runs, kept)
+    cores = f"{jobs} core{'' if jobs == 1 else 's'}"
+    if missing and not quiet:
+        done = len(set(runs)) - len(missing)
+        expected = spoken(sum(run.seconds for run in missing) / jobs)
+        before = f", {done} are there already" if done else ""
+        typer.echo(f"{len(missing)} runs to do{before}: about {expected} on {cores}", err=True)
+    start = time.monotonic()
+    try:
+        with _progress(missing, quiet=quiet) as watch:
+            failures = run_all(missing, kept, watch=watch)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
+    if missing and not quiet:
+        spent = spoken(sum(kept.found[run.key].seconds for run in missing if run.key in kept.found))
+        typer.echo(
+            f"{len(missing)} runs took {spoken(time.monotonic() - start)} of wall-clock time, {spent} of CPU time",
+            err=True,
+        )
+    return failures
+
+
+def _report_failures(failures: dict[str, str]) -> None:
+    if failures:
+        key, message = next(iter(failures.items()))
+        raise GraphMRFError(
+            f"{len(failures)} runs failed, the first is '{key}' ({message}); the same command tries them again"
+        )
+
+
+def show_list(names: Sequence[str]) -> None:
+    """Print the experiments of these names, all without any, and how long each takes."""
+    rows = [
+        (each.name, each.place, each.title, spoken(sum(run.seconds for run in set(each.plan(RunSettings())))))
+        for each in find_experiments(names)
+    ]
+    _show(("name", "in the paper", "shows", "CPU time"), rows)
+
+
+def _prepare(folder: Path, shapes: Path | None, *, drawn: bool) -> dict[str, Rings] | None:
+    """Make the folders, and return the outlines for maps, before any work is done; None where nothing is drawn."""
+    outlines = read_outlines(shapes) if shapes is not None else packaged_shapes() if drawn else None
+    others = [name for name in (_PAGE, _DOCUMENT) if os.path.lexists(folder / name)]
+    if others and not os.path.lexists(folder / RESULTS_FILE):
+        raise InvalidInputError(
+            f"{folder} has a file {others[0]} and no {RESULTS_FILE}, so it is not of an earlier run and would be "
+            "replaced; give another folder with --output"
+        )
+    try:
+        for part in ("tables", "figures") if drawn else ("tables",):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot make the folder {folder} ({error.strerror}); choose another --output"
+        ) from error
+    return outlines if drawn else None
+
+
+def _write_all(folder: Path, made: Reproduction, outlines: dict[str, Rings] | None, data_dir: str | None) -> None:
+    """Write tables, figures unless the outlines are None, the document and the page, each file whole or not at all."""
+    for _, found in made.parts:
+        for table in found.tables:
+            for suffix, text in (("csv", as_csv), ("md", as_markdown), ("tex", as_latex)):
+                _write(folder / "tables" / f"{table.name}.{suffix}", text(table).encode())
+    drawings = {} if outlines is None else _drawings(folder, made.parts, outlines, data_dir)
+    _write(folder / _DOCUMENT, as_document(made, drawn=outlines is not None).encode())
+    shell, style = templates().get_template("page.html"), asset("page.css")
+    _write(folder / _PAGE, as_page(made, drawings, shell=shell, style=style).encode())
+
+
+def _drawings(folder: Path, parts: Parts, outlines: dict[str, Rings], data_dir: str | None) -> dict[str, Drawing]:
+    figures = [figure for _, found in parts for figure in found.figures]
+    drawings = {figure.name: draw(figure, outlines, partial(_places, data_dir)) for figure in figures}
+    for name, drawing in drawings.items():
+        for suffix, content in (("png", drawing.png), ("svg", drawing.svg)):
+            _write(folder / "figures" / f"{name}.{suffix}", content)
+    return drawings
+
+
+def _places(data_dir: str | None, data: str) -> Floats:
+    """Return where to draw the nodes of maps without outlines: their coordinates, or a layout of the graph."""
+    loaded = load_raw(data_dir, data)
+    graph, frame = loaded.graph, loaded.frame
+    if {"x", "y"} <= set(frame.columns):
+        return frame[["x", "y"]].to_numpy()
+    return positions(graph.adjacency, graph.components)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with atomic(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextmanager
+def _progress(runs: Iterable[Run], *, quiet: bool) -> Iterator[Callable[[Run], None]]:
+    """Show on stderr how far the runs are and how long they will take: a bar, or a line now and then."""
+    planned = list(runs)
+    if quiet or not planned:
+        yield lambda _: None
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _in_lines(planned)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as bar:
+        task, done = bar.add_task("", total=sum(run.seconds for run in planned)), 0
+
+        def watch(run: Run) -> None:
+            nonlocal done
+            done += 1
+            bar.update(task, advance=run.seconds, description=f"{done} of {len(planned)} runs")
+
+        yield watch
+
+
+def _in_lines(planned: Sequence[Run]) -> Callable[[Run], None]:
+    """Return what notes a finished run where there is no terminal."""
+    lines, done = terminal.ProgressLines("", sum(run.seconds for run in planned), every=_EVERY), count(1)
+    return lambda run: lines.advance(run.seconds, f"{next(done)} of {len(planned)} runs")
+
+
+def _summary(parts: Parts, folder: Path, *, drawn: bool) -> None:
+    """Print the goals and where the files are."""
+    signs = {True: "met", False: "not met", None: ""}
+    rows = [
+        (experiment.name, goal.what, goal.measured, goal.wanted, signs[goal.met])
+        for experiment, found in parts
+        for goal in found.goals
+    ]
+    if rows:
+        _show(("experiment", "measured quantity", "here", "goal", ""), rows)
+    typer.echo(f"Saved tables{' and figures' if drawn else ''} in {folder}; open {folder / _PAGE}")
+
+
+def _show(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; in a narrow terminal it is too wide rather than cut, for names are there to be copied."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for number, head in enumerate(heads):
+        table.add_column(head, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = Console(markup=False, highlight=False)
+    needed = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum
+    console.width = max(console.width, needed)
+    console.print(table)

@@ -1,0 +1,390 @@
+"""Runs on all cores, the file that stores every result at once, and how long the runs took."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+from zlib import crc32
+
+import numba
+from threadpoolctl import threadpool_limits
+
+from graphmrf.errors import GraphMRFError, InvalidInputError
+from graphmrf.files import check_place
+from graphmrf.text import DASH
+from graphmrf_paper.methods import TABLE_METHODS
+from graphmrf_paper.runs import Experiment, Result, Run, RunSettings
+
+try:
+    import fcntl
+except ImportError:  # Windows: two commands on one folder are then not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+JOURNAL_FORMAT = 1
+RESULTS_FILE = "results.jsonl"
+_TITLE, _SUM = "graphmrf reproduction", "crc32"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run: its key, what it found, its CPU time, and the wall-clock time since the one before."""
+
+    key: str
+    result: Result
+    seconds: float
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The open results file of one command."""
+
+    stream: BinaryIO
+    found: dict[str, Record]
+
+    def append(self, record: Record) -> None:
+        """Add a line, and return when it is on the disk."""
+        times = {"seconds": round(record.seconds, 3), "elapsed": round(record.elapsed, 3)}
+        line = {"key": record.key, "result": record.result, **times}
+        _write_line(self.stream, line | {_SUM: _sum(line)})
+        self.found[record.key] = record
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """What the finished runs found, by key."""
+        return {key: record.result for key, record in self.found.items()}
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[Journal]:
+    """Open a results file, new or from an earlier command, for reading and adding.
+
+    Parameters
+    ----------
+    path : path
+        The file; its folder must exist.
+
+    Raises
+    ------
+    InvalidInputError
+        The file is of another format, is damaged, or another command is writing to it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_journal(Path(folder, "results.jsonl")) as first:
+    ...         first.append(Record("accuracy seed=1", {"r2": 0.5}, 0.1))
+    ...     with open_journal(Path(folder, "results.jsonl")) as second:
+    ...         second.results
+    {'accuracy seed=1': {'r2': 0.5}}
+    """
+    with check_place(path).open("a+b", buffering=0) as stream:
+        _lock(stream, path)
+        title = {"title": _TITLE, "format": JOURNAL_FORMAT, "version": version("graphmrf")}
+        stream.seek(0)
+        content = stream.read()
+        # Checked before anything is cut off: the file may be another's.
+        if not _encoded(title).startswith(content):
+            _check_title(content.split(b"\n", 1)[0], path)
+        whole = _whole_lines(stream, content)
+        if not whole:
+            _write_line(stream, title)
+        yield Journal(stream, {record.key: record for record in _records(whole[1:], path)})
+
+
+def _lock(stream: BinaryIO, path: Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise InvalidInputError(
+            f"another command is writing to {path}; wait until it is done, or give another folder with --output"
+        ) from error
+
+
+def _whole_lines(stream: BinaryIO, content: bytes) -> list[bytes]:
+    """Return the complete lines, and cut off what a killed command left after them."""
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        stream.truncate(end)
+    return content[:end].splitlines()
+
+
+def _write_line(stream: BinaryIO, value: Any) -> None:
+    line = memoryview(_encoded(value))
+    while line:  # a disk that fills up takes a part of the line, then raises
+        line = line[stream.write(line) :]
+    os.fsync(stream.fileno())
+
+
+def _encoded(value: Any) -> bytes:
+    return (json.dumps(value, allow_nan=False) + "\n").encode()
+
+
+def _sum(line: dict[str, Any]) -> int:
+    """Return the checksum of all else in a line."""
+    return crc32(json.dumps({name: line[name] for name in sorted(line) if name != _SUM}).encode())
+
+
+def _check_title(line: bytes, path: Path) -> None:
+    try:
+        title = json.loads(line)
+        ours = title["title"] == _TITLE
+    except (ValueError, KeyError, TypeError, RecursionError):
+        ours = False
+    if not ours:
+        raise InvalidInputError(
+            f"{path} is not a results file of graphmrf reproduce; give another folder with --output"
+        )
+    if title.get("format") != JOURNAL_FORMAT:
+        raise InvalidInputError(
+            f"{path} has format {title.get('format')} (graphmrf {title.get('version')}), this version has format "
+            f"{JOURNAL_FORMAT}; give another folder with --output, or move the file away to start again"
+        )
+
+
+def _records(lines: list[bytes], path: Path) -> Iterator[Record]:
+    for number, line in enumerate(lines, start=2):
+        try:
+            yield _record(json.loads(line))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InvalidInputError(
+                f"{path}, line {number} is damaged; delete that line, its run is repeated"
+            ) from error
+
+
+def _record(value: Any) -> Record:
+    """Return what a line says; raise TypeError where it has other types than were written."""
+    record = Record(value["key"], value["result"], value["seconds"], value.get("elapsed", 0.0))
+    times = (record.seconds, record.elapsed)
+    if not isinstance(record.key, str) or not isinstance(record.result, dict):
+        raise TypeError("a line is a key and what was found")
+    if _SUM in value and value[_SUM] != _sum(value):  # lines of earlier versions have none
+        raise ValueError("a flipped bit gives another number and no error elsewhere")
+    if any(isinstance(time, bool) or not isinstance(time, int | float) for time in times):
+        raise TypeError("times are numbers")
+    return record
+
+
+_Outcome: TypeAlias = tuple[Result, float]
+Watch: TypeAlias = Callable[[Run], None]
+
+
+def pending(runs: Iterable[Run], journal: Journal) -> tuple[Run, ...]:
+    """Return the runs that are not done yet, each once."""
+    return tuple(run for run in dict.fromkeys(runs) if run.key not in journal.found)
+
+
+def available_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def execute(
+    runs: Iterable[Run],
+    journal: Journal,
+    data_dir: str | None,
+    *,
+    jobs: int,
+    watch: Watch,
+    elsewhere: Executor | None = None,
+) -> dict[str, str]:
+    """Do the runs that are missing, and keep each result as it comes.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        All that is wanted.
+    journal : Journal
+        What is there; grows.
+    data_dir : str or None
+        Folder of the raw files; None: as `graphmrf.datasets.load` finds them.
+    jobs : int
+        Number of processes, each on one core; results do not depend on it.
+    watch : callable
+        Called with every run when it has ended.
+    elsewhere : Executor, optional
+        What runs are submitted to in place of processes of this machine: the workers of a cluster.
+
+    Returns
+    -------
+    dict
+        Message of every run that failed, by key; it is tried again by the next command.
+
+    Raises
+    ------
+    GraphMRFError
+        A process was killed from outside; what was finished is kept.
+    """
+    missing = pending(runs, journal)
+    failures: dict[str, str] = {}
+    if not missing:
+        return failures
+    last = time.monotonic()
+    try:
+        with _pool(min(jobs, len(missing))) if elsewhere is None else nullcontext(elsewhere) as pool:
+            waiting = {pool.submit(_timed, run, data_dir): run for run in missing}
+            for future in _finished(waiting):
+                run, now = waiting[future], time.monotonic()
+                _keep(run, future, journal, failures, elapsed=now - last)
+                last = now
+                watch(run)
+    except BrokenProcessPool as error:
+        raise GraphMRFError(
+            "a worker process was killed, perhaps for want of memory; what was finished is kept: "
+            "the same command goes on from there, --jobs 1 needs least memory"
+        ) from error
+    return failures
+
+
+def _keep(run: Run, future: Future[_Outcome], journal: Journal, failures: dict[str, str], *, elapsed: float) -> None:
+    try:
+        result, seconds = future.result()
+    except BrokenProcessPool:
+        raise
+    except Exception as error:  # one run that fails must not take the others with it
+        failures[run.key] = f"{type(error).__name__}: {error}"
+    else:
+        journal.append(Record(run.key, result, seconds, elapsed))
+
+
+def _finished(waiting: Iterable[Future[_Outcome]]) -> Iterator[Future[_Outcome]]:
+    left = set(waiting)
+    while left:
+        done, left = wait(left, return_when=FIRST_COMPLETED)
+        yield from done
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool; whatever ends the block early ends its processes, too."""
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _prepare() -> None:
+    """One thread for each process, and none that outlives the command."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # for what is not loaded yet
+    threadpool_limits(1)
+    numba.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _timed(run: Run, data_dir: str | None) -> _Outcome:
+    start = time.process_time()
+    result = run.perform(data_dir)
+    return result, time.process_time() - start
+
+
+_NETWORKS, _FIELD, _OTHERS = "SGC, GCN", "GraphRegressor", "all others"
+_GROUPS = {"direct": _OTHERS, "network": _NETWORKS, "field": _FIELD}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Time of some runs in seconds.
+
+    Parameters
+    ----------
+    name : str
+        What they are for.
+    n_runs : int
+        How many have ended.
+    elapsed : float
+        Wall-clock time while they ended one after the other.
+    groups : mapping
+        CPU time of every group of methods that was run.
+    """
+
+    name: str
+    n_runs: int
+    elapsed: float
+    groups: Mapping[str, float]
+
+    @property
+    def cpu(self) -> float:
+        """CPU time, all together."""
+        return sum(self.groups.values())
+
+    def sentence(self) -> str:
+        """Return how long they took."""
+        return f"{self.n_runs} runs took {spoken(self.elapsed)} of wall-clock time, {spoken(self.cpu)} of CPU time"
+
+
+def timings(
+    experiments: Iterable[Experiment], settings: RunSettings, found: Mapping[str, Record]
+) -> tuple[Timing, ...]:
+    """Return the time of every experiment, runs that ended only, and last that of all runs, each counted once."""
+    plans = {experiment.name: set(experiment.plan(settings)) for experiment in experiments}
+    plans["all, runs in common once"] = set().union(*plans.values())
+    return tuple(_timing(name, runs, found) for name, runs in plans.items())
+
+
+def timing_table(times: Sequence[Timing]) -> str:
+    """Return a table of times in Markdown."""
+    heads = ("experiment", "runs", "wall-clock time", "CPU time", *_GROUPS.values())
+    lines = [heads, ("---", *["---:"] * (len(heads) - 1)), *map(_line, times)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def spoken(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> spoken(0.2), spoken(20), spoken(200), spoken(8000)
+    ('1 second', '20 seconds', '4 minutes', '2.2 hours')
+    """
+    if seconds < 90:
+        return f"{round(seconds)} seconds" if seconds >= 1.5 else "1 second"
+    return f"{-(-seconds // 60):.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def _timing(name: str, runs: Iterable[Run], found: Mapping[str, Record]) -> Timing:
+    ended = [(run, found[run.key]) for run in runs if run.key in found]
+    groups: dict[str, float] = {}
+    for run, record in ended:
+        group = _group(run)
+        groups[group] = groups.get(group, 0.0) + record.seconds
+    return Timing(name, len(ended), sum(record.elapsed for _, record in ended), groups)
+
+
+def _group(run: Run) -> str:
+    method = TABLE_METHODS.get(str(dict(run.options).get("method")))
+    return _OTHERS if method is None else _GROUPS[method.growth]
+
+
+def _line(time: Timing) -> tuple[str, ...]:
+    if not time.n_runs:
+        return (time.name, "0", *[DASH] * (2 + len(_GROUPS)))
+    groups = (spoken(time.groups[group]) if group in time.groups else DASH for group in _GROUPS.values())
+    return (time.name, f"{time.n_runs:,}", spoken(time.elapsed), spoken(time.cpu), *groups)

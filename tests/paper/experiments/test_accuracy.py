@@ -1,0 +1,45 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score
+
+from graphmrf import LinearGraphConvolution
+from graphmrf.selection import split
+from graphmrf_paper.accuracy import inductive, transductive
+from graphmrf_paper.attributes import load_task
+from graphmrf_paper.findings import printed
+
+
+def test_accuracy_is_that_of_the_estimator_on_hidden_nodes() -> None:
+    graph, X, y = load_task(None, "us-2016", "income")
+    labelled = split(len(y), 0.3, seed=5)
+    fitted = LinearGraphConvolution(seed=5, shrinkage=0).fit(graph, X, np.where(labelled, y, np.nan))
+    expected = {"value": r2_score(y[~labelled], fitted.predict()[~labelled]), "alpha": fitted.alpha_}
+    found = transductive(None, {"data": "us-2016", "outcome": "income", "method": "LGC", "seed": 5, "fraction": 0.3})
+    assert found == {"LGC": expected}
+
+
+def test_a_base_and_its_residual_propagation_come_from_one_run() -> None:
+    options: dict[str, Any] = {"data": "us-2016", "outcome": "income", "seed": 1, "fraction": 0.3}
+    assert list(transductive(None, {**options, "method": "SGC exact"})) == ["SGC exact", "SGC exact/RP"]
+    pytest.importorskip("torch_geometric")
+    assert list(transductive(None, {**options, "method": "GCN", "effort": "quick"})) == ["GCN", "GCN/RP"]
+
+
+def test_inductive_accuracy_is_measured_on_the_other_graph() -> None:
+    graph, X, y = load_task(None, "us-2012", "income")
+    labelled = split(len(y), 0.3, seed=3)
+    fitted = LinearGraphConvolution(seed=3, shrinkage=0).fit(graph, X, np.where(labelled, y, np.nan))
+    new_graph, X_new, y_new = load_task(None, "us-2016", "income")
+    pair = {"train": "us-2012", "test": "us-2016"}
+    found = inductive(None, {**pair, "outcome": "income", "method": "LGC", "seed": 3})
+    expected = r2_score(y_new[~labelled], fitted.predict(new_graph, X_new)[~labelled])
+    assert found == {"LGC": {"value": expected, "alpha": fitted.alpha_}}
+
+
+@pytest.mark.parametrize("method", ["LP", "LR", "LGC", "LGC/RP"])
+def test_on_the_real_data_a_split_is_near_print(real_data: str, method: str) -> None:
+    options = {"data": "us-2016", "outcome": "income", "method": method, "seed": 1, "fraction": 0.3}
+    found = transductive(real_data, options)
+    assert found[method]["value"] == pytest.approx(printed("real-accuracy", "us-2016/income", method), abs=0.04)
