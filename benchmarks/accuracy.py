@@ -119,7 +119,7 @@ def _task(work: Work) -> Task:
 
 def _one(work: Work) -> Row:
     task = _task(work)
-    labelled = split(len(task.y), work.fraction, seed=work.seed)
+    labelled = split(len(task.y), work.fraction, random_state=work.seed)
     y, hidden = np.where(labelled, task.y, np.nan), ~labelled
     basis, _ = timed(lambda: task.graph.eigenpairs)
     seconds, model = timed(lambda: GraphRegressor().fit(task.graph, task.X, y))

@@ -91,7 +91,10 @@ def _one(work: Work) -> Row:
     """Return R2 of every method at the hidden nodes, and what `auto` chose on which evidence."""
     task = _all()[work.task]
     y, X = labels(task, work), pd.DataFrame(task.X)
-    made, options = datasets.Features(X, (), X), {"alpha": "cv", "folds": FOLDS, "seed": 0, "transform": "identity"}
+    made, options = (
+        datasets.Features(X, (), X),
+        {"alpha": "cv", "cv": FOLDS, "random_state": 0, "transform": "identity"},
+    )
     methods = choose(AUTO, n_features=X.shape[1])
     fits = [fit_numbers(method, task.graph, made, y, **options) for method in methods]
     chosen, hidden = best(fits, folds=FOLDS), np.isnan(y)

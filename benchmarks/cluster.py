@@ -60,19 +60,19 @@ def run(*, quick: bool) -> list[Row]:
 def columns(options: argparse.Namespace) -> Iterator[Row]:
     """Search of LGC/RP, every worker with the whole graph."""
     work = workload(options.nodes, n_features=options.features)
-    features, folds = whiten(work.X, centred=True), assign_folds(int((~np.isnan(work.y)).sum()), 5, seed=0)
+    features, folds = whiten(work.X, centred=True), assign_folds(int((~np.isnan(work.y)).sum()), 5, random_state=0)
 
     def search(graph: Graph) -> Any:
         return search_convolution_and_residual(graph, features, work.y, folds)
 
-    _warm(work.graph.on("numba"))
+    _warm(work.graph.to("numba"))
     _touch_memory(4000 * options.workers * options.nodes)
     before = time.process_time()
-    alone, expected = timed(lambda: search(work.graph.on("numba")))
+    alone, expected = timed(lambda: search(work.graph.to("numba")))
     one = time.process_time() - before
-    floor = _crowded(partial(search, work.graph.on("numba")), options.workers) / options.workers / alone
+    floor = _crowded(partial(search, work.graph.to("numba")), options.workers) / options.workers / alone
     with _workers(options, partition="columns") as machines:
-        graph = work.graph.on(machines)
+        graph = work.graph.to(machines)
         _warm(graph, options.workers)
         spent = _processor_time(machines)
         seconds, found = timed(lambda: search(graph))
@@ -96,15 +96,15 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     """Smoothing of some columns, every worker with some rows, against SciPy."""
     work = workload(options.nodes, n_features=options.columns)
     X = np.ascontiguousarray(work.X)
-    _warm(work.graph.on("numba"))
+    _warm(work.graph.to("numba"))
     _touch_memory(2000 * options.workers * options.nodes)
     before = time.process_time()
-    peers = {"scipy": timed(partial(smooth, work.graph.on("scipy"), X, ALPHA))}
+    peers = {"scipy": timed(partial(smooth, work.graph.to("scipy"), X, ALPHA))}
     one = time.process_time() - before
-    peers["numba"] = timed(partial(smooth, work.graph.on("numba"), X, ALPHA))
+    peers["numba"] = timed(partial(smooth, work.graph.to("numba"), X, ALPHA))
     with _workers(options, partition="rows") as machines:
-        _warm(workload(2_000).graph.on(machines))
-        rest, graph = _peak(machines), work.graph.on(machines)
+        _warm(workload(2_000).graph.to(machines))
+        rest, graph = _peak(machines), work.graph.to(machines)
         placing, _ = timed(partial(smooth, graph, X[:, :1], 0.1))
         engine: Any = graph.engine
         spent, before = _processor_time(machines), engine.messages
@@ -135,7 +135,7 @@ def overhead(options: argparse.Namespace) -> Iterator[Row]:
     for n_workers, parts in ((4, 4), (4, 16), (4, 64), (8, 8), (16, 16)):
         options.workers = n_workers
         with _workers(options, partition="rows", parts=parts) as machines:
-            engine: Any = work.graph.on(machines).engine
+            engine: Any = work.graph.to(machines).engine
             V = engine.load(work.X)
             out, mask, ones = engine.like(V), engine.mask(None, 16), np.ones(16)
             engine.advance(V, ones, V, 0 * ones, mask, out)
@@ -156,12 +156,12 @@ def overhead(options: argparse.Namespace) -> Iterator[Row]:
 def kills(options: argparse.Namespace) -> Iterator[Row]:
     """One worker killed at a random moment of a smoothing, in new workers each time."""
     work, rng = workload(options.nodes, n_features=48), np.random.default_rng(options.seed)
-    expected = smooth(work.graph.on("numba"), work.X, 0.99)
+    expected = smooth(work.graph.to("numba"), work.X, 0.99)
     for partition in ("columns", "rows"):
         lost, same = [], 0
         for k in range(options.runs):
             with _workers(options, partition=partition) as machines:
-                graph = work.graph.on(machines)
+                graph = work.graph.to(machines)
                 _warm(graph, options.workers)
                 undisturbed, _ = timed(partial(smooth, graph, work.X, 0.99))
                 seconds, found = _killed(machines, partial(smooth, graph, work.X, 0.99), rng, undisturbed)
@@ -183,7 +183,7 @@ def iterates(options: argparse.Namespace) -> Iterator[Row]:
     work = workload(options.nodes, n_features=16)
     for blow in (False, True):
         with _workers(options, partition="rows") as machines:
-            graph = work.graph.on(machines)
+            graph = work.graph.to(machines)
             _warm(graph)
             alone, expected = timed(partial(smooth, graph, work.X, 0.99))
             engine = _Kept(graph.engine, machines, kill=blow)

@@ -59,7 +59,7 @@ def _row(outcome: str, splits: list[dict[str, float]]) -> Row:
 
 def _split(work: tuple[str, int]) -> dict[str, float]:
     task, states = counties()[work[0]], _states()
-    labelled = split(len(task.y), 0.3, seed=work[1])
+    labelled = split(len(task.y), 0.3, random_state=work[1])
     y, row = np.where(labelled, task.y, np.nan), dict[str, float]()
     A = np.column_stack([task.X, y])
     for name, coupled in (("field", False), ("coupled", True)):

@@ -28,7 +28,7 @@ def run(*, quick: bool) -> list[Row]:
     n = 300 if quick else 1000
     rows = []
     for name, graph in _graphs(n).items():
-        draws = paper_model(1).sample(graph, 5 if quick else 50, seed=2)
+        draws = paper_model(1).sample(graph, 5 if quick else 50, random_state=2)
         rows += [_compare(name, graph, paper_model(1), draws, method) for method in METHODS]
     large = power_law_graph(20_000 if quick else 100_000, 200_000 if quick else 1_000_000, seed=0)
     return rows + [_time(large, method) for method in METHODS]
@@ -53,7 +53,7 @@ def _compare(name: str, graph: Graph, mrf: GaussianMRF, draws: Floats, method: s
     """Every attribute in turn is the target, the others the features, as in the paper; the row has their means."""
     targets = [target_covariance(mrf.parameters, graph, t, _labelled(graph.n_nodes)) for t in range(mrf.q)]
     exact = np.array([exact_r2(target, METHODS[method]) for target in targets])
-    probed = [probed_r2(target, METHODS[method], probes=64, seed=0) for target in targets]
+    probed = [probed_r2(target, METHODS[method], probes=64, random_state=0) for target in targets]
     distance = [(value - e) / error for (value, error), e in zip(probed, exact, strict=True)]
     scores = np.array([[_score(target, truth, METHODS[method]) for truth in draws] for target in targets])
     difference = scores.mean(axis=1) - exact

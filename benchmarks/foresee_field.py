@@ -106,7 +106,7 @@ def _one(work: Work) -> dict[str, Row]:
     task = _all()[work.task]
     if not work.fraction:
         return {"suggest": _suggest(task, work.seed)}
-    labelled = split(len(task.y), work.fraction, seed=work.seed)
+    labelled = split(len(task.y), work.fraction, random_state=work.seed)
     model = _fitted(task, labelled)
     found = {"r2": _r2(task, model, labelled)}
     return found | {"regions": _regions(task, model, work.seed)} if work.fraction in PARTS["regions"] else found

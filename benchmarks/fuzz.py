@@ -322,7 +322,7 @@ def kept() -> dict[str, Target]:
     graph = watts_strogatz(40, 4, 0.1)
     field = gm.GaussianMRF(np.eye(2) + 0.3, np.ones(2))
     folder = Path(tempfile.mkdtemp())
-    gm.GaussianMRF.fit(graph, field.sample(graph, 1, seed=0)[0]).save(folder / "model.json")
+    gm.GaussianMRF.fit(graph, field.sample(graph, 1, random_state=0)[0]).save(folder / "model.json")
     whole = json.loads((folder / "model.json").read_text())
     bare = {key: value for key, value in whole.items() if key != "sha256"}
     with open_journal(folder / "journal") as journal:
@@ -330,7 +330,7 @@ def kept() -> dict[str, Target]:
             journal.append(Record(f"accuracy seed={k}", {"r2": k / 7}, 0.1))
 
     def drawn(path: Path) -> None:
-        sample = gm.GaussianMRF.load(path).sample(graph, 1, seed=0)
+        sample = gm.GaussianMRF.load(path).sample(graph, 1, random_state=0)
         if not np.isfinite(sample).all():
             raise ArithmeticError("a draw is not finite")
 

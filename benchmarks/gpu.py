@@ -141,7 +141,7 @@ def _searches(n: int, degree: int, share: float, peer: str | None) -> Iterator[R
     X, y = _outcome(on_device, rng)
     y[rng.random(n) >= share] = np.nan
     whitening, features = _timed(partial(whiten, X, centred=True))
-    folds = assign_folds(int(np.count_nonzero(~np.isnan(y))), 5, seed=0)
+    folds = assign_folds(int(np.count_nonzero(~np.isnan(y))), 5, random_state=0)
     searches: dict[str, Callable[[Graph], AlphaSearch]] = {
         "LP": lambda on: search_propagation(on, y, folds),
         "LGC/RP": lambda on: search_convolution_and_residual(on, features, y, folds),
@@ -151,7 +151,7 @@ def _searches(n: int, degree: int, share: float, peer: str | None) -> Iterator[R
         again, found = _timed(partial(run, on_device))
         row = {"search": name, "nodes": n, "nonzeros": graph.indices.size, "labels": folds.size, "s": again}
         row |= {"first s": first, "graph to the GPU s": upload, "whitening s": whitening, "alpha": found.alpha}
-        yield row | (_compared(run(graph.on(peer)), found) if peer else {})
+        yield row | (_compared(run(graph.to(peer)), found) if peer else {})
 
 
 def _outcome(graph: Graph, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -169,7 +169,7 @@ def field(options: argparse.Namespace) -> Iterator[Row]:
     known[labelled] = y[labelled]
     reference: GraphRegressor | None = None
     for name in (*(() if options.once else ("first",)), "cuda", *options.peers):
-        on = graph.on(name) if name in options.peers else _on_device(graph)
+        on = graph.to(name) if name in options.peers else _on_device(graph)
         model = GraphRegressor(solver=options.solver)
         fitting, _ = _timed(partial(model.fit, on, X, known))
         predicting, (mean, std) = _timed(partial(model.predict, return_std=True))
@@ -210,7 +210,7 @@ def _apart(expected: GraphRegressor, found: GraphRegressor) -> Row:
 
 
 def _on_device(graph: Graph) -> Graph:
-    moved = graph.on("cuda")
+    moved = graph.to("cuda")
     engine = TorchEngine(graph.indptr, graph.indices, graph.weights, graph.degrees, device=DEVICE)
     moved.__dict__["engine"] = engine
     return moved

@@ -35,10 +35,10 @@ def run(*, quick: bool) -> list[Row]:
 
 def measure(nodes: int, columns: int, alphas: tuple[float, ...], graphs: tuple[str, ...] = GRAPHS) -> list[Row]:
     """Return one row a graph and level."""
-    _measure("grid", grid(120).on("numba"), columns, 0.99)  # compile
+    _measure("grid", grid(120).to("numba"), columns, 0.99)  # compile
     side = round(nodes**0.5)
     made = {name: grid(side) if name == "grid" else roads(round(0.64 * side)) for name in graphs}
-    return [_measure(name, graph.on("numba"), columns, alpha) for name, graph in made.items() for alpha in alphas]
+    return [_measure(name, graph.to("numba"), columns, alpha) for name, graph in made.items() for alpha in alphas]
 
 
 def grid(side: int) -> Graph:

@@ -194,7 +194,7 @@ def choose(task: Task, hole: str, seed: int) -> Bools | None:
     if kind == "blocks":
         return task.known & ~blocks(task, float(amount), seed=seed)
     if float(amount) < 1:
-        return split(task.known, float(amount), seed=seed)
+        return split(task.known, float(amount), random_state=seed)
     known = np.flatnonzero(task.known)
     if int(amount) > MOST * known.size:
         return None

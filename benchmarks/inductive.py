@@ -57,14 +57,14 @@ FAMILIES = (
     *("block-model", "degree-corrected-block-model"),
 )
 METHODS: dict[str, Callable[[int], Any]] = {
-    "LGC": lambda seed: LinearGraphConvolution(seed=seed),
-    "LGC paper": lambda seed: LinearGraphConvolution(seed=seed, shrinkage=0),
-    "LGC auto": lambda seed: LinearGraphConvolution(seed=seed, fit_intercept="auto"),
+    "LGC": lambda seed: LinearGraphConvolution(random_state=seed),
+    "LGC paper": lambda seed: LinearGraphConvolution(random_state=seed, shrinkage=0),
+    "LGC auto": lambda seed: LinearGraphConvolution(random_state=seed, fit_intercept="auto"),
     "LR": lambda _: LinearRegression(),
-    "SGC exact": lambda seed: SimpleGraphConvolution(seed=seed),
+    "SGC exact": lambda seed: SimpleGraphConvolution(random_state=seed),
 }
 NETWORKS: dict[str, Callable[[int], Any]] = {
-    "GCN": lambda seed: GraphConvolutionalNetwork(training="paper", seed=seed),
+    "GCN": lambda seed: GraphConvolutionalNetwork(training="paper", random_state=seed),
 }
 RIVALS = ("LGC", "LR", "GCN")
 """Those that margins are counted from."""
@@ -204,7 +204,7 @@ def _countries(first: str, second: str, outcome: str) -> Pair:
 
 def _one(peers: dict[Work, Row], work: Work) -> Row:
     pair = _pair(work.task, work.seed)
-    labelled = split(pair.y.size, 0.3, seed=work.seed)
+    labelled = split(pair.y.size, 0.3, random_state=work.seed)
     y = np.where(labelled, pair.y, np.nan)
     scored = ~labelled if pair.truth.size == pair.y.size else np.ones(pair.truth.size, dtype=bool)
     seconds, model = timed(lambda: GraphRegressor().fit(pair.graph, pair.X, y))

@@ -58,7 +58,7 @@ def _mean(outcome: str, kind: str, rows: list[Row]) -> Row:
 
 def one_split(task: Task, seed: int) -> dict[str, Row]:
     """Return the scores of one split for every kind of features."""
-    labelled = split(len(task.y), 0.3, seed=seed)
+    labelled = split(len(task.y), 0.3, random_state=seed)
     y = np.where(labelled, task.y, np.nan)
     holes = np.where(np.random.default_rng(seed).random(task.X.shape) < SHARE, np.nan, task.X)
     means = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)

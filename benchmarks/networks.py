@@ -106,7 +106,9 @@ def _with_residuals(question: Question, split: int, fits: Floats, final: Floats)
 def _exact(question: Question, split: int) -> tuple[float, float, int]:
     hidden = ~question.labelled[split]
     y = np.where(hidden, np.nan, question.y)
-    model = ResidualPropagation(SimpleGraphConvolution(seed=split), seed=split).fit(question.graph, question.X, y)
+    model = ResidualPropagation(SimpleGraphConvolution(random_state=split), random_state=split).fit(
+        question.graph, question.X, y
+    )
     alone, both = model.base_.predict(), model.predict()
     truth = question.y[hidden]
     return r2_score(truth, alone[hidden]), r2_score(truth, both[hidden]), model.base_.n_layers_

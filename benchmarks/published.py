@@ -65,7 +65,7 @@ def _row(task: Task, n_splits: int) -> Row:
 
 
 def _scores(task: Task, seed: int) -> list[float]:
-    labelled = split(len(task.y), 0.3, seed=seed)
+    labelled = split(len(task.y), 0.3, random_state=seed)
     y = np.where(labelled, task.y, np.nan)
     predictions = [method.fit(task.graph, task.X, y).predict() for method in METHODS.values()]
     return [float(r2_score(task.y[~labelled], prediction[~labelled])) for prediction in predictions]

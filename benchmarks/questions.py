@@ -76,9 +76,9 @@ def mature(code: str, n_splits: int, *, other: str | None = None) -> tuple[Quest
     if other is not None:
         other_graph, other_binary, truth = _twitch(other)
         there = (other_graph, _components(other_graph, other_binary, Vt))
-    labelled = np.stack([split(y.size, 0.3, seed=seed) for seed in range(n_splits)])
+    labelled = np.stack([split(y.size, 0.3, random_state=seed) for seed in range(n_splits)])
     pairs = zip(labelled, range(n_splits), strict=True)
-    folds = np.stack([assign_strata(y[mask].astype(np.int64), 5, seed=seed) for mask, seed in pairs])
+    folds = np.stack([assign_strata(y[mask].astype(np.int64), 5, random_state=seed) for mask, seed in pairs])
     return Question(f"mature-{code}{f'-{other}' if other else ''}", graph, X, y, labelled, folds, there), truth
 
 
@@ -98,8 +98,8 @@ def _ask(
 
 def _hide(n: int, n_splits: int) -> tuple[Bools, Ints]:
     """30 % labelled, 5 folds of them, one seed for each split."""
-    labelled = np.stack([split(n, 0.3, seed=seed) for seed in range(n_splits)])
-    folds = np.stack([assign_folds(int(labelled[0].sum()), 5, seed=seed) for seed in range(n_splits)])
+    labelled = np.stack([split(n, 0.3, random_state=seed) for seed in range(n_splits)])
+    folds = np.stack([assign_folds(int(labelled[0].sum()), 5, random_state=seed) for seed in range(n_splits)])
     return labelled, folds
 
 

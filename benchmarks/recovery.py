@@ -29,7 +29,7 @@ def run(*, quick: bool) -> list[Row]:
 def _recovery(n: int, h0: float) -> Row:
     graph = power_law_graph(n, int(10.2 * n), seed=0)
     truth = GaussianMRF(*synthetic.parameters(h0))
-    sample_seconds, A = timed(lambda: truth.sample(graph, seed=1)[0])
+    sample_seconds, A = timed(lambda: truth.sample(graph, random_state=1)[0])
     spectrum_seconds, states = timed(lambda: density_of_states(graph))
     seconds, mrf = timed(lambda: GaussianMRF.fit(graph, A, spectrum=states))
     one_pass, _ = timed(lambda: statistics(graph, A))

@@ -42,7 +42,7 @@ def run(*, quick: bool) -> list[Row]:
 
 def measure(n: int, share: float, outcomes: Sequence[str]) -> list[Row]:
     """Fit some outcomes on a graph of `n` nodes, a share of which is labelled."""
-    warm = power_law_graph(LIMITS.single_nodes, 10 * LIMITS.single_nodes, seed=1).on("numba")
+    warm = power_law_graph(LIMITS.single_nodes, 10 * LIMITS.single_nodes, seed=1).to("numba")
     _measure(warm, "warm", *_nonlinear(warm), share)  # compile, what runs in float32, too
     graph = power_law_graph(n, int(10.08 * n), seed=0)
     made = {name: OUTCOMES[name](graph) for name in outcomes}

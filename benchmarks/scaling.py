@@ -61,7 +61,7 @@ def measure(sizes: tuple[int, ...]) -> list[Row]:
 
 def _measure(n: int) -> Row:
     work = workload(n)
-    folds = assign_folds(int((~np.isnan(work.y)).sum()), 5, seed=0)
+    folds = assign_folds(int((~np.isnan(work.y)).sum()), 5, random_state=0)
     features = whiten(work.X, centred=True)
     repeats = 2 if n < LONG else 1
     lp, found = best_of(repeats, lambda: search_propagation(work.graph, work.y, folds))

@@ -49,7 +49,7 @@ def run(*, quick: bool) -> list[Row]:
 def measure(nodes: int, *, part: bool) -> list[Row]:
     """Return one row a search, ours first so that the peak memory is ours."""
     work = workload(nodes)
-    folds = assign_folds(int((~np.isnan(work.y)).sum()), 5, seed=0)
+    folds = assign_folds(int((~np.isnan(work.y)).sum()), 5, random_state=0)
     features = whiten(work.X, centred=True)
     ours: dict[str, Callable[[], AlphaSearch]] = {
         "LP": lambda: search_propagation(work.graph, work.y, folds, tolerance=TOLERANCE),

@@ -35,7 +35,7 @@ def run(*, quick: bool) -> list[Row]:
 def _one(name: tuple[str, str]) -> Row:
     data, outcome = name
     [task] = [task for task in tasks({data: SETS[data]}) if task.outcome == outcome]
-    labelled = split(len(task.y), 0.3, seed=0)
+    labelled = split(len(task.y), 0.3, random_state=0)
     y, hidden = np.where(labelled, task.y, np.nan), ~labelled
     row: Row = {}
     answers = []

@@ -63,7 +63,7 @@ def predictions(name: str) -> Any:
     n = {"LP": 50_000, "LGC/RP": 50_000, "sparse": 5000}.get(name, 1000)
     graph, rng = watts_strogatz(n, 12, 0.1), np.random.default_rng(0)
     X = rng.normal(size=(n, 4))
-    drawn = gm.GaussianMRF(np.eye(3) + 0.3, np.array([1.0, 5.0, 20.0])).sample(graph, 1, seed=0)[0]
+    drawn = gm.GaussianMRF(np.eye(3) + 0.3, np.array([1.0, 5.0, 20.0])).sample(graph, 1, random_state=0)[0]
     if name == "fit":
         found = gm.GaussianMRF.fit(graph, drawn)
         return np.concatenate([found.H.ravel(), found.h, found.mean])

@@ -336,7 +336,7 @@ def _model() -> Callable[[], str]:
     from graphmrf_paper.synthetic import watts_strogatz
 
     graph = watts_strogatz(40, 4, 0.1)
-    drawn = gm.GaussianMRF(np.eye(3) + 0.3, np.ones(3)).sample(graph, 1, seed=0)[0]
+    drawn = gm.GaussianMRF(np.eye(3) + 0.3, np.ones(3)).sample(graph, 1, random_state=0)[0]
     Path("a model").mkdir()
     gm.GaussianMRF.fit(graph, drawn).save("a model/model.json")
 

@@ -49,9 +49,9 @@ def check_model_on(engine: str) -> Graph:
     """Check that a model draws and conditions on an engine as on the default one; return the graph it ran on."""
     u, v = np.random.default_rng(0).integers(0, 1600, (2, 4000))  # too large for dense factors
     graph = Graph.from_edges(u, v, n_nodes=1600)
-    graphs = graph, graph.on(engine)
+    graphs = graph, graph.to(engine)
     mrf = GaussianMRF(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([3.0, 20.0]))
-    expected, found = (mrf.sample(each, 3, seed=1) for each in graphs)
+    expected, found = (mrf.sample(each, 3, random_state=1) for each in graphs)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     A = expected[0].copy()
     A[::2, 1] = A[1::3, 0] = np.nan

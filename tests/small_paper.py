@@ -53,7 +53,7 @@ def drawn(columns: Sequence[str], named: dict[str, Sequence[object]], *, seed: i
     """Return a sample of a smooth, correlated field; all values positive."""
     q = len(columns)
     H = 2.0 * np.eye(q) - 1.5 / q
-    A = GaussianMRF(H, np.full(q, 4.0)).sample(_GRAPH, 1, seed=seed)[0]
+    A = GaussianMRF(H, np.full(q, 4.0)).sample(_GRAPH, 1, random_state=seed)[0]
     return pd.DataFrame({"node": range(N_NODES), **named, **dict(zip(columns, np.exp(A.T), strict=True))})
 
 

@@ -15,7 +15,7 @@ PACKAGES = ("linalg", "model", "field", "graph", "selection")
 
 
 COMMON = {
-    **{"seed": 0, "n_samples": 1, "target": -1, "k": 1, "near": False},
+    **{"seed": 0, "random_state": 0, "n_samples": 1, "target": -1, "k": 1, "near": False},
     **{"center": True, "coupled": False, "unit_variance": True},
 }
 

@@ -71,8 +71,8 @@ class FieldOnAGraph(RuleBasedStateMachine):
 
     @rule(seed=SEEDS)
     def sample(self, seed: int) -> None:
-        self.A, self.drawn = self.mrf.sample(self.graph, 1, seed=seed)[0], True
-        np.testing.assert_array_equal(self.mrf.sample(self.graph, 1, seed=seed)[0], self.A)
+        self.A, self.drawn = self.mrf.sample(self.graph, 1, random_state=seed)[0], True
+        np.testing.assert_array_equal(self.mrf.sample(self.graph, 1, random_state=seed)[0], self.A)
 
     @precondition(lambda self: self.drawn and not self.unknown.any())  # means alone have no likelihood to maximise
     @rule()

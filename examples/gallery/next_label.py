@@ -16,7 +16,7 @@ mrf = gm.GaussianMRF(np.ones((1, 1)), np.array([50.0]))
 labelled = np.zeros(side**2, dtype=bool)
 labelled[np.random.default_rng(2).choice(side**2, 10, replace=False)] = True
 
-values = np.where(labelled, mrf.sample(graph, seed=1)[0, :, 0], np.nan)[:, None]
+values = np.where(labelled, mrf.sample(graph, random_state=1)[0, :, 0], np.nan)[:, None]
 std = mrf.condition(graph, values).std[:, 0]
 best = mrf.suggest(graph, 0, labelled, 5)
 

@@ -17,7 +17,7 @@ known = counties["PctPov"].copy()
 known[::5] = None
 
 model = gm.GraphRegressor().fit(gm.Graph.from_polygons(counties), features, known)
-checked = model.left_out_
+checked = model.loo_
 counties["z"] = (checked["label"] - checked["prediction"]) / checked["std"]
 
 figure, axis = plt.subplots(figsize=(4.5, 4))

@@ -46,7 +46,7 @@ _LIMITS = ((LINEAR_COLUMNS, 0.012), (NETWORK_COLUMNS, 0.04))
 def transductive(data_dir: str | None, o: Options) -> Result:
     """Labels at a random part of the nodes, R2 at the others; one entry for every column."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
-    labelled = split(graph.n_nodes, o["fraction"], seed=o["seed"])
+    labelled = split(graph.n_nodes, o["fraction"], random_state=o["seed"])
     method, hidden = TABLE_METHODS[o["method"]], np.where(labelled, y, np.nan)
     fitted = method.fit(graph, X, hidden, seed=o["seed"], effort=o.get("effort", ""))
     return {column: _scored(each, each.predict(), y, ~labelled) for column, each in fitted.items()}
@@ -56,7 +56,7 @@ def inductive(data_dir: str | None, o: Options) -> Result:
     """Learn from labels of one graph, predict another, R2 at the nodes that were not in the training set."""
     graph, X, y = load_task(data_dir, o["train"], o["outcome"])
     new_graph, X_new, y_new = load_task(data_dir, o["test"], o["outcome"])
-    labelled = split(graph.n_nodes, TRAINING, seed=o["seed"])
+    labelled = split(graph.n_nodes, TRAINING, random_state=o["seed"])
     estimator = TABLE_METHODS[o["method"]].make(o["seed"], o.get("effort", ""))
     fitted = estimator.fit(graph, X, np.where(labelled, y, np.nan))
     return {o["method"]: _scored(fitted, fitted.predict(new_graph, X_new), y_new, ~labelled)}

@@ -129,7 +129,7 @@ def draw_maps(data_dir: str | None, o: Options) -> Result:
     graph, frame = load_attributes(data_dir, o["data"])
     units, names, hidden = load_raw(data_dir, o["data"]).frame, list(_MAPPED), frame.copy()
     hidden[names] = np.nan
-    drawn = fitted_mrf(data_dir, o["data"]).condition(graph, hidden).sample(_N_MAPS, seed=o["seed"])
+    drawn = fitted_mrf(data_dir, o["data"]).condition(graph, hidden).sample(_N_MAPS, random_state=o["seed"])
     places = [list(frame.columns).index(name) for name in names]
     layers = [frame[names].to_numpy(), *drawn.take(places, axis=2)]
     center, spread = units[names].mean().to_numpy(), units[names].std().to_numpy()
@@ -210,7 +210,7 @@ def foresee_splits(data_dir: str | None, o: Options) -> Result:
     prior, given_features = _covariances(data_dir, o["data"], o["outcome"])
     found: dict[str, list[float]] = {name + suffix: [] for name in _FORESEEN for suffix in ("", LEVEL_FITTED)}
     for seed in range(o["seed"], o["seed"] + o["splits"]):
-        U = ~split(len(prior), TRAINING, seed=seed)
+        U = ~split(len(prior), TRAINING, random_state=seed)
         left = (_given_labels(prior, U), _given_nothing(given_features, U), _given_labels(given_features, U))
         trace, level = _given_nothing(prior, U)
         for name, (variance, common) in zip(_FORESEEN, left, strict=True):

@@ -26,7 +26,7 @@ _SIZES = {
     "twitch": {"direct": 1.6, "network": 1.1, "field": 0.5},
 }
 _QUICK = 0.06  # share of the time of a full network that a small one takes, estimated like _SIZES
-_QUICK_NETWORK = {"n_layers": 2, "epochs": 100, "folds": 2, "hidden": 16}  # by eye: each task in seconds, still learns
+_QUICK_NETWORK = {"n_layers": 2, "epochs": 100, "cv": 2, "hidden": 16}  # by eye: each task in seconds, still learns
 # The paper's: the mean over at most 30 neighbours, batches of a tenth. On the CPU, so that all machines agree.
 _PAPER_TRAINING = {"training": "paper", "device": "cpu"}
 
@@ -76,14 +76,14 @@ class TableMethod:
     def make(self, seed: int, effort: str) -> Any:
         """Return a new estimator for a seed and an effort (``"full"`` or ``"quick"``, of networks only)."""
         small = _QUICK_NETWORK if self.is_network and effort == "quick" else {}
-        return METHODS[self.key].make(seed=seed).set_params(**self.options, **small)
+        return METHODS[self.key].make(random_state=seed).set_params(**self.options, **small)
 
     def fit(self, graph: Graph, X: Any, y: Any, *, seed: int, effort: str) -> dict[str, Any]:
         """Return the fitted estimator of every column."""
         base = self.make(seed, effort)
         if not self.propagated:
             return {self.name: base.fit(graph, X, y)}
-        both = ResidualPropagation(base, seed=seed).fit(graph, X, y)
+        both = ResidualPropagation(base, random_state=seed).fit(graph, X, y)
         return {self.name: both.base_, self.propagated: both}
 
 

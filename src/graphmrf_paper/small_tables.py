@@ -61,7 +61,7 @@ _TITLE = "LGC coefficients for the margin of victory"
 def lgc_coefficients(data_dir: str | None, o: Options) -> Result:
     """Coefficients of linear graph convolution for standardised, smoothed features."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
-    labelled = split(graph.n_nodes, TRAINING, seed=o["seed"])
+    labelled = split(graph.n_nodes, TRAINING, random_state=o["seed"])
     fitted = TABLE_METHODS["LGC"].make(o["seed"], "").fit(graph, X, np.where(labelled, y, np.nan))
     return {"alpha": fitted.alpha_, "coefficients": {str(name): float(b) for name, b in fitted.coef_.items()}}
 

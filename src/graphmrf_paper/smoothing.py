@@ -67,8 +67,8 @@ def recover_omega(data_dir: str | None, o: Options) -> Result:
     """
     graph, true = load_raw(data_dir, o["data"]).graph, OMEGA_GRID[o["step"]]
     mrf = GaussianMRF(_CORRELATED, [true, true]) if o["features"] else GaussianMRF([[1.0]], [true])
-    A = mrf.sample(graph, 1, seed=o["seed"])[0]
-    labelled = split(graph.n_nodes, TRAINING, seed=o["seed"])
+    A = mrf.sample(graph, 1, random_state=o["seed"])[0]
+    labelled = split(graph.n_nodes, TRAINING, random_state=o["seed"])
     y, X = A[:, -1], A[:, :-1] if o["features"] else None
     hidden = np.where(labelled, y, np.nan)
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-def parameters(h0: float = 1.0, *, q: int = 5, seed: int = 0) -> tuple[Floats, Floats]:
+def parameters(h0: float = 1.0, *, q: int = 5, random_state: int = 0) -> tuple[Floats, Floats]:
     r"""Return H (q, q) and h (q,) of a Gaussian MRF, drawn as in the paper.
 
     :math:`H = (Z'Z + 0.01\,I)^{-1}` with a standard normal `Z`, and :math:`h_j = h_0\,10^{u_j - 1/2}` with `u` uniform
@@ -54,7 +54,7 @@ def parameters(h0: float = 1.0, *, q: int = 5, seed: int = 0) -> tuple[Floats, F
         Middle of the strengths; 1, 10 and 100 in the paper.
     q : int
         Number of attributes.
-    seed : int
+    random_state : int
         Seed.
 
     Examples
@@ -64,7 +64,7 @@ def parameters(h0: float = 1.0, *, q: int = 5, seed: int = 0) -> tuple[Floats, F
     5
     """
     _check(h0 > 0, f"h0 must be > 0, got {h0}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     Z = rng.standard_normal((q, q))
     return np.linalg.inv(Z.T @ Z + 0.01 * np.eye(q)), h0 * 10.0 ** (rng.random(q) - 0.5)
 
@@ -81,7 +81,7 @@ def ring(n: int, neighbours: int = 2) -> Graph:
     return Graph.from_edges(u, v, n_nodes=n)
 
 
-def watts_strogatz(n: int = 1000, neighbours: int = 6, rewired: float = 0.01, *, seed: int = 0) -> Graph:
+def watts_strogatz(n: int = 1000, neighbours: int = 6, rewired: float = 0.01, *, random_state: int = 0) -> Graph:
     """Return a Watts-Strogatz graph: a ring lattice, each edge rewired with some probability, redrawn until connected.
 
     Examples
@@ -90,7 +90,7 @@ def watts_strogatz(n: int = 1000, neighbours: int = 6, rewired: float = 0.01, *,
     (Graph(n_nodes=1000, n_edges=3000, unweighted), 1)
     """
     _check(0 <= rewired <= 1, f"rewired must be a probability, got {rewired}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     for _ in range(_ATTEMPTS):
         graph = Graph.from_edges(*_rewire(rng, *_lattice(n, neighbours), n, rewired), n_nodes=n)
         if graph.n_components == 1:
@@ -98,7 +98,7 @@ def watts_strogatz(n: int = 1000, neighbours: int = 6, rewired: float = 0.01, *,
     raise InvalidInputError(f"no connected graph in {_ATTEMPTS} draws; raise neighbours above {neighbours}")
 
 
-def erdos_renyi(n: int, mean_degree: float, *, seed: int = 0) -> Graph:
+def erdos_renyi(n: int, mean_degree: float, *, random_state: int = 0) -> Graph:
     """Return an Erdos-Renyi graph: any two nodes are joined with the same probability, ``mean_degree / (n - 1)``.
 
     Examples
@@ -108,11 +108,11 @@ def erdos_renyi(n: int, mean_degree: float, *, seed: int = 0) -> Graph:
     """
     _check(n >= 2, f"n must be at least 2, got {n}")
     _check(0 <= mean_degree <= n - 1, f"mean_degree must be between 0 and {n - 1}, got {mean_degree}")
-    pairs = _chosen(np.random.default_rng(seed), n * (n - 1) // 2, mean_degree / (n - 1))
+    pairs = _chosen(np.random.default_rng(random_state), n * (n - 1) // 2, mean_degree / (n - 1))
     return Graph.from_edges(*_triangle(pairs), n_nodes=n)
 
 
-def barabasi_albert(n: int, edges_per_node: int, *, seed: int = 0) -> Graph:
+def barabasi_albert(n: int, edges_per_node: int, *, random_state: int = 0) -> Graph:
     """Return a Barabasi-Albert graph: connected, grown by preferential attachment.
 
     Every node draws `edges_per_node` ends among the ends of all earlier edges (the first node counts as if it had
@@ -124,7 +124,7 @@ def barabasi_albert(n: int, edges_per_node: int, *, seed: int = 0) -> Graph:
     True
     """
     _check(n >= 1 and edges_per_node >= 1, f"n and edges_per_node must be at least 1, got {n} and {edges_per_node}")
-    rng, m = np.random.default_rng(seed), edges_per_node
+    rng, m = np.random.default_rng(random_state), edges_per_node
     source = np.repeat(np.arange(n), m)
     # Position 2e holds the source of edge e, position 2e + 1 its drawn end, which is what some earlier position holds.
     holder = np.arange(2 * n * m)
@@ -135,7 +135,7 @@ def barabasi_albert(n: int, edges_per_node: int, *, seed: int = 0) -> Graph:
     return Graph.from_edges(source[m:], target[m:], n_nodes=n)
 
 
-def block_model(sizes: ArrayLike, probabilities: ArrayLike, *, seed: int = 0) -> Graph:
+def block_model(sizes: ArrayLike, probabilities: ArrayLike, *, random_state: int = 0) -> Graph:
     """Return a stochastic block model: nodes of groups i and j are joined with ``probabilities[i, j]``.
 
     Parameters
@@ -144,7 +144,7 @@ def block_model(sizes: ArrayLike, probabilities: ArrayLike, *, seed: int = 0) ->
         Nodes of every group, which are numbered group after group.
     probabilities : array of shape (k, k)
         Symmetric.
-    seed : int
+    random_state : int
         Seed.
 
     Examples
@@ -154,7 +154,7 @@ def block_model(sizes: ArrayLike, probabilities: ArrayLike, *, seed: int = 0) ->
     """
     counts, P = _blocks(sizes, probabilities)
     _check(bool((P <= 1).all()), f"probabilities must be at most 1, got {P.max()}")
-    rng, first = np.random.default_rng(seed), np.append(0, np.cumsum(counts))
+    rng, first = np.random.default_rng(random_state), np.append(0, np.cumsum(counts))
     ends = []
     for i in range(counts.size):
         u, v = _triangle(_chosen(rng, int(counts[i] * (counts[i] - 1) // 2), P[i, i]))
@@ -167,7 +167,7 @@ def block_model(sizes: ArrayLike, probabilities: ArrayLike, *, seed: int = 0) ->
 
 
 def degree_corrected_block_model(
-    sizes: ArrayLike, probabilities: ArrayLike, *, exponent: float = 2.5, seed: int = 0
+    sizes: ArrayLike, probabilities: ArrayLike, *, exponent: float = 2.5, random_state: int = 0
 ) -> Graph:
     """Return a degree-corrected stochastic block model: degrees inside a group follow a power law.
 
@@ -181,7 +181,7 @@ def degree_corrected_block_model(
     (True, True)
     """
     counts, P = _blocks(sizes, probabilities)
-    rng, first = np.random.default_rng(seed), np.append(0, np.cumsum(counts))
+    rng, first = np.random.default_rng(random_state), np.append(0, np.cumsum(counts))
     shares = [_propensities(rng, int(count), exponent) for count in counts]
     ends = []
     for i in range(counts.size):
@@ -193,7 +193,7 @@ def degree_corrected_block_model(
     return Graph.from_edges(u[u != v], v[u != v], n_nodes=int(first[-1]))
 
 
-def power_law(n: int, n_edges: int, *, exponent: float = 2.5, seed: int = 0) -> Graph:
+def power_law(n: int, n_edges: int, *, exponent: float = 2.5, random_state: int = 0) -> Graph:
     """Return a Chung-Lu graph of about `n_edges` edges: degrees follow a power law, repeated edges count once.
 
     Examples
@@ -201,7 +201,7 @@ def power_law(n: int, n_edges: int, *, exponent: float = 2.5, seed: int = 0) -> 
     >>> 2700 < power_law(1000, 3000).n_edges < 3000
     True
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     shares = _propensities(rng, n, exponent)
     u, v = _drawn(rng, shares, n_edges), _drawn(rng, shares, n_edges)
     return Graph.from_edges(u[u != v], v[u != v], n_nodes=n)
@@ -391,7 +391,7 @@ def draw_samples(_: Files, *, kind: str, level: int) -> Tables:
     """Return ten samples on a graph of the kind; needs no file."""
     graph = _KINDS[kind][0]()
     H, h = parameters(float(level))
-    A = GaussianMRF(H, h).sample(graph, n_samples=_N_SAMPLES, seed=0)
+    A = GaussianMRF(H, h).sample(graph, n_samples=_N_SAMPLES, random_state=0)
     W = graph.adjacency.tocoo()
     return sample_tables(simple_edges(W.row, W.col), A, H, h)
 

@@ -185,7 +185,7 @@ def _path(n: int, seed: int) -> tuple[Graph, Features, Floats]:
 @pytest.mark.parametrize("method", ["lr", "lgc-rp"])
 def test_losses_of_a_fit_are_squared_errors_in_units_of_the_variance(method: str) -> None:
     graph, made, y = _path(120, 0)
-    options = {"folds": 5, "seed": 0, "transform": "identity"}
+    options = {"cv": 5, "random_state": 0, "transform": "identity"}
     fitted = fit_numbers(METHODS[method], graph, made, y, alpha=0.5, **options)
     assert 1 - fitted.losses.mean() == pytest.approx(fitted.score)
     searched = fit_numbers(METHODS[method], graph, made, y, alpha="cv", **options)
@@ -194,7 +194,7 @@ def test_losses_of_a_fit_are_squared_errors_in_units_of_the_variance(method: str
 
 def test_the_standard_error_of_r2_is_the_spread_over_samples() -> None:
     """Of linear regression with a hundred labels; the correction for shared training data makes it 1.5 times that."""
-    options: Any = {"alpha": "cv", "folds": 5, "seed": 0, "transform": "identity"}
+    options: Any = {"alpha": "cv", "cv": 5, "random_state": 0, "transform": "identity"}
     fits = [fit_numbers(METHODS["lr"], *_path(200, seed), **options) for seed in range(60)]
     spread = np.std([fitted.score for fitted in fits])
     assert np.mean([fitted.error for fitted in fits]) == pytest.approx(1.5 * spread, rel=0.25)

@@ -18,7 +18,7 @@ from graphmrf.graph import Graph
 Data: TypeAlias = tuple[Graph, Features, Floats]
 
 N = 120
-OPTIONS: dict[str, Any] = {"alpha": "cv", "folds": 3, "seed": 0, "transform": "identity"}
+OPTIONS: dict[str, Any] = {"alpha": "cv", "cv": 3, "random_state": 0, "transform": "identity"}
 
 
 @pytest.fixture(scope="module")

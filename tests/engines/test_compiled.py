@@ -22,7 +22,7 @@ import multiprocessing, threading
 import numpy as np
 from graphmrf import Graph, LabelPropagation
 rng, n = np.random.default_rng(0), 2000
-graph = Graph.from_edges(*rng.integers(0, n, (2, 8 * n)), n_nodes=n).on("numba")
+graph = Graph.from_edges(*rng.integers(0, n, (2, 8 * n)), n_nodes=n).to("numba")
 y = rng.normal(size=n)
 y[::2] = np.nan
 
@@ -76,7 +76,7 @@ import sys
 import numpy as np
 from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, ResidualPropagation
 rng, n = np.random.default_rng(0), 12_000
-graph = Graph.from_edges(*rng.integers(0, n, (2, 9 * n)), n_nodes=n).on("numba")
+graph = Graph.from_edges(*rng.integers(0, n, (2, 9 * n)), n_nodes=n).to("numba")
 X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
 y[::2] = np.nan
 models = LabelPropagation(alpha=0.9), ResidualPropagation(LinearGraphConvolution(alpha=0.9))
@@ -175,7 +175,7 @@ def test_one_core_and_all_give_the_same_bits() -> None:
     y = np.where(np.arange(40) % 2, np.nan, np.arange(40.0))
 
     def fit() -> object:
-        return LabelPropagation(alpha=0.8).fit(case.graph.on("numba"), None, y).predict()
+        return LabelPropagation(alpha=0.8).fit(case.graph.to("numba"), None, y).predict()
 
     expected = fit()
     compiled._CHILD.set()

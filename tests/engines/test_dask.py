@@ -51,7 +51,7 @@ def harmed() -> Iterator[Cluster]:
 def test_a_fit_is_that_of_one_machine_to_the_last_bit(machines: Cluster) -> None:
     case = random_case(4, n=300, p=11, labelled=150)
     expected, found = (
-        gm.LinearGraphConvolution().fit(graph, case.X, case.y) for graph in (case.graph, case.graph.on(machines))
+        gm.LinearGraphConvolution().fit(graph, case.X, case.y) for graph in (case.graph, case.graph.to(machines))
     )
     np.testing.assert_array_equal(found.predict(), expected.predict())
 
@@ -60,7 +60,7 @@ def test_a_model_draws_on_workers_what_it_draws_here(machines: Cluster) -> None:
     u, v = np.random.default_rng(0).integers(0, 1700, (2, 4000))
     graph = gm.Graph.from_edges(u, v, n_nodes=1700)
     mrf = gm.GaussianMRF(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([3.0, 20.0]))
-    expected, found = (mrf.sample(each, 3, seed=1) for each in (graph, graph.on(machines.client)))
+    expected, found = (mrf.sample(each, 3, random_state=1) for each in (graph, graph.to(machines.client)))
     np.testing.assert_array_equal(found, expected)
 
 
@@ -90,7 +90,7 @@ def test_work_of_a_worker_that_is_killed_or_hangs_is_done_by_others(
 
         monkeypatch.setattr(machines, "workers", others)
     try:
-        engine = random_case(0, n=20).graph.on(machines).engine
+        engine = random_case(0, n=20).graph.to(machines).engine
         assert list(map_columns(engine, square, [(i,) for i in range(12)])) == [i**2 for i in range(12)]
     finally:
         if blow == signal.SIGSTOP:
@@ -128,8 +128,8 @@ def test_rows_on_workers_do_what_one_engine_does(rows: Cluster) -> None:
     rng = np.random.default_rng(0)
     u, v, weight = *rng.integers(0, 39, (2, 80)), rng.uniform(0.5, 2.0, 80)
     graph = gm.Graph.from_edges(u, v, weight, n_nodes=40)  # the last node has no edge
-    expected = _exercise(graph.on("numba").engine)  # first, so that workers find the kernels compiled
-    np.testing.assert_allclose(_exercise(graph.on(rows).engine), expected, rtol=1e-12)
+    expected = _exercise(graph.to("numba").engine)  # first, so that workers find the kernels compiled
+    np.testing.assert_allclose(_exercise(graph.to(rows).engine), expected, rtol=1e-12)
 
 
 def _exercise(engine: Engine) -> Floats:
@@ -158,7 +158,7 @@ def _exercise(engine: Engine) -> Floats:
 
 def test_a_search_on_rows_is_that_of_one_machine(rows: Cluster) -> None:
     case = random_case(4, n=40, p=3, labelled=20)
-    expected, found = (gm.LabelPropagation().fit(graph, None, case.y) for graph in (case.graph, case.graph.on(rows)))
+    expected, found = (gm.LabelPropagation().fit(graph, None, case.y) for graph in (case.graph, case.graph.to(rows)))
     assert found.alpha_ == expected.alpha_
     np.testing.assert_allclose(found.predict(), expected.predict(), rtol=0, atol=1e-9)
 
@@ -294,14 +294,14 @@ def test_a_part_is_computed_again_when_rows_are_lost(harmed: Cluster) -> None:
             engine.subtract(V, np.zeros(V.shape[1]), V)
         return np.asarray(engine.unload(V, X.shape[1]))
 
-    [half] = map_columns(case.graph.on(rows).engine, halve, [(case.X,)])
+    [half] = map_columns(case.graph.to(rows).engine, halve, [(case.X,)])
     np.testing.assert_allclose(half, case.X / 2, rtol=1e-12)
     assert len(attempts) == 2
 
 
 def _path_systems(made: Cluster | None) -> ShiftedSystems:
     """Systems on a path, whose solution takes some sixty steps."""
-    graph = gm.Graph.from_edges(np.arange(199), np.arange(1, 200)).on("numba" if made is None else made)
+    graph = gm.Graph.from_edges(np.arange(199), np.arange(1, 200)).to("numba" if made is None else made)
     return ShiftedSystems(graph.engine, np.array([[1.02], [1.1]]))
 
 
@@ -437,7 +437,7 @@ def test_rows_are_cut_as_in_the_run_before(tmp_path: Path) -> None:
 
 
 def test_rows_lost_outside_a_part_are_told_and_the_engine_goes_on(rows: Cluster) -> None:
-    engine: Any = random_case(0, n=20).graph.on(rows).engine
+    engine: Any = random_case(0, n=20).graph.to(rows).engine
     X = np.arange(40.0).reshape(20, 2)
     V = engine.load(X)
     engine.unload(V, 2)
@@ -453,7 +453,7 @@ def test_rows_go_to_other_workers_when_one_is_lost_before_it_has_them(
     alive, lists = rows.some_workers(), [["tcp://127.0.0.1:1"]]
     monkeypatch.setattr(rows, "some_workers", lambda: lists.pop() if lists else alive)
     X = np.arange(40.0).reshape(20, 2)
-    engine = random_case(0, n=20).graph.on(rows).engine
+    engine = random_case(0, n=20).graph.to(rows).engine
     np.testing.assert_allclose(engine.unload(engine.load(X), 2), X, rtol=1e-12)
     assert not lists
 
@@ -469,7 +469,7 @@ def test_work_that_is_stopped_leaves_nothing_with_the_workers(machines: Cluster)
         return any(machines.ask(worker, holds, engine._token) for worker in machines.workers())
 
     made = Cluster(machines.client)
-    engine: Any = random_case(0, n=20).graph.on(made).engine
+    engine: Any = random_case(0, n=20).graph.to(made).engine
     results: Any = map_columns(engine, add, [(i,) for i in range(8)])
     assert next(results) == 20
     assert held()
@@ -489,7 +489,7 @@ def test_an_error_of_the_work_is_told_as_it_is(machines: Cluster) -> None:
     def fail(engine: Any, number: int) -> int:
         raise InvalidInputError(f"{number} of {engine.n} is wrong")
 
-    engine = random_case(0, n=20).graph.on(machines).engine
+    engine = random_case(0, n=20).graph.to(machines).engine
     with pytest.raises(InvalidInputError, match="7 of 20 is wrong"):
         list(map_columns(engine, fail, [(7,)]))
 
@@ -503,7 +503,7 @@ def test_a_checkpoint_spares_what_was_finished(machines: Cluster, tmp_path: Path
         return np.full(engine.n, number), number / 2
 
     kept = Cluster(machines.client, checkpoint=tmp_path / "kept")
-    engine = random_case(0, n=20).graph.on(kept).engine
+    engine = random_case(0, n=20).graph.to(kept).engine
     parts = [(i,) for i in range(4)]
     list(map_columns(engine, halve, parts[1:3]))
     results = list(map_columns(engine, halve, parts))
@@ -516,13 +516,13 @@ def test_a_worker_too_small_for_the_graph_is_refused_with_a_remedy(
     machines: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Cluster, "memory", lambda _: 1000)
-    graph = random_case(0, n=20).graph.on(Cluster(machines.client, partition="columns"))
+    graph = random_case(0, n=20).graph.to(Cluster(machines.client, partition="columns"))
     with pytest.raises(ClusterError, match="partition='rows'"):
         list(map_columns(graph.engine, max, [(1,)]))
 
 
 def test_a_graph_leaves_its_cluster_behind_when_pickled(machines: Cluster) -> None:
-    graph = pickle.loads(pickle.dumps(random_case(0, n=20).graph.on(machines)))
+    graph = pickle.loads(pickle.dumps(random_case(0, n=20).graph.to(machines)))
     assert graph.engine_name == "auto"
 
 
@@ -561,7 +561,7 @@ def test_workers_read_edges_from_a_url() -> None:
 def test_a_scheduler_that_is_gone_is_told() -> None:
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as inside:
         client = distributed.Client(inside, set_as_default=False)
-        engine = random_case(0, n=20).graph.on(client).engine
+        engine = random_case(0, n=20).graph.to(client).engine
         inside.close()
         with pytest.raises(ClusterError, match="is gone"):
             list(map_columns(engine, max, [(1,)]))

@@ -28,7 +28,7 @@ every_type = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 def build(kind: str, graph: Graph) -> Engine:
     if kind != "ordered":
-        return graph.on(kind).engine
+        return graph.to(kind).engine
     order = np.random.default_rng(graph.n_nodes).permutation(graph.n_nodes)
     return ordered_engine((graph.indptr, graph.indices, graph.weights, graph.degrees), order)
 
@@ -357,15 +357,15 @@ def test_small_graphs_take_scipy_and_large_ones_numba() -> None:
 
 def test_a_graph_goes_where_it_is_told() -> None:
     graph = cases.random_case(1).graph
-    moved = graph.on("numba")
+    moved = graph.to("numba")
     assert isinstance(moved.engine, NumbaEngine)
     assert moved.indptr is graph.indptr
     assert isinstance(Graph(graph.adjacency, engine="numba").engine, NumbaEngine)
-    assert isinstance(moved.on("auto").engine, ScipyEngine)
+    assert isinstance(moved.to("auto").engine, ScipyEngine)
     assert isinstance(graph.engine, ScipyEngine)
     message = "engine must be one of 'auto', 'scipy', 'numba', 'cuda', got 'abacus'"
     with pytest.raises(InvalidInputError, match=message):
-        graph.on("abacus")
+        graph.to("abacus")
     with pytest.raises(InvalidInputError, match=message):
         Graph(graph.adjacency, engine="abacus")
 
@@ -382,15 +382,15 @@ def test_a_shuffled_mesh_is_computed_in_another_order_and_a_network_with_hubs_as
     mesh, X = Graph.from_edges(u, v), rng.normal(size=(side * side, 3))
     placed = Graph.from_edges(*(np.argsort(cell.ravel())[ends] for ends in (u, v)))
     star = Graph.from_edges(np.zeros(399, np.int64), 1 + rng.permutation(399))
-    kinds = [type(graph.on("numba").engine) for graph in (mesh, placed, star)]
+    kinds = [type(graph.to("numba").engine) for graph in (mesh, placed, star)]
     assert kinds == [OrderedEngine, NumbaEngine, NumbaEngine]
-    np.testing.assert_allclose(smooth(mesh.on("numba"), X, 0.9), smooth(mesh.on("scipy"), X, 0.9), atol=1e-12)
+    np.testing.assert_allclose(smooth(mesh.to("numba"), X, 0.9), smooth(mesh.to("scipy"), X, 0.9), atol=1e-12)
     rows, known = np.array([3, 1, 200]), rng.random(side * side) < 0.3
     np.testing.assert_allclose(
-        smooth_grid(mesh.on("numba"), X, [0.5, 0.9], rows),
-        smooth_grid(mesh.on("scipy"), X, [0.5, 0.9], rows),
+        smooth_grid(mesh.to("numba"), X, [0.5, 0.9], rows),
+        smooth_grid(mesh.to("scipy"), X, [0.5, 0.9], rows),
         atol=1e-12,
     )
     np.testing.assert_allclose(
-        propagate(mesh.on("numba"), X, known, 0.9), propagate(mesh.on("scipy"), X, known, 0.9), atol=1e-12
+        propagate(mesh.to("numba"), X, known, 0.9), propagate(mesh.to("scipy"), X, known, 0.9), atol=1e-12
     )

@@ -24,7 +24,7 @@ ON_CPU = partial(TorchEngine, device="cpu")
 )
 def test_estimators_run_on_it(make: Any) -> None:
     case = random_case(4, n=80, p=3, labelled=50)
-    expected, found = (make().fit(graph, case.X, case.y) for graph in (case.graph, case.graph.on("cuda")))
+    expected, found = (make().fit(graph, case.X, case.y) for graph in (case.graph, case.graph.to("cuda")))
     assert found.alpha_ == expected.alpha_
     np.testing.assert_allclose(found.predict(), expected.predict(), rtol=1e-7)
 
@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_solved_in_column_tiles_or_refused(monkeypatch: pyt
 
 
 def test_asked_for_and_absent_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = random_case(1).graph.on("cuda")
+    graph = random_case(1).graph.to("cuda")
     monkeypatch.setitem(engines.ENGINES, "cuda", engines._cuda)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InvalidInputError, match=r'needs an NVIDIA GPU .* pip install "graphmrf\[gpu\]"'):

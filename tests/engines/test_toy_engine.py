@@ -71,7 +71,7 @@ def _registered() -> Iterator[None]:
 
 def test_a_regression_runs_on_a_new_engine() -> None:
     case = random_case(4, n=80, p=3, labelled=50)
-    graphs = case.graph, case.graph.on("toy")
+    graphs = case.graph, case.graph.to("toy")
     expected, found = (gm.LinearGraphConvolution().fit(graph, case.X, case.y) for graph in graphs)
     assert found.alpha_ == expected.alpha_
     np.testing.assert_allclose(found.predict(), expected.predict(), rtol=1e-8)

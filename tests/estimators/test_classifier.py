@@ -102,8 +102,8 @@ def test_the_more_probable_of_two_classes_wins(regressor: Any) -> None:
 def test_without_a_regressor_the_field_is_used() -> None:
     X = CASE.X.copy()
     X[3:9, 1] = np.nan
-    model = GraphClassifier(folds=2).fit(CASE.graph, X, LABELS)
-    by_name = GraphClassifier(GraphRegressor(), folds=2).fit(CASE.graph, X, LABELS)
+    model = GraphClassifier(cv=2).fit(CASE.graph, X, LABELS)
+    by_name = GraphClassifier(GraphRegressor(), cv=2).fit(CASE.graph, X, LABELS)
     np.testing.assert_array_equal(model.predict_proba(), by_name.predict_proba())
     np.testing.assert_array_equal(model.predict_proba()[CASE.known, 1], TRUTH[CASE.known] == "yes")
     assert isinstance(model.regressors_[0], GraphRegressor)
@@ -142,7 +142,7 @@ def test_the_cutoff_is_tuned_for_the_metric_on_held_out_folds() -> None:
     assert by_accuracy.cutoff_ is not None
     assert by_f1.cutoff_ < by_accuracy.cutoff_
     known = ~np.isnan(y)
-    folds = assign_strata(y[known].astype(int), 5, seed=0)
+    folds = assign_strata(y[known].astype(int), 5, random_state=0)
     labelled, scores = np.flatnonzero(known), np.empty(known.sum())
     for fold in range(5):
         scores[folds == fold] = oracle.linear_regression(X, oracle.hide(y, labelled[folds == fold]))[
@@ -236,7 +236,7 @@ def test_separated_scores_get_no_certainty() -> None:
     ids=["LP", "RP", "SGC", "scikit"],
 )
 def test_out_of_fold_predictions_are_refits_without_each_fold(regressor: Any) -> None:
-    folds, labelled = assign_folds(60, 4, seed=2), np.flatnonzero(CASE.known)
+    folds, labelled = assign_folds(60, 4, random_state=2), np.flatnonzero(CASE.known)
     fitted = clone(regressor).fit(CASE.graph, CASE.X, CASE.y)
     actual = fitted.out_of_fold(CASE.graph, CASE.X, CASE.y, folds)
     for fold in range(4):
@@ -246,7 +246,7 @@ def test_out_of_fold_predictions_are_refits_without_each_fold(regressor: Any) ->
 
 
 def test_a_stranger_with_a_graph_is_searched_again() -> None:
-    folds = assign_folds(60, 4, seed=2)
+    folds = assign_folds(60, 4, random_state=2)
     fitted = _Mean().fit(CASE.graph, CASE.X, CASE.y)
     values = out_of_fold(fitted, CASE.graph, CASE.X, CASE.y, folds)
     known = CASE.y[CASE.known]
@@ -256,7 +256,7 @@ def test_a_stranger_with_a_graph_is_searched_again() -> None:
 
 def test_strata_have_their_share_of_every_class() -> None:
     codes = np.repeat([0, 1, 2], [50, 23, 7])
-    folds = assign_strata(codes, 5, seed=3)
+    folds = assign_strata(codes, 5, random_state=3)
     for code in range(3):
         counts = np.bincount(folds[codes == code], minlength=5)
         assert np.ptp(counts) <= 1
@@ -312,7 +312,7 @@ def test_strange_labels_are_refused(labels: Any, message: str) -> None:
         (GraphClassifier(LinearRegression(), metric="auc"), "metric must be 'accuracy' or 'f1', got 'auc'"),  # type: ignore[arg-type]
         (GraphClassifier(ScikitRegression()), "regressor must be a predictor of graphmrf"),
         (GraphClassifier(LinearRegression), "pass an instance"),
-        (GraphClassifier(LinearRegression(), folds=1), "folds must be at least 2, got 1"),
+        (GraphClassifier(LinearRegression(), cv=1), "folds must be at least 2, got 1"),
     ],
 )
 def test_strange_options_are_refused(model: GraphClassifier, message: str) -> None:

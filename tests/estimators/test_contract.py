@@ -81,9 +81,9 @@ if find_spec("torch"):
     )
 REGRESSORS = AT_A_LEVEL | SEARCHING
 CLASSIFIERS: dict[str, Make] = {
-    "classes by LP": lambda: GraphClassifier(LabelPropagation(), folds=3),
-    "classes by LGC": lambda: GraphClassifier(LinearGraphConvolution(alpha=0.7), metric="f1", folds=3),
-    "classes by the field": lambda: GraphClassifier(folds=3),
+    "classes by LP": lambda: GraphClassifier(LabelPropagation(), cv=3),
+    "classes by LGC": lambda: GraphClassifier(LinearGraphConvolution(alpha=0.7), metric="f1", cv=3),
+    "classes by the field": lambda: GraphClassifier(cv=3),
 }
 EVERY = REGRESSORS | CLASSIFIERS
 
@@ -151,7 +151,7 @@ def test_out_of_fold_predictions_do_not_read_the_fold(make: Make) -> None:
     model = first(make)
     y = outcome(model)
     labelled = np.flatnonzero(~np.isnan(y))
-    folds = assign_folds(labelled.size, 3, seed=1)
+    folds = assign_folds(labelled.size, 3, random_state=1)
     predictions = out_of_fold(model, CASE.graph, CASE.X, y, folds)
     assert predictions.shape == folds.shape
     assert np.isfinite(predictions).all()
@@ -211,7 +211,7 @@ def test_a_refit_forgets_the_first_fit(make: Make) -> None:
 @over(AT_A_LEVEL | CLASSIFIERS)
 def test_every_engine_gives_the_same_answer(make: Make, engine: str) -> None:
     model = make()
-    elsewhere = model.fit(CASE.graph.on(engine), CASE.X, outcome(model))
+    elsewhere = model.fit(CASE.graph.to(engine), CASE.X, outcome(model))
     np.testing.assert_allclose(answers(elsewhere), answers(first(make)), rtol=accuracy(make), atol=accuracy(make))
 
 

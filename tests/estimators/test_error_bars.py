@@ -47,7 +47,7 @@ def test_intervals_hold_as_much_as_they_say(name: str, labels: int) -> None:
         model = models[name].fit(graph, X, np.where(hidden, np.nan, y))
         mean, std = (part[hidden] for part in model.predict(return_std=True))
         inside.append(coverage(y[hidden], mean - Z90 * std, mean + Z90 * std))
-        width = interval_width(0.99, model.freedom_) * std
+        width = interval_width(0.99, model.dof_) * std
         nearly_all.append(coverage(y[hidden], mean - width, mean + width))
         scales.append(model.scale_)
     assert np.mean(inside) == pytest.approx(0.9, abs=0.03)

@@ -57,7 +57,7 @@ def test_intervals_and_standard_deviations_agree() -> None:
     std, (low, high) = model.predict(return_std=True)[1], model.predict_interval(0.9)
     ratio = (high - low)[~known] / std[~known]
     assert 2.5 < ratio.min() <= ratio.max() < 4.5  # of a normal distribution 3.29
-    draws = model.sample(3000, seed=1)
+    draws = model.sample(3000, random_state=1)
     np.testing.assert_allclose(draws.std(axis=0)[~known], std[~known], rtol=0.15)
 
 

@@ -58,7 +58,7 @@ def test_the_forward_pass_is_the_formula(n_layers: int, relu: bool) -> None:
 )
 def test_a_fold_is_trained_in_company_as_it_is_alone(training: Any) -> None:
     searched = fitted(n_layers="cv", epochs=20, training=training)
-    folds, labelled = assign_folds(20, 5, seed=0), np.flatnonzero(CASE.known)
+    folds, labelled = assign_folds(20, 5, random_state=0), np.flatnonzero(CASE.known)
     together = searched.refit_folds(CASE.graph, CASE.X, read_outcome(CASE.y, 40), folds)
     for fold in range(5):
         alone = searched.fixed().fit(CASE.graph, CASE.X, oracle.hide(CASE.y, labelled[folds == fold]))
@@ -66,7 +66,7 @@ def test_a_fold_is_trained_in_company_as_it_is_alone(training: Any) -> None:
 
 
 def test_other_folds_are_trained_when_they_are_asked_for() -> None:
-    searched, folds = fitted(n_layers="cv", epochs=20), assign_folds(20, 4, seed=9)
+    searched, folds = fitted(n_layers="cv", epochs=20), assign_folds(20, 4, random_state=9)
     together = searched.refit_folds(CASE.graph, CASE.X, read_outcome(CASE.y, 40), folds)
     assert together.shape == (20, 4)
 

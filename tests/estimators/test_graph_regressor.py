@@ -75,13 +75,13 @@ def test_the_same_data_give_the_same_answer_and_are_not_changed() -> None:
 
 
 def test_it_can_be_cloned_and_pickled() -> None:
-    copy = clone(GraphRegressor(transform="log", seed=3, solver="dense", terms=("own", "field")))
+    copy = clone(GraphRegressor(transform="log", random_state=3, solver="dense", terms=("own", "field")))
     assert copy.get_params() == {
         "likelihood": "auto",
         "transform": "log",
         "terms": ("own", "field"),
         "solver": "dense",
-        "seed": 3,
+        "random_state": 3,
     }
     loaded = pickle.loads(pickle.dumps(model()))
     np.testing.assert_array_equal(loaded.predict(), model().predict())
@@ -91,7 +91,7 @@ def test_nothing_before_the_fit() -> None:
     for question in ("predict", "predict_interval", "sample"):
         with pytest.raises(NotFittedError, match="call fit"):
             getattr(GraphRegressor(), question)()
-    for name in ("shares_", "coef_", "left_out_", "explanation_"):
+    for name in ("shares_", "coef_", "loo_", "explanation_"):
         with pytest.raises(NotFittedError, match="call fit"):
             getattr(GraphRegressor(), name)
 
@@ -188,14 +188,14 @@ def test_too_few_labels_for_a_conformal_level() -> None:
 
 
 def test_draws_keep_labels_and_agree_with_the_predictions() -> None:
-    draws, (mean, std) = model().sample(4000, seed=1), model().predict(return_std=True)
+    draws, (mean, std) = model().sample(4000, random_state=1), model().predict(return_std=True)
     np.testing.assert_array_equal(draws[:, ~U], np.tile(CASE.y[~U], (4000, 1)))
     np.testing.assert_allclose(draws.mean(axis=0)[U], mean[U], atol=5 * std.max() / np.sqrt(4000))
-    np.testing.assert_array_equal(model().sample(2, seed=3), model().sample(2, seed=3))
+    np.testing.assert_array_equal(model().sample(2, random_state=3), model().sample(2, random_state=3))
 
 
-def test_left_out_predictions_come_with_their_labels() -> None:
-    table = model().left_out_
+def test_loo_predictions_come_with_their_labels() -> None:
+    table = model().loo_
     np.testing.assert_array_equal(table["node"], np.flatnonzero(~U))
     np.testing.assert_array_equal(table["label"], CASE.y[~U])
     assert (table["std"] > 0).all()

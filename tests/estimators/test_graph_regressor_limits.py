@@ -53,7 +53,7 @@ def test_the_shares_of_all_effects_add_up(solver: str) -> None:
 def test_draws_scatter_as_the_error_bars_say(solver: str) -> None:
     for y in (CASE.y, LINEAR):  # noise between what is assumed and less than the least
         field = fitted(y, solver)
-        draws, std = field.sample(2000, seed=1), field.predict(return_std=True)[1]
+        draws, std = field.sample(2000, random_state=1), field.predict(return_std=True)[1]
         assert np.median(draws.std(axis=0)[U] / std[U]) == pytest.approx(1.0, abs=0.03)
 
 

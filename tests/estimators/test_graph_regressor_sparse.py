@@ -75,9 +75,7 @@ def test_both_solvers_agree() -> None:
     assert correlation(mean[new], mean2[new]) > 0.98
     assert np.median(std2[new] / std[new]) == pytest.approx(1.0, abs=0.1)
     np.testing.assert_allclose(other.shares_, dense.shares_, atol=0.15)
-    np.testing.assert_allclose(
-        other.left_out_["prediction"], dense.left_out_["prediction"], atol=4 * float(std[new].mean())
-    )
+    np.testing.assert_allclose(other.loo_["prediction"], dense.loo_["prediction"], atol=4 * float(std[new].mean()))
     assert (dense.solver_, other.solver_) == ("dense", "sparse")
 
 
@@ -85,7 +83,7 @@ def test_both_solvers_agree_on_published_data(raw_data: Path, tmp_path: Path) ->
     data = datasets.load("london-2016", data_dir=raw_data, cache_dir=tmp_path)
     columns = data.frame[list(data.info.columns)]
     X, y = columns.drop(columns="income"), columns["income"].to_numpy(dtype=np.float64)
-    new = ~split(y.size, 0.3, seed=0)
+    new = ~split(y.size, 0.3, random_state=0)
     means = [
         GraphRegressor(solver=k).fit(data.graph, X, np.where(new, np.nan, y)).predict() for k in ("dense", "sparse")
     ]
@@ -130,7 +128,7 @@ def test_the_answers_have_names_and_meanings() -> None:
     assert named.shares_.sum() == pytest.approx(1.0)
     assert named.explanation_.endswith(".")
     assert {"own", "field", "noise", "field.range", "field.order"} <= set(named.hyperparameters_)
-    np.testing.assert_array_equal(named.left_out_["label"], CASE.y[~U])
+    np.testing.assert_array_equal(named.loo_["label"], CASE.y[~U])
 
 
 def test_linear_effects_are_found() -> None:
@@ -233,7 +231,7 @@ def test_limit_cases_have_a_finite_answer(kind: str) -> None:
     assert np.isfinite(mean).all()
     assert np.isfinite(std).all()
     assert (std[new] > 0).all()
-    assert np.isfinite(fitted.left_out_.to_numpy()).all()
+    assert np.isfinite(fitted.loo_.to_numpy()).all()
     assert fitted.shares_.sum() == pytest.approx(1.0)
     assert fitted.sample(2).shape == (2, 60)
 
@@ -258,14 +256,14 @@ def test_transformed_outcomes_come_back_in_their_units(transform: str) -> None:
 def test_out_of_fold_predictions_do_not_use_the_fold() -> None:
     graph, X, y, given = synthetic(N)
     fitted, outcome = large(), read_outcome(given, N)
-    folds = assign_folds(outcome.n_labelled, 5, seed=0)
+    folds = assign_folds(outcome.n_labelled, 5, random_state=0)
     predictions, labels = fitted.out_of_fold(graph, X, given, folds), given[outcome.known]
     new = np.isnan(given)
     assert r2_score(labels, predictions) == pytest.approx(r2_score(y[new], fitted.predict()[new]), abs=0.06)
 
 
 def test_few_labels_of_many_nodes_are_split_as_asked() -> None:
-    labelled = split(60, 0.3, seed=0)
+    labelled = split(60, 0.3, random_state=0)
     y = np.where(labelled, CASE.truth, np.nan)
     low, high = sparse().fit(GRAPH, CASE.X, y).predict_interval(0.8, interval="conformal")
     assert (high[~labelled] > low[~labelled]).all()

@@ -70,7 +70,7 @@ def test_promised_accuracy_is_near_the_truth_where_random_folds_promise_too_much
 
 @pytest.mark.parametrize("model", LINEAR)
 def test_random_holes_are_searched_on_random_folds(model: Any) -> None:
-    truth, known = smooth_field(GRAPH, 1), split(SIDE**2, 0.3, seed=1)
+    truth, known = smooth_field(GRAPH, 1), split(SIDE**2, 0.3, random_state=1)
     X, y = np.random.default_rng(0).normal(size=(SIDE**2, 2)), hidden(truth, known)
     model.fit(GRAPH, X, y)
     np.testing.assert_array_equal(model.interval_check_.folds.folds, assign_folds(int(known.sum()), 5))
@@ -129,7 +129,7 @@ def test_a_classifier_holds_out_regions_where_holes_are_regions() -> None:
         model = GraphClassifier(LabelPropagation(alpha=0.99)).fit(GRAPH, None, hidden(classes, known))
         promised.append(model.held_out_score_)
         true.append(model.score(y=classes))
-        everywhere = split(SIDE**2, float(known.mean()), seed=seed)
+        everywhere = split(SIDE**2, float(known.mean()), random_state=seed)
         plain = GraphClassifier(LabelPropagation(alpha=0.99)).fit(GRAPH, None, hidden(classes, everywhere))
         random.append(plain.held_out_score_)
         assert not distance_matched_folds(GRAPH, known).is_random

@@ -140,7 +140,7 @@ def test_the_paper_s_graph_that_fell_to_minus_three(clean_data: Path) -> None:
     scores: dict[Intercept, list[float]] = {True: [], "auto": []}
     for target in range(5):
         X, y = np.delete(A, target, axis=2), A[:, :, target]
-        labelled = split(1000, 0.3, seed=1)
+        labelled = split(1000, 0.3, random_state=1)
         for choice, found in scores.items():
             made = LinearGraphConvolution(fit_intercept=choice, shrinkage=0)
             model = made.fit(graph, X[1], np.where(labelled, y[1], np.nan))
@@ -155,7 +155,7 @@ def test_a_smooth_outcome_is_not_explained_by_an_almost_constant_feature(family:
     ring, attached = networkx.circulant_graph(300, [1, 2, 3]), networkx.barabasi_albert_graph(300, 3, seed=seed)
     W, rng = networkx.to_numpy_array(ring if family == "ring" else attached), np.random.default_rng(seed)
     X, y = oracle.draw(W, 0.5, rng, 8).reshape(2, 4, 300).transpose(0, 2, 1), oracle.draw(W, 0.99, rng, 2)
-    graph, hidden = Graph(W), np.where(split(300, 0.3, seed=seed), y[0], np.nan)
+    graph, hidden = Graph(W), np.where(split(300, 0.3, random_state=seed), y[0], np.nan)
     truth = y[1] - y[1].mean() + y[0].mean()
     shrunk, plain = (LinearGraphConvolution(shrinkage=s).fit(graph, X[0], hidden) for s in (None, 0))
     assert r2_score(truth, plain.predict(graph, X[1])) < -5
@@ -223,10 +223,12 @@ def test_draws_of_another_graph_agree_with_its_predictions(solver: str) -> None:
     y = X[:, 0] + values[1] @ ((1.0 + 50.0 * values[0]) ** -0.5 * rng.normal(0.0, 4.0, n))
     model = GraphRegressor(solver=solver).fit(ring, X, np.where(np.arange(n) % 3, y, np.nan))
     mean, std = model.predict(ring, X, return_std=True)
-    draws = model.sample(2000, seed=1, graph=ring, X=X)
+    draws = model.sample(2000, random_state=1, graph=ring, X=X)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1 * std.max())
     np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.1)
-    np.testing.assert_array_equal(model.sample(2, seed=3, graph=ring, X=X), model.sample(2, seed=3, graph=ring, X=X))
+    np.testing.assert_array_equal(
+        model.sample(2, random_state=3, graph=ring, X=X), model.sample(2, random_state=3, graph=ring, X=X)
+    )
 
 
 @pytest.mark.skip(reason="draws of effects of features factor the covariance of all 20,000 nodes: 7 GB, and hours")

@@ -66,7 +66,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: LinearGraphConvolution(shrinkage=-1.0).fit(GRAPH, X, Y),
         "shrinkage must be None or a number",
     ),
-    "folds": (lambda: LabelPropagation(folds=1).fit(GRAPH, None, Y), "folds must be at least 2"),
+    "folds": (lambda: LabelPropagation(cv=1).fit(GRAPH, None, Y), "folds must be at least 2"),
     "base LP": (lambda: ResidualPropagation(LabelPropagation()).fit(GRAPH, X, Y), "use LabelPropagation alone"),
     "base class": (lambda: ResidualPropagation(LogisticRegression).fit(GRAPH, X, Y), "base must be a regressor"),
     "base classifier": (lambda: ResidualPropagation(LogisticRegression()).fit(GRAPH, X, Y), "base must be a regressor"),

@@ -34,7 +34,7 @@ def field_case(seed: int, n: int = 150) -> tuple[Graph, Floats, Floats]:
     rng, i = np.random.default_rng(seed), np.arange(n)
     graph = Graph.from_edges(np.tile(i, 2), np.concatenate([(i + 1) % n, (i + 2) % n]))
     H = [[5.0, -4.7, 0.0], [-4.7, 5.0, 0.0], [0.0, 0.0, 1.0]]
-    X = GaussianMRF(H, C=[[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 8.0]]).sample(graph, seed=seed)[0]
+    X = GaussianMRF(H, C=[[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 8.0]]).sample(graph, random_state=seed)[0]
     return graph, X, X @ [1.0, 1.0, 2.0] + 0.05 * rng.normal(size=n)
 
 
@@ -145,15 +145,15 @@ def test_where_the_decisive_feature_is_missing_error_bars_are_those_of_the_outco
 def test_fewer_draws_than_members_are_drawn_from_as_many_members() -> None:
     graph, X, y = field_case(2, n=60)
     model = GraphRegressor().fit(graph, with_holes(X), labelled(y))
-    assert model.sample(3, seed=1).shape == (3, 60)
-    np.testing.assert_array_equal(model.sample(3, seed=1), model.sample(3, seed=1))
+    assert model.sample(3, random_state=1).shape == (3, 60)
+    np.testing.assert_array_equal(model.sample(3, random_state=1), model.sample(3, random_state=1))
 
 
 def test_names_float32_and_seeds_are_kept() -> None:
     graph, X, y = field_case(3, n=60)
     table = pd.DataFrame(with_holes(X), columns=["rent", "age", "green"]).astype(np.float32)
     hidden = labelled(y).astype(np.float32)
-    model, again = (GraphRegressor(seed=4).fit(graph, table, hidden) for _ in range(2))
+    model, again = (GraphRegressor(random_state=4).fit(graph, table, hidden) for _ in range(2))
     assert model.predict().dtype == np.float32
     assert isinstance(model.coef_, pd.Series)
     assert list(model.coef_.index) == ["rent", "age", "green"]

@@ -172,7 +172,7 @@ def test_predicting_the_fitted_graph_again_changes_nothing() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_one_level_is_chosen_for_convolution_and_propagation(seed: int) -> None:
     case = random_case(seed, n=40, p=2, labelled=24)
-    folds, labelled = assign_folds(24, 5, seed=3), np.flatnonzero(case.known)
+    folds, labelled = assign_folds(24, 5, random_state=3), np.flatnonzero(case.known)
     scores = []
     for alpha in ALPHAS:
         prediction = np.empty(24)
@@ -181,7 +181,7 @@ def test_one_level_is_chosen_for_convolution_and_propagation(seed: int) -> None:
             y = oracle.hide(case.y, held_out)
             prediction[folds == fold] = oracle.convolution_and_propagation(case.W, case.X, y, alpha)[held_out]
         scores.append(r2_score(case.y[labelled], prediction))
-    model = ResidualPropagation(LinearGraphConvolution(), seed=3).fit(case.graph, case.X, case.y)
+    model = ResidualPropagation(LinearGraphConvolution(), random_state=3).fit(case.graph, case.X, case.y)
     assert model.alpha_ == model.base_.alpha_ == ALPHAS[int(np.argmax(scores))]
     assert model.cv_results_ is not None
     np.testing.assert_allclose(model.cv_results_["mean_r2"], scores, rtol=1e-3, atol=1e-3)

@@ -53,7 +53,7 @@ def test_a_fold_is_not_read() -> None:
 
 def test_one_fold_for_every_label_is_close_to_leaving_one_out() -> None:
     graph, X, y, fitted = example()
-    expected = fitted.left_out_
+    expected = fitted.loo_
     mean, std = fitted.out_of_fold(graph, X, y, np.arange(len(expected)), return_std=True)
     assert np.sqrt(np.mean((mean - expected["prediction"]) ** 2)) < 0.15 * float(np.nanstd(y))
     assert np.median(np.abs(np.log(std / expected["std"]))) < 0.2

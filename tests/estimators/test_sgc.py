@@ -39,9 +39,9 @@ def test_predictions_are_least_squares_on_averaged_features(case: Case, n_layers
 
 @given(cases())
 def test_the_search_refits_without_each_fold(case: Case) -> None:
-    model = SimpleGraphConvolution(seed=3).fit(case.graph, case.X, case.y)
+    model = SimpleGraphConvolution(random_state=3).fit(case.graph, case.X, case.y)
     L = np.flatnonzero(case.known)
-    folds = assign_folds(L.size, 5, seed=3)
+    folds = assign_folds(L.size, 5, random_state=3)
     expected = []
     for n_layers in range(4):
         Z = averaged(case.W, case.X - case.X.mean(axis=0), n_layers)
@@ -104,7 +104,7 @@ def test_products_agree_with_pytorch_geometric() -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_engines_give_the_same_powers(dtype: type[np.floating]) -> None:
     case = random_case(7, n=50, p=3)
-    engine = loop_engine(case.graph.on("numba"))
+    engine = loop_engine(case.graph.to("numba"))
     X, kept = case.X.astype(dtype), np.array([4, 0, 17])
     expected = np.stack([averaged(case.W, case.X, K)[kept] for K in range(4)])
     tolerance = 1e-12 if dtype == np.float64 else 1e-5

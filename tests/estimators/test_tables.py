@@ -79,15 +79,15 @@ def test_intervals_draws_and_left_out_labels_carry_ids() -> None:
     assert [end.index.tolist() for end in model.predict_interval(0.9)] == [IDS, IDS]
     draws: Any = model.sample(3)
     assert (draws.shape, draws.columns.tolist()) == ((3, 14), IDS)
-    assert model.left_out_.index.tolist() == Y.dropna().index.tolist()
+    assert model.loo_.index.tolist() == Y.dropna().index.tolist()
     assert list(pickle.loads(pickle.dumps(model)).predict().index) == IDS
 
 
 def test_classes_and_probabilities_carry_ids() -> None:
     colours = pd.Series(np.where(CASE.y > np.nanmean(CASE.y), "red", "blue"), index=IDS, name="colour")
     colours = colours.where(Y.notna())
-    plain = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(CASE.graph, None, colours.to_numpy())
-    model = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(GRAPH, None, colours.iloc[::-1])
+    plain = GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(CASE.graph, None, colours.to_numpy())
+    model = GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(GRAPH, None, colours.iloc[::-1])
     assert model.predict().index.tolist() == IDS
     np.testing.assert_array_equal(model.predict(), plain.predict())
     probabilities: Any = model.predict_proba()
@@ -226,7 +226,7 @@ def test_tables_of_the_field_are_those_of_polars() -> None:
     expected: Any = GraphRegressor().fit(GRAPH, X, Y)
     assert all(end.columns == ["town", "rent"] for end in model.predict_interval(0.9))
     assert model.sample(3).columns == IDS
-    assert model.left_out_["town"].to_list() == expected.left_out_.index.tolist()
+    assert model.loo_["town"].to_list() == expected.loo_.index.tolist()
     assert model.suggest(2)["town"].to_list() == expected.suggest(2).index.tolist()
     groups = polars.Series("side", ["left", "right"] * 7)
     np.testing.assert_allclose(model.predict_mean(groups)["prediction"], expected.predict_mean(groups)["prediction"])
@@ -236,7 +236,7 @@ def test_tables_of_the_field_are_those_of_polars() -> None:
 
 def test_probabilities_are_a_table_of_polars() -> None:
     colours = polars.Series("colour", [None if np.isnan(y) else ["blue", "red"][i % 2] for i, y in enumerate(Y)])
-    model: Any = GraphClassifier(LabelPropagation(alpha=0.5), folds=2).fit(GRAPH, None, colours)
+    model: Any = GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(GRAPH, None, colours)
     assert isinstance(model.predict(), polars.Series)
     assert model.predict_proba().columns == ["blue", "red"]
     truth = polars.DataFrame({"town": IDS[::-1], "colour": ["red"] * 14})
@@ -286,8 +286,8 @@ def test_an_unfitted_model_says_so() -> None:
 
 
 def test_equal_graphs_have_equal_ids() -> None:
-    assert CASE.graph.with_ids(IDS) == GRAPH == GRAPH.on("numba")
-    assert hash(GRAPH) == hash(GRAPH.on("numba"))
+    assert CASE.graph.with_ids(IDS) == GRAPH == GRAPH.to("numba")
+    assert hash(GRAPH) == hash(GRAPH.to("numba"))
     assert CASE.graph.with_ids(IDS[::-1]) != GRAPH != CASE.graph
     assert pickle.loads(pickle.dumps(GRAPH)) == GRAPH
     assert Graph.from_edges(["a"], ["b"]) != "a graph"

@@ -41,7 +41,7 @@ def test_the_command_line_predicts_with_it(tmp_path: Path) -> None:
 def test_it_is_refitted_without_each_fold() -> None:
     labels, folds = CASE.y[CASE.known], assign_folds(16, 4)
     expected = [np.median(labels[folds != fold]) for fold in folds]
-    fitted = TOY.make(seed=1).fit(CASE.graph, None, CASE.y)
+    fitted = TOY.make(random_state=1).fit(CASE.graph, None, CASE.y)
     np.testing.assert_allclose(out_of_fold(fitted, CASE.graph, None, CASE.y, folds), expected)
 
 

@@ -79,7 +79,9 @@ def smooth_features(seed: int, n: int = 150) -> tuple[Graph, Floats]:
     i = np.arange(n)
     graph = Graph.from_edges(np.tile(i, 2), np.concatenate([(i + 1) % n, (i + 2) % n]))
     H = [[5.0, -4.7, 0.0], [-4.7, 5.0, 0.0], [0.0, 0.0, 1.0]]
-    return graph, GaussianMRF(H, C=[[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 8.0]]).sample(graph, seed=seed)[0]
+    return graph, GaussianMRF(H, C=[[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 8.0]]).sample(
+        graph, random_state=seed
+    )[0]
 
 
 def copies(X: Floats) -> tuple[Floats, Bools]:

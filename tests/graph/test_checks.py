@@ -208,7 +208,7 @@ def test_weights_of_any_unit_give_the_same_operator(unit: float, engine: str) ->
     W = np.array([[0, 1, 0.5, 0], [1, 0, 1, 0], [0.5, 1, 0, 0.25], [0, 0, 0.25, 0]])
     expected = Graph(W)
     u, v = np.nonzero(np.triu(W))
-    for graph in (Graph(W * unit, engine=engine), Graph.from_edges(u, v, W[u, v] * unit).on(engine)):
+    for graph in (Graph(W * unit, engine=engine), Graph.from_edges(u, v, W[u, v] * unit).to(engine)):
         np.testing.assert_allclose(graph.S.toarray(), expected.S.toarray(), rtol=1e-14)
         block = graph.engine.load(np.eye(4))
         out = graph.engine.like(block)

@@ -85,7 +85,7 @@ def test_a_triangle_whose_device_is_gone_is_in_main_memory() -> None:
 
 def device() -> Engine:
     pytest.importorskip("torch")
-    return Graph.from_edges([0], [1]).on("cuda").engine
+    return Graph.from_edges([0], [1]).to("cuda").engine
 
 
 def test_without_a_device_arrays_stay_where_they_are() -> None:

@@ -19,7 +19,7 @@ every_engine = pytest.mark.parametrize("kind", sorted(ENGINES))
 
 
 def build(kind: str, graph: Graph) -> Engine:
-    return graph.on(kind).engine
+    return graph.to(kind).engine
 
 
 def run(engine: Engine, B: Floats, allowed: Bools | None, steps: int) -> tuple[Floats, Floats, Floats]:

@@ -47,7 +47,7 @@ def levels_of(graph: Graph, alpha: float) -> Multigrid:
 @pytest.mark.parametrize("alpha", [0.9, 0.999, 0.9999])
 @pytest.mark.parametrize("graph", [grid(30), path(700)], ids=["grid", "path"])
 def test_it_solves_as_a_sparse_factor_does(graph: Graph, alpha: float, engine: str) -> None:
-    levels, B = levels_of(graph.on(engine), alpha), columns(graph.n_nodes, 5)
+    levels, B = levels_of(graph.to(engine), alpha), columns(graph.n_nodes, 5)
     found = levels.solve(B, tolerance=1e-9)
     expected = spsolve(sparse.csc_array(levels.A), B)
     assert found.converged
@@ -186,6 +186,6 @@ def test_engines_add_products_of_any_sparse_matrix(k: int, seed: int) -> None:
     V, B, numbers = rng.normal(size=(7, 5 * k)), rng.normal(size=(7, 5 * k)), tuple(rng.normal(size=3))
     expected = numbers[0] * V + numbers[1] * B + numbers[2] * (M.toarray() @ V)
     for name in ("scipy", "numba"):
-        affine: Any = grid(3).on(name).engine
+        affine: Any = grid(3).to(name).engine
         np.testing.assert_allclose(affine.affine(M, V, B, numbers), expected, atol=1e-12)
         np.testing.assert_allclose(affine.affine(M[:4], V, None, (0.0, 0.0, 1.0)), M.toarray()[:4] @ V, atol=1e-12)

@@ -114,7 +114,7 @@ def test_the_product_and_the_residual_are_those_of_dense_algebra() -> None:
 @pytest.mark.parametrize("window_bytes", [None, 1])
 @pytest.mark.parametrize("masked", [True, False])
 def test_long_solves_pass_through_many_windows(engine: str, window_bytes: int | None, masked: bool) -> None:
-    graph, rng, sigma = path(300).on(engine), np.random.default_rng(0), np.array([[1e16], [2.0], [1.0001]])
+    graph, rng, sigma = path(300).to(engine), np.random.default_rng(0), np.array([[1e16], [2.0], [1.0001]])
     limits = Limits() if window_bytes is None else Limits(window_bytes=window_bytes)
     allowed = rng.random((300, 3)) < 0.9 if masked else None
     B, rows = rng.normal(size=(300, 3)) * (1.0 if allowed is None else allowed), np.arange(0, 300, 9)

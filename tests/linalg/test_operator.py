@@ -95,7 +95,7 @@ every_limit = pytest.mark.parametrize("limits", [Limits(), ITERATIVE, SINGLE], i
 @every_limit
 @pytest.mark.parametrize("family", FAMILIES)
 def test_products_and_solves_are_those_of_the_matrix(name: str, engine: str, limits: Limits, family: str) -> None:
-    rng, graph = np.random.default_rng(1), FAMILIES[family].on(engine)
+    rng, graph = np.random.default_rng(1), FAMILIES[family].to(engine)
     setting = MAKERS[name](graph, limits, rng)
     for k in (0, 1, 5):
         B = rng.normal(size=(len(setting.matrix), k))
@@ -118,10 +118,10 @@ def test_iterations_find_what_factors_find(name: str, case: cases.Case, seed: in
 @every_operator
 @every_engine
 def test_small_operators_have_exact_diagonals_and_determinants(name: str, engine: str) -> None:
-    setting = MAKERS[name](FAMILIES["pieces"].on(engine), Limits(), np.random.default_rng(2))
-    variances = setting.unwrap(setting.operator.inverse_diagonal(probes=1, seed=0))
+    setting = MAKERS[name](FAMILIES["pieces"].to(engine), Limits(), np.random.default_rng(2))
+    variances = setting.unwrap(setting.operator.inverse_diagonal(probes=1, random_state=0))
     np.testing.assert_allclose(variances, np.diag(np.linalg.inv(setting.matrix)), rtol=1e-7)
-    determinant = setting.operator.log_determinant(probes=1, seed=0)
+    determinant = setting.operator.log_determinant(probes=1, random_state=0)
     assert determinant == pytest.approx(np.linalg.slogdet(setting.matrix)[1])
 
 
@@ -129,12 +129,12 @@ def test_small_operators_have_exact_diagonals_and_determinants(name: str, engine
 @every_engine
 @pytest.mark.parametrize("graph", [grid(12), path(150)], ids=["grid", "path"])
 def test_probes_come_close_to_diagonals_and_determinants(name: str, engine: str, graph: Graph) -> None:
-    setting = MAKERS[name](graph.on(engine), ITERATIVE, np.random.default_rng(2))
-    variances = setting.unwrap(setting.operator.inverse_diagonal(probes=200, seed=0))
+    setting = MAKERS[name](graph.to(engine), ITERATIVE, np.random.default_rng(2))
+    variances = setting.unwrap(setting.operator.inverse_diagonal(probes=200, random_state=0))
     ratio = variances / np.diag(np.linalg.inv(setting.matrix))
     assert np.sqrt(((ratio - 1.0) ** 2).mean()) < 0.08
     expected = np.linalg.slogdet(setting.matrix)[1]
-    assert setting.operator.log_determinant(probes=100, seed=0) == pytest.approx(expected, rel=0.02, abs=0.5)
+    assert setting.operator.log_determinant(probes=100, random_state=0) == pytest.approx(expected, rel=0.02, abs=0.5)
 
 
 @every_operator

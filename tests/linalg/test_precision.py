@@ -43,7 +43,7 @@ def dense(block: PrecisionBlock) -> Floats:
 
 
 def on_the_other_engine(block: PrecisionBlock) -> PrecisionBlock:
-    return replace(block, graph=block.graph.on("numba"))
+    return replace(block, graph=block.graph.to("numba"))
 
 
 seeds = st.integers(0, 10**6)
@@ -147,7 +147,7 @@ def test_one_draw_adds_the_square_of_its_mean_given_the_other_nodes(seed: int) -
     own = np.where(node[:, None] == node, gamma, 0.0)
     mean = np.linalg.solve(own, (own - gamma) @ x[block.missing])
     expected = np.diag(np.linalg.inv(own)) + mean**2
-    np.testing.assert_allclose(block.inverse_diagonal(probes=1, seed=seed)[block.missing], expected, rtol=1e-4)
+    np.testing.assert_allclose(block.inverse_diagonal(probes=1, random_state=seed)[block.missing], expected, rtol=1e-4)
 
 
 def test_draws_of_either_precision_come_close_to_the_inverse_without_a_seed() -> None:
@@ -203,7 +203,7 @@ def test_variances_are_means_of_as_many_draws_as_were_asked_for() -> None:
         x = block.draw(probes, np.random.default_rng(9))
         given = x - block.precondition(block.apply(x))
         expected = block.node_variance + (given**2).mean(axis=0)
-        np.testing.assert_allclose(block.inverse_diagonal(probes=probes, seed=9), expected)
+        np.testing.assert_allclose(block.inverse_diagonal(probes=probes, random_state=9), expected)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -211,7 +211,7 @@ def test_variances_of_nodes_by_draws_are_those_of_dense_algebra(seed: int, monke
     case, d = random_case(seed, n=30), np.random.default_rng(seed).exponential(size=30)
     expected = np.diag(np.linalg.inv(np.eye(30) + 0.5 * oracle.laplacian(case.W) + np.diag(d)))
     monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
-    found = NodePrecision(case.graph, 0.5, d).inverse_diagonal(probes=600, seed=seed)
+    found = NodePrecision(case.graph, 0.5, d).inverse_diagonal(probes=600, random_state=seed)
     np.testing.assert_allclose(found, expected, rtol=0.03)
 
 
@@ -225,4 +225,4 @@ def test_variances_of_nodes_are_means_of_as_many_draws(probes: int, monkeypatch:
     x = np.linalg.solve(np.eye(30) + omega * oracle.laplacian(case.W) + np.diag(d), noise)
     told = omega**2 * np.mean((oracle.normalised_adjacency(case.W) @ x) ** 2, axis=1)
     D = 1.0 + omega * (case.W.sum(axis=1) > 0) + d
-    np.testing.assert_allclose(A.inverse_diagonal(probes=probes, seed=5), (1.0 + told / D) / D, rtol=1e-2)
+    np.testing.assert_allclose(A.inverse_diagonal(probes=probes, random_state=5), (1.0 + told / D) / D, rtol=1e-2)

@@ -68,7 +68,7 @@ def test_multiply_is_the_complement_of_the_laplacian(name: str) -> None:
 
 @every_family
 def test_smooth_is_the_dense_solve(name: str, route: tuple[str, Limits]) -> None:
-    graph, limits = FAMILIES[name].on(route[0]), route[1]
+    graph, limits = FAMILIES[name].to(route[0]), route[1]
     X = columns(graph.n_nodes, 3)
     for alpha in ALPHAS:
         smoothed = linalg.smooth(graph, X, alpha, limits=limits)
@@ -78,7 +78,7 @@ def test_smooth_is_the_dense_solve(name: str, route: tuple[str, Limits]) -> None
 @every_family
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 def test_propagate_is_the_dense_solve(name: str, share: float, route: tuple[str, Limits]) -> None:
-    graph, limits = FAMILIES[name].on(route[0]), route[1]
+    graph, limits = FAMILIES[name].to(route[0]), route[1]
     Y, known = columns(graph.n_nodes, 2), np.random.default_rng(1).random(graph.n_nodes) < share
     masks = np.column_stack([known, known])
     for alpha in ALPHAS:
@@ -117,7 +117,7 @@ def test_the_tolerance_is_honoured(case: cases.Case, alpha: float, exponent: int
 
 @every_family
 def test_a_grid_is_all_its_single_solves(name: str, route: tuple[str, Limits]) -> None:
-    graph = FAMILIES[name].on(route[0])
+    graph = FAMILIES[name].to(route[0])
     n, rng = graph.n_nodes, np.random.default_rng(2)
     Y, known, rows = columns(n, 5), rng.random((n, 5)) < 0.3, rng.permutation(n)[: n // 2]
     smoothed = linalg.smooth_grid(graph, Y, ALPHAS, rows, tolerance=1e-10)
@@ -153,7 +153,7 @@ def test_long_solves_pass_through_many_windows(limits: Limits) -> None:
 
 
 def test_single_precision_stays_single_and_is_nearly_as_good(route: tuple[str, Limits]) -> None:
-    graph, limits = FAMILIES["pieces"].on(route[0]), route[1]
+    graph, limits = FAMILIES["pieces"].to(route[0]), route[1]
     Y, known = columns(graph.n_nodes, 6).astype(np.float32), np.arange(graph.n_nodes) % 3 == 0
     masks = np.broadcast_to(known[:, None], Y.shape)
     results = {
@@ -187,7 +187,7 @@ def test_other_numbers_are_computed_in_double_precision(dtype: Any) -> None:
 
 
 def test_zero_columns_and_no_columns_are_solved(route: tuple[str, Limits]) -> None:
-    graph, limits, known = FAMILIES["grid"].on(route[0]), route[1], np.arange(36) < 5
+    graph, limits, known = FAMILIES["grid"].to(route[0]), route[1], np.arange(36) < 5
     X = columns(36, 3)
     X[:, 1] = 0.0
     assert not linalg.smooth(graph, X, 0.99, limits=limits)[:, 1].any()
@@ -267,7 +267,7 @@ def test_shapes_and_types_are_checked() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_refused(bad: float, route: tuple[str, Limits]) -> None:
-    graph, limits = FAMILIES["path"].on(route[0]), route[1]
+    graph, limits = FAMILIES["path"].to(route[0]), route[1]
     X, known = columns(40, 2), np.arange(40) < 9
     X[3, 1] = bad
     calls: list[Callable[[], Floats]] = [
@@ -340,7 +340,7 @@ def test_at_level_zero_labels_go_nowhere(case: cases.Case) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("k", [1, 50])
 def test_a_power_of_few_or_many_columns_is_that_of_dense_algebra(k: int, engine: str) -> None:
-    graph, X = FAMILIES["pieces"].on(engine), columns(27, k)
+    graph, X = FAMILIES["pieces"].to(engine), columns(27, k)
     W = dense(graph) + np.eye(27)
     root = np.sqrt(W.sum(axis=1))
     expected = np.linalg.matrix_power(W / np.outer(root, root), 3) @ X

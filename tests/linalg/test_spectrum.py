@@ -42,7 +42,7 @@ KNOWN = {"ring": ring(1500), "torus": torus(40, 50), "star": star(400), "complet
 
 @cache
 def probed(name: str, seed: int) -> Spectrum:
-    return density_of_states(KNOWN[name][0], probes=16, seed=seed)
+    return density_of_states(KNOWN[name][0], probes=16, random_state=seed)
 
 
 def log_det(strength: float, x: Floats) -> Floats:
@@ -130,7 +130,7 @@ def test_graph_without_edges_has_only_zeros() -> None:
 
 def test_same_seed_same_quadrature() -> None:
     graph, _ = KNOWN["torus"]
-    first, again, other = (density_of_states(graph, probes=4, steps=20, seed=s) for s in (1, 1, 2))
+    first, again, other = (density_of_states(graph, probes=4, steps=20, random_state=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(first.nodes, again.nodes)
     assert not np.array_equal(first.nodes, other.nodes)
 

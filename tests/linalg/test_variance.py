@@ -17,11 +17,11 @@ PROBES = Limits(dense_variance=0)
 
 
 def drawn_variance(graph: Graph, known: Bools, alpha: float, *, probes: int = 64, seed: int = 0) -> Floats:
-    return ConditionalPrecision(graph, known, alpha, PROBES).inverse_diagonal(probes=probes, seed=seed)
+    return ConditionalPrecision(graph, known, alpha, PROBES).inverse_diagonal(probes=probes, random_state=seed)
 
 
 def probed_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0) -> Floats:
-    return loo_precision(graph, known, alpha, seed=seed, limits=PROBES)
+    return loo_precision(graph, known, alpha, random_state=seed, limits=PROBES)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -57,7 +57,7 @@ def test_all_or_no_known_nodes_have_a_leave_one_out_precision(name: str) -> None
 @pytest.mark.parametrize("seed", range(5))
 def test_few_probes_leave_a_precision_within_its_bounds(seed: int) -> None:
     graph, known = FAMILIES["star"], np.random.default_rng(0).random(FAMILIES["star"].n_nodes) < 0.3
-    found = loo_precision(graph, known, 0.99, seed=seed, probes=4, limits=PROBES)
+    found = loo_precision(graph, known, 0.99, random_state=seed, probes=4, limits=PROBES)
     assert found.min() >= 1.0
     assert found.max() <= 1.0 + 0.99 / (1.0 - 0.99)
 

@@ -229,7 +229,7 @@ def test_tables_in_tables_out() -> None:
         table = getattr(posterior, name)
         assert (table.index.tolist(), table.columns.tolist()) == (["a", "b", "c"], ["x", "y"])
         np.testing.assert_allclose(table, getattr(plain, name))
-    np.testing.assert_allclose(posterior.sample(3, seed=1), plain.sample(3, seed=1))
+    np.testing.assert_allclose(posterior.sample(3, random_state=1), plain.sample(3, random_state=1))
 
 
 @given(fields())

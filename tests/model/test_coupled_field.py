@@ -81,14 +81,14 @@ def test_draws_given_the_known_have_the_dense_covariance(rank: int) -> None:
     field = coupled_field(rank, rank=rank)
     field = Field(field.W, field.mrf, field.truth, np.random.default_rng(rank).random(field.truth.shape) < 0.5)
     posterior = field.mrf.condition(field.graph, field.A)
-    draws = (posterior.sample(20_000, seed=rank) - posterior.mean)[:, field.missing]
+    draws = (posterior.sample(20_000, random_state=rank) - posterior.mean)[:, field.missing]
     assert covariance_gap(draws, field.given()[1]) < norm.isf(1e-6 / draws.shape[1] ** 2)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_samples_have_the_dense_covariance(rank: int) -> None:
     field = coupled_field(10 + rank, rank=rank)
-    draws = field.mrf.sample(field.graph, 20_000, seed=rank) - field.mrf.mean
+    draws = field.mrf.sample(field.graph, 20_000, random_state=rank) - field.mrf.mean
     covariance = np.linalg.inv(oracle.field_precision(field.W, field.mrf.H, field.mrf.C))
     columns = draws.transpose(0, 2, 1).reshape(len(draws), -1)
     assert covariance_gap(columns, covariance) < norm.isf(1e-6 / columns.shape[1] ** 2)
@@ -123,7 +123,7 @@ def ring(n: int) -> Graph:
 
 def drawn(graph: Graph, seed: int = 0, q: int = 2) -> Floats:
     H, C = random_coupling(np.random.default_rng(seed), q, q)
-    return np.asarray(GaussianMRF(H, C=C).sample(graph, seed=seed)[0])
+    return np.asarray(GaussianMRF(H, C=C).sample(graph, random_state=seed)[0])
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -166,13 +166,13 @@ def test_a_diagonal_C_is_the_uncoupled_model(seed: int) -> None:
     assert not one.edge_beta().any()
     assert one.log_likelihood(graph, field.truth) == other.log_likelihood(graph, field.truth)
     np.testing.assert_array_equal(one.condition(graph, field.A).mean, other.condition(graph, field.A).mean)
-    np.testing.assert_array_equal(one.sample(graph, 2, seed=1), other.sample(graph, 2, seed=1))
+    np.testing.assert_array_equal(one.sample(graph, 2, random_state=1), other.sample(graph, 2, random_state=1))
     assert one.expected_r2(graph, 0, labelled) == other.expected_r2(graph, 0, labelled)
 
 
 def test_one_attribute_has_nothing_to_couple() -> None:
     graph = ring(50)
-    A = GaussianMRF([[1.0]], [4.0]).sample(graph, seed=3)[0]
+    A = GaussianMRF([[1.0]], [4.0]).sample(graph, random_state=3)[0]
     plain, coupled = (GaussianMRF.fit(graph, A, coupled=coupled) for coupled in (False, True))
     np.testing.assert_allclose(coupled.H, plain.H, rtol=1e-6)
     np.testing.assert_allclose(coupled.C, plain.C, rtol=1e-6)
@@ -220,7 +220,7 @@ def test_a_saved_model_gives_the_same_answers(tmp_path: Path) -> None:
     assert again.is_coupled
     A[::3, 1] = np.nan
     np.testing.assert_array_equal(again.condition(graph, A).mean, fitted.condition(graph, A).mean)
-    np.testing.assert_array_equal(again.sample(graph, seed=4), fitted.sample(graph, seed=4))
+    np.testing.assert_array_equal(again.sample(graph, random_state=4), fitted.sample(graph, random_state=4))
 
 
 def test_a_C_with_a_negative_direction_is_an_error() -> None:

@@ -31,7 +31,7 @@ def ring(n: int) -> Graph:
 
 def attributes(graph: Graph, seed: int, missing: float) -> Floats:
     model = GaussianMRF([[2.0, -1.0], [-1.0, 1.5]], [4.0, 6.0], mean=[10.0, -3.0])
-    A: Floats = model.sample(graph, seed=seed)[0]
+    A: Floats = model.sample(graph, random_state=seed)[0]
     A[np.random.default_rng(seed).random(A.shape) < missing] = np.nan
     return A
 

@@ -92,7 +92,7 @@ def test_newton_steps_are_counted() -> None:
 def test_gradient_vanishes_at_the_optimum_by_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = small_world(60, seed)
-    A = random_model(rng, 3).sample(graph, seed=seed)[0]
+    A = random_model(rng, 3).sample(graph, random_state=seed)[0]
     mrf = GaussianMRF.fit(graph, A, center=False)
     assert report(mrf).gradient_norm < 1e-10
     by_h, by_H = numerical_gradient(graph, A, mrf)
@@ -105,7 +105,7 @@ def test_gradient_vanishes_at_the_optimum_by_finite_differences(seed: int) -> No
 def test_every_start_leads_to_the_same_optimum(seed: int, coupled: bool) -> None:
     rng = np.random.default_rng(seed)
     graph = small_world(80, seed)
-    A = random_model(rng, 3).sample(graph, seed=seed)[0]
+    A = random_model(rng, 3).sample(graph, random_state=seed)[0]
     fitted = GaussianMRF.fit(graph, A, coupled=coupled)
     assert report(fitted).gradient_norm < 1e-6
     for _ in range(3):
@@ -118,7 +118,7 @@ def test_every_start_leads_to_the_same_optimum(seed: int, coupled: bool) -> None
 
 def test_a_general_optimiser_finds_nothing_better() -> None:
     graph = small_world(50)
-    A = random_model(np.random.default_rng(1), 2).sample(graph, seed=1)[0]
+    A = random_model(np.random.default_rng(1), 2).sample(graph, random_state=1)[0]
     fitted = GaussianMRF.fit(graph, A, center=False)
 
     def loss(theta: Floats) -> float:
@@ -134,7 +134,7 @@ def test_a_general_optimiser_finds_nothing_better() -> None:
 def test_coupled_fit_is_at_least_as_likely(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = small_world(60, seed)
-    A = random_model(rng, 3).sample(graph, seed=seed)[0]
+    A = random_model(rng, 3).sample(graph, random_state=seed)[0]
     plain, coupled = GaussianMRF.fit(graph, A), GaussianMRF.fit(graph, A, coupled=True)
     assert report(coupled).log_likelihood >= report(plain).log_likelihood - 1e-7
     assert report(coupled).n_parameters == report(plain).n_parameters + 3
@@ -145,7 +145,7 @@ def test_true_parameters_are_found_with_honest_standard_errors() -> None:
     truth = random_model(rng, 2)
     states = density_of_states(graph)
     scores, covered = [], []
-    for A in truth.sample(graph, 60, seed=3):
+    for A in truth.sample(graph, 60, random_state=3):
         fitted = GaussianMRF.fit(graph, A, center=False, spectrum=states)
         d = report(fitted)
         assert d.H_std is not None
@@ -161,7 +161,7 @@ def test_true_parameters_are_found_with_honest_standard_errors() -> None:
 def test_standard_errors_are_those_of_the_inverted_hessian(coupled: bool) -> None:
     graph = small_world(120)
     truth = GaussianMRF([[2.0, -0.5], [-0.5, 1.0]], C=[[3.0, 1.0], [1.0, 4.0]])
-    A = truth.sample(graph, seed=2)[0]
+    A = truth.sample(graph, random_state=2)[0]
     mrf = GaussianMRF.fit(graph, A, center=False, coupled=coupled)
     moves = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.0, 1.0], [1.0, 0.0]])]
     zero = np.zeros((2, 2))
@@ -195,7 +195,7 @@ def rough_and_smooth(n: int = 200) -> tuple[Graph, Floats]:
     i = np.arange(n)
     graph, rng = Graph.from_edges(i, (i + 1) % n), np.random.default_rng(0)
     rough = np.where(i % 2, 1.0, -1.0) + 0.3 * rng.normal(size=n)
-    smooth = GaussianMRF([[1.0]], [20.0]).sample(graph, seed=1)[0, :, 0]
+    smooth = GaussianMRF([[1.0]], [20.0]).sample(graph, random_state=1)[0, :, 0]
     return graph, np.column_stack([smooth, rough])
 
 
@@ -245,7 +245,7 @@ def test_coupled_channel_as_rough_as_white_noise_does_not_stop_the_fit() -> None
 def test_units_do_not_matter(seed: int, center: Any) -> None:
     rng = np.random.default_rng(seed)
     graph = small_world(50, seed)
-    A = random_model(rng, 2).sample(graph, seed=seed)[0]
+    A = random_model(rng, 2).sample(graph, random_state=seed)[0]
     factor = np.array([1e-6, 1e5])
     plain, scaled = (GaussianMRF.fit(graph, values, center=center) for values in (A, A * factor))
     np.testing.assert_allclose(scaled.H * np.outer(factor, factor), plain.H, rtol=1e-6, atol=1e-9)
@@ -257,7 +257,7 @@ def test_units_do_not_matter(seed: int, center: Any) -> None:
 @pytest.mark.parametrize("center", [True, False, "fitted"])
 def test_reported_likelihood_is_that_of_the_model(center: bool | Literal["fitted"]) -> None:
     graph = small_world(60)
-    A = random_model(np.random.default_rng(5), 3).sample(graph, seed=5)[0] + [1.0, -20.0, 300.0]
+    A = random_model(np.random.default_rng(5), 3).sample(graph, random_state=5)[0] + [1.0, -20.0, 300.0]
     mrf = GaussianMRF.fit(graph, A, center=center)
     d = report(mrf)
     np.testing.assert_allclose(d.log_likelihood, mrf.log_likelihood(graph, A), rtol=1e-9)
@@ -269,7 +269,7 @@ def test_reported_likelihood_is_that_of_the_model(center: bool | Literal["fitted
 
 def test_fitted_mean_is_the_most_likely() -> None:
     graph = Graph.from_edges([0] * 12 + [1, 2, 3], [*range(1, 13), 2, 3, 4], n_nodes=14)
-    A = GaussianMRF([[1.0, 0.3], [0.3, 1.0]], [30.0, 10.0]).sample(graph, seed=2)[0]
+    A = GaussianMRF([[1.0, 0.3], [0.3, 1.0]], [30.0, 10.0]).sample(graph, random_state=2)[0]
     plain, fitted = (GaussianMRF.fit(graph, A, center=center) for center in (True, "fitted"))
     np.testing.assert_allclose(plain.mean, A.mean(axis=0))
     assert report(fitted).log_likelihood > report(plain).log_likelihood + 1e-3
@@ -302,7 +302,7 @@ def test_isolated_nodes_components_and_weights_are_taken_as_they_are(seed: int) 
 
 def test_one_attribute_may_be_a_vector() -> None:
     graph = small_world(40)
-    y = GaussianMRF([[1.0]], [5.0]).sample(graph, seed=0)[0, :, 0]
+    y = GaussianMRF([[1.0]], [5.0]).sample(graph, random_state=0)[0, :, 0]
     by_vector, by_series = GaussianMRF.fit(graph, y), GaussianMRF.fit(graph, pd.Series(y, name="rent"))
     assert by_series.names == ("rent",)
     np.testing.assert_array_equal(by_vector.H, by_series.H)
@@ -310,7 +310,7 @@ def test_one_attribute_may_be_a_vector() -> None:
 
 def test_nearly_collinear_attributes_do_not_stop_the_fit() -> None:
     graph, rng = small_world(300), np.random.default_rng(0)
-    x = GaussianMRF([[1.0]], [30.0]).sample(graph, seed=0)[0, :, 0]
+    x = GaussianMRF([[1.0]], [30.0]).sample(graph, random_state=0)[0, :, 0]
     A = np.column_stack([x, x + 1e-4 * rng.normal(size=300), rng.normal(size=300)])
     for coupled in (True, False):
         mrf = GaussianMRF.fit(graph, A, coupled=coupled)
@@ -320,7 +320,7 @@ def test_nearly_collinear_attributes_do_not_stop_the_fit() -> None:
 
 def test_probed_spectrum_gives_nearly_the_same_fit() -> None:
     graph = small_world(2500)
-    A = random_model(np.random.default_rng(2), 3).sample(graph, seed=2)[0]
+    A = random_model(np.random.default_rng(2), 3).sample(graph, random_state=2)[0]
     exact, probed = (
         GaussianMRF.fit(graph, A, spectrum=density_of_states(graph, probes=probes)) for probes in (None, 32)
     )
@@ -339,7 +339,7 @@ def test_graphs_are_compared_by_likelihood() -> None:
     shuffled = Graph(
         other.adjacency[np.random.default_rng(0).permutation(150)][:, np.random.default_rng(0).permutation(150)]
     )
-    A = random_model(np.random.default_rng(0), 2).sample(true, seed=0)[0]
+    A = random_model(np.random.default_rng(0), 2).sample(true, random_state=0)[0]
     table = compare_graphs({"none": Graph(np.zeros((150, 150))), "shuffled": shuffled, "true": true}, A)
     assert table.index[0] == "true"
     assert table.behind.iloc[0] == 0.0

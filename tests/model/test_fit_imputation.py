@@ -29,7 +29,7 @@ def attributes(graph: Graph, seed: int, share: float = 0.2) -> Floats:
     rng = np.random.default_rng(seed)
     H = [[2.0, -0.8, 0.2], [-0.8, 1.0, 0.1], [0.2, 0.1, 1.5]]
     mrf = GaussianMRF(H, C=[[4.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.5]])
-    A = mrf.sample(graph, seed=seed)[0]
+    A = mrf.sample(graph, random_state=seed)[0]
     return np.where(rng.random(A.shape) < share, np.nan, A)
 
 

@@ -74,7 +74,7 @@ def test_probed_r2_lies_within_its_error_bar(seed: int, kind: KnownData) -> None
     problem = last(graph, mrf, labelled)
     exact, no_error = estimate_r2(problem, kind)
     assert no_error == 0
-    runs = [probed_r2(problem, kind, probes=32, seed=s) for s in range(8)]
+    runs = [probed_r2(problem, kind, probes=32, random_state=s) for s in range(8)]
     distances = np.array([(value - exact) / (error + 1e-9) for value, error in runs])
     assert np.abs(distances).max() < 4.5
     assert (distances**2).mean() < 4
@@ -89,7 +89,7 @@ def test_expected_r2_is_the_mean_over_simulated_data(kind: KnownData) -> None:
     mrf = GaussianMRF([[1.0, -0.9, 0.1], [-0.9, 2.0, -0.4], [0.1, -0.4, 0.8]], [10.0, 20.0, 5.0])
     labelled = rng.random(n) < 0.3
     scores = []
-    for truth in mrf.sample(graph, 50, seed=1):
+    for truth in mrf.sample(graph, 50, random_state=1):
         A = truth.copy()
         if kind == "labels":
             A[:, :-1] = np.nan

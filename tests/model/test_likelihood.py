@@ -86,7 +86,7 @@ def test_probed_likelihood_lies_within_its_error() -> None:
     parts, data = channels(positive(rng, 3), positive(rng, 3)), statistics(ring, rng.normal(size=(900, 3)))
     exact = log_likelihood(parts, data, density_of_states(ring))
     for seed in range(6):
-        states = density_of_states(ring, probes=16, seed=seed)
+        states = density_of_states(ring, probes=16, random_state=seed)
         error = log_likelihood_error(parts, states)
         assert 0 < error < 0.01 * abs(exact)
         assert abs(log_likelihood(parts, data, states) - exact) < 4 * error
@@ -96,7 +96,7 @@ def test_probed_likelihood_lies_within_its_error() -> None:
 def test_the_error_of_a_likelihood_is_its_spread_over_probes() -> None:
     i = np.arange(900)
     ring, parts = Graph.from_edges(i, (i + 1) % 900), channels(np.eye(2), np.diag([3.0, 30.0]))
-    many = [density_of_states(ring, probes=16, seed=seed) for seed in range(40)]
+    many = [density_of_states(ring, probes=16, random_state=seed) for seed in range(40)]
     spread = np.std([0.5 * log_determinant(parts, states) for states in many], ddof=1)
     told = np.mean([log_likelihood_error(parts, states) for states in many])
     assert 0.6 < told / spread < 1.7

@@ -61,10 +61,10 @@ def test_distances_of_regions_are_those_of_all_paths(seed: int) -> None:
 @pytest.mark.parametrize("graph", [families.grid(40), families.path(300), families.tree(700), families.star(200)])
 def test_random_holes_have_the_random_folds(graph: Graph, fraction: float) -> None:
     for seed in range(5):
-        known = split(graph.n_nodes, fraction, seed=seed)
+        known = split(graph.n_nodes, fraction, random_state=seed)
         matched = distance_matched_folds(graph, known, random_state=seed)
         assert matched.is_random
-        np.testing.assert_array_equal(matched.folds, assign_folds(int(known.sum()), 5, seed=seed))
+        np.testing.assert_array_equal(matched.folds, assign_folds(int(known.sum()), 5, random_state=seed))
         np.testing.assert_array_equal(matched.weights, 1.0)
         assert matched.notes == ()
 
@@ -92,7 +92,7 @@ def test_weights_have_the_distribution_of_the_target() -> None:
 
 @given(st.lists(st.integers(1, 40), min_size=12, max_size=60), st.lists(st.integers(1, 40), min_size=1), SEEDS)
 def test_weights_are_bounded_by_the_labels_of_a_group(held: list[int], target: list[int], seed: int) -> None:
-    folds = assign_folds(len(held), 3, seed=seed)
+    folds = assign_folds(len(held), 3, random_state=seed)
     matched = MatchedFolds(folds, np.array(held, float), np.array(target, float), regions=folds)
     assert matched.weights.min() >= 0
     assert matched.weights.mean() == pytest.approx(1.0)
@@ -131,7 +131,7 @@ def test_a_component_without_labels_is_imitated_by_components() -> None:
 
 def test_all_labelled() -> None:
     matched = distance_matched_folds(families.grid(5), np.ones(25, dtype=bool), random_state=3)
-    np.testing.assert_array_equal(matched.folds, assign_folds(25, 5, seed=3))
+    np.testing.assert_array_equal(matched.folds, assign_folds(25, 5, random_state=3))
     assert matched.target.size == 0
     assert matched.notes == ()
 
@@ -146,7 +146,7 @@ def test_two_labels() -> None:
 def test_no_edges() -> None:
     graph, known = Graph.from_edges([], [], n_nodes=30), np.arange(30) < 12
     matched = distance_matched_folds(graph, known, 3, random_state=1)
-    np.testing.assert_array_equal(matched.folds, assign_folds(12, 3, seed=1))
+    np.testing.assert_array_equal(matched.folds, assign_folds(12, 3, random_state=1))
     assert np.isinf(matched.distances).all()
     assert np.isinf(matched.target).all()
 

@@ -181,7 +181,7 @@ def test_an_outlier_does_not_blur_the_mean_of_the_folds_without_it() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prediction_reads_its_own_fold(seed: int) -> None:
     case = random_case(seed, n=20)
-    folds = assign_folds(int(case.known.sum()), 3, seed=seed)
+    folds = assign_folds(int(case.known.sum()), 3, random_state=seed)
     features = whiten(case.X, centred=True)
     first = search_convolution_and_residual(case.graph, features, case.y, folds).predictions
     changed = case.y.copy()

@@ -104,7 +104,7 @@ def read_placed(
         _check_without_edges(*asked)
         return later.datasets.read_on_workers(nodes, edges, machines, id=others.get("id"), **columns)
     table = later.inputs.read_graph(nodes, edges, columns, **others)
-    return table if machines is None else replace(table, graph=table.graph.on(machines))
+    return table if machines is None else replace(table, graph=table.graph.to(machines))
 
 
 def _rows_of_folder(machines: "later.clusters.Cluster", nodes: Path, edges: Path) -> bool:

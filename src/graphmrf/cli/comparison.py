@@ -100,7 +100,7 @@ class Fit:
 
     def interval_width(self, level: float) -> float:
         """Return half the width of an interval in standard deviations; normal where degrees of freedom are not told."""
-        return interval_width(level, getattr(self.estimator, "freedom_", 0.0))
+        return interval_width(level, getattr(self.estimator, "dof_", 0.0))
 
     @property
     def fold_r2(self) -> tuple[float, ...]:
@@ -140,7 +140,7 @@ def fit_numbers(method: Method, graph: Graph, made: Features, y: Floats, **optio
     estimator = method.make(**options)
     X, note = fit_estimator(estimator, method, graph, made, y)
     outcome = read_outcome(y, graph.n_nodes)
-    matched = outcome.matched_folds(graph, options["folds"], options["seed"])
+    matched = outcome.matched_folds(graph, options["cv"], options["random_state"])
     held_out = HeldOut(estimator, graph, X, outcome, matched)
     scores: dict[str, Floats] | None = getattr(estimator, "cv_results_", None)
     if not scores or "alpha" not in scores:

@@ -65,7 +65,7 @@ class HeldOut:
         if isinstance(self.estimator, CheckedEstimator):
             return self.estimator.interval_check_.covered(level)
         mean, std = self.predictions
-        width = interval_width(level, getattr(self.estimator, "freedom_", 0.0)) * std
+        width = interval_width(level, getattr(self.estimator, "dof_", 0.0)) * std
         return np.asarray(np.abs(self.outcome.y[self.outcome.known] - mean) <= width)
 
     def by_distance(self, predictions: Floats, level: float) -> pd.DataFrame:

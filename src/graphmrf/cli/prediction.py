@@ -150,7 +150,7 @@ class PredictionSettings:
     def options(self) -> dict[str, Any]:
         """What an estimator is made with."""
         alpha = "cv" if self.alpha is None else self.alpha
-        return {"alpha": alpha, "folds": self.folds, "seed": self.seed, "transform": self.transform}
+        return {"alpha": alpha, "cv": self.folds, "random_state": self.seed, "transform": self.transform}
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +268,7 @@ class Contest:
 
         def fit(method: Method) -> Fit:
             folds = folds_of_classes(labels, settings.folds)
-            model = GraphClassifier(method.make(**settings.options), folds=folds, seed=settings.seed)
+            model = GraphClassifier(method.make(**settings.options), cv=folds, random_state=settings.seed)
             _, note = fit_estimator(model, method, self.graph, self.features, y)
             levels = {getattr(regressor, "alpha_", None) for regressor in model.regressors_}
             alpha = levels.pop() if len(levels) == 1 else None

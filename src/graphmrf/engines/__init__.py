@@ -4,7 +4,7 @@ The operator is :math:`I - N`, that is :math:`S` with a 1 on the diagonal of iso
 :math:`I + \omega N = (1 + \omega)(I - \alpha (I - N))` holds at every node: no formula treats isolated nodes apart.
 
 Blocks and windows stay where the engine keeps them until somebody asks for their values (`unload`, `read`). A new
-device is one file with a class of these methods and one row in `ENGINES`; ``graph.on(name)`` runs everything on it.
+device is one file with a class of these methods and one row in `ENGINES`; ``graph.to(name)`` runs everything on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Clusters: the workers of Dask distributed as an engine, ``graph.on(cluster)``.
+"""Clusters: the workers of Dask distributed as an engine, ``graph.to(cluster)``.
 
 Workers share out columns, each with the whole graph, see `graphmrf.engines.dask_columns`; or its rows, where the graph
 does not fit one, see `graphmrf.engines.dask_rows`. Here is what both stand on: the connection, waiting for workers that
@@ -74,7 +74,7 @@ _CONNECT = "20s"
 
 
 class Cluster:
-    """Workers of Dask as something a graph runs on: ``with gm.cluster("local:4") as machines: graph.on(machines)``.
+    """Workers of Dask as something a graph runs on: ``with gm.cluster("local:4") as machines: graph.to(machines)``.
 
     A graph that is pickled comes back without its cluster, on the engine "auto".
 
@@ -378,7 +378,7 @@ def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluste
     >>> import graphmrf as gm
     >>> graph = gm.Graph.from_edges([0, 1, 2], [1, 2, 3])
     >>> with gm.cluster("local:1") as machines:  # doctest: +SKIP
-    ...     model = gm.LabelPropagation().fit(graph.on(machines), None, [1.0, float("nan"), 2.0, float("nan")])
+    ...     model = gm.LabelPropagation().fit(graph.to(machines), None, [1.0, float("nan"), 2.0, float("nan")])
     """
     if options.get("partition", "auto") not in ("auto", "columns", "rows"):
         raise InvalidInputError(f"partition must be 'auto', 'columns' or 'rows', got {options['partition']!r}")

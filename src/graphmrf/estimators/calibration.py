@@ -79,8 +79,8 @@ class IntervalCheck:
     @cached_property
     def folds(self) -> MatchedFolds:
         """The folds of the check, those of the search."""
-        seed, n_folds = getattr(self.fitted, "seed", 0), getattr(self.fitted, "folds", 5)
-        return self.outcome.matched_folds(self.graph, n_folds, seed)
+        random_state, n_folds = getattr(self.fitted, "random_state", 0), getattr(self.fitted, "cv", 5)
+        return self.outcome.matched_folds(self.graph, n_folds, random_state)
 
     @cached_property
     def applies(self) -> bool:
@@ -96,7 +96,7 @@ class IntervalCheck:
     def scores(self) -> Floats:
         """Errors (n_labelled,) in half-widths of an interval: those up to 1 are covered."""
         mean, std = self.predictions
-        width = interval_width(LEVEL, self.fitted.freedom_) * std
+        width = interval_width(LEVEL, self.fitted.dof_) * std
         error = np.abs(self.outcome.y[self.outcome.known] - mean)
         return np.asarray(np.divide(error, width, out=np.where(error > 0, np.inf, 0.0), where=width > 0))
 
@@ -135,7 +135,7 @@ class IntervalCheck:
     def covered(self, level: float) -> Bools:
         """Return whether each label (n_labelled,) lies inside its out-of-fold interval, widened as other folds show."""
         scores = self.widened_scores if self.applies else self.scores
-        width = interval_width(level, self.fitted.freedom_) / interval_width(LEVEL, self.fitted.freedom_)
+        width = interval_width(level, self.fitted.dof_) / interval_width(LEVEL, self.fitted.dof_)
         return np.asarray(scores <= width)
 
     @cached_property

@@ -65,7 +65,7 @@ def settle(
     """
     if level is not None:
         return level, None
-    matched = outcome.matched_folds(graph, estimator.folds, estimator.seed)
+    matched = outcome.matched_folds(graph, estimator.cv, estimator.random_state)
     found = search(matched.folds).matched(outcome.y[outcome.known], matched)
     return found.alpha, found.table()
 
@@ -116,7 +116,7 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
     if choice != "auto":
         raise InvalidInputError(f"fit_intercept must be True, False or 'auto', got {choice!r}")
     fitted = clone(estimator).set_params(fit_intercept=True).fit(graph, X, outcome.y)
-    matched = outcome.matched_folds(graph, getattr(estimator, "folds", 5), getattr(estimator, "seed", 0))
+    matched = outcome.matched_folds(graph, getattr(estimator, "cv", 5), getattr(estimator, "random_state", 0))
     folds = matched.folds
     without_fold = refit_folds(fitted, graph, X, outcome, folds)
     found = search_residual(graph, outcome.y, without_fold, folds).matched(outcome.y[outcome.known], matched)

@@ -144,7 +144,7 @@ class ResidualField:
         The columns `G` of the fit; none where that is not linear in the labels.
     freedom : float
         Degrees of freedom left.
-    seed : int
+    random_state : int
         Seed of the probes that estimate variances on large graphs.
     """
 
@@ -154,7 +154,7 @@ class ResidualField:
     alpha: float
     directions: Floats
     freedom: float
-    seed: int
+    random_state: int
 
     @cached_property
     def propagated(self) -> Floats:
@@ -166,7 +166,7 @@ class ResidualField:
     @cached_property
     def _marginal(self) -> Floats:
         r"""Diagonal of :math:`\Sigma`."""
-        return marginal_variance(self.graph, self.alpha, seed=self.seed)
+        return marginal_variance(self.graph, self.alpha, random_state=self.random_state)
 
     @cached_property
     def _smoothed(self) -> Floats:
@@ -205,7 +205,7 @@ class ResidualField:
         :math:`\tau^2 / P_{ii}`; what coefficients took of it is in the other terms.
         """
         _PROGRESS.info("scale of the noise")
-        P = loo_precision(self.graph, self.known, self.alpha, seed=self.seed, probes=_SCALE_PROBES)
+        P = loo_precision(self.graph, self.known, self.alpha, random_state=self.random_state, probes=_SCALE_PROBES)
         G = self.directions[self.known]
         Pr, PG = self._precision_times(self.propagated[:, None])[:, 0], self._precision_times(self._filled)
         taken = 2.0 * np.einsum("ij,ij->i", PG, G) - _forms(PG, self._covariance)
@@ -226,7 +226,7 @@ class ResidualField:
         if self.known.all():
             return np.zeros(self.known.size)
         _PROGRESS.info("standard deviations")
-        variance = conditional_variance(self.graph, self.known, self.alpha, seed=self.seed)
+        variance = conditional_variance(self.graph, self.known, self.alpha, random_state=self.random_state)
         variance += _forms(self.directions - self._filled, self._covariance)
         return np.where(self.known, 0.0, student_std(self.conditional_scale, variance, self.freedom))
 
@@ -250,5 +250,7 @@ class ResidualField:
 
     def std_elsewhere(self, graph: Graph, directions: Floats) -> Floats:
         """Return the same at the nodes of another graph, on which the directions are given."""
-        variance = marginal_variance(graph, self.alpha, seed=self.seed) + _forms(directions, self._covariance)
+        variance = marginal_variance(graph, self.alpha, random_state=self.random_state) + _forms(
+            directions, self._covariance
+        )
         return student_std(self.marginal_scale, variance, self.freedom)

@@ -54,10 +54,10 @@ class GraphClassifier(NodeEstimator):
     metric : "accuracy" or "f1", default "accuracy"
         What `score` returns, and what is maximised: the share of right answers, or the F1 score of the later class
         (with more than two classes, the mean of the F1 scores of all).
-    folds : int, default 5
+    cv : int, default 5
         Folds that are held out in turn: regions where nodes to predict lie in regions without labels (see
         `selection.distance_matched_folds`), otherwise at random, every class with its share in each.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of the folds.
 
     Attributes
@@ -81,21 +81,26 @@ class GraphClassifier(NodeEstimator):
     >>> from graphmrf import Graph, GraphClassifier, LabelPropagation
     >>> path = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
     >>> colours = ["red", "red", None, None, "blue", "blue"]
-    >>> GraphClassifier(folds=2).fit(path, None, colours).predict()
+    >>> GraphClassifier(cv=2).fit(path, None, colours).predict()
     array(['red', 'red', 'red', 'blue', 'blue', 'blue'], dtype='<U4')
-    >>> GraphClassifier(LabelPropagation(alpha=0.9), folds=2).fit(path, None, colours).predict_proba()[:3].round(2)
+    >>> GraphClassifier(LabelPropagation(alpha=0.9), cv=2).fit(path, None, colours).predict_proba()[:3].round(2)
     array([[0.  , 1.  ],
            [0.  , 1.  ],
            [0.38, 0.62]])
     """
 
     def __init__(
-        self, regressor: Any = None, *, metric: Literal["accuracy", "f1"] = "accuracy", folds: int = 5, seed: int = 0
+        self,
+        regressor: Any = None,
+        *,
+        metric: Literal["accuracy", "f1"] = "accuracy",
+        cv: int = 5,
+        random_state: int = 0,
     ) -> None:
         self.regressor = regressor
         self.metric = metric
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
@@ -118,9 +123,9 @@ class GraphClassifier(NodeEstimator):
         """
         regressor = self._checked()
         labels = read_labels(y, check_graph(graph).n_nodes)
-        strata = assign_strata(labels.codes[labels.known], self.folds, seed=self.seed)
-        check_classes(labels, self.folds)
-        matched = distance_matched_folds(graph, labels.known, self.folds, random_state=self.seed)
+        strata = assign_strata(labels.codes[labels.known], self.cv, random_state=self.random_state)
+        check_classes(labels, self.cv)
+        matched = distance_matched_folds(graph, labels.known, self.cv, random_state=self.random_state)
         folds = strata if matched.is_random else matched.folds
         self.classes_, self._codes = labels.classes, labels.codes
         targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
@@ -232,7 +237,7 @@ class GraphClassifier(NodeEstimator):
         if self.metric not in ("accuracy", "f1"):
             raise InvalidInputError(f"metric must be 'accuracy' or 'f1', got {self.metric!r}")
         if self.regressor is None:
-            return GraphRegressor(seed=self.seed)
+            return GraphRegressor(random_state=self.random_state)
         fit = getattr(self.regressor, "fit", None)
         if isinstance(self.regressor, type) or fit is None or "graph" not in inspect.signature(fit).parameters:
             raise InvalidInputError(

@@ -70,10 +70,10 @@ class GraphConvolutionalNetwork(CheckedEstimator):
         node and at most 30 of its neighbours; see `estimators.Training`.
     device : str, default "auto"
         Where PyTorch computes: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
-    folds : int, default 5
+    cv : int, default 5
         Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
         labelled nodes if there are fewer.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of the folds, the initial weights, the batches and the neighbours drawn.
     fit_intercept : bool, default True
         Have the constants c, and centre features and outcomes before. Without it a node with features 0 among such
@@ -89,7 +89,7 @@ class GraphConvolutionalNetwork(CheckedEstimator):
     n_coefficients_ : int
         Degrees of freedom the training has spent: what makes the mean square of the residuals equal to that of the
         cross-validation. (Without one: the number of features, and one for the intercept.)
-    freedom_ : float
+    dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Root mean square of the errors at labels that a fold had not seen; without cross-validation of the residuals.
@@ -118,8 +118,8 @@ class GraphConvolutionalNetwork(CheckedEstimator):
         activation: Literal["relu", "identity"] = "relu",
         training: TrainingRecipe = "full",
         device: str = "auto",
-        folds: int = 5,
-        seed: int = 0,
+        cv: int = 5,
+        random_state: int = 0,
         fit_intercept: bool = True,
     ) -> None:
         self.n_layers = n_layers
@@ -128,8 +128,8 @@ class GraphConvolutionalNetwork(CheckedEstimator):
         self.activation = activation
         self.training = training
         self.device = device
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
         self.fit_intercept = fit_intercept
 
     @takes_tables
@@ -186,7 +186,7 @@ class GraphConvolutionalNetwork(CheckedEstimator):
 
     def _search(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
         """Set shape, steps and weights by cross-validation; networks of all folds and of all labels learn at once."""
-        matched, y = outcome.matched_folds(learner.graph, self.folds, self.seed), outcome.y[outcome.known]
+        matched, y = outcome.matched_folds(learner.graph, self.cv, self.random_state), outcome.y[outcome.known]
         folds = matched.folds
         stages = list(learner.without_folds(outcome.y, folds, shapes, epochs))
         tried = [stage[place] for place in range(len(shapes)) for stage in stages]
@@ -208,13 +208,13 @@ class GraphConvolutionalNetwork(CheckedEstimator):
         squares = (y - self._fitted[outcome.known]) ** 2
         if self._searched is None:
             self.n_coefficients_ = self._columns.count + int(self.fit_intercept)
-            self.freedom_ = degrees_of_freedom(y.size, self.n_coefficients_)
-            self.scale_ = root_mean(squares, self.freedom_)
+            self.dof_ = degrees_of_freedom(y.size, self.n_coefficients_)
+            self.scale_ = root_mean(squares, self.dof_)
             return
         matched, fits = self._searched
         unseen = matched.weights * (y - own_fold(fits, matched.folds)) ** 2
-        self.freedom_ = degrees_of_freedom(y.size, 0.0, chosen=True)
-        self.scale_ = root_mean(unseen, self.freedom_)
+        self.dof_ = degrees_of_freedom(y.size, 0.0, chosen=True)
+        self.scale_ = root_mean(unseen, self.dof_)
         share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
         self.n_coefficients_ = int(np.clip(np.ceil((1.0 - share) * y.size), 0, y.size - 1))
 
@@ -249,14 +249,14 @@ class GraphConvolutionalNetwork(CheckedEstimator):
         mean = self._fitted if own else self._elsewhere(graph, X)
         if not return_std:
             return as_given(mean, single=self._single)
-        std = student_std(self.scale_, self.interval_check_.factors**2 if own else np.ones(mean.size), self.freedom_)
+        std = student_std(self.scale_, self.interval_check_.factors**2 if own else np.ones(mean.size), self.dof_)
         return as_given(mean, single=self._single), as_given(std, single=self._single)
 
     @property
     def model_std_(self) -> Floats:
         """Standard deviations (n,) of the model, before intervals are checked."""
         check_fitted(self, "_fitted")
-        return student_std(self.scale_, np.ones(self._fitted.size), self.freedom_)
+        return student_std(self.scale_, np.ones(self._fitted.size), self.dof_)
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
@@ -293,7 +293,7 @@ class GraphConvolutionalNetwork(CheckedEstimator):
 
     def _learner(self, graph: Graph, X: Floats) -> Learner:
         learner: Learner = import_module("graphmrf.networks.training").Learner(
-            graph, X, self._scaling, read_recipe(self.training), self.seed, self.device_
+            graph, X, self._scaling, read_recipe(self.training), self.random_state, self.device_
         )
         return learner
 

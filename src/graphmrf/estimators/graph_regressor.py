@@ -85,7 +85,7 @@ class GraphRegressor(NodeEstimator):
         Names of the terms, of `graphmrf.field.TERMS`; by default all.
     solver : {"auto", "dense", "sparse"}, default "auto"
         Representation of the field.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of everything random.
 
     Attributes
@@ -101,7 +101,7 @@ class GraphRegressor(NodeEstimator):
         a least-squares fit on own and neighbours' features; with a transform, of the transformed outcome.
     explanation_ : str
         One sentence: what carries the prediction.
-    left_out_ : DataFrame
+    loo_ : DataFrame
         For every labelled node its position (`node`), `label`, `prediction` from all other labels, and `std`; indexed
         by id when y was a Series.
     transform_ : Scale
@@ -134,13 +134,13 @@ class GraphRegressor(NodeEstimator):
         transform: str = "identity",
         terms: Any = None,
         solver: str = "auto",
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.likelihood = likelihood
         self.transform = transform
         self.terms = terms
         self.solver = solver
-        self.seed = seed
+        self.random_state = random_state
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
@@ -187,7 +187,7 @@ class GraphRegressor(NodeEstimator):
         terms = tuple(TERMS) if self.terms is None else tuple(self.terms)
         for name in terms:
             _check_choice("terms", name, tuple(TERMS))
-        return FieldOptions(terms, self.likelihood, self.solver, seed=self.seed)
+        return FieldOptions(terms, self.likelihood, self.solver, seed=self.random_state)
 
     @overload
     def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
@@ -278,7 +278,7 @@ class GraphRegressor(NodeEstimator):
         low, high = self._field.conformal(level) if interval == "conformal" else self._where(graph, X).interval(level)
         return as_given(low, single=self._single), as_given(high, single=self._single)
 
-    def sample(self, n_samples: int = 1, *, seed: int = 0, graph: Graph | None = None, X: Any = None) -> Floats:
+    def sample(self, n_samples: int = 1, *, random_state: int = 0, graph: Graph | None = None, X: Any = None) -> Floats:
         """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n).
 
         When y was a Series they are a DataFrame with a column for every node. With another graph and the features of
@@ -286,7 +286,7 @@ class GraphRegressor(NodeEstimator):
         nodes.
         """
         check_fitted(self, "_field")
-        found = as_given(self._where(graph, X).draw(check_count(n_samples), seed), single=self._single)
+        found = as_given(self._where(graph, X).draw(check_count(n_samples), random_state), single=self._single)
         if graph is not None or X is not None:
             return found
         draws: Floats = self._nodes.draws(found)
@@ -477,7 +477,7 @@ class GraphRegressor(NodeEstimator):
         return self._field.dependence(names.index(feature), np.asarray(values, dtype=np.float64))
 
     @property
-    def left_out_(self) -> pd.DataFrame:
+    def loo_(self) -> pd.DataFrame:
         """Prediction of every label from all others."""
         check_fitted(self, "_field")
         (mean, std), rows = self._field.leave_one_out, self._field.rows

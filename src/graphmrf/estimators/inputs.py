@@ -42,13 +42,13 @@ class Outcome:
         """Number of labelled nodes."""
         return int(np.count_nonzero(self.known))
 
-    def folds(self, n_folds: int, seed: int) -> Ints:
+    def folds(self, n_folds: int, random_state: int) -> Ints:
         """Return the fold of every labelled node, at random."""
-        return assign_folds(self.n_labelled, n_folds, seed=seed)
+        return assign_folds(self.n_labelled, n_folds, random_state=random_state)
 
-    def matched_folds(self, graph: Graph, n_folds: int, seed: int) -> MatchedFolds:
+    def matched_folds(self, graph: Graph, n_folds: int, random_state: int) -> MatchedFolds:
         """Return folds that imitate the holes, which are those of `folds` where holes are random."""
-        return distance_matched_folds(graph, self.known, n_folds, random_state=seed)
+        return distance_matched_folds(graph, self.known, n_folds, random_state=random_state)
 
     def clamp(self, values: Floats) -> Floats:
         """Return the values, with the known outcomes where there are any."""

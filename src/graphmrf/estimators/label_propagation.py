@@ -37,10 +37,10 @@ class LabelPropagation(CheckedEstimator):
         Smoothing level; "cv" takes the best of the paper's 14 by cross-validation, see `selection.AlphaSearch`.
     omega : float >= 0, optional
         The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
-    folds : int, default 5
+    cv : int, default 5
         Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
         labelled nodes if there are fewer.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
 
     Attributes
@@ -49,7 +49,7 @@ class LabelPropagation(CheckedEstimator):
         The smoothing level in use.
     mean_ : float
         Mean of the labels.
-    freedom_ : float
+    dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Noise scale, from leave-one-out residuals; NaN with a single label. Computed when first asked for.
@@ -68,11 +68,11 @@ class LabelPropagation(CheckedEstimator):
 
     keeps_labels = True
 
-    def __init__(self, *, alpha: Level = "cv", omega: float | None = None, folds: int = 5, seed: int = 0) -> None:
+    def __init__(self, *, alpha: Level = "cv", omega: float | None = None, cv: int = 5, random_state: int = 0) -> None:
         self.alpha = alpha
         self.omega = omega
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
@@ -99,8 +99,10 @@ class LabelPropagation(CheckedEstimator):
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
         m, self._outcome = outcome.n_labelled, outcome
         mean, deviations = np.full((graph.n_nodes, 1), m**-0.5), outcome.y[outcome.known] - self.mean_
-        self.freedom_ = degrees_of_freedom(m, 1.0, chosen=level is None)
-        self._residuals = ResidualField(graph, outcome.known, deviations, self.alpha_, mean, self.freedom_, self.seed)
+        self.dof_ = degrees_of_freedom(m, 1.0, chosen=level is None)
+        self._residuals = ResidualField(
+            graph, outcome.known, deviations, self.alpha_, mean, self.dof_, self.random_state
+        )
         self._field = self._residuals.propagated
         self.interval_check_ = IntervalCheck(self, graph, None, outcome)
         return self

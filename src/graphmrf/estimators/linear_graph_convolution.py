@@ -67,10 +67,10 @@ class LinearGraphConvolution(CheckedEstimator):
         Smoothing level; "cv" takes the best of the paper's 14 by cross-validation, see `selection.AlphaSearch`.
     omega : float >= 0, optional
         The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
-    folds : int, default 5
+    cv : int, default 5
         Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
         labelled nodes if there are fewer.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
     fit_intercept : bool or "auto", default True
         Fit the constant c. Without it the features are not centred either: the model as it stands, for data of mean
@@ -102,7 +102,7 @@ class LinearGraphConvolution(CheckedEstimator):
     directions_ : array of shape (n, k)
         Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
         where labels are so many that error bars need none, see `error_bars.CERTAIN`.
-    freedom_ : float
+    dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Noise scale, from the residuals; NaN when there are no more labels than coefficients.
@@ -127,15 +127,15 @@ class LinearGraphConvolution(CheckedEstimator):
         *,
         alpha: Level = "cv",
         omega: float | None = None,
-        folds: int = 5,
-        seed: int = 0,
+        cv: int = 5,
+        random_state: int = 0,
         fit_intercept: Intercept = True,
         shrinkage: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.omega = omega
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
         self.fit_intercept = fit_intercept
         self.shrinkage = shrinkage
 
@@ -185,9 +185,9 @@ class LinearGraphConvolution(CheckedEstimator):
         self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, self._directions(Z)
         residuals = outcome.y[known] - self._fitted[known]
         spent = fit.n_coefficients if self._certain else float(np.sum(self.directions_[known] ** 2))
-        self.freedom_ = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
-        parts = (residuals, self.alpha_, self.directions_, self.freedom_)
-        self._residuals = ResidualField(graph, known, *parts, self.seed)
+        self.dof_ = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
+        parts = (residuals, self.alpha_, self.directions_, self.dof_)
+        self._residuals = ResidualField(graph, known, *parts, self.random_state)
         return np.asarray(features.T @ fit.coef)
 
     def _directions(self, Z: Floats) -> Floats:

@@ -54,7 +54,7 @@ class LinearRegression(CheckedEstimator):
         The constant c.
     n_coefficients_ : int
         Degrees of freedom spent: the rank of the features, and one for the intercept.
-    freedom_ : float
+    dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Standard deviation of the residuals, :math:`s^2 = \lVert r \rVert^2 / (|L| - k)` with `k` degrees of freedom
@@ -102,8 +102,8 @@ class LinearRegression(CheckedEstimator):
         coef = features.T @ fit.coef
         self.coef_, self.intercept_ = table.columns.named(coef), fit.intercept - float(features.means @ coef)
         self.n_coefficients_ = fit.n_coefficients
-        self.freedom_ = degrees_of_freedom(known.size, fit.n_coefficients)
-        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, self.freedom_)
+        self.dof_ = degrees_of_freedom(known.size, fit.n_coefficients)
+        self.scale_ = root_mean((known - Z @ fit.coef - fit.intercept) ** 2, self.dof_)
         self._columns, self._single = table.columns, table.single and outcome.single
         self._features, self._fit = features, fit
         self.interval_check_ = IntervalCheck(self, graph, X, outcome)
@@ -153,7 +153,7 @@ class LinearRegression(CheckedEstimator):
         return self._std(self._features.Z)
 
     def _std(self, Z: Floats) -> Floats:
-        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
+        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.dof_)
 
     @property
     def directions_(self) -> Floats:

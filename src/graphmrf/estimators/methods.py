@@ -55,14 +55,14 @@ class Method:
     missing: bool = False
     automatic: bool = False
 
-    def make(self, *, alpha: Level = "cv", folds: int = 5, seed: int = 0, transform: str = "identity") -> Any:
+    def make(self, *, alpha: Level = "cv", cv: int = 5, random_state: int = 0, transform: str = "identity") -> Any:
         """Return a new estimator with those of the options that it has.
 
         Parameters
         ----------
         alpha : "cv" or float in [0, 1)
             Smoothing level.
-        folds, seed : int
+        cv, random_state : int
             Folds of the cross-validation, and their seed.
         transform : str
             Transform of the outcome.
@@ -72,7 +72,7 @@ class Method:
         >>> METHODS["lgc-rp"].make(alpha=0.5, transform="log")
         ResidualPropagation(alpha=0.5, base=LinearGraphConvolution(alpha=0.5))
         """
-        options = {"alpha": alpha, "folds": folds, "seed": seed, "transform": transform}
+        options = {"alpha": alpha, "cv": cv, "random_state": random_state, "transform": transform}
         estimator = self.estimator(**_known(self.estimator, options))
         return ResidualPropagation(estimator, **_known(ResidualPropagation, options)) if self.residuals else estimator
 

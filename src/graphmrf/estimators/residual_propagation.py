@@ -70,10 +70,10 @@ class ResidualPropagation(CheckedEstimator):
         Level of the propagation; "cv" takes the best of the paper's 14, see `selection.AlphaSearch`.
     omega : float >= 0, optional
         The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
-    folds : int, default 5
+    cv : int, default 5
         Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
         labelled nodes if there are fewer.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of the folds, and of the probes behind the standard deviations of large graphs.
 
     Attributes
@@ -82,7 +82,7 @@ class ResidualPropagation(CheckedEstimator):
         The base fitted on all labels; its coefficients are in ``base_.coef_``.
     alpha_, omega_ : float
         The level in use.
-    freedom_ : float
+    dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Noise scale, from leave-one-out residuals; NaN when there are no more labels than fitted coefficients.
@@ -104,13 +104,13 @@ class ResidualPropagation(CheckedEstimator):
     keeps_labels = True
 
     def __init__(
-        self, base: Any, *, alpha: Level = "cv", omega: float | None = None, folds: int = 5, seed: int = 0
+        self, base: Any, *, alpha: Level = "cv", omega: float | None = None, cv: int = 5, random_state: int = 0
     ) -> None:
         self.base = base
         self.alpha = alpha
         self.omega = omega
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
@@ -141,8 +141,8 @@ class ResidualPropagation(CheckedEstimator):
         self.omega_, self._outcome = as_omega(self.alpha_), outcome
         directions = getattr(self.base_, "directions_", np.empty((graph.n_nodes, 0)))
         known = outcome.known
-        self.freedom_ = self._freedom(directions[known], chosen=level is None)
-        self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, self.freedom_, self.seed)
+        self.dof_ = self._freedom(directions[known], chosen=level is None)
+        self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, self.dof_, self.random_state)
         self._field = self._residuals.propagated
         self.interval_check_ = IntervalCheck(self, graph, X, outcome)
         return self
@@ -245,7 +245,7 @@ class ResidualPropagation(CheckedEstimator):
         return residuals
 
     def _fit_crosswise(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
-        folds = outcome.matched_folds(graph, self.folds, self.seed).folds
+        folds = outcome.matched_folds(graph, self.cv, self.random_state).folds
         X = check_regressor(self.base, X, graph)
         left_out = cross_predictions(self.base, X, outcome, folds)
         self.base_ = clone(self.base).fit(_rows(X, outcome.known), outcome.y[outcome.known])

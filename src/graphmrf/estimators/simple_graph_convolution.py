@@ -54,10 +54,10 @@ class SimpleGraphConvolution(CheckedEstimator):
     ----------
     n_layers : "cv" or int >= 0, default "cv"
         The power K; "cv" takes the best of 0, 1, 2, 3 by cross-validation, see `selection.AlphaSearch`.
-    folds : int, default 5
+    cv : int, default 5
         Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
         labelled nodes if there are fewer.
-    seed : int, default 0
+    random_state : int, default 0
         Seed of the folds.
     fit_intercept : bool or "auto", default True
         Fit the constant c, see `LinearGraphConvolution`.
@@ -74,7 +74,7 @@ class SimpleGraphConvolution(CheckedEstimator):
         The means m.
     n_coefficients_ : int
         Degrees of freedom spent: the rank of the averaged features, and one for the intercept.
-    freedom_ : float
+    dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
         Standard deviation of the residuals; NaN when there are no more labels than coefficients.
@@ -94,11 +94,11 @@ class SimpleGraphConvolution(CheckedEstimator):
     keeps_labels = False
 
     def __init__(
-        self, *, n_layers: Layers = "cv", folds: int = 5, seed: int = 0, fit_intercept: Intercept = True
+        self, *, n_layers: Layers = "cv", cv: int = 5, random_state: int = 0, fit_intercept: Intercept = True
     ) -> None:
         self.n_layers = n_layers
-        self.folds = folds
-        self.seed = seed
+        self.cv = cv
+        self.random_state = random_state
         self.fit_intercept = fit_intercept
 
     @takes_tables
@@ -137,15 +137,15 @@ class SimpleGraphConvolution(CheckedEstimator):
         Z = powers(engine, features.Z, max(_LAYERS) if given is None else given, np.flatnonzero(outcome.known))
         self.n_layers_, self.cv_results_ = len(Z) - 1, None
         if given is None:
-            matched = outcome.matched_folds(graph, self.folds, self.seed)
+            matched = outcome.matched_folds(graph, self.cv, self.random_state)
             search = search_layers(Z, y, matched.folds, intercept=intercept).matched(y, matched)
             self.n_layers_ = search.best
             self.cv_results_ = {"n_layers": np.array(_LAYERS), "mean_r2": search.mean_r2, "fold_r2": search.fold_r2}
         self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
         self.intercept_, self.n_coefficients_ = self._fit.intercept, self._fit.n_coefficients
         self._fitted = power(engine, (features.Z @ self._fit.coef)[:, None], self.n_layers_)[:, 0] + self.intercept_
-        self.freedom_ = degrees_of_freedom(y.size, self.n_coefficients_, chosen=given is None)
-        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.freedom_)
+        self.dof_ = degrees_of_freedom(y.size, self.n_coefficients_, chosen=given is None)
+        self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.dof_)
         return np.asarray(features.T @ self._fit.coef)
 
     @overload
@@ -192,7 +192,7 @@ class SimpleGraphConvolution(CheckedEstimator):
         return self._std(self._averaged(None, None))
 
     def _std(self, Z: Floats) -> Floats:
-        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.freedom_)
+        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.dof_)
 
     @property
     def directions_(self) -> Floats:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 from sklearn.utils import estimator_html_repr
 
-from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
 from graphmrf.estimators.inputs import check_graph, read_outcome
 from graphmrf.graph.ids import as_pandas, in_node_order
 from graphmrf.text import number
@@ -85,7 +85,7 @@ class FittedNodes:
         return _in_polars(table) if self.polars else table
 
 
-class NodeEstimator(BaseEstimator):
+class NodeEstimator(RefusesFormerNames, BaseEstimator):
     """What all estimators share besides `fit` and `predict`: a score, a summary, the names of features."""
 
     _nodes: FittedNodes

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from threadpoolctl import threadpool_limits
 
 from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, RefusesFormerNames
 from graphmrf.graph import checks, containers
 from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
 from graphmrf.kept import cached_property
@@ -31,7 +31,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Graph:
+class Graph(RefusesFormerNames):
     r"""An undirected graph with non-negative edge weights.
 
     It gives the two operators of every formula,
@@ -527,7 +527,7 @@ class Graph:
         graph.__dict__.update(self.__dict__ | {"ids": as_ids(ids, self.n_nodes)})
         return graph
 
-    def on(self, engine: Any) -> Graph:
+    def to(self, engine: Any) -> Graph:
         """Return the same graph on another engine: everything computed from it runs there.
 
         Parameters
@@ -537,7 +537,7 @@ class Graph:
 
         Examples
         --------
-        >>> Graph.from_edges([0], [1]).on("numba").engine_name
+        >>> Graph.from_edges([0], [1]).to("numba").engine_name
         'numba'
         """
         graph = object.__new__(type(self))

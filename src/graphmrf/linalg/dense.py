@@ -93,11 +93,11 @@ class Dense:
         assert not failed
         return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
-    def inverse_diagonal(self, *, probes: int = 0, seed: int = 0) -> Floats:  # noqa: ARG002 - part of the contract
+    def inverse_diagonal(self, *, probes: int = 0, random_state: int = 0) -> Floats:  # noqa: ARG002 - part of the contract
         """Return the diagonal of :math:`A^{-1}`."""
         return np.diag(self.inverse)
 
-    def log_determinant(self, *, probes: int = 0, seed: int = 0) -> float:  # noqa: ARG002 - part of the contract
+    def log_determinant(self, *, probes: int = 0, random_state: int = 0) -> float:  # noqa: ARG002 - part of the contract
         r"""Return :math:`\log\det A`."""
         return 2.0 * float(np.log(np.diag(self.factor)).sum())
 

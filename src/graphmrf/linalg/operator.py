@@ -74,10 +74,10 @@ class Operator(Protocol):
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float) -> Floats:
         """Return `k` draws of mean 0 whose covariance is the inverse."""
 
-    def inverse_diagonal(self, *, probes: int, seed: int) -> Floats:
+    def inverse_diagonal(self, *, probes: int, random_state: int) -> Floats:
         """Return the diagonal of the inverse, the variances: exact where that is cheap, else from so many draws."""
 
-    def log_determinant(self, *, probes: int, seed: int) -> float:
+    def log_determinant(self, *, probes: int, random_state: int) -> float:
         """Return the logarithm of the determinant: exact where that is cheap, else from so many probes."""
 
 

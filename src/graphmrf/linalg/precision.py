@@ -147,11 +147,11 @@ class NodePrecision:
         forms, logs = self._system.quadrature(start, tolerance=tolerance)
         return forms[: B.shape[1]], float(np.log(self._scale).sum() + len(Z) * logs[B.shape[1] :].mean())
 
-    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+    def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
         r"""Return :math:`\log\det A`: exact on small graphs, otherwise by quadrature from so many Rademacher probes."""
         n = self.graph.n_nodes
         none = np.zeros(0, dtype=np.int64)
-        return self.quadratic_forms(np.zeros((0, 0)), none, rademacher(n, probes, seed), tolerance=1e-3)[1]
+        return self.quadratic_forms(np.zeros((0, 0)), none, rademacher(n, probes, random_state), tolerance=1e-3)[1]
 
     def noise(self, k: int, rng: np.random.Generator, *, signs: bool = False) -> Floats:
         """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse.
@@ -167,7 +167,7 @@ class NodePrecision:
         """Return `k` columns drawn with covariance :math:`A^{-1}`."""
         return self.solve(self.noise(k, rng), tolerance=tolerance)
 
-    def inverse_diagonal(self, *, probes: int = 64, seed: int = 0) -> Floats:
+    def inverse_diagonal(self, *, probes: int = 64, random_state: int = 0) -> Floats:
         r"""Return the diagonal of :math:`A^{-1}`; exact on small graphs, otherwise from random draws `x`.
 
         The variance of a node given its neighbours is known, :math:`1 / A_{ii}`; drawn is that of its mean given them,
@@ -175,7 +175,10 @@ class NodePrecision:
         """
         if self.dense is not None:
             return self.dense.inverse_diagonal()
-        rng, sizes = np.random.default_rng(seed), (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER))
+        rng, sizes = (
+            np.random.default_rng(random_state),
+            (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER)),
+        )
         drawn = map_columns(
             self.graph.engine, _squares, ((self._system.tables, self.noise(k, rng, signs=True)) for k in sizes)
         )
@@ -290,7 +293,7 @@ class PrecisionBlock:
         b = rng.standard_normal((k, n, q)) @ np.linalg.cholesky(self.H).T + edges @ G.T
         return self.solve(b, tolerance=tolerance)
 
-    def inverse_diagonal(self, *, probes: int = 64, seed: int = 0) -> Floats:
+    def inverse_diagonal(self, *, probes: int = 64, random_state: int = 0) -> Floats:
         r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`.
 
         Exact if it is small, otherwise from draws `x`,
@@ -303,19 +306,19 @@ class PrecisionBlock:
             variance = np.zeros(self.missing.shape)
             variance[self.missing] = self.dense.inverse_diagonal()
             return variance
-        rng, explained = np.random.default_rng(seed), np.zeros(self.missing.shape)
+        rng, explained = np.random.default_rng(random_state), np.zeros(self.missing.shape)
         for first in range(0, probes, self._together):
             x = self.draw(min(self._together, probes - first), rng)
             x -= self.precondition(self.apply(x))  # given the other nodes
             explained += np.einsum("kiq,kiq->iq", x, x) / probes
         return np.asarray(self.node_variance + explained)
 
-    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+    def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
         r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by quadrature from Rademacher probes."""
         if self.size <= self.limits.dense_variance:
             return self.dense.log_determinant()
         (n, q), inside = self.missing.shape, self.missing[:, None, :]
-        Z = (random_columns(seed, n, probes * q).reshape(n, probes, q) * inside).reshape(n, probes * q)
+        Z = (random_columns(random_state, n, probes * q).reshape(n, probes, q) * inside).reshape(n, probes * q)
         logs = self._system.quadrature(Z, tolerance=1e-3)[1]
         roots = np.log(np.where(self._inside, np.diagonal(self._whiten, axis1=1, axis2=2), 1.0)).sum(axis=1)
         return float(self.size * logs.mean() - 2.0 * roots[self._kinds].sum())
@@ -384,9 +387,9 @@ class PrecisionBlock:
         return WhitenedSystem(self.graph.engine, self._kinds, D, self.C, self._whiten, E, sigma, self.limits)
 
 
-def rademacher(n: int, k: int, seed: int) -> Floats:
+def rademacher(n: int, k: int, random_state: int) -> Floats:
     """Return `k` Rademacher probes: columns of independent random signs, shape (n, k), the same on every engine."""
-    return random_columns(seed, n, k)
+    return random_columns(random_state, n, k)
 
 
 def lanczos_quadrature(graph: Graph, Z: Floats, *, steps: int = 80) -> LanczosQuadrature:

@@ -138,7 +138,7 @@ def density_of_states(
     *,
     probes: int | None = None,
     steps: int | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     limits: Limits = LIMITS,
 ) -> Spectrum:
     """Return the density of states of the normalised Laplacian.
@@ -154,7 +154,7 @@ def density_of_states(
     steps : int, optional
         Lanczos steps per probe. By default as many, up to 100, as make truncation small beside the noise of 16 probes,
         for fields with up to a thousand times more weight on the edges than on the nodes.
-    seed : int
+    random_state : int
         Seed of the probes.
     limits : Limits
         Its `dense_spectrum` is the number of nodes with edges up to which eigenvalues are exact.
@@ -162,7 +162,7 @@ def density_of_states(
     if probes is None and np.count_nonzero(~graph.isolated) <= limits.dense_spectrum:
         return _exact(graph)
     count = int(np.clip(4_000_000 // max(graph.n_nodes, 1), 16, 128)) if probes is None else max(probes, 4)
-    rules = _probe(graph, count, steps, seed)
+    rules = _probe(graph, count, steps, random_state)
     nodes, weights = rules.nodes.ravel(), _calibrated(graph, rules)
     return Spectrum(np.append(0.0, nodes), np.append(float(graph.n_components), weights), rules)
 
@@ -177,8 +177,10 @@ def _exact(graph: Graph) -> Spectrum:
     return Spectrum(np.append(0.0, positive), np.append(float(graph.n_components), np.ones(positive.size)))
 
 
-def _probe(graph: Graph, probes: int, steps: int | None, seed: int) -> LanczosQuadrature:
-    seeds = {f: np.random.SeedSequence([seed, f]).generate_state(1, np.uint64)[0] for f in range(0, probes, _BLOCK)}
+def _probe(graph: Graph, probes: int, steps: int | None, random_state: int) -> LanczosQuadrature:
+    seeds = {
+        f: np.random.SeedSequence([random_state, f]).generate_state(1, np.uint64)[0] for f in range(0, probes, _BLOCK)
+    }
     blocks = [random_columns(int(own), graph.n_nodes, min(_BLOCK, probes - first)) for first, own in seeds.items()]
     Z, kernel = np.hstack(blocks), _kernel(graph)
     return quadrature(graph.engine, Z - kernel.T @ (kernel @ Z), steps=steps)

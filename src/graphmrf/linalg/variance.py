@@ -130,7 +130,12 @@ class ConditionalPrecision:
         return self.solve(noise, tolerance=tolerance)
 
     def inverse_diagonal(
-        self, *, probes: int = _PROBES, seed: int = 0, tolerance: float = _TOLERANCE, noise: NoiseBlocks | None = None
+        self,
+        *,
+        probes: int = _PROBES,
+        random_state: int = 0,
+        tolerance: float = _TOLERANCE,
+        noise: NoiseBlocks | None = None,
     ) -> Floats:
         """Return the diagonal of the inverse, exactly or from so many draws; see `conditional_variance`.
 
@@ -142,16 +147,16 @@ class ConditionalPrecision:
         elif self.dense is not None:
             variance[~self.known] = self.dense.inverse_diagonal()
         else:
-            drawn = precision_noise(self.graph, probes, seed) if noise is None else noise
+            drawn = precision_noise(self.graph, probes, random_state) if noise is None else noise
             explained = self.alpha**2 * self._drawn_squares(drawn, probes, tolerance)
             variance = np.where(self.graph.isolated, 1.0, 1.0 - self.alpha + explained) * ~self.known
         return variance
 
-    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+    def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
         """Return the logarithm of the determinant, exactly or by quadrature from so many Rademacher probes."""
         if self.dense is not None:
             return self.dense.log_determinant()
-        Z, inside = random_columns(seed, self.graph.n_nodes, probes), ~self.known[:, None]
+        Z, inside = random_columns(random_state, self.graph.n_nodes, probes), ~self.known[:, None]
         rules = quadrature(self.graph.engine, Z * inside, np.broadcast_to(inside, Z.shape), steps=80)
         return rules.log_determinant(self.omega)
 
@@ -194,19 +199,25 @@ def _squared_draws(
     return np.asarray(((1.0 - alpha) / alpha) ** 2 * np.einsum("ij,ij->i", around, around, dtype=np.float64))
 
 
-def precision_noise(graph: Graph, probes: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+def precision_noise(graph: Graph, probes: int, random_state: int) -> Iterator[tuple[Floats, Floats]]:
     r"""Yield blocks of columns :math:`e_1` of covariance `I` and :math:`e_2`, by the edges, of covariance `N`.
 
     At any level :math:`e_1 + \sqrt\omega e_2` has the covariance :math:`I + \omega N`.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     for start in range(0, probes, _TOGETHER):
         k = min(_TOGETHER, probes - start)
         yield random_signs(graph.n_nodes, k, rng), edge_signs(graph, k, rng)
 
 
 def conditional_variance(
-    graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES, tolerance: float = _TOLERANCE
+    graph: Graph,
+    known: Bools,
+    alpha: float,
+    *,
+    random_state: int = 0,
+    probes: int = _PROBES,
+    tolerance: float = _TOLERANCE,
 ) -> Floats:
     r"""Return the diagonal of :math:`(I + \omega N)_{UU}^{-1}`, and 0 at the known nodes.
 
@@ -222,7 +233,7 @@ def conditional_variance(
         The nodes that are conditioned on; none of them gives the marginal variance.
     alpha : float
         Smoothing level in [0, 1).
-    seed : int
+    random_state : int
         Seed of the draws.
     probes : int
         Number of draws.
@@ -237,16 +248,16 @@ def conditional_variance(
     array([0. , 0.5, 0. ])
     """
     precision = ConditionalPrecision(graph, check_known(graph, known), float(check_alphas(alpha)))
-    return precision.inverse_diagonal(probes=probes, seed=seed, tolerance=tolerance)
+    return precision.inverse_diagonal(probes=probes, random_state=random_state, tolerance=tolerance)
 
 
-def marginal_variance(graph: Graph, alpha: float, *, seed: int = 0) -> Floats:
+def marginal_variance(graph: Graph, alpha: float, *, random_state: int = 0) -> Floats:
     r"""Return the diagonal of :math:`(I + \omega N)^{-1}`, `conditional_variance` where nothing is known."""
-    return conditional_variance(graph, np.zeros(graph.n_nodes, dtype=np.bool_), alpha, seed=seed)
+    return conditional_variance(graph, np.zeros(graph.n_nodes, dtype=np.bool_), alpha, random_state=random_state)
 
 
 def loo_precision(
-    graph: Graph, known: Bools, alpha: float, *, seed: int = 0, probes: int = _PROBES, limits: Limits = LIMITS
+    graph: Graph, known: Bools, alpha: float, *, random_state: int = 0, probes: int = _PROBES, limits: Limits = LIMITS
 ) -> Floats:
     r"""Return the diagonal of :math:`P = ([(I + \omega N)^{-1}]_{LL})^{-1}`, one entry per known node.
 
@@ -270,7 +281,7 @@ def loo_precision(
     conditional = ConditionalPrecision(graph, known, level, limits)
     if conditional.dense is not None:
         return np.asarray(diagonal[known] - _explained(conditional.unknown_rows, conditional.dense, known))
-    rest = _probed_rest(graph, known, level, np.random.default_rng(seed), probes)
+    rest = _probed_rest(graph, known, level, np.random.default_rng(random_state), probes)
     estimate = diagonal + rest - omega * level * _squared_paths(graph, ~known)
     return np.asarray(np.clip(estimate, 1.0, 1.0 + omega)[known])
 

@@ -129,15 +129,15 @@ class Conditional:
             draws[batch] = self.solve(b, tolerance=tolerance)
         return draws
 
-    def inverse_diagonal(self, *, probes: int = 64, seed: int = 0) -> Floats:
+    def inverse_diagonal(self, *, probes: int = 64, random_state: int = 0) -> Floats:
         r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`; see `variance`."""
-        return self.variance(probes=probes, seed=seed)[0]
+        return self.variance(probes=probes, random_state=random_state)[0]
 
-    def log_determinant(self, *, probes: int = 16, seed: int = 0) -> float:
+    def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
         r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by stochastic Lanczos quadrature."""
-        return self.block.log_determinant(probes=probes, seed=seed)
+        return self.block.log_determinant(probes=probes, random_state=random_state)
 
-    def variance(self, *, probes: int, seed: int = 0) -> tuple[Floats, Floats]:
+    def variance(self, *, probes: int, random_state: int = 0) -> tuple[Floats, Floats]:
         r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}` and its standard error, both (n, q) and 0 outside `M`.
 
         Exact, with error 0, for up to `exact_entries` entries, or as many nodes where channels separate. Otherwise,
@@ -153,7 +153,7 @@ class Conditional:
             return variance, np.zeros_like(variance)
         if self.separates and np.count_nonzero(self.nodes) <= self.exact_entries:
             return self._channel_variance(), np.zeros(self.missing.shape)
-        return self._drawn_variance(probes, seed)
+        return self._drawn_variance(probes, random_state)
 
     @cached_property
     def _channels(self) -> Channels:
@@ -192,8 +192,8 @@ class Conditional:
         result[:, self.attributes] = variances @ parts.inverse**2
         return result
 
-    def _drawn_variance(self, probes: int, seed: int) -> tuple[Floats, Floats]:
-        rng, explained = np.random.default_rng(seed), np.zeros(self.missing.shape)
+    def _drawn_variance(self, probes: int, random_state: int) -> tuple[Floats, Floats]:
+        rng, explained = np.random.default_rng(random_state), np.zeros(self.missing.shape)
         for batch in _batches(probes, self.missing.size):
             x = self.draw(len(batch), rng, tolerance=_PROBE_TOLERANCE)
             x -= self.block.precondition(self.block.apply(x))  # given the other nodes
@@ -282,9 +282,9 @@ class AttributePosterior:
         """Return values in a table where the attributes were one."""
         return values if self.index is None else pd.DataFrame(values, index=self.index, columns=list(self.names))
 
-    def sample(self, n_samples: int = 1, seed: int = 0) -> Floats:
+    def sample(self, n_samples: int = 1, random_state: int = 0) -> Floats:
         """Return independent draws of all attributes given the observed ones, shape (n_samples, n, q)."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(random_state)
         draws = self.conditional.draw(check_count(n_samples), rng, tolerance=self.tolerance)
         draws += self._mean
         return draws
@@ -348,7 +348,7 @@ def sample_field(
     parameters: Parameters,
     graph: Graph,
     n_samples: int = 1,
-    seed: int = 0,
+    random_state: int = 0,
     *,
     tolerance: float = 1e-8,
     dense_nodes: int = _DENSE_NODES,
@@ -370,7 +370,7 @@ def sample_field(
         Any graph, not only the one the model was fitted on.
     n_samples : int
         Number of draws.
-    seed : int
+    random_state : int
         Seed; the same seed gives the same draws.
     tolerance : float
         Relative residual of the solve.
@@ -387,7 +387,7 @@ def sample_field(
     >>> sample_field(Parameters(np.eye(1), 9.0 * np.eye(1), np.array([5.0])), Graph.from_edges([0], [1]), 2).shape
     (2, 2, 1)
     """
-    parts, rng = parameters.channels, np.random.default_rng(seed)
+    parts, rng = parameters.channels, np.random.default_rng(random_state)
     draws = np.empty((check_count(n_samples), graph.n_nodes, parameters.q))
     for batch in _batches(len(draws), graph.n_nodes * parameters.q):
         if graph.n_nodes <= dense_nodes:

@@ -178,12 +178,12 @@ def exact_r2(target: TargetCovariance, given: KnownData) -> float:
 
 
 def probed_r2(
-    target: TargetCovariance, given: KnownData, *, probes: int = _PROBES, seed: int = 0
+    target: TargetCovariance, given: KnownData, *, probes: int = _PROBES, random_state: int = 0
 ) -> tuple[float, float]:
     """Return the expected R2 and its error from Rademacher probes, at most `probes` and fewer where they are enough."""
     U, values, traces = target.unlabelled[:, None], [], _known_traces(target)
     for first in range(0, probes, _BATCH):
-        Z = _rademacher(target, min(_BATCH, probes - first), seed + first)
+        Z = _rademacher(target, min(_BATCH, probes - first), random_state + first)
         solved = target.times_covariance(given, Z, tolerance=_TOLERANCE)
         SZ = multiply(target.graph, Z) * U
         values.append([_dots(Z, solved), _spread(target, Z), _dots(Z, SZ), _dots(SZ, SZ)])
@@ -247,9 +247,9 @@ def exact_suggestions(target: TargetCovariance, given: KnownData, k: int) -> Int
     return nodes[chosen]
 
 
-def probed_suggestions(target: TargetCovariance, given: KnownData, k: int, *, seed: int = 0) -> Ints:
+def probed_suggestions(target: TargetCovariance, given: KnownData, k: int, *, random_state: int = 0) -> Ints:
     """Return the suggested nodes by Rademacher probes and, for a short list, exact columns of the covariance."""
-    Z = _rademacher(target, _PROBES, seed)
+    Z = _rademacher(target, _PROBES, random_state)
     least = target.conditional(given).block.node_variance[:, target.position]
     images = target.times_covariance(given, Z, tolerance=_TOLERANCE)
     variance = np.maximum(np.einsum("ij,ij->i", Z, images) / _PROBES, least)
@@ -306,10 +306,10 @@ def _dots(U: Floats, V: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", U, V))
 
 
-def _rademacher(target: TargetCovariance, k: int, seed: int) -> Floats:
+def _rademacher(target: TargetCovariance, k: int, random_state: int) -> Floats:
     """Return `k` Rademacher probes, shape (n, k), 0 at labelled nodes."""
     engine = target.graph.engine
-    return engine.unload(engine.random(seed, k), k) * target.unlabelled[:, None]
+    return engine.unload(engine.random(random_state, k), k) * target.unlabelled[:, None]
 
 
 def _within(M: Floats, kept: Bools) -> Floats:

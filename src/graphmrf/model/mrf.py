@@ -279,16 +279,16 @@ class GaussianMRF:
         edges = {"C": found.C} if coupled else {"h": np.diag(found.C)}
         return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=diagnostics)
 
-    def sample(self, graph: Graph, n_samples: int = 1, seed: int = 0) -> Floats:
+    def sample(self, graph: Graph, n_samples: int = 1, random_state: int = 0) -> Floats:
         """Return independent draws of all attributes, shape (n_samples, n, q), on the graph of the fit or another.
 
         Examples
         --------
         >>> from graphmrf.graph import Graph
-        >>> GaussianMRF([[2.0]], [1.0]).sample(Graph.from_edges([0, 1], [1, 2]), 5, seed=1).shape
+        >>> GaussianMRF([[2.0]], [1.0]).sample(Graph.from_edges([0, 1], [1, 2]), 5, random_state=1).shape
         (5, 3, 1)
         """
-        return sample_field(self.parameters, graph, n_samples, seed)
+        return sample_field(self.parameters, graph, n_samples, random_state)
 
     def condition(self, graph: Graph, A: Any) -> AttributePosterior:
         """Return the posterior of the NaN entries of `A` given the others, with `mean`, `std` and `sample()`.

@@ -186,13 +186,13 @@ def steps_to_label(graph: Graph, known: Bools) -> Floats:
     return np.asarray(_nearest_colours(graph, labelled, np.zeros_like(labelled), slots=1)[1][0])
 
 
-def _match(graph: Graph, known: Bools, n_folds: int, seed: int) -> MatchedFolds:
+def _match(graph: Graph, known: Bools, n_folds: int, random_state: int) -> MatchedFolds:
     labelled = np.flatnonzero(known)
-    folds = assign_folds(labelled.size, n_folds, seed=seed)
+    folds = assign_folds(labelled.size, n_folds, random_state=random_state)
     if graph.is_elsewhere:
         return MatchedFolds(folds, np.full(folds.size, np.nan), np.empty(0))
     plain = MatchedFolds(folds, *_distances(graph, labelled, folds))
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([random_state, 1])
     if not plain.target.size or _holes_are_random(graph, plain, rng):
         return plain
     return _nearest(graph, labelled, plain, rng)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Ints
 
 
-def split(nodes: int | Bools, fraction: float, *, seed: int = 0) -> Bools:
+def split(nodes: int | Bools, fraction: float, *, random_state: int = 0) -> Bools:
     """Mask of a random part of the nodes, ``ceil(fraction * count)`` of them.
 
     Parameters
@@ -22,7 +22,7 @@ def split(nodes: int | Bools, fraction: float, *, seed: int = 0) -> Bools:
         The number of nodes, or the mask of the nodes to draw from.
     fraction : float
         Part of them to draw, in [0, 1].
-    seed : int
+    random_state : int
         Seed of the draw.
 
     Returns
@@ -47,11 +47,11 @@ def split(nodes: int | Bools, fraction: float, *, seed: int = 0) -> Bools:
     candidates = np.flatnonzero(mask)
     count = math.ceil(fraction * candidates.size - 1e-9)  # 0.07 * 100 is 7.000000000000001
     drawn = np.zeros(mask.size, dtype=bool)
-    drawn[np.random.default_rng(seed).permutation(candidates)[:count]] = True
+    drawn[np.random.default_rng(random_state).permutation(candidates)[:count]] = True
     return drawn
 
 
-def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
+def assign_folds(n_labelled: int, n_folds: int, *, random_state: int = 0) -> Ints:
     """Fold of every labelled node, 0 to ``n_folds - 1``, at random and of equal sizes (give or take one).
 
     One permutation of fold numbers. scikit-learn's ``KFold`` gives pairs of index arrays, which would have to be turned
@@ -65,7 +65,7 @@ def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
         Number of labelled nodes, at least 2.
     n_folds : int
         Wanted number of folds, at least 2.
-    seed : int
+    random_state : int
         Seed of the assignment.
 
     Returns
@@ -88,10 +88,10 @@ def assign_folds(n_labelled: int, n_folds: int, *, seed: int = 0) -> Ints:
         raise InvalidInputError(
             f"cross-validation needs at least 2 labelled nodes, got {n_labelled}; label more, or give alpha a number"
         )
-    return np.random.default_rng(seed).permutation(np.arange(n_labelled) % min(n_folds, n_labelled))
+    return np.random.default_rng(random_state).permutation(np.arange(n_labelled) % min(n_folds, n_labelled))
 
 
-def assign_strata(codes: Ints, n_folds: int, *, seed: int = 0) -> Ints:
+def assign_strata(codes: Ints, n_folds: int, *, random_state: int = 0) -> Ints:
     """Fold of every labelled node, at random, such that classes and folds are spread evenly (give or take one).
 
     As scikit-learn's ``StratifiedKFold``; see `assign_folds` for why it is not that.
@@ -102,7 +102,7 @@ def assign_strata(codes: Ints, n_folds: int, *, seed: int = 0) -> Ints:
         Class of every labelled node; each has at least `n_folds` members.
     n_folds : int
         Number of folds, at least 2.
-    seed : int
+    random_state : int
         Seed of the assignment.
 
     Returns
@@ -117,7 +117,7 @@ def assign_strata(codes: Ints, n_folds: int, *, seed: int = 0) -> Ints:
     """
     if n_folds < 2:
         raise InvalidInputError(f"folds must be at least 2, got {n_folds}")
-    shuffled = np.random.default_rng(seed).permutation(codes.size)
+    shuffled = np.random.default_rng(random_state).permutation(codes.size)
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     folds = np.empty(codes.size, dtype=np.int64)
     folds[by_class] = np.arange(codes.size) % n_folds

@@ -12,14 +12,14 @@ from graphmrf.graph import Graph
 from graphmrf_paper import synthetic
 
 GRAPHS: dict[str, Callable[[int], Graph]] = {
-    "watts_strogatz": lambda seed: synthetic.watts_strogatz(300, 6, 0.1, seed=seed),
-    "erdos_renyi": lambda seed: synthetic.erdos_renyi(300, 6.0, seed=seed),
-    "barabasi_albert": lambda seed: synthetic.barabasi_albert(300, 3, seed=seed),
-    "block_model": lambda seed: synthetic.block_model([100, 200], [[0.05, 0.01], [0.01, 0.03]], seed=seed),
+    "watts_strogatz": lambda seed: synthetic.watts_strogatz(300, 6, 0.1, random_state=seed),
+    "erdos_renyi": lambda seed: synthetic.erdos_renyi(300, 6.0, random_state=seed),
+    "barabasi_albert": lambda seed: synthetic.barabasi_albert(300, 3, random_state=seed),
+    "block_model": lambda seed: synthetic.block_model([100, 200], [[0.05, 0.01], [0.01, 0.03]], random_state=seed),
     "degree_corrected": lambda seed: synthetic.degree_corrected_block_model(
-        [100, 200], [[0.05, 0.01], [0.01, 0.03]], seed=seed
+        [100, 200], [[0.05, 0.01], [0.01, 0.03]], random_state=seed
     ),
-    "power_law": lambda seed: synthetic.power_law(300, 900, seed=seed),
+    "power_law": lambda seed: synthetic.power_law(300, 900, random_state=seed),
 }
 
 
@@ -45,7 +45,7 @@ def test_ring_and_torus_are_regular_with_known_spectra() -> None:
 
 def test_watts_strogatz_keeps_all_edges_and_is_connected() -> None:
     for seed in range(5):
-        graph = synthetic.watts_strogatz(seed=seed)
+        graph = synthetic.watts_strogatz(random_state=seed)
         assert (graph.n_nodes, graph.n_edges, graph.n_components) == (1000, 3000, 1)
         kept = synthetic.ring(1000, 6).adjacency.multiply(graph.adjacency).sum() / 2
         assert 2930 < kept < 2995
@@ -54,7 +54,7 @@ def test_watts_strogatz_keeps_all_edges_and_is_connected() -> None:
 
 def test_erdos_renyi_joins_every_pair_alike() -> None:
     n = 12
-    total = np.sum([synthetic.erdos_renyi(n, 4.0, seed=s).adjacency.toarray() for s in range(2000)], axis=0)
+    total = np.sum([synthetic.erdos_renyi(n, 4.0, random_state=s).adjacency.toarray() for s in range(2000)], axis=0)
     share = total[np.triu_indices(n, 1)] / 2000
     p = 4.0 / (n - 1)
     assert np.abs(share - p).max() < 4.5 * np.sqrt(p * (1 - p) / 2000)
@@ -63,13 +63,13 @@ def test_erdos_renyi_joins_every_pair_alike() -> None:
 
 
 def test_erdos_renyi_is_right_at_the_last_pairs_of_a_large_graph() -> None:
-    graph = synthetic.erdos_renyi(200_000, 2.0, seed=3)
+    graph = synthetic.erdos_renyi(200_000, 2.0, random_state=3)
     assert abs(graph.n_edges - 200_000) < 5 * np.sqrt(200_000)
     assert graph.indices.max() > 199_900
 
 
 def test_barabasi_albert_is_connected_with_a_heavy_tail() -> None:
-    graph = synthetic.barabasi_albert(5000, 2, seed=0)
+    graph = synthetic.barabasi_albert(5000, 2, random_state=0)
     assert graph.n_components == 1
     assert 2 * 5000 * 0.98 < graph.n_edges <= 2 * 5000
     assert graph.degrees.max() > 100
@@ -84,8 +84,8 @@ def test_block_models_have_the_expected_edges_between_groups() -> None:
     sizes = np.array([60, 80, 40])
     member = np.repeat(np.eye(3), sizes, axis=0)
     pairs = np.outer(sizes, sizes) - np.diag(sizes)
-    for make in (synthetic.block_model, lambda *a, seed: synthetic.degree_corrected_block_model(*a, seed=seed)):
-        edges = sum(member.T @ make(sizes, P, seed=s).adjacency.toarray() @ member for s in range(30)) / 30
+    for make in (synthetic.block_model, synthetic.degree_corrected_block_model):
+        edges = sum(member.T @ make(sizes, P, random_state=s).adjacency.toarray() @ member for s in range(30)) / 30
         assert edges[0, 2] == 0
         lost = 0.0 if make is synthetic.block_model else 0.25  # edges drawn twice, most where groups are dense
         assert (edges <= 1.08 * P * pairs).all()

@@ -13,8 +13,8 @@ from graphmrf_paper.findings import printed
 
 def test_accuracy_is_that_of_the_estimator_on_hidden_nodes() -> None:
     graph, X, y = load_task(None, "us-2016", "income")
-    labelled = split(len(y), 0.3, seed=5)
-    fitted = LinearGraphConvolution(seed=5, shrinkage=0).fit(graph, X, np.where(labelled, y, np.nan))
+    labelled = split(len(y), 0.3, random_state=5)
+    fitted = LinearGraphConvolution(random_state=5, shrinkage=0).fit(graph, X, np.where(labelled, y, np.nan))
     expected = {"value": r2_score(y[~labelled], fitted.predict()[~labelled]), "alpha": fitted.alpha_}
     found = transductive(None, {"data": "us-2016", "outcome": "income", "method": "LGC", "seed": 5, "fraction": 0.3})
     assert found == {"LGC": expected}
@@ -29,8 +29,8 @@ def test_a_base_and_its_residual_propagation_come_from_one_run() -> None:
 
 def test_inductive_accuracy_is_measured_on_the_other_graph() -> None:
     graph, X, y = load_task(None, "us-2012", "income")
-    labelled = split(len(y), 0.3, seed=3)
-    fitted = LinearGraphConvolution(seed=3, shrinkage=0).fit(graph, X, np.where(labelled, y, np.nan))
+    labelled = split(len(y), 0.3, random_state=3)
+    fitted = LinearGraphConvolution(random_state=3, shrinkage=0).fit(graph, X, np.where(labelled, y, np.nan))
     new_graph, X_new, y_new = load_task(None, "us-2016", "income")
     pair = {"train": "us-2012", "test": "us-2016"}
     found = inductive(None, {**pair, "outcome": "income", "method": "LGC", "seed": 3})

@@ -19,7 +19,7 @@ def test_foreseen_accuracy_is_that_of_the_model() -> None:
     found = foresee_splits(None, {"data": "cdc-2008", "outcome": "pm2.5", "seed": 1, "splits": 2})
     kinds: dict[str, KnownData] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
     for name, given in kinds.items():
-        expected = [mrf.expected_r2(graph, "pm2.5", split(N_NODES, 0.3, seed=seed), given) for seed in (1, 2)]
+        expected = [mrf.expected_r2(graph, "pm2.5", split(N_NODES, 0.3, random_state=seed), given) for seed in (1, 2)]
         np.testing.assert_allclose(found[name], expected, rtol=1e-8)
         assert np.all(np.asarray(found[name + LEVEL_FITTED]) > expected)
 
@@ -27,7 +27,7 @@ def test_foreseen_accuracy_is_that_of_the_model() -> None:
 def test_a_fitted_level_costs_nothing_of_the_foreseen_accuracy() -> None:
     graph, frame = load_attributes(None, "cdc-2008")
     mrf = GaussianMRF.fit(graph, frame, center=False)
-    U, t = ~split(N_NODES, 0.3, seed=1), mrf.index("pm2.5")
+    U, t = ~split(N_NODES, 0.3, random_state=1), mrf.index("pm2.5")
     K = np.linalg.inv(mrf.H[t, t] * np.eye(N_NODES) + mrf.C[t, t] * graph.N.toarray())
     centre = np.eye(U.sum()) - 1 / U.sum()
     left = np.trace(centre @ K[np.ix_(U, U)])
