@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := $(wildcard src tests examples benchmarks docs/hooks)
+CODE := $(wildcard src tests examples benchmarks tools docs/hooks)
 PYTESTFLAGS ?= -n 2 --dist worksteal -rs
 # One thread of BLAS a process. Threads of OpenMP sleep while they wait: where two processes share two cores, those that
 # spin take the time of the others, a hundredfold in fits on graphs of 2,000 nodes.
@@ -27,7 +27,7 @@ test: lint chromium
 
 # The same tests with the lowest and with the highest versions that pyproject.toml allows, each in its own environment.
 test-lowest: $(VENV)-lowest/.installed
-	$(VENV)-lowest/bin/python tests/lowest_versions.py > $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/python tools/lowest_versions.py > $(VENV)-lowest/lowest.txt
 	$(VENV)-lowest/bin/python -m pip install -qq -r $(VENV)-lowest/lowest.txt
 	$(QUIETLY) $(VENV)-lowest/bin/python -m pytest $(PYTESTFLAGS)
 
@@ -38,7 +38,7 @@ test-highest: $(VENV)-highest/.installed
 # Small faults put into linalg, model and field, COUNT in each and JOBS at a time, and the share that tests find;
 # continues what was begun.
 mutate: $(VENV)/.installed-test $(VENV)/.installed-quality
-	$(QUIETLY) $(BIN)/python -m benchmarks.mutate --count $(or $(COUNT),100) --seed $(SEED) --jobs $(or $(JOBS),2)
+	$(QUIETLY) $(BIN)/python -m tools.mutate --count $(or $(COUNT),100) --seed $(SEED) --jobs $(or $(JOBS),2)
 
 # Lines and branches of the package that the tests run, in all processes they start.
 coverage: $(VENV)/.installed-test $(VENV)/.installed-quality
@@ -55,7 +55,7 @@ $(VENV)-%/.installed: pyproject.toml
 # The versions that the tests run with on this platform, with hashes; `pip install --require-hashes -r` takes them.
 lock: | $(BIN)/python
 	$(BIN)/python -m pip install -qq --dry-run --ignore-installed --report $(VENV)/report.json torch==2.13.0 '.[test]'
-	$(BIN)/python tests/locked_versions.py $(VENV)/report.json > requirements.lock
+	$(BIN)/python tools/locked_versions.py $(VENV)/report.json > requirements.lock
 
 # The wheel and the source archive, checked, and the demo from the wheel in an environment with nothing else.
 wheel: | $(BIN)/python
@@ -69,6 +69,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m benchmarks.record --check
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix $(CODE)
@@ -80,17 +81,17 @@ bench: $(VENV)/.installed-bench
 # Bad and odd inputs; commands that are killed or short of disk or memory; fuzzed files. See docs/reliability.md.
 SEED ?= 0
 catalogue: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks catalogue
+	$(BIN)/python -m tools catalogue
 
 torture: $(VENV)/.installed-test
-	$(QUIETLY) $(BIN)/python -m benchmarks.torture --count $(or $(COUNT),500) --seed $(SEED)
+	$(QUIETLY) $(BIN)/python -m tools.torture --count $(or $(COUNT),500) --seed $(SEED)
 
 fuzz: $(VENV)/.installed-test
-	$(QUIETLY) $(BIN)/python -m benchmarks.fuzz --count $(or $(COUNT),100000) --seed $(SEED)
+	$(QUIETLY) $(BIN)/python -m tools.fuzz --count $(or $(COUNT),100000) --seed $(SEED)
 
 # The shape of the source tree beside its targets; WHY=--why names the places.
 shape: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks.shape $(WHY)
+	$(BIN)/python -m tools.shape $(WHY)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -115,8 +115,10 @@ def merged(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
 
     Examples
     --------
-    >>> merged([{"benchmark": "a", "nodes": 1, "s": 2.0}], [{"benchmark": "a", "nodes": 1, "s": 1.0}])
-    [{'benchmark': 'a', 'nodes': 1, 's': 1.0}]
+    >>> old = [{"benchmark": "a", "graph": "grid", "nodes": 9, "s": 2.0}, {"benchmark": "a", "graph": "path"}]
+    >>> new = [{"benchmark": "a", "graph": "grid", "nodes": 9, "s": 1.0}, {"benchmark": "a", "graph": "ring"}]
+    >>> merged(old, new) == [new[0], old[1], new[1]]
+    True
     """
     return list({_identity(row): row for row in [*old, *new]}.values())
 
@@ -169,14 +171,21 @@ def plot(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """Add the lines of standard input, and write the page."""
+    """Add the lines of standard input and write the page; with ``--check`` fail where the page is not up to date."""
+    if "--check" in sys.argv:
+        stale = PAGE.read_text("utf-8") != written(read())
+        sys.exit(f"{PAGE} differs from {RESULTS}: run python -m benchmarks.record" if stale else 0)
     given = [] if sys.stdin.isatty() else [json.loads(line) for line in sys.stdin if line.startswith("{")]
     rows = merged(read(), given)
     RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    text = PAGE.read_text("utf-8")
-    before, _, rest = text.partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{tables(rows)}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+    PAGE.write_text(written(rows), "utf-8")
     plot(rows)
+
+
+def written(rows: list[Row]) -> str:
+    """Return the text of the page with its tables made of these rows."""
+    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{tables(rows)}\n\n{END}{rest.partition(END)[2]}"
 
 
 def read() -> list[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import itertools
 import json
 import resource
@@ -13,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Row: TypeAlias = dict[str, Any]
 
@@ -35,6 +37,20 @@ def show(name: str, text: str | None, rows: list[Row]) -> None:
         console.print(table)
     for row in rows:
         print(json.dumps({"benchmark": name, **row}, default=float))
+
+
+def run_named(package: str, names: Sequence[str], text: str | None) -> None:
+    """Run the modules of a package that the command line names, or all, and print their tables and JSON lines."""
+    parser = argparse.ArgumentParser(prog=f"python -m {package}", description=text)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(names)}; default all")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer repeats, to see that all runs")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(names)
+    if unknown:
+        parser.error(f"unknown name {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
+    for name in options.names or names:
+        module = importlib.import_module(f"{package}.{name}")
+        show(name, module.__doc__, module.run(quick=options.quick))
 
 
 def _cell(value: Any) -> str:

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import reliability
-from benchmarks.fuzz import Target, kept, outcomes, tables
-from benchmarks.torture import flips
+from tools import reliability
+from tools.fuzz import Target, kept, outcomes, tables
+from tools.torture import flips
 
 ROOT = Path(__file__).parent.parent
 FUZZED = tables() | kept()
@@ -25,7 +25,7 @@ def test_no_flipped_bit_is_silently_wrong() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of disk and memory are those of Linux")
 def test_commands_that_are_interrupted_break_nothing() -> None:
-    words = [sys.executable, "-m", "benchmarks.torture", "--count", "5", "--flips", "0", "--seed", "1", "--quick"]
+    words = [sys.executable, "-m", "tools.torture", "--count", "5", "--flips", "0", "--seed", "1", "--quick"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

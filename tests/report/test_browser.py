@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import page as page_benchmark
+from tools import page as towns
 
 from graphmrf.report import PredictionReport, drawing, write_report
 
@@ -254,15 +254,15 @@ def test_the_page_fits_its_screen_in_both_themes(
 
 def test_axe_finds_no_barrier_in_any_view(browser: Any, tmp_path: Path) -> None:
     """Numbers and classes, a light desktop and a dark phone; the benchmark has all four."""
-    axe = page_benchmark.axe_script()
+    axe = towns.axe_script()
     if not axe:
         pytest.skip("axe-core could not be fetched by npm, and it is not ours to ship")
-    path = write_report(tmp_path / "report.html", page_benchmark.town(40))
-    assert page_benchmark.violations(browser, path, axe, ((1280, "light"), (360, "dark"))) == []
+    path = write_report(tmp_path / "report.html", towns.town(40))
+    assert towns.violations(browser, path, axe, ((1280, "light"), (360, "dark"))) == []
 
 
 def test_classes_are_drawn_and_shown_alone(visit: Callable[..., Visit]) -> None:
-    report = page_benchmark.town(100)
+    report = towns.town(100)
     page = visit(replace(report, targets=report.targets[1:])).page
     before = painted(page)
     page.locator(".classes button").first.click()

@@ -5,7 +5,7 @@ moment, of the clock or of the file operations, it is killed, terminated or inte
 from the start. Every output must then be as it was, or as the undisturbed command writes it; and after the next run
 there must be nothing else in the folder. A flipped bit in a model, a cache or a journal must be found or do no harm.
 
-``python -m benchmarks.torture --count 500 --seed 0`` prints what happened, as a table and as JSON lines.
+``python -m tools.torture --count 500 --seed 0`` prints what happened, as a table and as JSON lines.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-
 from benchmarks.show import show
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     from benchmarks.show import Row
 
-TESTS = Path(__file__).parent.parent / "tests"
 FAULTS = ("SIGKILL", "SIGTERM", "SIGINT", "full disk", "little memory")
 EVENTS = frozenset({"open", "os.rename", "os.remove", "os.mkdir", "os.truncate", "shutil.rmtree"})
 """What Python tells of before it is done to files."""
@@ -68,7 +66,7 @@ GROWING = ("results/results.jsonl",)
 
 def main() -> None:
     """Print what happened to so many commands and so many flipped bits."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.torture", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.torture", description=__doc__)
     parser.add_argument("--count", type=int, default=500, help="faults over all commands")
     parser.add_argument("--flips", type=int, default=1000, help="bits to flip")
     parser.add_argument("--seed", type=int, default=0)
@@ -265,7 +263,6 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 def _prepare(folder: Path) -> None:
     """Write inputs of all commands into a folder, and load what they need into this process."""
-    sys.path.insert(0, str(TESTS))
     import small_paper
     from catalogue import MODEL
     from file_variants import NODES, PLAIN
@@ -299,7 +296,6 @@ def _warm(words: str) -> None:
 
 def flips(count: int, seed: int) -> list[Row]:
     """Return a row for every kind of file that is kept: bits flipped, found, harmless, and silently wrong."""
-    sys.path.insert(0, str(TESTS))
     rng = np.random.default_rng(seed)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

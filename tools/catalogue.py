@@ -6,28 +6,25 @@ files of tests/file_variants.py).
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalogue_commands import COMMANDS
+from catalogue_containers import CONTAINERS
+from catalogue_tables import TABLES
+from file_variants import VARIANTS
+
 if TYPE_CHECKING:
     from benchmarks.show import Row
 
-TESTS = Path(__file__).parent.parent / "tests"
 VERDICTS = ("right", "refused")
 
 
 def run(*, quick: bool) -> list[Row]:
     """Try every case; quick tries the same, for they take a minute."""
     del quick
-    sys.path.insert(0, str(TESTS))
-    from catalogue_commands import COMMANDS
-    from catalogue_containers import CONTAINERS
-    from catalogue_tables import TABLES
-    from file_variants import VARIANTS
-
     groups = {
         "commands and options": [case.outcome()[0] for case in COMMANDS],
         "tables": [case.outcome()[0] for case in TABLES],

@@ -1,6 +1,6 @@
 """The documentation in figures: pages, blocks of code and how many of them run, links and how many are broken.
 
-``python -m benchmarks.documentation [--run]`` builds the site strictly into a temporary folder; ``--run`` also runs
+``python -m tools.documentation [--run]`` builds the site strictly into a temporary folder; ``--run`` also runs
 every block, as the tests do.
 """
 
@@ -19,10 +19,9 @@ from urllib.parse import unquote, urldefrag, urlparse
 
 from benchmarks.show import Row, show
 
-PROJECT = Path(__file__).parent.parent
-sys.path.insert(0, str(PROJECT / "tests"))
+from tools.pages import RUN, blocks, pages, run_page
 
-from pages import RUN, blocks, pages, run_page  # noqa: E402 - the runner of the tests
+PROJECT = Path(__file__).parent.parent
 
 
 class Page(HTMLParser):
@@ -93,6 +92,6 @@ def _run_elsewhere(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.documentation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.documentation", description=__doc__)
     parser.add_argument("--run", action="store_true", help="also run every block")
     show("documentation", __doc__, run(quick=not parser.parse_args().run))

@@ -50,7 +50,7 @@ def _elsewhere(name: str, threads: int) -> Any:
     """Return what a solver predicts in a process with so many threads."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "found.npy")
-        words = [sys.executable, "-m", "benchmarks.threads", name, str(path)]
+        words = [sys.executable, "-m", "tools.threads", name, str(path)]
         subprocess.run(words, env=os.environ | dict.fromkeys(THREADS, str(threads)), check=True)
         return np.load(path)
 

@@ -3,7 +3,7 @@
 ``make mutate COUNT=100 SEED=0`` draws that many places in each package and one of Cosmic Ray's operators at each. The
 tests that run the changed line, as coverage recorded them once, decide, quickest first: a failure or a time-out kills
 the mutant. Every verdict is kept as one JSON line under ``mutants/``; a run continues where the last one ended.
-Survivors that no test could find are named in ``benchmarks/equivalent_mutants.json``, each with the reason.
+Survivors that no test could find are named in ``tools/equivalent_mutants.json``, each with the reason.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LIMITS = ROOT / "src/graphmrf/linalg/limits.py"
 MOST_SECONDS = 30.0
 
 # What tests need besides the source.
-_BESIDE = ("tests", "benchmarks", "pyproject.toml", "README.md")
+_BESIDE = ("tests", "benchmarks", "tools", "pyproject.toml", "README.md")
 
 # Loaded once, before the forks: what tests import besides the package itself.
 PRELOADED = (
@@ -121,7 +121,7 @@ class Mutant:
 
 def main() -> None:
     """Judge the mutants that are not judged yet, and print the score and the survivors."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
     parser.add_argument("packages", nargs="*", default=list(TESTS), help=f"any of {', '.join(TESTS)}; default all")
     parser.add_argument("--count", type=int, default=100, help="mutants of each package")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")

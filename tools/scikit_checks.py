@@ -6,23 +6,18 @@ The checks are those of the tests (tests/scikit_checks.py). Rows of ``X`` name n
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from scikit_checks import CHECKED, NOT_APPLICABLE, results
 
 if TYPE_CHECKING:
     from benchmarks.show import Row
-
-TESTS = Path(__file__).parent.parent / "tests"
 
 
 def run(*, quick: bool) -> list[Row]:
     """Run every check on both; quick runs the same, for they take seconds."""
     del quick
-    sys.path.insert(0, str(TESTS))
-    from scikit_checks import CHECKED, NOT_APPLICABLE, results
-
     rows: list[Row] = []
     for name in CHECKED:
         found = results(name)

@@ -1,7 +1,7 @@
 """The tables of docs/reliability.md, from JSON lines that catalogue, torture, fuzz, mutate and threads printed.
 
-``python -m benchmarks.reliability LOG ...`` puts the lines of those files in place of the ones kept in
-``benchmarks/reliability.jsonl`` under the same benchmark, and writes the tables again; without files it only writes the
+``python -m tools.reliability LOG ...`` puts the lines of those files in place of the ones kept in
+``tools/reliability.jsonl`` under the same benchmark, and writes the tables again; without files it only writes the
 tables. Runs of the same benchmark, with different seeds, are added up.
 """
 

@@ -3,7 +3,7 @@
 A reader gives an answer or refuses with an error of ours; anything else is a finding, and so is a warning, a process
 that dies, and a file that takes more than `SLOW` seconds of CPU time.
 
-``python -m benchmarks.fuzz --count 100000 --models 10000 --seed 0`` prints what happened, as a table and as JSON lines;
+``python -m tools.fuzz --count 100000 --models 10000 --seed 0`` prints what happened, as a table and as JSON lines;
 ``--keep DIR`` keeps the files of the findings.
 """
 
@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from benchmarks.show import show
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from benchmarks.show import Row
 
-TESTS = Path(__file__).parent.parent / "tests"
 SLOW = 20
 """CPU seconds for a file of a few kB, so that a process that had to wait is not slow; the slowest seed takes .05."""
 PAGES = 40
@@ -60,7 +58,7 @@ VALUES: tuple[Any, ...] = (
 
 def main() -> None:
     """Print what became of so many files."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=100_000, help="files over all formats")
     parser.add_argument("--models", type=int, default=10_000, help="models, journals and pages")
     parser.add_argument("--seed", type=int, default=0)
@@ -269,7 +267,6 @@ def _replace(content: Any, rng: np.random.Generator) -> None:
 
 def tables() -> dict[str, Target]:
     """Return the formats of tables of nodes and of edges, with seeds from the tests."""
-    sys.path.insert(0, str(TESTS))
     import file_variants as town
     from graphmrf.datasets import read
 
@@ -360,12 +357,10 @@ def _page() -> bytes:
     """Return the content of the page of a small town."""
     from typer.testing import CliRunner
 
+    import file_variants as town
     from graphmrf.cli import app
     from graphmrf.datasets import read_page
     from graphmrf.report import unpack_content
-
-    sys.path.insert(0, str(TESTS))
-    import file_variants as town
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("nodes.csv").write_text(town.csv(town.NODES))

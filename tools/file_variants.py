@@ -6,24 +6,20 @@ numbers of the plain files; one that is refused must say file, place and remedy.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from file_variants import VARIANTS
+
 if TYPE_CHECKING:
     from benchmarks.show import Row
-
-TESTS = Path(__file__).parent.parent / "tests"
 
 
 def run(*, quick: bool) -> list[Row]:
     """Read every variant; quick reads the same, for they take seconds."""
     del quick
-    sys.path.insert(0, str(TESTS))
-    from file_variants import VARIANTS
-
     rows: list[Row] = []
     for variant in VARIANTS:
         with tempfile.TemporaryDirectory() as folder:

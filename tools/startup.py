@@ -1,6 +1,6 @@
 """Waiting before anything is computed: `import graphmrf` and the help of every command, wall-clock and CPU seconds.
 
-``python -m benchmarks.startup --against COMMIT`` measures an older commit in the same run.
+``python -m tools.startup --against COMMIT`` measures an older commit in the same run.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _unpack(commit: str, folder: Path) -> Path:
 
 def main() -> None:
     """Measure this tree, and an older commit beside it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.startup", description=__doc__)
     parser.add_argument("--against", metavar="COMMIT", help="also measure this commit")
     parser.add_argument("--repeats", type=int, default=_REPEATS, help="the least time of so many is taken")
     options = parser.parse_args()

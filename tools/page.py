@@ -1,7 +1,7 @@
 """The page of a prediction in a real browser: size, time to load, frames while it moves, accessibility, errors.
 
 Pages of invented towns are made without fitting. Needs Chromium and Playwright; axe-core is fetched by npm into a
-cache, and its column is empty where that fails. ``python -m benchmarks.page --nodes 10000 --loads 50`` opens
+cache, and its column is empty where that fails. ``python -m tools.page --nodes 10000 --loads 50`` opens
 each page so often. Seconds of the browser are CPU time of its main thread, for the machine may be shared.
 """
 
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-
 from benchmarks.show import timed
+
 from graphmrf.graph import Graph
 from graphmrf.report import ClassReport, MethodRow, PredictionReport, TargetReport, write_report
 
