@@ -7,6 +7,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+
 from tools.pages import ROOT, pages, run_page
 
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("[a-z]*.py"))

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tools import reliability
 from tools.fuzz import Target, kept, outcomes, tables
 from tools.torture import flips

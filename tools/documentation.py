@@ -18,7 +18,6 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
 from benchmarks.show import Row, show
-
 from tools.pages import RUN, blocks, pages, run_page
 
 PROJECT = Path(__file__).parent.parent

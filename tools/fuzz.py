@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from benchmarks.show import show
 
 if TYPE_CHECKING:

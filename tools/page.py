@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from benchmarks.show import timed
 
+from benchmarks.show import timed
 from graphmrf.graph import Graph
 from graphmrf.report import ClassReport, MethodRow, PredictionReport, TargetReport, write_report
 

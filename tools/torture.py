@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
 from benchmarks.show import show
 
 if TYPE_CHECKING:

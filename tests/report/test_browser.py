@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tools import page as towns
 
 from graphmrf.report import PredictionReport, drawing, write_report
+from tools import page as towns
 
 Maker = Callable[..., Any]
 FLAGS = [
