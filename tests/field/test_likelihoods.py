@@ -1,65 +1,169 @@
-"""Normal and Student's t noise."""
+"""Likelihoods against SciPy's distributions, and Laplace's approximation against quadrature and dense algebra."""
+
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
-from scipy.stats import t as student
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
-from graphmrf.field.likelihoods import Gaussian, StudentT
+import latent
+from graphmrf._typing import Floats
+from graphmrf.field import TERMS, Responses
+from graphmrf.field.dense import DenseField
+from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured
+from graphmrf.field.sparse import SparseField
+from graphmrf.graph import Graph
 
-
-@pytest.mark.parametrize("dof", [2.5, 4.0, 30.0])
-def test_weights_are_expected_precisions(dof: float) -> None:
-    """The precision of a residual r, a priori gamma with shape and rate dof / 2, by quadrature."""
-    precisions = np.linspace(1e-4, 30.0, 200_001)
-    prior = precisions ** (dof / 2 - 1) * np.exp(-dof / 2 * precisions)
-    for r in (0.0, 1.0, 4.0):
-        posterior = prior * np.sqrt(precisions) * np.exp(-0.5 * precisions * r**2)
-        expected = (posterior @ precisions) / posterior.sum()
-        assert StudentT(dof).weights(np.array([r]))[0] == pytest.approx(expected, rel=2e-3)
-
-
-@pytest.mark.parametrize("dof", [4.0, 5.0, 12.0, 100.0])
-@pytest.mark.parametrize("level", [0.75, 0.95, 0.975])
-def test_a_few_normal_components_have_the_quantiles_of_t(dof: float, level: float) -> None:
-    weights, variances = StudentT(dof).components
-    assert weights.sum() == pytest.approx(1.0)
-    found = brentq(lambda x: weights @ norm.cdf(x / np.sqrt(variances)) - level, 0.0, 100.0)
-    assert found == pytest.approx(student.ppf(level, dof), rel=0.03)
+seeds = st.integers(0, 10**6)
+REPEATED = Measured("repeated", typical=0.5)
+ALL = (*LIKELIHOODS.values(), REPEATED)
+SPARSE = ("own", "neighbours", "field")
 
 
-@pytest.mark.parametrize("dof", [8.0, 12.0, 100.0])
-def test_components_have_the_variance_of_t(dof: float) -> None:
-    weights, variances = StudentT(dof).components
-    assert weights @ variances == pytest.approx(StudentT(dof).inflation, rel=0.02)
-    assert StudentT(dof).inflation == pytest.approx(student.var(dof))
+def hyperparameters(likelihood: Likelihood) -> dict[str, Any]:
+    return {shape.name: np.full(shape.size, 0.7 * shape.median) for shape in likelihood.shapes}
 
 
-def test_heavy_tails_are_found() -> None:
-    scores = student.rvs(4, size=2000, random_state=0)
-    assert 3.0 < StudentT.fit(scores).dof < 5.5
-    assert StudentT.fit(student.rvs(12, size=2000, random_state=0)).dof > 8.0
+def rows(likelihood: Likelihood, rng: np.random.Generator, count: int) -> tuple[Floats, Floats, Floats]:
+    """Latent values, observations, and their exposures, trials or standard errors."""
+    eta = rng.normal(0.0, 0.8, count)
+    sizes = {"binomial": rng.integers(1, 9, count).astype(float), "bernoulli": np.ones(count)}
+    size = sizes.get(likelihood.name, rng.uniform(0.5, 4.0, count))
+    return eta, likelihood.draw(eta, size, hyperparameters(likelihood), rng), size
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_normal_residuals_have_normal_tails(seed: int) -> None:
-    assert StudentT.fit(np.random.default_rng(seed).standard_normal(2000)).dof > 30.0
+def distribution(likelihood: Likelihood, eta: Floats, size: Floats) -> Any:
+    mean = size * np.exp(eta)
+    if likelihood.name == "poisson":
+        return stats.poisson(mean)
+    if likelihood.name == "negative-binomial":
+        return stats.nbinom(7.0, 7.0 / (7.0 + mean))
+    if likelihood.name in ("binomial", "bernoulli"):
+        return stats.binom(size.astype(int), 1.0 / (1.0 + np.exp(-eta)))
+    return stats.norm(eta, size * (0.35 if likelihood.name == "repeated" else 1.0))
 
 
-def test_equal_residuals_have_an_answer() -> None:
-    assert np.isfinite(StudentT.fit(np.zeros(5)).dof)
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: each.name)
+def test_densities_moments_and_probabilities_are_those_of_scipy(likelihood: Likelihood) -> None:
+    eta, y, size = rows(likelihood, np.random.default_rng(0), 50)
+    h, expected = hyperparameters(likelihood), distribution(likelihood, eta, size)
+    density = expected.logpmf(y) if likelihood.is_whole else expected.logpdf(y)
+    np.testing.assert_allclose(likelihood.expand(eta, y, size, h).log_density, density, atol=1e-10)
+    mean, variance = likelihood.moments(eta, size, h)
+    np.testing.assert_allclose(mean, expected.mean(), atol=1e-12)
+    np.testing.assert_allclose(variance, expected.var(), atol=1e-10)
+    for shift in (-2.0, 0.0, 1.0, 100.0):
+        np.testing.assert_allclose(likelihood.below(y + shift, eta, size, h), expected.cdf(y + shift), atol=1e-10)
 
 
-def test_noise_has_its_distribution() -> None:
-    rng = np.random.default_rng(0)
-    assert Gaussian().draw_noise((200, 500), rng).var() == pytest.approx(1.0, abs=0.03)
-    drawn = StudentT(6.0).draw_noise((200, 500), rng)
-    assert drawn.var() == pytest.approx(1.5, abs=0.05)
-    assert np.quantile(drawn, 0.95) == pytest.approx(student.ppf(0.95, 6.0), rel=0.03)
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: each.name)
+def test_derivatives_are_those_of_finite_differences(likelihood: Likelihood) -> None:
+    eta, y, size = rows(likelihood, np.random.default_rng(1), 50)
+    h, step = hyperparameters(likelihood), 1e-5
+    high, low = (likelihood.expand(eta + side * step, y, size, h) for side in (1.0, -1.0))
+    found = likelihood.expand(eta, y, size, h)
+    np.testing.assert_allclose(found.slope, (high.log_density - low.log_density) / (2 * step), atol=1e-5)
+    np.testing.assert_allclose(-found.curvature, (high.slope - low.slope) / (2 * step), atol=1e-5)
+    np.testing.assert_allclose(-found.third, (high.curvature - low.curvature) / (2 * step), atol=1e-5)
 
 
-def test_normal_noise_weighs_all_alike() -> None:
-    assert Gaussian().weights(np.array([0.0, 9.0])).tolist() == [1.0, 1.0]
-    assert Gaussian().inflation == 1.0
-    assert [part.tolist() for part in Gaussian().components] == [[1.0], [1.0]]
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: each.name)
+def test_draws_have_the_moments(likelihood: Likelihood) -> None:
+    eta, size, h = np.array([-0.5, 0.4]), np.array([3.0, 1.0]), hyperparameters(likelihood)
+    drawn = likelihood.draw(np.tile(eta, (200_000, 1)), size, h, np.random.default_rng(0))
+    mean, variance = likelihood.moments(eta, size, h)
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.03)
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.03)
+
+
+def responses(likelihood: Likelihood, seed: int, labelled: int = 9) -> tuple[Floats, Any, Responses]:
+    """A small graph with two rows at some nodes."""
+    W, design, observations = latent.problem(seed, labelled=labelled)
+    nodes = np.concatenate([observations.nodes, observations.nodes[:3]])
+    _, y, size = rows(likelihood, np.random.default_rng(seed), nodes.size)
+    return W, design, Responses.of(likelihood, nodes, y, size)
+
+
+def dense(design: Any, observations: Any, names: tuple[str, ...] = SPARSE) -> DenseField:
+    return DenseField.of(design, tuple(TERMS[name] for name in names), observations)
+
+
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: each.name)
+@given(seeds)
+@settings(max_examples=5)
+def test_gradients_of_the_evidence(likelihood: Likelihood, seed: int) -> None:
+    _, design, observations = responses(likelihood, seed)
+    field = dense(design, observations, (*SPARSE, "nonlinear"))
+    x = 0.5 * np.random.default_rng(seed).standard_normal(field.size)
+    np.testing.assert_allclose(field.expand(x)[1], latent.slopes(field.value, x), atol=1e-4)
+    assert field.expand(x)[0] == pytest.approx(field.value(x), abs=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: each.name)
+def test_the_sparse_representation_agrees(likelihood: Likelihood) -> None:
+    n = 16
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    _, design, observations = responses(likelihood, 2)
+    design = type(design).of(graph, np.random.default_rng(2).standard_normal((n, 2)))
+    sparse = SparseField.of(design, tuple(TERMS[name] for name in SPARSE), observations, {})
+    full = dense(design, observations)
+    x = 0.5 * np.random.default_rng(3).standard_normal(sparse.size)
+    h = sparse.space.read(x)
+    order = list(full.space.names).index("field.order")
+    y = np.insert(x, order, 0.0)
+    spread = {shape.name: shape for shape in full.space.shapes}["field.order"]
+    y[order] = np.log(1.0 / spread.median) / spread.spread
+    assert full.space.read(y)["field.order"][0] == pytest.approx(h["field.order"][0])
+    assert sparse.value(x) == pytest.approx(full.value(y), abs=1e-4)
+    np.testing.assert_allclose(sparse.expand(x)[1], np.delete(full.expand(y)[1], order), atol=2e-3)
+    for found, expected in zip(
+        sparse.posterior(x).moments(np.arange(n)), full.posterior(y).moments(np.arange(n)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_known_errors_are_exact() -> None:
+    W, design, observations = latent.problem(4)
+    std = np.linspace(0.2, 1.5, 9)
+    given_rows = Responses.of(LIKELIHOODS["measured"], observations.nodes, 3.0 + 2.0 * observations.z, std)
+    field = dense(design, given_rows, ("own", "field"))
+    x = 0.3 * np.random.default_rng(0).standard_normal(field.size)
+    h = latent.hyperparameters(2) | field.space.read(x)
+    K = latent.prior(("own", "field"), W, design, h)
+    z = (given_rows.y - given_rows.origin) / given_rows.unit
+    error = (std / given_rows.unit) ** 2
+    among = K[np.ix_(given_rows.nodes, given_rows.nodes)] + np.diag(h["noise"] + error)
+    expected = stats.multivariate_normal(np.zeros(9), among).logpdf(z) - 9 * np.log(given_rows.unit)
+    assert field.value(x) - 0.5 * x @ x == pytest.approx(-expected, abs=1e-6)
+    gain = K[:, given_rows.nodes] @ np.linalg.inv(among)
+    mean, variance = field.posterior(x).moments(np.arange(16))
+    np.testing.assert_allclose(mean, gain @ z, atol=1e-6)
+    np.testing.assert_allclose(variance, np.diag(K - gain @ K[given_rows.nodes]), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative-binomial", "binomial"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_evidence_is_that_of_quadrature(name: str, count: int) -> None:
+    likelihood, graph = LIKELIHOODS[name], Graph.from_edges([0, 1], [1, 2])
+    _, design, _ = responses(likelihood, 0)
+    design = type(design).of(graph, np.arange(3.0)[:, None])
+    size = np.full(count, 40.0)
+    h_own = hyperparameters(likelihood)
+    y = likelihood.draw(np.array([0.1, 0.5, -0.3])[:count], size, h_own, np.random.default_rng(1))
+    given_rows = Responses(likelihood, np.arange(count), np.arange(count), y, size, 0.0, 1.0)
+    field = dense(design, given_rows, ("field",))
+    x = np.zeros(field.size)
+    h = latent.hyperparameters(1) | field.space.read(x)
+    K = latent.prior(("field",), graph.adjacency.toarray(), design, h)[:count, :count] + h["noise"] * np.eye(count)
+    points, weights = np.polynomial.hermite_e.hermegauss(61)
+    grid = np.stack(np.meshgrid(*[points] * count, indexing="ij"), -1).reshape(-1, count)
+    mass = np.prod(np.stack(np.meshgrid(*[weights] * count, indexing="ij"), -1).reshape(-1, count), axis=1)
+    centre, spread = likelihood.start(y, size), 0.25
+    v = centre + spread * grid
+    log_prior = stats.multivariate_normal(np.zeros(count), K).logpdf(v)
+    log_rows = likelihood.expand(v, y, size, h).log_density.sum(axis=1)
+    log_grid = stats.norm(centre, spread).logpdf(v).sum(axis=1)
+    expected = np.log(np.sum(mass / mass.sum() * np.exp(log_prior + log_rows - log_grid)))
+    assert -field.value(x) == pytest.approx(expected, abs=0.03)

@@ -15,7 +15,7 @@ from fields import covariance_gap
 from graphmrf._typing import Floats
 from graphmrf.field import TERMS, AveragedPosterior, Design, Mixture, Observations
 from graphmrf.field.dense import DenseField, DensePosterior
-from graphmrf.field.likelihoods import StudentT
+from graphmrf.field.noise import StudentT
 from graphmrf.field.posterior import Posterior
 from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem
 

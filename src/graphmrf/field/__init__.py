@@ -8,7 +8,7 @@ from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
 from graphmrf.field.fit import FieldOptions, FittedField, fit_field
 from graphmrf.field.imputation import MOST_PATTERNS, impute
-from graphmrf.field.observations import Observations
+from graphmrf.field.observations import Observations, Responses
 from graphmrf.field.posterior import AveragedPosterior, Mixture, Posterior
 from graphmrf.field.terms import EFFECTS, TERMS, Term
 from graphmrf.field.transform import POSITIVE, Kind, Scale, choose_transform
@@ -27,6 +27,7 @@ __all__ = [
     "Mixture",
     "Observations",
     "Posterior",
+    "Responses",
     "Scale",
     "Term",
     "choose_transform",

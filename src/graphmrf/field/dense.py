@@ -17,20 +17,23 @@ import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from graphmrf.errors import ConvergenceError
+from graphmrf.field.observations import Observations
 from graphmrf.field.space import NOISE, Space
 from graphmrf.field.spectrum import Correlations, Spectrum
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Observations
-    from graphmrf.field.terms import Term
+    from graphmrf.field.observations import Responses, Working
+    from graphmrf.field.terms import Among, Term
 
 INTERCEPT = 10.0
 """Prior variance of the constant, over the variance of the labels, which are centred: hardly any information."""
+
+_SINGULAR = "the covariance of the labels is singular; check for columns of extreme values"
 
 _BLOCK = 2048
 """Nodes predicted at once."""
@@ -69,11 +72,11 @@ class DenseField:
 
     data: SmoothedDesign
     terms: tuple[Term, ...]
-    observations: Observations
+    observations: Observations | Responses
     correlations: Correlations
 
     @classmethod
-    def of(cls, design: Design, terms: tuple[Term, ...], observations: Observations) -> DenseField:
+    def of(cls, design: Design, terms: tuple[Term, ...], observations: Observations | Responses) -> DenseField:
         """Return the field of some terms."""
         spectrum = Spectrum(design.graph)
         correlations = Correlations(spectrum, observations.nodes)
@@ -99,12 +102,18 @@ class DenseField:
         """Node of every observation."""
         return self.observations.nodes
 
+    @property
+    def normal(self) -> Observations:
+        """The observations, where they are normal: those that a posterior is given always are."""
+        assert isinstance(self.observations, Observations)
+        return self.observations
+
     @cached_property
     def space(self) -> Space:
         """The hyper-parameters and their priors."""
         shapes = {s.name: s for term in self.terms for s in term.shapes(self.design.graph, self.design.p)}
-        names = tuple(term.name for term in self.terms)
-        return Space(names, tuple(shapes.values()), labels=self.rows.size)
+        names, own = tuple(term.name for term in self.terms), self.observations.shapes
+        return Space(names, (*shapes.values(), *own), labels=self.rows.size, has_noise=self.observations.has_own)
 
     @property
     def size(self) -> int:
@@ -113,37 +122,53 @@ class DenseField:
 
     def value(self, x: Floats) -> float:
         """Return the negative log posterior of the hyper-parameters."""
-        factor = _factor(self.covariance(self.space.read(x)))
-        return math.inf if factor is None else self._value(x, factor)
+        h = self.space.read(x)
+        K = self._latent(term.among(self, h) for term in self.terms)
+        working = self._working(h, K)
+        factor = None if working is None else _with_diagonal(K, working.observations.variance(h[NOISE]))
+        return math.inf if working is None or factor is None else self._value(x, factor, working)
 
-    def _value(self, x: Floats, factor: Floats) -> float:
-        white = solve_triangular(factor, self.observations.z, lower=True, check_finite=False)
-        log_det = float(np.log(np.diag(factor)).sum())
+    def _value(self, x: Floats, factor: Floats, working: Working) -> float:
+        white = solve_triangular(factor, working.observations.z, lower=True, check_finite=False)
+        log_det = float(np.log(np.diag(factor)).sum()) + working.misfit
         return 0.5 * float(white @ white + x @ x) + log_det + 0.5 * white.size * math.log(2.0 * math.pi)
 
-    def covariance(self, h: Mapping[str, Any]) -> Floats:
-        """Return the covariance among the observations."""
+    def _latent(self, terms: Iterable[Among]) -> Floats:
+        """Return the covariance of the field at the observations."""
         K = np.full((self.rows.size,) * 2, INTERCEPT)
-        for term in self.terms:
-            K += term.among(self, h).K
-        K[np.diag_indices_from(K)] += h[NOISE] / self.observations.weights
+        for each in terms:
+            K += each.K
+        return K
+
+    def _working(self, h: Mapping[str, Any], K: Floats) -> Working | None:
+        """Return the working observations at hyper-parameters, given the covariance of the field."""
+
+        def dual(given: Observations) -> Floats | None:
+            factor = _with_diagonal(K, given.variance(h[NOISE]))
+            return None if factor is None else np.asarray(cho_solve((factor, True), given.z, check_finite=False))
+
+        return self.observations.working(h, dual)
+
+    def covariance(self, h: Mapping[str, Any]) -> Floats:
+        """Return the covariance among the observations, which are normal."""
+        K = self._latent(term.among(self, h) for term in self.terms)
+        K[np.diag_indices_from(K)] += self.normal.variance(h[NOISE])
         return K
 
     def expand(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the negative log posterior, its gradient, and average information plus that of the prior."""
-        h, z, m = self.space.read(x), self.observations.z, self.rows.size
+        h, m = self.space.read(x), self.rows.size
         noise = h[NOISE] / self.observations.weights
         found = [term.among(self, h) for term in self.terms]
-        K = np.full((m, m), INTERCEPT)
-        for each in found:
-            K += each.K
-        K[np.diag_indices_from(K)] += noise
-        factor = _factor(K)
-        if factor is None:
+        K = self._latent(found)
+        working = self._working(h, K)
+        factor = None if working is None else _with_diagonal(K, working.observations.variance(h[NOISE]))
+        if working is None or factor is None:
             return math.inf, np.zeros(x.size), np.eye(x.size)
-        a = cho_solve((factor, True), z, check_finite=False)
+        a = cho_solve((factor, True), working.observations.z, check_finite=False)
         G = lapack.dpotri(factor, lower=True)[0]
         G += np.tril(G, -1).T
+        precision = np.diag(G).copy()
         G -= np.outer(a, a)
         G *= 0.5
         slopes: dict[str, Any] = {NOISE: float(np.diag(G) @ noise)}
@@ -153,15 +178,18 @@ class DenseField:
                 slopes[name] = slopes.get(name, 0.0) + slope
             for name, product in each.jvp(a).items():
                 products[name] = products.get(name, 0.0) + product
+        if working.third is not None:
+            push = cho_solve((factor, True), working.skew(precision), check_finite=False)
+            slopes, products = working.moved(slopes, products, push, precision, a)
         J = self.space.jacobian(x)
         B = solve_triangular(factor, self.space.stack(products, m) @ J, lower=True, check_finite=False)
-        return self._value(x, factor), self.space.gather(slopes) @ J + x, 0.5 * B.T @ B + np.eye(x.size)
+        return self._value(x, factor, working), self.space.gather(slopes) @ J + x, 0.5 * B.T @ B + np.eye(x.size)
 
     def part(self, chosen: Ints) -> DenseField:
         """Return the field of some of the observations."""
         return self.observed(self.observations.part(chosen))
 
-    def observed(self, observations: Observations) -> DenseField:
+    def observed(self, observations: Observations | Responses) -> DenseField:
         """Return the same field with other observations."""
         return replace(self, observations=observations, correlations=self.correlations.at(observations.nodes))
 
@@ -171,7 +199,28 @@ class DenseField:
 
     def posterior(self, x: Floats) -> DensePosterior:
         """Return the field given its observations at hyper-parameters."""
-        return DensePosterior(self, self.space.read(x))
+        h = self.space.read(x)
+        K = self._latent(term.among(self, h) for term in self.terms)
+        working = self._working(h, K)
+        if working is None:
+            raise ConvergenceError(_SINGULAR)
+        given = working.observations
+        if working.third is not None:
+            factor = _with_diagonal(K, given.variance(h[NOISE]))
+            assert factor is not None
+            given = working.at_means(np.square(_inverse(factor)).sum(axis=0))
+        return DensePosterior(replace(self, observations=given), h)
+
+
+def _with_diagonal(K: Floats, diagonal: Floats) -> Floats | None:
+    """Return the lower Cholesky factor of a covariance with some variances on top."""
+    whole = K.copy()
+    whole[np.diag_indices_from(whole)] += diagonal
+    return _factor(whole)
+
+
+def _inverse(factor: Floats) -> Floats:
+    return np.asarray(lapack.dtrtri(factor, lower=True)[0])
 
 
 def _factor(K: Floats) -> Floats | None:
@@ -191,12 +240,12 @@ class DensePosterior:
     def _factor(self) -> Floats:
         factor = _factor(self.field.covariance(self.h))
         if factor is None:
-            raise ConvergenceError("the covariance of the labels is singular; check for columns of extreme values")
+            raise ConvergenceError(_SINGULAR)
         return factor
 
     @cached_property
     def _dual(self) -> Floats:
-        return np.asarray(cho_solve((self._factor, True), self.field.observations.z, check_finite=False))
+        return np.asarray(cho_solve((self._factor, True), self.field.normal.z, check_finite=False))
 
     @property
     def noise(self) -> float:
@@ -256,7 +305,7 @@ class DensePosterior:
 
     def at_observations(self) -> tuple[Floats, Floats, Floats]:
         """Return mean and variance of the latent field at the observations, and the variance of their noise."""
-        return *self.moments(self.field.rows), self.noise / self.field.observations.weights
+        return *self.moments(self.field.rows), self.field.normal.variance(self.noise)
 
     def given(self, observations: Observations) -> DensePosterior:
         """Return the posterior given other observations, at the same hyper-parameters."""

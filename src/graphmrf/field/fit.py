@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
 from graphmrf.field.dense import DenseField
-from graphmrf.field.likelihoods import NORMAL, StudentT
+from graphmrf.field.noise import NORMAL, StudentT
+from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import ORDERS, GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode
@@ -23,8 +24,8 @@ from graphmrf.linalg.dense import one_blas_thread
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.likelihoods import Likelihood
-    from graphmrf.field.observations import Observations
+    from graphmrf.field.noise import Noise
+    from graphmrf.field.observations import Responses
     from graphmrf.field.search import Mode
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -76,16 +77,16 @@ class FittedField:
     posterior: AveragedPosterior
 
 
-def refit(fitted: FittedField, observations: Observations, *, seed: int = 0) -> AveragedPosterior:
+def refit(fitted: FittedField, observations: Observations | Responses, *, seed: int = 0) -> AveragedPosterior:
     """Return the posterior given other observations, its hyper-parameters searched again from where they were.
 
     Of many labels the hyper-parameters hardly depend on any of them, and are the same.
     """
     field, posterior = fitted.field.observed(observations), fitted.posterior
-    if observations.z.size > REFITTED:
+    if observations.nodes.size > REFITTED:
         return AveragedPosterior([field.posterior(x) for x in fitted.points], posterior.weights, posterior.likelihood)
     with one_blas_thread():
-        mode = find_mode(field, fitted.mode.x, tolerance=_tolerance(observations.z.size), damping=WARM)
+        mode = find_mode(field, fitted.mode.x, tolerance=_tolerance(observations.nodes.size), damping=WARM)
         return _average(field, mode, posterior.likelihood, seed=seed, members=len(fitted.points)).posterior
 
 
@@ -115,7 +116,7 @@ class FieldOptions:
     seed: int = 0
 
 
-def fit_field(design: Design, observations: Observations, options: FieldOptions) -> FittedField:
+def fit_field(design: Design, observations: Observations | Responses, options: FieldOptions) -> FittedField:
     """Return the field fitted to standardised labels.
 
     Parameters
@@ -128,7 +129,7 @@ def fit_field(design: Design, observations: Observations, options: FieldOptions)
         Terms, likelihood, representation, members and seed.
     """
     prior = Prior.of(options.terms, design.p)
-    if options.likelihood != "gaussian":
+    if options.likelihood in ("auto", "student") and isinstance(observations, Observations):
         observations = observations.weighted(_marginal_weights(observations.z))
     small = design.own.shape[0] <= DENSE_NODES
     dense = options.representation == "dense" or (options.representation == "auto" and small)
@@ -153,7 +154,9 @@ def _tolerance(labels: int) -> float:
     return max(0.01, 3e-4 * labels)
 
 
-def _search_dense(design: Design, prior: Prior, observations: Observations, seed: int) -> tuple[DenseField, Mode]:
+def _search_dense(
+    design: Design, prior: Prior, observations: Observations | Responses, seed: int
+) -> tuple[DenseField, Mode]:
     """Return the dense field and its mode; with many labels the search begins on a random part of them."""
     field, m = DenseField.of(design, prior.terms, observations), observations.nodes.size
     if m <= PART + PART // 2:
@@ -168,7 +171,9 @@ def _part(count: int, size: int, seed: int) -> Ints:
     return np.sort(np.random.default_rng(seed).permutation(count)[:size])
 
 
-def _search_sparse(design: Design, prior: Prior, observations: Observations, seed: int) -> tuple[SparseField, Mode]:
+def _search_sparse(
+    design: Design, prior: Prior, observations: Observations | Responses, seed: int
+) -> tuple[SparseField, Mode]:
     """Return the sparse field and its mode, of a large graph those on a connected part.
 
     Length scales come from a dense field of the effects of features alone on a part of the labels. The order of
@@ -196,18 +201,22 @@ def _search_sparse(design: Design, prior: Prior, observations: Observations, see
 
 
 def _on_whole(
-    part: DenseField | SparseField, mode: Mode, likelihood: Likelihood, design: Design, observations: Observations
-) -> tuple[SparseField, Mode, Likelihood]:
+    part: DenseField | SparseField,
+    mode: Mode,
+    likelihood: Noise,
+    design: Design,
+    observations: Observations | Responses,
+) -> tuple[SparseField, Mode, Noise]:
     """Return the field on the whole graph and its mode, from those of a connected part."""
     assert isinstance(part, SparseField)
     whole = replace(SparseField.of(design, part.terms, observations, part.fixed), order=part.order)
     if likelihood is not NORMAL:
-        whole = whole.observed(observations.weighted(likelihood.weights(_scores(whole, mode, likelihood))))
+        whole = whole.observed(whole.normal.weighted(likelihood.weights(_scores(whole, mode, likelihood))))
     tolerance = _tolerance(observations.nodes.size)
     return whole, find_mode(whole, mode.x, tolerance=tolerance, damping=WARM), likelihood
 
 
-def _feature_shapes(design: Design, prior: Prior, observations: Observations, seed: int) -> dict[str, Any]:
+def _feature_shapes(design: Design, prior: Prior, observations: Observations | Responses, seed: int) -> dict[str, Any]:
     """Return the length scales of nonlinear effects, by a dense field of features alone on a part of the labels."""
     terms = tuple(term for term in prior.terms if term.transfers)
     if not any(term.name == "nonlinear" for term in terms):
@@ -217,7 +226,9 @@ def _feature_shapes(design: Design, prior: Prior, observations: Observations, se
     return {"nonlinear.lengths": field.space.read(mode.x)["nonlinear.lengths"]}
 
 
-def _connected_part(design: Design, observations: Observations, seed: int) -> tuple[Design, Observations]:
+def _connected_part(
+    design: Design, observations: Observations | Responses, seed: int
+) -> tuple[Design, Observations | Responses]:
     """Return the nodes around a random label, with their features and observations."""
     graph, rng = design.graph, np.random.default_rng(seed)
     start = int(rng.choice(observations.nodes))
@@ -234,7 +245,7 @@ def _connected_part(design: Design, observations: Observations, seed: int) -> tu
 
 def _with_tails(
     field: DenseField | SparseField, mode: Mode, likelihood: str
-) -> tuple[DenseField | SparseField, Mode, Likelihood]:
+) -> tuple[DenseField | SparseField, Mode, Noise]:
     """Return the field with labels weighted by how far they lie from what the others predict, and its mode."""
     if likelihood != "student":
         return field, mode, NORMAL
@@ -245,22 +256,20 @@ def _with_tails(
         weights = tails.weights(scores)
         if np.abs(weights - field.observations.weights).mean() < _SETTLED:
             break
-        field = field.observed(field.observations.weighted(weights))
+        field = field.observed(field.normal.weighted(weights))
         mode = find_mode(field, mode.x, tolerance=_tolerance(weights.size), damping=WARM)
     return field, mode, tails
 
 
-def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Likelihood) -> Floats:
+def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> Floats:
     """Return leave-one-out residuals over their standard deviations, scaled to a normal median."""
     single = AveragedPosterior([field.posterior(mode.x)], np.ones(1), likelihood)
-    mean, variance = single.leave_one_out(field.observations).moments
-    scores = (field.observations.z - mean) / np.sqrt(variance)
+    mean, variance = single.leave_one_out(field.normal).moments
+    scores = (field.normal.z - mean) / np.sqrt(variance)
     return np.asarray(scores / (float(np.median(np.abs(scores))) / _NORMAL_MEDIAN or 1.0))
 
 
-def _average(
-    field: DenseField | SparseField, mode: Mode, likelihood: Likelihood, *, seed: int, members: int
-) -> FittedField:
+def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, seed: int, members: int) -> FittedField:
     """Return the average over hyper-parameters, the mode alone where the posterior is narrow."""
     points, weights = [mode.x], np.ones(1)
     if members > 1 and not _agree(field, mode, seed):

@@ -1,116 +1,273 @@
-r"""Likelihoods: the distribution of an observation given the latent field.
+r"""Likelihoods: the distribution of an observation given the latent value :math:`\eta` of its node.
 
-Inference sees a likelihood through working observations: a value and a precision for each row, such that the Gaussian
-posterior of the working observations is Laplace's approximation around the mode. For the Gaussian likelihood they are
-the observations themselves, and one step is exact. Student's t is a mixture of normal distributions whose precisions
-:math:`w_i` have a gamma distribution; the weight of an observation is their expectation given how far it lies from what
-all other observations predict,
+=====================  =====================  =======================================  ===================
+name                   size of a row          distribution                             predicted
+=====================  =====================  =======================================  ===================
+`poisson`              exposure :math:`E`     Poisson of mean :math:`E e^\eta`         rate :math:`e^\eta`
+`negative-binomial`    exposure :math:`E`     the same, variance :math:`\mu+\mu^2/r`   rate :math:`e^\eta`
+`binomial`             trials :math:`m`       binomial, share :math:`1/(1+e^{-\eta})`  share
+`bernoulli`            1                      the same of one trial                    probability
+`measured`             standard error         normal, mean :math:`\eta`                value :math:`\eta`
+`repeated`             relative error         the same, times an unknown error         value :math:`\eta`
+=====================  =====================  =======================================  ===================
 
-.. math:: w_i = \frac{\nu + 1}{\nu + r_i^2}, \qquad r_i^2 = \frac{(y_i - \mu_{-i})^2}{s + V_{-i}}.
+A likelihood is one class with no data of its own: every method takes latent values, values, sizes and hyper-parameters
+as arrays that broadcast. A new one is one class and one row in `LIKELIHOODS`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import roots_genlaguerre
-from scipy.stats import t as student
+from scipy.special import betainc, betaln, expit, gammaincc, gammaln, logit, ndtr
+
+from graphmrf.field.space import Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from graphmrf._typing import Floats
 
-_NODES = 7
-"""Normal distributions in the mixture that stands for Student's t in predictions."""
+    Values = Mapping[str, Any]
 
-_FREEDOMS = (2.5, 200.0)
-"""Degrees of freedom that are searched: below there is hardly a variance, above the tails are normal."""
-
-_PRIOR = 10.0
-"""Rate of the exponential prior of one over the degrees of freedom: they are above 14 with probability one half."""
+_LARGEST = 500.0
+"""Largest latent value that is exponentiated."""
 
 
-class Likelihood(Protocol):
-    """The distribution of an observation about the latent field."""
+class Expansion(NamedTuple):
+    r"""Log density of every row and its derivatives in :math:`\eta`; `curvature` is minus the second."""
 
-    @property
-    def inflation(self) -> float:
-        """Variance of an observation over that of a usual one."""
-
-    @property
-    def components(self) -> tuple[Floats, Floats]:
-        """Weights and variances of the normal distributions that the noise is a mixture of."""
-
-    def weights(self, scores: Floats) -> Floats:
-        """Return the precision of every observation from its standardised leave-one-out residual."""
-
-    def draw_noise(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-        """Return noise of a usual variance of 1."""
+    log_density: Floats
+    slope: Floats
+    curvature: Floats
+    third: Floats
 
 
-@dataclass(frozen=True)
-class Gaussian:
-    """Normal noise."""
+class Likelihood:
+    """The distribution of an observation given a latent value.
 
-    inflation: float = 1.0
-
-    @property
-    def components(self) -> tuple[Floats, Floats]:
-        """One normal distribution."""
-        return np.ones(1), np.ones(1)
-
-    def weights(self, scores: Floats) -> Floats:
-        """Return 1 for every observation."""
-        return np.ones(scores.size)
-
-    def draw_noise(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-        """Return normal noise."""
-        return rng.standard_normal(shape)
-
-
-NORMAL = Gaussian()
-
-
-@dataclass(frozen=True)
-class StudentT:
-    """Noise with the tails of Student's t.
-
-    Examples
-    --------
-    >>> StudentT(4.0).weights(np.array([0.0, 1.0, 10.0])).round(3)
-    array([1.25 , 1.   , 0.048])
+    Attributes
+    ----------
+    name : str
+        Its name.
+    shapes : tuple of Shape
+        Its own hyper-parameters.
+    has_own : bool
+        Whether a node has a part of its own beyond the field, which neighbours and features do not predict.
+    is_whole : bool
+        Whether observations are whole numbers.
+    unit : float
+        Standard deviation of latent values that is assumed at most where observations determine none.
     """
 
-    dof: float
+    name = ""
+    shapes: tuple[Shape, ...] = ()
+    has_own = True
+    is_whole = True
+    unit = 1.0
 
-    @classmethod
-    def fit(cls, scores: Floats) -> StudentT:
-        """Return the most probable tails for standardised leave-one-out residuals."""
+    def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:
+        """Return the log density of every row and its derivatives."""
+        raise NotImplementedError
 
-        def cost(log_dof: float) -> float:
-            dof = np.exp(log_dof)
-            return float(_PRIOR / dof - student.logpdf(scores, dof).sum())
+    def start(self, y: Floats, size: Floats) -> Floats:
+        """Return a latent value near that of greatest density of every row."""
+        raise NotImplementedError
 
-        found = minimize_scalar(cost, bounds=tuple(np.log(_FREEDOMS)), method="bounded")
-        return cls(float(np.exp(found.x)))
+    def pooled(self, y: Floats, size: Floats) -> float:
+        """Return the latent value of all rows were they alike."""
+        raise NotImplementedError
+
+    def link(self, eta: Floats) -> Floats:
+        """Return the quantity that is predicted, an increasing function of the latent value."""
+        raise NotImplementedError
+
+    def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:
+        """Return mean and variance of a new observation."""
+        raise NotImplementedError
+
+    def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:
+        """Return the probability that a new observation is at most a value."""
+        raise NotImplementedError
+
+    def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:
+        """Return new observations."""
+        raise NotImplementedError
+
+
+class _Counts(Likelihood):
+    """Counts with a logarithmic link."""
+
+    def start(self, y: Floats, size: Floats) -> Floats:
+        """Return the logarithm of the rate, of half a case more."""
+        return np.asarray(np.log((y + 0.5) / size))
+
+    def pooled(self, y: Floats, size: Floats) -> float:
+        """Return the logarithm of the overall rate."""
+        return float(np.log(max(y.sum(), 0.5) / size.sum()))
+
+    def link(self, eta: Floats) -> Floats:
+        """Return the rate."""
+        return np.exp(np.minimum(eta, _LARGEST))
+
+
+class Poisson(_Counts):
+    """Counts of independent events."""
+
+    name = "poisson"
+
+    def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:  # noqa: ARG002 - none of its own
+        """Return the log density of every row and its derivatives."""
+        mean = size * self.link(eta)
+        return Expansion(y * (eta + np.log(size)) - mean - gammaln(y + 1.0), y - mean, mean, -mean)
+
+    def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return mean and variance of a new count."""
+        mean = size * self.link(eta)
+        return mean, mean
+
+    def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:  # noqa: ARG002
+        """Return the probability of at most so many."""
+        found = gammaincc(np.floor(np.maximum(value, 0.0)) + 1.0, size * self.link(eta))
+        return np.where(value < 0, 0.0, found)
+
+    def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+        """Return new counts."""
+        return rng.poisson(size * self.link(eta)).astype(np.float64)
+
+
+class NegativeBinomial(_Counts):
+    """Counts whose variance exceeds their mean: Poisson with gamma rates of shape `negative-binomial.size`."""
+
+    name = "negative-binomial"
+    shapes = (Shape("negative-binomial.size", 10.0, 1.5),)
+    has_own = False
+
+    @staticmethod
+    def _size(h: Values) -> float:
+        return float(h["negative-binomial.size"][0])
+
+    def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:
+        """Return the log density of every row and its derivatives."""
+        mean, r = size * self.link(eta), self._size(h)
+        share, total = mean / (r + mean), y + r
+        constant = -betaln(r, y + 1.0) - np.log(total)
+        log_density = constant + y * np.log(np.maximum(share, 1e-300)) - r * np.log1p(mean / r)
+        curvature = total * share * (1.0 - share)
+        return Expansion(log_density, y - total * share, curvature, -curvature * (1.0 - 2.0 * share))
+
+    def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:
+        """Return mean and variance of a new count."""
+        mean = size * self.link(eta)
+        return mean, mean + mean**2 / self._size(h)
+
+    def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:
+        """Return the probability of at most so many."""
+        r, mean = self._size(h), size * self.link(eta)
+        found = betainc(r, np.floor(np.maximum(value, 0.0)) + 1.0, r / (r + mean))
+        return np.where(value < 0, 0.0, found)
+
+    def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:
+        """Return new counts."""
+        r = self._size(h)
+        return rng.poisson(rng.gamma(r, size * self.link(eta) / r)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Binomial(Likelihood):
+    """Successes among trials with a logistic link; of one trial a part of each node's own cannot be seen."""
+
+    name: str = "binomial"
+    has_own: bool = True
+
+    def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:  # noqa: ARG002 - none of its own
+        """Return the log density of every row and its derivatives."""
+        share = expit(eta)
+        constant = -betaln(y + 1.0, size - y + 1.0) - np.log1p(size)
+        log_density = constant + y * eta - size * np.logaddexp(0.0, eta)
+        curvature = size * share * (1.0 - share)
+        return Expansion(log_density, y - size * share, curvature, -curvature * (1.0 - 2.0 * share))
+
+    def start(self, y: Floats, size: Floats) -> Floats:
+        """Return the logit of the share, of half a success and half a failure more."""
+        return np.asarray(np.log((y + 0.5) / (size - y + 0.5)))
+
+    def pooled(self, y: Floats, size: Floats) -> float:
+        """Return the logit of the overall share."""
+        return float(logit((y.sum() + 0.5) / (size.sum() + 1.0)))
+
+    def link(self, eta: Floats) -> Floats:
+        """Return the share."""
+        return np.asarray(expit(eta))
+
+    def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return mean and variance of new successes."""
+        share = expit(eta)
+        return size * share, size * share * (1.0 - share)
+
+    def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:  # noqa: ARG002
+        """Return the probability of at most so many."""
+        k = np.clip(np.floor(value), 0.0, None)
+        found = betainc(np.maximum(size - k, 1e-9), k + 1.0, expit(-eta))
+        return np.where(value < 0, 0.0, np.where(k >= size, 1.0, found))
+
+    def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+        """Return new successes."""
+        return rng.binomial(np.round(size).astype(np.int64), expit(eta)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Measured(Likelihood):
+    """Numbers with known standard errors, or with errors known up to a factor of about `typical`."""
+
+    name: str = "measured"
+    typical: float | None = None
+    is_whole: bool = False
+    unit: float = np.inf
 
     @property
-    def inflation(self) -> float:
-        """Variance over that of a usual observation."""
-        return self.dof / (self.dof - 2.0)
+    def shapes(self) -> tuple[Shape, ...]:  # type: ignore[override]  # of the instance
+        """Return the factor, where it is unknown."""
+        return () if self.typical is None else (Shape("repeated.error", self.typical, 1.0),)
 
-    @property
-    def components(self) -> tuple[Floats, Floats]:
-        """Normal distributions at the nodes of a Gauss rule of the gamma distribution of precisions."""
-        x, w = roots_genlaguerre(_NODES, 0.5 * self.dof - 1.0)
-        return w / w.sum(), 0.5 * self.dof / x
+    def _std(self, size: Floats, h: Values) -> Floats:
+        return size if self.typical is None else np.asarray(size * h["repeated.error"][0])
 
-    def weights(self, scores: Floats) -> Floats:
-        """Return the expected precision of every observation."""
-        return np.asarray((self.dof + 1.0) / (self.dof + scores**2))
+    def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:
+        """Return the log density of every row and its derivatives."""
+        variance = self._std(size, h) ** 2
+        log_density = -0.5 * ((y - eta) ** 2 / variance + np.log(2.0 * np.pi * variance))
+        return Expansion(log_density, (y - eta) / variance, 1.0 / variance + 0.0 * eta, 0.0 * eta)
 
-    def draw_noise(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-        """Return noise with Student's distribution."""
-        return rng.standard_t(self.dof, shape)
+    def start(self, y: Floats, size: Floats) -> Floats:  # noqa: ARG002 - the value whatever its error
+        """Return the values."""
+        return y
+
+    def pooled(self, y: Floats, size: Floats) -> float:
+        """Return the mean weighted by precision."""
+        return float(np.average(y, weights=(size.min() / size) ** 2))
+
+    def link(self, eta: Floats) -> Floats:
+        """Return the value itself."""
+        return np.asarray(eta)
+
+    def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:
+        """Return mean and variance of a new measurement."""
+        return eta, self._std(size, h) ** 2 + 0.0 * eta
+
+    def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:
+        """Return the probability of at most a value."""
+        return np.asarray(ndtr((value - eta) / self._std(size, h)))
+
+    def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:
+        """Return new measurements."""
+        return np.asarray(eta + self._std(size, h) * rng.standard_normal(np.broadcast(eta, size).shape))
+
+
+LIKELIHOODS: dict[str, Likelihood] = {
+    each.name: each
+    for each in (Poisson(), NegativeBinomial(), Binomial(), Binomial("bernoulli", has_own=False), Measured())
+}
+"""All likelihoods by name."""

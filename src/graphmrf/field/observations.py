@@ -1,14 +1,51 @@
-"""Observations: rows that point to nodes. A node may have none, one or several."""
+r"""Observations: rows that point to nodes. A node may have none, one or several.
+
+Inference sees observations through working observations: a value and the variance of its error for every labelled
+node. Numbers with normal noise are their own. All others are replaced by those whose Gaussian posterior is Laplace's
+approximation around the mode: with :math:`\ell_i` the log density of the rows of a node, latent value `v`,
+:math:`W_i = -\ell_i''(v_i)`,
+
+.. math:: z_i = v_i + \ell_i'(v_i) / W_i, \quad \text{variance } 1 / W_i, \qquad
+          \log p(y) \approx \log N(z; 0, \Sigma) + \textstyle\sum_i [\ell_i(v_i) - \log N(z_i; v_i, 1 / W_i)]
+
+with :math:`\Sigma` the prior covariance plus :math:`1 / W`. The mode moves with hyper-parameters: their derivative has
+the further part :math:`u' (\partial K) a` with :math:`a = \Sigma^{-1} z`, :math:`u = \Sigma^{-1} (s / W)`,
+:math:`s_i = -\tfrac12 V_i W_i'` and posterior variances `V`. For normal errors one step is exact and `s` is 0.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from graphmrf.errors import ConvergenceError
+from graphmrf.field.likelihoods import Expansion
+from graphmrf.kept import cached_property
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.likelihoods import Likelihood
+    from graphmrf.field.space import Shape
+
+    Values: TypeAlias = Mapping[str, Any]
+    Dual: TypeAlias = Callable[["Observations"], Floats | None]
+
+_STEPS = 100
+"""Most Newton steps towards the mode."""
+
+_NEAR = 1e-6
+"""Gain in log posterior of a Newton step after which another gains nothing: convergence is quadratic."""
+
+_LEAST = 1e-10
+"""Least precision of a working observation, in units of the latent value."""
+
+_STEP = 1e-4
+"""Step of derivatives by the logarithm of a likelihood's own hyper-parameter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +60,254 @@ class Observations:
         Its value, standardised.
     weights : array of shape (m,)
         Precision of its noise over that of a usual observation.
+    error : array of shape (m,), or 0
+        Variance of an error of known size on top of the noise.
     """
 
     nodes: Ints
     z: Floats
     weights: Floats
+    error: Floats | float = 0.0
 
     @classmethod
     def of(cls, nodes: Ints, z: Floats) -> Observations:
         """Return observations with the same noise."""
         return cls(nodes, z, np.ones(nodes.size))
 
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Hyper-parameters of the likelihood: none besides the noise."""
+        return ()
+
+    @property
+    def has_own(self) -> bool:
+        """Whether there is noise of unknown size: always."""
+        return True
+
     def part(self, chosen: Ints | Bools) -> Observations:
         """Return some of the observations."""
-        return Observations(self.nodes[chosen], self.z[chosen], self.weights[chosen])
+        error = np.broadcast_to(self.error, self.nodes.shape)[chosen]
+        return Observations(self.nodes[chosen], self.z[chosen], self.weights[chosen], error)
 
     def weighted(self, weights: Floats) -> Observations:
         """Return the same with other weights."""
-        return Observations(self.nodes, self.z, weights)
+        return replace(self, weights=weights)
+
+    def variance(self, noise: float) -> Floats:
+        """Return the variance of every observation about the field, where a usual one has some variance."""
+        return np.asarray(noise / self.weights + self.error)
+
+    def working(self, h: Values, dual: Dual) -> Working:  # noqa: ARG002 - as for responses
+        """Return the observations themselves."""
+        return Working(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Working:
+    """Working observations, and what they lack of the observations that they stand for.
+
+    Attributes
+    ----------
+    observations : Observations
+        Values with normal noise and errors.
+    misfit : float
+        What the negative log evidence has beyond theirs.
+    third : array of shape (m,), or None
+        Third derivatives of the log density by the latent values; None where they are 0.
+    changes : mapping of str to Expansion
+        Derivatives of log density, slope and curvature by the logarithms of the likelihood's own hyper-parameters.
+    """
+
+    observations: Observations
+    misfit: float = 0.0
+    third: Floats | None = None
+    changes: Mapping[str, Expansion] | None = None
+
+    def variances(self, precision: Floats) -> Floats:
+        r"""Return the posterior variances of the latent values from the diagonal of :math:`\Sigma^{-1}`."""
+        error = self.observations.error
+        return np.maximum(error - error**2 * precision, 0.0)
+
+    def skew(self, precision: Floats) -> Floats:
+        """Return `s / W`: by so much more must working values be for the posterior mean instead of the mode."""
+        assert self.third is not None
+        return np.asarray(0.5 * self.variances(precision) * self.third * self.observations.error)
+
+    def at_means(self, precision: Floats) -> Observations:
+        """Return working observations whose posterior is centred at the mean of the latent values, not their mode."""
+        return replace(self.observations, z=self.observations.z + self.skew(precision))
+
+    def moved(
+        self, slopes: dict[str, Any], products: dict[str, Floats], push: Floats, precision: Floats, dual: Floats
+    ) -> tuple[dict[str, Any], dict[str, Floats]]:
+        r"""Return slopes with the part that moves the mode, and those of the likelihood's own hyper-parameters.
+
+        Parameters
+        ----------
+        slopes, products : mapping of str to array
+            Derivatives of the misfit at a fixed mode, and of the covariance times `dual`.
+        push, precision, dual : arrays of shape (m,)
+            :math:`u`, the diagonal of :math:`\Sigma^{-1}`, and `a`.
+        """
+        whole = {name: slope - push @ products.get(name, np.zeros(push.size)) for name, slope in slopes.items()}
+        whole |= self._own_slopes(precision, push)
+        return whole, products | self._own_products(dual)
+
+    def _own_slopes(self, precision: Floats, push: Floats) -> dict[str, float]:
+        """Return the derivatives of the misfit by the logarithms of the likelihood's own hyper-parameters."""
+        V = self.variances(precision)
+        moved = self.skew(precision) - self.observations.error * push
+        return {
+            name: -float((each.log_density - 0.5 * V * each.curvature + moved * each.slope).sum())
+            for name, each in (self.changes or {}).items()
+        }
+
+    def _own_products(self, dual: Floats) -> dict[str, Floats]:
+        """Return the derivatives of the working covariance by the same times a vector."""
+        error = self.observations.error
+        return {name: -(error**2) * each.curvature * dual for name, each in (self.changes or {}).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    r"""Observations with a likelihood of their own, several rows of a node gathered.
+
+    Latent values in units of the link are :math:`\eta = o + u v` with `v` as the field has them.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+        Distribution of a row given the latent value of its node.
+    nodes : integer array of shape (m,)
+        The labelled nodes, each once.
+    place : integer array of shape (k,)
+        Where in `nodes` the node of every row is.
+    y, size : arrays of shape (k,)
+        Value of every row, and its exposure, trials or standard error.
+    origin, unit : float
+        Origin and unit of the latent values.
+    """
+
+    likelihood: Likelihood
+    nodes: Ints
+    place: Ints
+    y: Floats
+    size: Floats
+    origin: float
+    unit: float
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, nodes: Ints, y: Floats, size: Floats) -> Responses:
+        """Return the observations of rows at nodes, in units of their own spread."""
+        labelled, place = np.unique(nodes, return_inverse=True)
+        raw = cls(likelihood, labelled, place, y, size, likelihood.pooled(y, size), 1.0)
+        return replace(raw, unit=raw._spread())
+
+    def _spread(self) -> float:
+        """Return the standard deviation of latent values by moments (DerSimonian and Laird, 1986).
+
+        Where it is below its own standard error, that error, and at most the unit of the likelihood.
+        """
+        if not self.likelihood.has_own:
+            return self.likelihood.unit
+        h = {shape.name: np.full(shape.size, shape.median) for shape in self.likelihood.shapes}
+        found = self._at(np.zeros(self.nodes.size), h)
+        W, m = 1.0 / np.asarray(found.error), self.nodes.size
+        scale = W.sum() - (W**2).sum() / W.sum()
+        if not scale > 0:
+            return min(math.sqrt(1.0 / W.sum()), self.likelihood.unit)
+        heterogeneity = float(W @ (found.z - np.average(found.z, weights=W)) ** 2)
+        variance, error = (heterogeneity - (m - 1)) / scale, math.sqrt(2.0 * m) / scale
+        return math.sqrt(variance) if variance > error else min(math.sqrt(error), self.likelihood.unit)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Hyper-parameters of the likelihood."""
+        return self.likelihood.shapes
+
+    @property
+    def has_own(self) -> bool:
+        """Whether a node has a part of its own beyond the field."""
+        return self.likelihood.has_own
+
+    @property
+    def weights(self) -> Floats:
+        """Precision of every node's own part over that of a usual node: all alike."""
+        return np.ones(self.nodes.size)
+
+    def part(self, chosen: Ints | Bools) -> Responses:
+        """Return the rows of some of the nodes."""
+        kept = np.arange(self.nodes.size)[chosen]
+        position = np.full(self.nodes.size, -1)
+        position[kept] = np.arange(kept.size)
+        rows = position[self.place] >= 0
+        return replace(
+            self, nodes=self.nodes[kept], place=position[self.place][rows], y=self.y[rows], size=self.size[rows]
+        )
+
+    def expand(self, v: Floats, h: Values) -> Expansion:
+        """Return the log density of every node's rows and its derivatives by the latent value."""
+        found = self.likelihood.expand(self.origin + self.unit * v[self.place], self.y, self.size, h)
+        scaled = [self.unit**k * each for k, each in enumerate(found)]
+        return Expansion(*(_sums(self.place, each, self.nodes.size) for each in scaled))
+
+    def _at(self, v: Floats, h: Values) -> Observations:
+        """Return working observations from latent values."""
+        found = self.expand(v, h)
+        W = np.maximum(found.curvature, _LEAST)
+        return Observations(self.nodes, v + found.slope / W, np.ones(v.size), 1.0 / W)
+
+    @cached_property
+    def _latest(self) -> Floats:
+        """Latent values where the last search for the mode ended; first those of the rows one by one."""
+        found = (self.likelihood.start(self.y, self.size) - self.origin) / self.unit
+        m = self.nodes.size
+        return _sums(self.place, found, m) / np.bincount(self.place, minlength=m)
+
+    def mode(self, h: Values, dual: Dual) -> Floats | None:
+        """Return the most probable latent values by Newton steps; None where the covariance is not positive definite.
+
+        Steps are halved until they gain, from the prior mean on; the first begins where the last search ended.
+        """
+        v, a, point = np.zeros(self.nodes.size), np.zeros(self.nodes.size), self._latest.copy()
+        value = float(self.expand(v, h).log_density.sum())
+        for _ in range(_STEPS):
+            working = self._at(point, h)
+            found = dual(working)
+            if found is None:
+                return None
+            ahead = working.z - working.error * found
+            gap = float(((ahead - point) ** 2 / working.error).sum())
+            share, best = 1.0, -math.inf
+            while share > 1e-9:
+                new_v, new_a = v + share * (ahead - v), a + share * (found - a)
+                best = float(self.expand(new_v, h).log_density.sum()) - 0.5 * float(new_a @ new_v)
+                if best >= value - _NEAR:
+                    break
+                share *= 0.5
+            settled = share == 1.0 and gap < _NEAR
+            v, a, value, point = new_v, new_a, best, new_v
+            if settled:
+                self._latest[:] = v
+                return v
+        raise ConvergenceError(f"latent values did not settle in {_STEPS} Newton steps; check for extreme observations")
+
+    def working(self, h: Values, dual: Dual) -> Working | None:
+        """Return the working observations at the mode; None where the covariance is not positive definite."""
+        v = self.mode(h, dual)
+        if v is None:
+            return None
+        found, working = self.expand(v, h), self._at(v, h)
+        normal = -0.5 * ((working.z - v) ** 2 / working.error + np.log(2.0 * np.pi * working.error))
+        changes = {shape.name: self._change(v, h, shape.name) for shape in self.shapes}
+        return Working(working, float((normal - found.log_density).sum()), found.third, changes)
+
+    def _change(self, v: Floats, h: Values, name: str) -> Expansion:
+        """Return derivatives of the expansion by the logarithm of a hyper-parameter, by central differences."""
+        high, low = (self.expand(v, {**h, name: h[name] * math.exp(side * _STEP)}) for side in (1.0, -1.0))
+        return Expansion(*((a - b) / (2.0 * _STEP) for a, b in zip(high, low, strict=True)))
+
+
+def _sums(place: Ints, values: Floats, size: int) -> Floats:
+    """Return the sum of the values of every place."""
+    return np.bincount(place, values, size).astype(np.float64)

@@ -85,7 +85,7 @@ class FieldOutcome:
     @property
     def observations(self) -> Observations:
         """The labels."""
-        return self.fitted.field.observations
+        return self.fitted.field.normal
 
     @property
     def posterior(self) -> AveragedPosterior:

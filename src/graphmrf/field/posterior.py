@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
-from graphmrf.field.likelihoods import NORMAL
+from graphmrf.field.noise import NORMAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.field.likelihoods import Likelihood
+    from graphmrf.field.noise import Noise
     from graphmrf.field.observations import Observations
 
 _BISECTIONS = 40
@@ -109,13 +109,13 @@ class AveragedPosterior:
         The members; the first is the mode.
     weights : array of shape (k,)
         Their weights, which add up to 1.
-    likelihood : Likelihood
+    likelihood : Noise
         Distribution of an observation about the latent field.
     """
 
     members: Sequence[Posterior]
     weights: Floats
-    likelihood: Likelihood = NORMAL
+    likelihood: Noise = NORMAL
 
     @property
     def h(self) -> Mapping[str, Any]:

@@ -71,6 +71,8 @@ class Space:
         Shapes that are not searched.
     labels : int
         Number of labels whose variance is the unit: of few it is an uncertain estimate of that of the outcome.
+    has_noise : bool
+        Whether the noise has a variance of its own; else it is the least.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Space:
     shapes: tuple[Shape, ...]
     fixed: Mapping[str, Any] | None = None
     labels: int = 10**9
+    has_noise: bool = True
 
     @cached_property
     def _total(self) -> tuple[float, float]:
@@ -95,7 +98,7 @@ class Space:
     @property
     def variances(self) -> tuple[str, ...]:
         """Names of all variances."""
-        return (*self.terms, NOISE)
+        return (*self.terms, NOISE) if self.has_noise else self.terms
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -120,7 +123,7 @@ class Space:
         k = len(self.variances)
         scale = self._total[0] * math.exp(self._total[1] * x[-1]) / k
         h: dict[str, Any] = dict(zip(self.variances, scale * _half_normal(x[:k]) ** 2, strict=True))
-        h[NOISE] = h[NOISE] + LEAST_NOISE
+        h[NOISE] = h.get(NOISE, 0.0) + LEAST_NOISE
         logs, first = self._medians + self._spreads * x[k:-1], 0
         for shape in self.shapes:
             h[shape.name] = np.exp(logs[first : first + shape.size])
@@ -136,8 +139,8 @@ class Space:
         J[:k, -1] = self._total[1]
         free = np.arange(k, len(self.names))
         J[free, free] = self._spreads
-        h = self.read(x)
-        J[k - 1] *= 1.0 - LEAST_NOISE / h[NOISE]
+        if self.has_noise:
+            J[k - 1] *= 1.0 - LEAST_NOISE / self.read(x)[NOISE]
         return J
 
     def gather(self, slopes: Mapping[str, Any]) -> Floats:

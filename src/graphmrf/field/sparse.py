@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from graphmrf.field.dense import INTERCEPT
+from graphmrf.field.observations import Observations
 from graphmrf.field.precision import GraphPrecisions
 from graphmrf.field.space import NOISE, Shape, Space
 from graphmrf.field.spectrum import ORDER
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Observations
+    from graphmrf.field.observations import Responses, Working
     from graphmrf.field.precision import Precision
     from graphmrf.field.terms import Term
 
@@ -120,14 +121,14 @@ class SparseField:
 
     design: Design
     terms: tuple[Term, ...]
-    observations: Observations
+    observations: Observations | Responses
     order: int
     fixed: Mapping[str, Any]
     columns: Columns
 
     @classmethod
     def of(
-        cls, design: Design, terms: tuple[Term, ...], observations: Observations, fixed: Mapping[str, Any]
+        cls, design: Design, terms: tuple[Term, ...], observations: Observations | Responses, fixed: Mapping[str, Any]
     ) -> SparseField:
         """Return the field of order 1."""
         columns = make_columns(design, terms, observations.nodes, fixed)
@@ -148,6 +149,12 @@ class SparseField:
         """Precisions of the graph field."""
         return GraphPrecisions.of(self.design.graph, self.order)
 
+    @property
+    def normal(self) -> Observations:
+        """The observations, where they are normal: those that a posterior is given always are."""
+        assert isinstance(self.observations, Observations)
+        return self.observations
+
     @cached_property
     def space(self) -> Space:
         """The variances and the range; all other shapes are fixed."""
@@ -155,7 +162,8 @@ class SparseField:
         shapes: dict[str, Shape] = {s.name: s for t in self.terms for s in t.shapes(graph, p)}
         free = tuple(shapes[name] for name in ("field.range",) if name in shapes)
         fixed = {"field.order": np.array([float(self.order)])} | dict(self.fixed)
-        return Space(tuple(term.name for term in self.terms), free, fixed, self.rows.size)
+        names, given = tuple(term.name for term in self.terms), self.observations
+        return Space(names, (*free, *given.shapes), fixed, self.rows.size, given.has_own)
 
     @property
     def size(self) -> int:
@@ -164,7 +172,15 @@ class SparseField:
 
     def value(self, x: Floats) -> float:
         """Return the negative log posterior of the hyper-parameters."""
-        return SparseSystem(self, self.space.read(x)).misfit + 0.5 * float(x @ x) + self._order_penalty
+        system, working = self.working(self.space.read(x))
+        return system.misfit + working.misfit + 0.5 * float(x @ x) + self._order_penalty
+
+    def working(self, h: Mapping[str, Any]) -> tuple[SparseSystem, Working]:
+        """Return the equations at hyper-parameters, and the working observations in them."""
+        system = SparseSystem(self, h)
+        working = self.observations.working(h, lambda given: system.given(given).dual)
+        assert working is not None
+        return system.given(working.observations), working
 
     @property
     def _order_penalty(self) -> float:
@@ -173,9 +189,9 @@ class SparseField:
     def expand(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the negative log posterior, its gradient, and average information plus that of the prior."""
         h = self.space.read(x)
-        system = SparseSystem(self, h)
+        system, working = self.working(h)
         if "field.range" in self.space.names:
-            moved = SparseSystem(self, h | {"field.range": h["field.range"] * math.exp(_STEP)})
+            moved = SparseSystem(system.field, h | {"field.range": h["field.range"] * math.exp(_STEP)})
             with ThreadPoolExecutor(1) as pool:  # kernels release the interpreter
                 beside = pool.submit(lambda: moved.misfit)
                 slopes, products = system.derivatives()
@@ -184,12 +200,16 @@ class SparseField:
                 products["field.range"] = (moved.field_times(system.dual) - system.field_times(system.dual)) / _STEP
         else:
             slopes, products = system.derivatives()
+        if working.third is not None:
+            precision = system.precision
+            push = system.solve(working.skew(precision)[:, None])[:, 0]
+            slopes, products = working.moved(slopes, products, push, precision, system.dual)
         J = self.space.jacobian(x)
         Y = self.space.stack(products, self.rows.size) @ J
-        value = system.misfit + 0.5 * float(x @ x) + self._order_penalty
+        value = system.misfit + working.misfit + 0.5 * float(x @ x) + self._order_penalty
         return value, self.space.gather(slopes) @ J + x, 0.5 * Y.T @ system.solve(Y) + np.eye(x.size)
 
-    def observed(self, observations: Observations) -> SparseField:
+    def observed(self, observations: Observations | Responses) -> SparseField:
         """Return the same field with other observations; the columns stay."""
         return replace(self, observations=observations)
 
@@ -199,11 +219,16 @@ class SparseField:
 
     def posterior(self, x: Floats) -> SparsePosterior:
         """Return the field given its observations at hyper-parameters."""
-        return SparsePosterior(SparseSystem(self, self.space.read(x)))
+        system, working = self.working(self.space.read(x))
+        return SparsePosterior(system if working.third is None else system.given(working.at_means(system.precision)))
 
 
 def _kernel(Z: Floats, node: int) -> Floats:
     return np.asarray(np.exp(-0.5 * squared_distances(Z, Z[node : node + 1])[:, 0]))
+
+
+_OF_THE_FIELD = ("left", "prior", "unit", "groups", "Phi", "slices")
+"""Parts of the equations that do not depend on observations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +241,15 @@ class SparseSystem:
     @cached_property
     def noise(self) -> Floats:
         """Variance of the noise of every observation, with what columns leave of the terms."""
-        return np.asarray(self.h[NOISE] / self.field.observations.weights + self.left[self.field.rows])
+        return np.asarray(self.field.normal.variance(self.h[NOISE]) + self.left[self.field.rows])
+
+    def given(self, observations: Observations) -> SparseSystem:
+        """Return the equations with other normal observations of the same nodes; what is known of the field stays."""
+        if observations is self.field.observations:
+            return self
+        found = SparseSystem(self.field.observed(observations), self.h)
+        vars(found).update({name: getattr(self, name) for name in _OF_THE_FIELD})
+        return found
 
     @cached_property
     def left(self) -> Floats:
@@ -290,12 +323,12 @@ class SparseSystem:
     @cached_property
     def _taken(self) -> Floats:
         """What the graph field takes of columns and labels, shape (n, q + 1)."""
-        return self._propagated(np.column_stack([self.Phi[self.field.rows], self.field.observations.z]))
+        return self._propagated(np.column_stack([self.Phi[self.field.rows], self.field.normal.z]))
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
         """:math:`C^{-1}` times columns and labels."""
-        found = self._given(np.column_stack([self.Phi[self.field.rows], self.field.observations.z]), self._taken)
+        found = self._given(np.column_stack([self.Phi[self.field.rows], self.field.normal.z]), self._taken)
         return found[:, :-1], found[:, -1]
 
     @cached_property
@@ -322,7 +355,7 @@ class SparseSystem:
     @cached_property
     def misfit(self) -> float:
         """Negative log likelihood."""
-        z = self.field.observations.z
+        z = self.field.normal.z
         log_det = float(np.log(self.noise).sum() + 2.0 * np.log(np.diag(self._inner)).sum())
         if self.field.has_field:
             log_det += self.held.log_determinant - self.prior.log_determinant
@@ -352,12 +385,17 @@ class SparseSystem:
         """Posterior mean of the graph field at all nodes."""
         return np.asarray(self._taken[:, -1] - self._taken[:, :-1] @ self.coefficients)
 
+    @cached_property
+    def precision(self) -> Floats:
+        r"""Diagonal of :math:`\Sigma^{-1}`."""
+        H, variance = self._whitened
+        latent = (variance + np.einsum("ij,ij->i", H, H))[self.field.rows]
+        return np.asarray(1.0 / self.noise - latent / self.noise**2)
+
     def derivatives(self) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Return derivatives of the misfit by logarithms of the variances, and those of the covariance times `dual`."""
         rows, a, m = self.field.rows, self.dual, self.field.rows.size
-        H, variance = self._whitened
-        latent = (variance + np.einsum("ij,ij->i", H, H))[rows]
-        diagonal = 1.0 / self.noise - latent / self.noise**2
+        diagonal = self.precision
         own = self.h[NOISE] / self.field.observations.weights
         inverse = cho_solve((self._inner, True), np.eye(self._inner.shape[0]))
         slopes: dict[str, Any] = {NOISE: 0.5 * float(own @ (diagonal - a**2))}
@@ -376,7 +414,7 @@ class SparseSystem:
                 slope, product = slope + 0.5 * float(left @ (diagonal - a**2)), product + left * a
             slopes[name], products[name] = slope, product
         if self.field.has_field:
-            product = self.field.observations.z - explained
+            product = self.field.normal.z - explained
             slopes["field"], products["field"] = 0.5 * (m - trace - float(a @ product)), product
         return slopes, products
 
