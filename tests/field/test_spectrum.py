@@ -23,7 +23,8 @@ def test_correlations_and_derivatives_are_those_of_dense_powers(seed: int, u: fl
     case, rng = random_case(seed), np.random.default_rng(seed)
     rows, prior = np.sort(rng.permutation(14)[:9]), range_prior(case.graph, "")
     kappa2, order, step = prior.median * math.exp(prior.spread * u), math.exp(v), 1e-4
-    R, by_range, by_order = Correlations(Spectrum(case.graph), rows).among(kappa2, order)
+    R, slopes = Correlations(Spectrum(case.graph), rows).among(kappa2, order)
+    by_range, by_order = slopes()
     among = np.ix_(rows, rows)
     np.testing.assert_allclose(R, correlations(case.W, kappa2, order)[among], atol=1e-6)
     up, down = math.exp(step), math.exp(-step)

@@ -94,7 +94,13 @@ class FieldOutcome:
 
     @cached_property
     def _everywhere(self) -> Mixture:
-        return self.posterior.outcome(np.arange(self.y.size))
+        """Distribution of new observations at all nodes; at labelled nodes nobody asks, and it is standard normal."""
+        unknown = np.flatnonzero(np.isnan(self.y))
+        found = self.posterior.outcome(unknown)
+        shape = found.weights.size, self.y.size
+        means, variances = np.zeros(shape), np.ones(shape)
+        means[:, unknown], variances[:, unknown] = found.means, found.variances
+        return replace(found, means=means, variances=variances)
 
     @cached_property
     def predictions(self) -> tuple[Floats, Floats]:

@@ -20,6 +20,8 @@ from graphmrf.field.space import Shape
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
@@ -116,42 +118,56 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class Correlations:
-    """Correlations of graph fields among some nodes `rows`; `blocks` are the functions of `N` among them, if known."""
+    """Correlations of graph fields among some nodes `rows`, which may be some of those of a `whole`."""
 
     spectrum: Spectrum
     rows: Ints
-    blocks: Floats | None = None
+    whole: Correlations | None = None
 
     @cached_property
     def _among(self) -> Floats:
         """Functions of `N` among the nodes, shape (k, m, m)."""
-        if self.blocks is not None:
-            return self.blocks
+        if self.whole is not None:
+            places = self.whole.places(self.rows)
+            return np.ascontiguousarray(self.whole._among[:, places[:, None], places])
         U = self.spectrum.graph.eigenpairs[1][self.rows]
-        return np.array([(U * g) @ U.T for g in self.spectrum.basis.T])
+        return np.array([_weighted_gram(U, g) for g in self.spectrum.basis.T])
+
+    def places(self, rows: Ints) -> Ints:
+        """Return where some nodes are among these, or where they would be."""
+        order = np.argsort(self.rows)
+        return np.asarray(order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), self.rows.size - 1)])
 
     def at(self, rows: Ints) -> Correlations:
-        """Return the same among other nodes, a part of what is known where they are some of these."""
+        """Return the same among other nodes, a part of these where they are among them."""
         if np.array_equal(rows, self.rows):
             return self
-        order = np.argsort(self.rows)
-        places = order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), self.rows.size - 1)]
-        if "_among" not in self.__dict__ or not np.array_equal(self.rows[places], rows):
-            return Correlations(self.spectrum, rows)
-        return Correlations(self.spectrum, rows, self._among[:, places[:, None], places])
+        inside = np.array_equal(self.rows[self.places(rows)], rows)
+        return Correlations(self.spectrum, rows, self if inside else None)
 
-    def among(self, kappa2: float, order: float) -> tuple[Floats, Floats, Floats]:
-        """Return the correlations, and their derivatives by the logarithms of range and order."""
+    def among(self, kappa2: float, order: float) -> tuple[Floats, Callable[[], tuple[Floats, Floats]]]:
+        """Return the correlations, and a function for their derivatives by the logarithms of range and order."""
         C = self.spectrum.weights(kappa2, order)
-        found = np.tensordot(C, self._among, 1)
         diagonals = self.spectrum.diagonals[self.rows] @ C.T
         variance = np.maximum(diagonals[:, 0], _LEAST_VARIANCE)
-        unit = 1.0 / np.sqrt(variance)
-        found *= unit[:, None] * unit
-        for k in (1, 2):
-            relative = 0.5 * diagonals[:, k] / variance
-            found[k] -= (relative[:, None] + relative) * found[0]
-        return found[0], found[1], found[2]
+        scale = 1.0 / np.sqrt(variance)
+        unit = scale[:, None] * scale
+        R = np.tensordot(C[0], self._among, 1) * unit
+
+        def slopes() -> tuple[Floats, Floats]:
+            found = np.tensordot(C[1:], self._among, 1) * unit
+            relative = 0.5 * diagonals[:, 1:].T / variance
+            found -= (relative[:, :, None] + relative[:, None, :]) * R
+            return found[0], found[1]
+
+        return R, slopes
+
+
+def _weighted_gram(U: Floats, g: Floats) -> Floats:
+    r"""Return :math:`U \mathrm{diag}(g) U'`, whose parts of either sign are symmetric products of half the work."""
+    V = U * np.sqrt(np.abs(g))
+    above, below = V[:, g > 0], V[:, g <= 0]
+    return np.asarray(above @ above.T - below @ below.T)
 
 
 def _filter(values: Floats, kappa2: float, order: float) -> tuple[Floats, Floats, Floats]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,12 +48,13 @@ class Among(NamedTuple):
     jvp: Callable[[Floats], dict[str, Floats]]
 
 
-def by_matrices(K: Floats, derivatives: Mapping[str, Floats]) -> Among:
-    """Return a covariance whose derivatives are some matrices."""
+def by_matrices(K: Floats, derivatives: Callable[[], Mapping[str, Floats]]) -> Among:
+    """Return a covariance whose derivatives are some matrices, computed when they are first asked for."""
+    known = cache(derivatives)
     return Among(
         K,
-        lambda G: {name: float(np.vdot(G, each)) for name, each in derivatives.items()},
-        lambda a: {name: each @ a for name, each in derivatives.items()},
+        lambda G: {name: float(np.vdot(G, each)) for name, each in known().items()},
+        lambda a: {name: each @ a for name, each in known().items()},
     )
 
 
@@ -134,7 +136,7 @@ class LinearTerm(Term):
         """Return the covariance among the labelled nodes."""
         F = self._columns(data, h, data.rows)
         K = h[self.name] / F.shape[1] * (F @ F.T)
-        return by_matrices(K, {self.name: K})
+        return by_matrices(K, lambda: {self.name: K})
 
     def between(self, data: Labelled, h: Values, nodes: Ints, others: Ints) -> Floats:
         """Return the covariance between two sets of nodes."""
@@ -273,12 +275,15 @@ class Local(Term):
         squares = squared_distances(Z, Z)
         E = np.exp(-0.5 * squares)
         E *= h[self.name]
-        R, by_range, by_order = data.correlations.among(*_range_and_order(h, "local"))
+        R, slopes = data.correlations.among(*_range_and_order(h, "local"))
         K = E * R
-        squares *= K
-        return by_matrices(
-            K, {self.name: K, "local.length": squares, "local.range": E * by_range, "local.order": E * by_order}
-        )
+
+        def derivatives() -> dict[str, Floats]:
+            by_range, by_order = slopes()
+            by_length = squares * K
+            return {self.name: K, "local.length": by_length, "local.range": E * by_range, "local.order": E * by_order}
+
+        return by_matrices(K, derivatives)
 
     def between(self, data: Labelled, h: Values, nodes: Ints, others: Ints) -> Floats:
         """Return the covariance between two sets of nodes."""
@@ -306,9 +311,15 @@ class GraphField(Term):
 
     def among(self, data: Labelled, h: Values) -> Among:
         """Return the covariance among the labelled nodes and its derivatives."""
-        R, by_range, by_order = data.correlations.among(*_range_and_order(h, "field"))
+        R, slopes = data.correlations.among(*_range_and_order(h, "field"))
         v = h[self.name]
-        return by_matrices(v * R, {self.name: v * R, "field.range": v * by_range, "field.order": v * by_order})
+        K = v * R
+
+        def derivatives() -> dict[str, Floats]:
+            by_range, by_order = slopes()
+            return {self.name: K, "field.range": v * by_range, "field.order": v * by_order}
+
+        return by_matrices(K, derivatives)
 
     def between(self, data: Labelled, h: Values, nodes: Ints, others: Ints) -> Floats:
         """Return the covariance between two sets of nodes."""
