@@ -7,7 +7,6 @@
     python -m benchmarks.cluster kills [--nodes 20000] [--runs 30]
     python -m benchmarks.cluster iterates [--nodes 200000]
     python -m benchmarks.cluster files [--nodes 2000000] [--columns 8] [--gigabytes 4]
-    python -m benchmarks.cluster --keep rows.jsonl --docs docs/scaling.md
 
 With these variables all processes, this one included, use one thread each. Ratios are within one run.
 """
@@ -20,7 +19,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import textwrap
 import threading
 import time
 from functools import partial
@@ -350,121 +348,6 @@ def _halo_rows(graph: Graph, bounds: Floats) -> int:
     return total
 
 
-def write_measured(docs: Path, rows: list[Row]) -> None:
-    """Write the section Measured of a page from rows that were kept: the last of each part, kills all together."""
-    latest = {row["part"]: row for row in rows}
-    columns = latest["columns"]
-    shown = {
-        "each": " and ".join(f"{seconds:.0f}" for seconds in columns["workers CPU s"]),
-        "level": "the same level" if columns["same level"] else "another level",
-    }
-    lines = [_filled(_COLUMNS, {**columns, **shown}), _filled(_ROWS, latest["rows"])]
-    lines += [_filled(_FILES, row) for row in rows if row["part"] == "files"]
-    for tier in ("columns", "rows"):
-        runs = [row for row in rows if row["part"] == f"kills, {tier}"]
-        total = {"tier": tier, "n": sum(row["runs"] for row in runs), "same": sum(row["same answer"] for row in runs)}
-        lost = {word: max(row[f"{word} s lost"] for row in runs) for word in ("median", "most")}
-        lines.append(_filled(_KILLS, {**runs[-1], **total, **lost}))
-    if "iterates, killed" in latest:
-        lines.append(_filled(_ITERATES, _iterates_told(latest)))
-    steps = {(row["workers"], row["parts"]): row for row in rows if row["part"] == "overhead"}
-    table = [_STEP.format_map(row) for row in steps.values()]
-    estimate = _filled(_ESTIMATE, _estimated(latest["rows"], [*steps.values()]))
-    head = docs.read_text().partition("## Measured\n")[0]
-    parts = ["\n".join(lines), _filled(_STEPS, next(iter(steps.values())))]
-    parts += ["\n".join([*_HEADER, *table]), estimate]
-    docs.write_text(head + "## Measured\n\n" + "\n\n".join([_filled(_COMMAND, {}), *parts]) + "\n")
-
-
-def _iterates_told(latest: dict[Any, Row]) -> Row:
-    undisturbed, killed = (latest[f"iterates, {word}"] for word in ("undisturbed", "killed"))
-    again = killed["products"] - undisturbed["products"]
-    return {**undisturbed, "rate": undisturbed["bytes a node"] * undisturbed["nodes"] / 1e6, "again": again}
-
-
-def _filled(words: str, row: Row) -> str:
-    text = " ".join(words.split()).format_map(row)
-    return textwrap.fill(text, 120, subsequent_indent="  " * text.startswith("- "), break_on_hyphens=False)
-
-
-def _estimated(rows: Row, steps: list[Row]) -> dict[str, float]:
-    """Return what 1.6 billion edges, 111 million nodes and 128 features take on 8 machines of 32 threads.
-
-    A solve is 60 steps (level .9, residual 1e-6, on graphs without the gap of random ones). Rows that neighbours lie in
-    travel at 2.5 GB a second, and a step has the CPU time of client and scheduler that one on 8 workers had here.
-    """
-    entry, n, m = rows["numba seconds a step"] / (2 * rows["edges"]), 111e6, 1.6e9
-    step, halo = 2 * m * entry, 7 / 8 * n * 16 * 8 / 1e9
-    [eight] = [row["CPU s of client and scheduler"] for row in steps if row["workers"] == 8]
-    on_rows = step / 8 / 32 + halo / 2.5 + eight
-    return {
-        "entry": 1e9 * entry,
-        "step": step,
-        "columns": 60 * step / 32 / 60,
-        "share": step / 8 / 32,
-        "halo": halo,
-        "transfer": halo / 2.5,
-        "overhead": 1000 * eight,
-        "rows": 8 * 60 * on_rows / 60,
-        "moving": 8 * 60 * halo / 2.5 / 60,
-        "gpu": 60 * 2 * m * (16 * 8 + 4) / 2e12,
-    }
-
-
-_COMMAND = """
-`python -m benchmarks.cluster columns|rows|overhead|kills|iterates|files` prints these, here on a
-machine with two cores:
-"""
-_COLUMNS = """
-- **Columns**, search of LGC/RP with 32 features on {nodes:,} nodes and {edges:,} edges, {workers} workers of one
-thread: {seconds:.0f} s, {ratio:.2f} of one process with one thread ({ratio without Dask:.2f} where two processes
-share out the work without Dask: they share the memory's bandwidth, too); {level}, predictions apart by
-{difference:.0e} at most. A worker holds {worker GB:.1f} GB at most, the mapped graph included. CPU time: one process
-{one process CPU s:.0f} s, workers {each} s, client {client CPU s:.0f} s.
-"""
-_ROWS = """
-- **Rows**, smoothing of 16 columns at level .9 on {nodes:,} nodes and {edges:,} edges, {workers} workers of one
-thread: {seconds:.0f} s for {steps} steps, {ratio to scipy:.2f} of SciPy and {ratio to numba:.2f} of numba on one
-thread; {difference:.0e} from the latter. A worker holds {worker GB:.1f} GB at most: {over share:.2f} times its share
-of edges and blocks above what it holds idle. Placing the rows: {seconds to place:.0f} s.
-"""
-_FILES = """
-- **Files**, {edges:,} edges that only workers read, columns: {columns}, workers limited to {limit GB:g} GB: read in
-{seconds to read:.0f} s, smoothed in {seconds:.0f} s; a worker holds {worker GB:.1f} GB at most, the client {client
-GB:.1f} GB; residual {residual:.0e}.
-"""
-_KILLS = """
-- **Killed workers**, {tier}: {same} of {n} runs on {nodes:,} nodes with one of {workers} workers killed at a random
-moment have the same answer; at the median {median:.1f} s are lost, at most {most:.1f} s, on a machine with other
-work.
-"""
-_ITERATES = """
-- **Iterates**, smoothing of 16 columns at level .99 on {nodes:,} nodes and {edges:,} edges, {workers} workers: {bytes
-a node:.0f} bytes for every node, {rate:.0f} MB in all, are kept in {s to keep:.1f} s, on a machine with other work; of
-{products} products {again} are made again when a worker is killed after they were kept twice.
-"""
-_STEPS = """
-One step on rows of {nodes:,} nodes and {edges:,} edges whose numbers say nothing of neighbourhood, 16 columns; all
-workers share two cores:
-"""
-_ESTIMATE = """
-From these, for 111 million nodes, 1.6 billion edges and 128 features on 8 machines with 32 threads each that share
-the work evenly: a step of a block of 16 columns is {entry:.0f} ns for every entry, {step:.0f} s of one thread.
-**Columns**: one block for each machine, 60 steps, {columns:.0f} minutes. **Rows**: each step is {share:.1f} s of
-work, {halo:.0f} GB in and out of every machine, {transfer:.0f} s on 20 Gbit/s, and {overhead:.0f} ms of messages;
-{rows:.0f} minutes for 8 blocks, of which {moving:.0f} are transfer. **With GPUs** that read 2 TB a second a block of
-columns takes {gpu:.0f} s where graph and blocks fit; rows take as long as their transfer.
-"""
-_HEADER = (
-    "| workers | parts | messages a step | halo, MB a step | s a step | CPU s of client and scheduler |",
-    "| --- | --- | --- | --- | --- | --- |",
-)
-_STEP = (
-    "| {workers} | {parts} | {messages a step:.0f} | {halo MB a step:.0f} | {seconds a step:.2f} | "
-    "{CPU s of client and scheduler:.3f} |"
-)
-
-
 def main() -> None:
     """Run one part, or all, and print a table and JSON lines; with --keep they are added to a file, too."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
@@ -477,11 +360,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the moments of kills")
     parser.add_argument("--gigabytes", type=float, default=4.0, help="memory of each worker, for files")
     parser.add_argument("--keep", type=Path, help="file that JSON lines are added to")
-    parser.add_argument("--docs", type=Path, help="file whose section Measured is written from --keep; nothing is run")
     options = parser.parse_args()
-    if options.docs:
-        write_measured(options.docs, [json.loads(line) for line in options.keep.read_text().splitlines()])
-        return
     for name in options.parts or PARTS:
         found = []
         for row in PARTS[name](options):
