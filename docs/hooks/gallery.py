@@ -9,8 +9,8 @@ from mkdocs.structure.files import File, Files
 _ROOT = Path(__file__).parents[2]
 _INTRO = """# Gallery
 
-Behind each picture are the lines that draw it, with data that come with a package
-(libpysal, NetworkX) or are made up on the spot. `make gallery` draws them anew.
+Each picture comes with the code that draws it. Data come with a package
+(libpysal, NetworkX) or are generated. `make gallery` redraws them.
 
 <div class="gallery" markdown>
 
@@ -29,18 +29,18 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _card(path: Path) -> str:
-    title, _ = _told(path)
+    title, _ = _title_and_text(path)
     return f"- [![](images/gallery/{path.stem}.png)<br>{title}](gallery/{path.stem}.md)\n"
 
 
 def _page(path: Path) -> str:
-    title, text = _told(path)
+    title, text = _title_and_text(path)
     code = path.read_text("utf-8").split('"""\n', 2)[-1].strip()
     back = "[All pictures](../gallery.md)"
     return f"# {title}\n\n{text}\n\n![{title}](../images/gallery/{path.stem}.png)\n\n```python\n{code}\n```\n\n{back}\n"
 
 
-def _told(path: Path) -> tuple[str, str]:
+def _title_and_text(path: Path) -> tuple[str, str]:
     """Return title and text of an example: the first line of its docstring, and the others."""
     title, _, text = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or path.stem).partition("\n")
     return title.rstrip("."), text.strip()

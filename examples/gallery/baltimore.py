@@ -1,7 +1,7 @@
 """House prices in Baltimore: intervals of a skewed outcome
 
-With `transform="log"` intervals are short where houses are cheap, long where
-they are dear, and never below zero.
+With `transform="log"` intervals are short for cheap houses, long for expensive
+ones, and never below zero.
 """
 
 import geopandas
@@ -26,5 +26,5 @@ ranks = np.arange(len(order))
 axis.fill_between(ranks, lower[order], upper[order], alpha=0.3, label="90 % interval")
 axis.plot(ranks, mean[order], label="predicted")
 axis.plot(ranks, houses["PRICE"][order], "k.", markersize=4, label="true price")
-axis.set(xlabel="70 houses whose price was hidden, cheap to dear", ylabel="thousand dollars", ylim=(0, None))
+axis.set(xlabel="70 houses whose price was hidden, by predicted price", ylabel="thousand dollars", ylim=(0, None))
 axis.legend()

@@ -1,7 +1,7 @@
 """What carries a prediction: features, neighbours, or both
 
 Three columns of Georgia's counties, each predicted from the others. The bars
-say which part of the variation comes from where.
+show the share of the variation that each part explains.
 """
 
 import geopandas

@@ -1,7 +1,7 @@
 """Crime in Columbus: known, predicted, true
 
-Every third of 49 neighbourhoods has lost its crime rate. The map in the middle
-puts it back; the one on the right has the truth.
+The crime rate of every third of 49 neighbourhoods is hidden (left), predicted
+(middle) and compared with the truth (right).
 """
 
 import geopandas

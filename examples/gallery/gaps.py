@@ -1,7 +1,7 @@
 """A time series is a graph, too: gaps filled in
 
-Each month is joined to the next. Where values are missing the field goes on
-smoothly, and its error bars open up with the distance to the next known value.
+Each month is joined to the next. In the gaps, error bars widen with the
+distance to the nearest known value.
 """
 
 import numpy as np

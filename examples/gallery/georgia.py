@@ -1,7 +1,7 @@
 """Poverty in Georgia: predicted against observed
 
-The poverty rate of every fifth of 159 counties is hidden. Each dot is one of
-them, each bar its 90 % interval.
+The poverty rate of every fifth of 159 counties is hidden and predicted. Each
+dot is one of them, each bar its 90 % interval.
 """
 
 import geopandas

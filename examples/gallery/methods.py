@@ -1,7 +1,7 @@
 """What the graph adds: four methods on the same hidden counties
 
-The poverty rate of every third county of Georgia, by methods that know the
-neighbours' outcomes, the features, the features around, or all of them.
+The poverty rate of every third county of Georgia, predicted from neighbours'
+outcomes, own features, features of the neighbourhood, or all of them.
 """
 
 import geopandas
@@ -17,7 +17,7 @@ known = counties["PctPov"].mask(counties.index % 3 == 0)
 methods = {
     "neighbours' outcomes (LP)": gm.LabelPropagation(),
     "own features (LR)": gm.LinearRegression(),
-    "features around (LGC)": gm.LinearGraphConvolution(),
+    "features of the neighbourhood (LGC)": gm.LinearGraphConvolution(),
     "all (LGC/RP)": gm.ResidualPropagation(gm.LinearGraphConvolution()),
 }
 graph, r2 = gm.Graph.from_polygons(counties), {}

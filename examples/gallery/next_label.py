@@ -1,7 +1,8 @@
-"""Which label to buy next
+"""Which nodes to label next
 
 Ten of 100 cells of a grid are labelled. The stars are the five cells whose
-labels would help all others most: far from known ones, and not at the edge.
+labels would reduce the uncertainty of all others most: far from known ones,
+and not at the edge.
 """
 
 import networkx as nx
@@ -23,7 +24,7 @@ best = mrf.suggest(graph, 0, labelled, 5)
 figure, axis = plt.subplots(figsize=(4.2, 3.6))
 image = axis.imshow(np.where(labelled, np.nan, std).reshape(side, side), cmap="Purples")
 figure.colorbar(image, label="standard deviation")
-for nodes, style, words in ((np.flatnonzero(labelled), "ko", "labelled"), (best, "r*", "ask next")):
+for nodes, style, words in ((np.flatnonzero(labelled), "ko", "labelled"), (best, "r*", "label next")):
     axis.plot(nodes % side, nodes // side, style, markersize=8, label=words)
 axis.legend(ncols=2, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0))
 axis.set_axis_off()

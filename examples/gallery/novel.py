@@ -1,7 +1,7 @@
-"""A novel as a graph: how much space does a character get?
+"""A novel as a graph: how often does a character meet others?
 
-The 77 characters of Les Misérables, joined where they appear together. The
-number of meetings of every other one is predicted from whom they meet.
+The 77 characters of Les Misérables, joined if they appear together. The number
+of meetings of every other one is predicted from whom they meet.
 """
 
 import networkx as nx

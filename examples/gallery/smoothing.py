@@ -1,7 +1,7 @@
 """What a smoothing level looks like
 
-One draw of the model on a grid at four smoothing levels: from independent
-noise to large patches. The level of your data is estimated, not chosen.
+A draw of the model on a grid at four smoothing levels, from independent noise
+to large patches. For your data the level is estimated.
 """
 
 import networkx as nx

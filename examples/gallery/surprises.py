@@ -1,8 +1,8 @@
 """Known values that surprise
 
-What would the model say of each known value if it had not seen it? The county
-that stands out is Clarke, home of the University of Georgia: students count as
-poor, and no column knows of them.
+Each known value is compared with its leave-one-out prediction. Clarke County
+stands out, home of the University of Georgia: students count as poor, and no
+column describes students.
 """
 
 import geopandas
@@ -27,5 +27,5 @@ clarke = counties.geometry[13059].centroid
 axis.annotate(
     "Athens", (clarke.x, clarke.y), xytext=(20, 25), textcoords="offset points", arrowprops={"arrowstyle": "-"}
 )
-axis.set_title("surprise, in standard deviations")
+axis.set_title("leave-one-out residual, in standard deviations")
 axis.set_axis_off()
