@@ -1,4 +1,4 @@
-"""The shape of the source tree: modules, records, importers, cycles, function lengths, and how far a call walks.
+"""The shape of the source tree: lines, constants, leaks, duplicates, cycles, function lengths, and walks of calls.
 
 ``make shape`` prints every figure beside its target. They are thermometers: a file glued together to please them is
 worse than two.
@@ -28,7 +28,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "graphmrf"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
-FIELD = "graphmrf.field"
+BLOCK = 6
+"""Code lines from which a repeated block counts as a duplicate."""
+ENGINE_SIDE = ("graphmrf.engines", "graphmrf.graph", "graphmrf.cli")
+"""Packages that may name an engine: the engines, the graph that carries one, and the option that picks it."""
 _PLAIN = (-1, 0, 1, 2, 0.5)
 """Numbers inside functions and classes that are counted nowhere: they are parts of formulas, signs and axes."""
 
@@ -90,17 +93,6 @@ class Tree:
                 yield from (alias.name for alias in node.names if alias.name in self.sources)
 
     @cached_property
-    def uses(self) -> dict[str, set[str]]:
-        """As `imports`, with a name that a package passes on counted for the module that defines it, too."""
-        return {name: imported | set(self._passed_on(self.parsed[name])) for name, imported in self.imports.items()}
-
-    def _passed_on(self, tree: ast.Module) -> Iterator[str]:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module in self.sources:
-                homes = _homes(self.parsed[str(node.module)])
-                yield from (homes[alias.name] for alias in node.names if homes.get(alias.name) in self.sources)
-
-    @cached_property
     def lines(self) -> int:
         """Lines of all modules."""
         return sum(text.count("\n") for text in self.sources.values())
@@ -111,7 +103,7 @@ class Tree:
 
     @cached_property
     def constants(self) -> list[str]:
-        """Names in capitals that modules bind to something with a number in it."""
+        """Names in capitals that modules bind to numbers alone: a number, or a collection of numbers."""
         return [f"{module}.{name}" for module, tree in self.parsed.items() for name in _constants(tree)]
 
     @cached_property
@@ -122,19 +114,37 @@ class Tree:
         return [f"{module}:{line} {value!r}" for (module, line, _), value in places.items() if value not in _PLAIN]
 
     @cached_property
-    def records(self) -> list[str]:
-        """Data classes and named tuples."""
-        classes = ((name, node) for name, tree in self.parsed.items() for node in ast.walk(tree))
-        return [f"{name}.{node.name}" for name, node in classes if isinstance(node, ast.ClassDef) and _is_record(node)]
+    def private_reads(self) -> list[str]:
+        """Private names that a module takes from another package: imported, or read as an attribute."""
+        own = defaultdict[str, set[str]](set)
+        for module, tree in self.parsed.items():
+            own[_package(module)] |= set(_private_definitions(tree))
+        return [
+            f"{module}:{line} {name}"
+            for module, tree in self.parsed.items()
+            for line, name in [*_private_attributes(tree, own[_package(module)]), *_private_imports(tree, module)]
+        ]
 
     @cached_property
-    def single_importer(self) -> list[str]:
-        """Modules that exactly one other imports."""
-        importers = defaultdict(set)
-        for name, imported in self.uses.items():
-            for other in imported:
-                importers[other].add(name)
-        return sorted(f"{name} <- {min(who)}" for name, who in importers.items() if len(who) == 1)
+    def engine_leaks(self) -> list[str]:
+        """Places outside the engines that ask which engine they have, or use what its protocol does not list."""
+        protocol = set(_members(_class(self.parsed["graphmrf.engines"], "Engine")))
+        places = ((m, n) for m, tree in self.parsed.items() if _package(m) not in ENGINE_SIDE for n in ast.walk(tree))
+        return [f"{module}:{node.lineno} {ast.unparse(node)}" for module, node in places if _leaks(node, protocol)]
+
+    @cached_property
+    def duplicates(self) -> list[str]:
+        """Blocks of six code lines and more that occur twice, each at its second place."""
+        seen: set[tuple[str, ...]] = set()
+        found = []
+        for module, tree in self.parsed.items():
+            lines = _code(tree, self.sources[module])
+            windows = [tuple(text for _, text in lines[k : k + BLOCK]) for k in range(len(lines) - BLOCK + 1)]
+            repeated = [window in seen for window in windows]
+            starts = (k for k, known in enumerate(repeated) if known and not (k and repeated[k - 1]))
+            found += [f"{module}:{lines[k][0]}" for k in starts]
+            seen |= set(windows)
+        return found
 
     @cached_property
     def repeated_names(self) -> list[str]:
@@ -168,28 +178,22 @@ def _is_number(node: ast.AST) -> TypeGuard[ast.Constant]:
 
 
 def _constants(tree: ast.Module) -> Iterator[str]:
-    """Yield the names in capitals that a module binds to something with a number in it."""
+    """Yield the names in capitals that a module binds to numbers alone."""
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _is_numeric(node.value):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
-            if any(map(_is_number, ast.walk(node.value))):
-                yield from (name for name in names if name.isupper())
+            yield from (name for name in names if name.isupper())
 
 
-def _homes(tree: ast.Module) -> dict[str, str]:
-    """Return the module that every name of a package's own imports comes from."""
-    nodes = (node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module)
-    return {alias.asname or alias.name: str(node.module) for node in nodes for alias in node.names}
+def _is_numeric(value: ast.expr) -> bool:
+    keys = {key for node in ast.walk(value) if isinstance(node, ast.Dict) for key in node.keys}
+    leaves = [node for node in ast.walk(value) if isinstance(node, ast.Constant) and node not in keys]
+    return bool(leaves) and all(map(_is_number, leaves))
 
 
 def _dotted(path: Path, folder: Path) -> str:
     return ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _is_record(node: ast.ClassDef) -> bool:
-    decorators = " ".join(ast.unparse(each) for each in node.decorator_list)
-    return "dataclass" in decorators or any("NamedTuple" in ast.unparse(base) for base in node.bases)
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -203,6 +207,70 @@ def _defined(tree: ast.Module) -> Iterator[str]:
         for target in targets:
             names = target.elts if isinstance(target, ast.Tuple) else [target]
             yield from (each.id for each in names if isinstance(each, ast.Name) and not each.id.startswith("_"))
+
+
+def _package(module: str) -> str:
+    """Return the package of a module, as graphmrf.linalg or graphmrf_paper."""
+    first, *rest = module.split(".")
+    return ".".join([first, *rest[:1]]) if first == "graphmrf" else first
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+def _private_definitions(tree: ast.Module) -> Iterator[str]:
+    """Yield the private names that a module defines, in classes and on instances, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _private_attributes(tree: ast.Module, own: set[str]) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own:
+            yield node.lineno, ast.unparse(node)
+
+
+def _private_imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("graphmrf"):
+            names = [*node.module.split("."), *(alias.name for alias in node.names)]
+            if _package(node.module) != _package(module) and any(map(_is_private, set(names) - {"_typing"})):
+                yield node.lineno, f"{node.module} {names[-1]}"
+
+
+def _class(tree: ast.Module, name: str) -> ast.ClassDef:
+    return next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def _leaks(node: ast.AST, protocol: set[str]) -> TypeGuard[ast.expr]:
+    """Whether an expression asks an engine for what its protocol does not promise, or names one."""
+    if isinstance(node, ast.Attribute):
+        return _is_engine(node.value) and node.attr not in protocol
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    called = ast.unparse(node.func)
+    named = called.endswith((".on", ".to")) and isinstance(node.args[0], ast.Constant)
+    return named or (called in ("hasattr", "getattr", "isinstance") and _is_engine(node.args[0]))
+
+
+def _is_engine(node: ast.expr) -> bool:
+    return ast.unparse(node).split(".")[-1] == "engine"
+
+
+def _code(tree: ast.Module, text: str) -> list[tuple[int, str]]:
+    """Return the numbered code lines of a module, without docstrings, comments, blank lines and imports."""
+    left_out = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node)]
+    hidden = {line for node in left_out for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    lines = ((k, line.strip()) for k, line in enumerate(text.splitlines(), start=1) if k not in hidden)
+    return [(k, line) for k, line in lines if line and not line.startswith("#")]
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Expr]:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _components(graph: dict[str, list[str]]) -> list[list[str]]:
@@ -285,59 +353,59 @@ def _command(*words: str) -> Callable[[], Any]:
 
 
 def walks() -> dict[str, tuple[Walk, int]]:
-    """Return the four walks of the architecture, each with the modules it may touch."""
+    """Return the walks of the architecture, each with the modules it may touch."""
     files = importlib.import_module("graphmrf").datasets.example()
     predict = ["predict", str(files.nodes), str(files.edges), "--target", "rent", "-o", "OUT/out.csv"]
-    reproduce = ["reproduce", "omega-lp", "--quick", "--output", "OUT/paper", "--jobs", "1"]
     return {
-        "predict": (walk(_command(*predict, "--report", "OUT/report.html")), 40),
-        "GraphRegressor, dense": (walk(_regressor("dense")), 15),
-        "GraphRegressor, sparse": (walk(_regressor("sparse")), 15),
-        "reproduce": (walk(_command(*reproduce)), 40),
+        "graphmrf predict": (walk(_command(*predict, "--report", "OUT/report.html")), 40),
+        "GraphRegressor.fit, dense": (walk(_regressor("dense")), 15),
+        "GraphRegressor.fit, sparse": (walk(_regressor("sparse")), 18),
     }
 
 
-def figures(tree: Tree) -> list[Figure]:
-    """Return the figures that need no run, each beside its target."""
-    lengths, field = np.array(list(tree.function_lengths.values())), tree.part(FIELD)
-    return [
-        Figure("modules", len(tree.sources)),
-        Figure("lines", tree.lines),
-        Figure("lines of field", field.lines, 4500),
-        Figure("constants of field", len(field.constants), 60),
-        Figure("numbers inside functions and classes of field", len(field.inline_numbers)),
-        Figure("modules per 1,000 lines", round(1000 * len(tree.sources) / tree.lines, 2), 5),
-        Figure("record classes", len(tree.records), 139),
-        Figure("modules with a single importer", len(tree.single_importer), 29),
-        Figure("public names in two modules", len(tree.repeated_names), 0),
-        Figure("import cycles, types included", len(tree.cycles), 0),
-        Figure("functions", lengths.size),
-        Figure("code lines of a function: median", float(np.median(lengths)), 5),
-        Figure("code lines of a function: 95th percentile", float(np.percentile(lengths, 95)), 20),
-        Figure("code lines of a function: most", int(lengths.max()), 50),
-    ]
+def figures(library: Tree, paper: Tree) -> dict[Figure, list[str]]:
+    """Return the figures that need no run, each with the places that it counts."""
+    lengths, field = np.array(list(library.function_lengths.values())), library.part("graphmrf.field")
+    longest = sorted(library.function_lengths, key=library.function_lengths.__getitem__)[-10:]
+    members = list(_members(_class(library.parsed["graphmrf.field.posterior"], "Posterior")))
+    return {
+        Figure("lines of graphmrf", library.lines, 27_000): [],
+        Figure("lines of graphmrf_paper", paper.lines): [],
+        Figure("lines of graphmrf.field", field.lines, 4500): [],
+        Figure("modules of graphmrf", len(library.sources)): [],
+        Figure("modules per 1,000 lines", round(1000 * len(library.sources) / library.lines, 2), 5): [],
+        Figure("module constants made of numbers", len(library.constants), 150): library.constants,
+        Figure("of them in field", len(field.constants), 60): field.constants,
+        Figure("numbers inside functions and classes of field", len(field.inline_numbers)): field.inline_numbers,
+        Figure("private reads across packages", len(library.private_reads), 0): library.private_reads,
+        Figure("leaks of the engine protocol", len(library.engine_leaks), 0): library.engine_leaks,
+        Figure("duplicates of six and more lines", len(library.duplicates)): library.duplicates,
+        Figure("members of Posterior", len(members)): members,
+        Figure("public names in two modules", len(library.repeated_names), 0): library.repeated_names,
+        Figure("import cycles, types included", len(library.cycles), 0): library.cycles,
+        Figure("code lines of a function: median", float(np.median(lengths)), 5): [],
+        Figure("code lines of a function: 95th percentile", float(np.percentile(lengths, 95)), 20): [],
+        Figure("code lines of a function: most", int(lengths.max()), 50): longest,
+    }
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    """Yield the public methods and fields of a class."""
+    for each in node.body:
+        name = each.name if isinstance(each, _FUNCTIONS) else getattr(getattr(each, "target", None), "id", "_")
+        if not name.startswith("_"):
+            yield name
 
 
 def main() -> None:
-    """Print all figures; with ``--why`` also what is behind those that count places."""
-    tree = Tree.of(SOURCE)
-    print(*figures(tree), sep="\n")
+    """Print all figures; with ``--why`` also the places that they count."""
+    why = "--why" in sys.argv
+    for figure, places in figures(Tree.of(SOURCE), Tree.of(SOURCE.with_name("graphmrf_paper"))).items():
+        print(figure, *(places if why else ()), sep="\n    ")
     for name, (found, most) in walks().items():
-        print(Figure(f"modules touched by {name}", len(found.modules), most))
+        print(Figure(f"modules that run in {name}", len(found.modules), most))
         print(f"    {found.functions} functions, depth {found.depth}")
-        if "--why" in sys.argv:
-            print("   ", *sorted(found.modules))
-    if "--why" in sys.argv:
-        longest = sorted(tree.function_lengths, key=tree.function_lengths.__getitem__)[-10:]
-        for title, rows in (
-            ("single importer", tree.single_importer),
-            ("repeated", tree.repeated_names),
-            ("cycles", tree.cycles),
-            ("longest", longest),
-            ("constants of field", tree.part(FIELD).constants),
-            ("numbers inside functions and classes of field", tree.part(FIELD).inline_numbers),
-        ):
-            print(f"\n{title}:", *rows, sep="\n  ")
+        print(*(f"    {module}" for module in sorted(found.modules) if why), sep="\n", end="\n" * why)
 
 
 if __name__ == "__main__":
