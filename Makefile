@@ -1,7 +1,7 @@
 # Every target sets itself up: Python 3.11 or later, make and pip are enough.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 CODE := $(wildcard src tests examples benchmarks tools docs/hooks)
 PYTESTFLAGS ?= -n 2 --dist worksteal -rs
 # One thread of BLAS a process. Threads of OpenMP sleep while they wait: where two processes share two cores, those that
@@ -17,13 +17,19 @@ export GRAPHMRF_DATA ?= $(abspath ../shared/raw)
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-lowest test-highest mutate coverage wheel lint bench shape docs gallery format clean chromium catalogue torture fuzz lock
+.PHONY: demo test check test-lowest test-highest mutate coverage wheel lint style bench tables shape docs gallery format clean chromium catalogue torture fuzz lock
 
 demo: $(VENV)/.installed-core
 	$(BIN)/python examples/demo.py
 
 test: lint chromium
 	$(QUIETLY) $(BIN)/python -m pytest $(PYTESTFLAGS)
+
+# What a push must pass: style and layers of everything, types of changed files, and tests not marked slow.
+CHANGED = $(shell git diff --name-only --diff-filter=d $$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD) -- '*.py')
+check: style
+	$(if $(strip $(CHANGED)),$(BIN)/mypy $(CHANGED))
+	$(QUIETLY) $(BIN)/python -m pytest $(PYTESTFLAGS) -m "not slow"
 
 # The same tests with the lowest and with the highest versions that pyproject.toml allows, each in its own environment.
 test-lowest: $(VENV)-lowest/.installed
@@ -57,17 +63,21 @@ lock: | $(BIN)/python
 	$(BIN)/python -m pip install -qq --dry-run --ignore-installed --report $(VENV)/report.json torch==2.13.0 '.[test]'
 	$(BIN)/python tools/locked_versions.py $(VENV)/report.json > requirements.lock
 
-# The wheel and the source archive, checked, and the demo from the wheel in an environment with nothing else.
+# The wheel and the source archive, checked, and the demo from the wheel in an environment with nothing else. With TAG
+# the version must be that of the tag.
 wheel: | $(BIN)/python
+	@test -z "$(TAG)" || grep -qx 'version = "$(patsubst v%,%,$(TAG))"' pyproject.toml
 	rm -rf dist $(VENV)-wheel && $(BIN)/python -m pip install -qq build twine
 	$(BIN)/python -m build --quiet && $(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv $(VENV)-wheel && $(VENV)-wheel/bin/python -m pip install -qq dist/*.whl
 	cd $(VENV)-wheel && bin/python $(abspath examples/demo.py)
 
-lint: $(VENV)/.installed-test
+lint: style
+	$(BIN)/mypy $(CODE)
+
+style: $(VENV)/.installed-test
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m benchmarks.record --check
 
@@ -77,6 +87,10 @@ format: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+# Tables of the documentation, written from benchmarks/results.jsonl.
+tables: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.record < /dev/null
 
 # Bad and odd inputs; commands that are killed or short of disk or memory; fuzzed files. See docs/reliability.md.
 SEED ?= 0
