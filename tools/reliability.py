@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).with_name("reliability.jsonl")
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
-FAULTS = ("SIGKILL", "SIGTERM", "SIGINT", "full disk", "little memory")
 
 
 def main(logs: list[str]) -> None:
@@ -53,9 +52,10 @@ def written(page: str, rows: list[Row]) -> str:
 
 def catalogue(rows: list[Row]) -> str:
     """Return the table of bad and odd inputs."""
-    columns = ("tried", "right answers", "refused with a remedy", "anything else", "bugs of ours", "warnings")
+    columns = ("tried", "right answers", "refused with a remedy", "bugs of ours", "anything else", "warnings")
+    heads = ["inputs", "tried", "right answers", "refused with a remedy", "internal errors", "other", "warnings"]
     found = [row for row in rows if row["benchmark"] == "catalogue"]
-    return _table(["inputs", *columns], [[row["inputs"], *(row[name] for name in columns)] for row in found])
+    return _table(heads, [[row["inputs"], *(row[name] for name in columns)] for row in found])
 
 
 def mutate(rows: list[Row]) -> str:
@@ -69,22 +69,15 @@ def mutate(rows: list[Row]) -> str:
         ]
         for name, row in added.items()
     ]
-    heads = [
-        "package",
-        "faults",
-        "found by a test",
-        "of the others, without effect",
-        "found",
-        "of those with an effect",
-    ]
+    heads = ["package", "faults", "found by a test", "without effect", "found", "found of those with an effect"]
     return _table(heads, cells) + _seeds(rows, "mutate")
 
 
 def torture(rows: list[Row]) -> str:
     """Return the table of interrupted commands, all runs added up."""
     added = _added((row for row in rows if row["benchmark"] == "torture" and "SIGKILL" in row), "command")
-    columns = ("faults", *FAULTS, "broken", "left over", "a bug of ours")
-    heads = ["command", "faults", *FAULTS, "lost or half-written", "left over after the next run", "bugs of ours"]
+    columns = ("faults", "broken", "left over", "a bug of ours")
+    heads = ["command", "interruptions", "lost or half-written files", "files left over", "internal errors"]
     cells = [[name, *(row[key] for key in columns)] for name, row in _with_total(added).items()]
     return _table(heads, cells) + _seeds(rows, "torture")
 
@@ -93,7 +86,7 @@ def flips(rows: list[Row]) -> str:
     """Return the table of flipped bits, all runs added up."""
     added = _added((row for row in rows if row["benchmark"] == "torture" and "SIGKILL" not in row), "command")
     columns = ("faults", "found", "harmless", "silently wrong")
-    heads = ["kept", "bits flipped", "found and refused", "made again or without effect", "silently wrong"]
+    heads = ["file", "bits flipped", "detected and refused", "rebuilt or without effect", "silently wrong"]
     total = _with_total(added)
     return _table(heads, [[name.removeprefix("read "), *(row[key] for key in columns)] for name, row in total.items()])
 
