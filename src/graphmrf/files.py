@@ -23,8 +23,7 @@ _PathLike: TypeAlias = str | os.PathLike[str]
 
 _DRAFT = re.compile(r"\.graphmrf-([0-9a-f]{8})-(\d+)-[0-9a-f]{32}\.tmp")
 _ABANDONED = 86_400.0
-"""Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far. Doubled, a
-container that was killed and never comes back leaves its drafts in a shared folder for another day."""
+"""Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far."""
 
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]+):/+(.*)")

@@ -44,9 +44,7 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
 ALMOST = 0.9
 """Least share of distinct cells of a first column that is taken for ids: a few repeats are typing errors, to be named.
-
-By eye. Halving it takes columns such as ages for ids; at 1 one repeated id hides which column was meant.
-"""
+By eye."""
 
 
 @dataclass(frozen=True, eq=False)

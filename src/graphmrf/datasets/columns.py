@@ -20,11 +20,11 @@ from graphmrf.text import count, did_you_mean
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 MAX_LEVELS = 50
-"""Most different values of a text column that describes nodes: the 50 states of the U.S. Doubled, X doubles for it."""
+"""Most different values of a text column that describes nodes: the 50 states of the U.S."""
 RARE = 10
 """Fewest nodes of a level of its own. By eye; halved, convolution blows up coefficients fitted to five nodes."""
 _HEAD = 1000
-"""Rows looked at first, which answer most questions on a column of millions. Doubled, so do a few more."""
+"""Rows looked at first, which answer most questions on a column of millions."""
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """What one column gave: columns of X, and the group and text under which that is told."""
 CODES = frozenset(

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from graphmrf.errors import InvalidInputError
 
 SAMPLE = 1 << 16
-"""Bytes of a file that tell its encoding and delimiter: 64 KiB, some thousand rows. Doubled, nothing else is found."""
+"""Bytes of a file that tell its encoding and delimiter: 64 KiB, some thousand rows."""
 MARKS = (",", ";", "\t", "|")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "'|'", " ": "blanks"}
 _BYTE_ORDER_MARKS = (
@@ -26,10 +26,8 @@ _BYTE_ORDER_MARKS = (
 WINDOWS = "cp1252"
 _SPOKEN = {WINDOWS: "Windows-1252 (Latin-1)", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
 _PEEK = 300
-"""Cells at the head, the middle and the tail of a column that tell how its numbers are written.
-
-By eye: a number dressed otherwise in between is named as a stray cell. Doubled, the look at them takes twice as long.
-"""
+"""Cells at the head, the middle and the tail of a column that tell how its numbers are written. By eye: a number
+dressed otherwise in between is named as a stray cell."""
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
 """What reads as a missing cell, in any case."""
@@ -52,7 +50,7 @@ _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
 _FEW_POINTS = 3
 """Cells with a point, all of them before three digits, from which the points are taken for separators of thousands. By
-eye: two such decimals can be chance. Doubled, short tables of amounts are read a thousand times too small."""
+eye: two such decimals can be chance."""
 _BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
 _GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
 _UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"

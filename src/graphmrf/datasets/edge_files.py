@@ -63,7 +63,7 @@ _MATRIX_KINDS = (
 """Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
 _SPREAD = 8
 """Numbers from the smallest to the largest id, for each id, up to which a table finds them: it takes 4 bytes for each,
-as much as a hash table at 8. Doubled, so does its memory."""
+as much as a hash table at 8."""
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 

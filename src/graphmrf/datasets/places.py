@@ -17,7 +17,7 @@ from graphmrf.files import check_readable
 from graphmrf.graph import Graph
 
 NEAREST = 8
-"""Nearest neighbours of a place by default: those of a cell in a grid. Doubled, fields are smoother, fits slower."""
+"""Nearest neighbours of a place by default: those of a cell in a grid."""
 
 
 def read_points(

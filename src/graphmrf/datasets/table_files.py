@@ -47,7 +47,7 @@ _LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole n
 _MESSAGE = 300
 """Characters of a reader's own message that are shown, by eye: some quote the whole cell they stumble over."""
 _LISTED = 8
-"""Names shown in a message. By eye: eight fit two lines of a terminal; doubled, the remedy after them is lost."""
+"""Names shown in a message. By eye: eight fit two lines of a terminal."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix
 _PART_NAME = "part-{:05}.parquet"
 """Names of the files in a folder of Parquet."""
 PART_ROWS = 1_000_000
-"""Rows of such a file: some 50 MB of predictions. Doubled, half as many readers can work at once."""
+"""Rows of such a file: some 50 MB of predictions."""
 PART = b"graphmrf.part"
 """Key of the metadata of a file in a folder of Parquet, by which a folder of ours is recognised."""
 PAGE = b"graphmrf.page"

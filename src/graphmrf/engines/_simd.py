@@ -20,11 +20,10 @@ _I64 = ir.IntType(64)
 _AHEAD = 32
 """Edges that a product looks ahead, to ask memory for rows before they are needed: 16 columns of so many neighbours are
 4 kB, an eighth of the first cache, and on a graph of a million nodes products take half the time or less
-(`benchmarks/smoothing.py`). Doubled, no quicker; where blocks are in the cache anyway, it costs nothing measurable.
-"""
+(`benchmarks/smoothing.py`)."""
 
 _LINE = 64
-"""Bytes that memory sends at once, on all processors we know. Doubled, half of a wide row is not asked for."""
+"""Bytes that memory sends at once, on all processors we know."""
 
 
 def gather(width: int) -> Any:

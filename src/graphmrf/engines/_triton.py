@@ -13,12 +13,10 @@ import triton
 import triton.language as tl
 
 _EDGES = 4
-"""Edges of a row that are fetched together. Doubled, a product of 16 columns takes 2 to 5 % longer on an H200, as more
-lanes are idle at the end of a row; halved, one of 64 columns takes 4 % longer, with fewer loads in flight."""
+"""Edges of a row that are fetched together."""
 
 _TILE = 256
-"""Values a program of one warp fetches at once: 8 a thread. Doubled, 16 columns of a graph with hubs take 1.6 times as
-long; with four warps for eight times as many, 64 columns take a fifth longer, as warps wait for each other."""
+"""Values a program of one warp fetches at once: 8 a thread."""
 
 _PASS = 2048
 """Values that a pass without edges takes at once, by four warps; memory bounds it, so that twice as many change little.

@@ -46,31 +46,29 @@ Partition: TypeAlias = Literal["auto", "columns", "rows"]
 
 _SILENCE = 120.0
 """Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold it
-back for as long as one product takes. Doubled, a run waits twice as long for a machine that hangs."""
+back for as long as one product takes."""
 
 _BLOCKS = 19
 """Blocks of 16 float64 columns that a worker holds at the peak of a solve, counted: right-hand sides as they came, as
 they are kept and of the next part, three Lanczos vectors and a window of four, solutions and directions, which for 14
-levels at 30 per cent of the nodes take nine. Doubled, rows are shared out on workers that could have held the graph."""
+levels at 30 per cent of the nodes take nine."""
 
 _HALO = 1.5
 """Memory that rows take on all workers together, over that of columns on one: rows of neighbours are held, too, up to a
-block on every worker. Doubled, half as large a graph is said to fit."""
+block on every worker."""
 
 USABLE = 0.8
-"""Share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it. Doubled,
-workers are given graphs at which they stop."""
+"""Share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it."""
 
 _COMEBACK = 120.0
 """Seconds to wait for a worker when there is none: those that were lost are started again in a few, on Kubernetes in a
-minute. Doubled, a cluster without workers is reported later."""
+minute."""
 
 _FAREWELL = 10.0
-"""Seconds that workers have to let go of a graph in the end; one that hangs does not hold up the others, nor Ctrl-C.
-Doubled, such a run takes as much longer to end."""
+"""Seconds that workers have to let go of a graph in the end; one that hangs does not hold up the others, nor Ctrl-C."""
 
 _CONNECT = "20s"
-"""How long a scheduler, or a first worker, may take to answer. Doubled, a wrong address is reported later."""
+"""How long a scheduler, or a first worker, may take to answer."""
 
 
 class Cluster:

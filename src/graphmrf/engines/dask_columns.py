@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _ATTEMPTS = 4
-"""Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
-Doubled, work that kills its workers kills twice as many before it is reported."""
+"""Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task."""
 
 
 _AHEAD = 2
-"""Parts that a worker is given: the one it computes, and the next, which travels meanwhile. Doubled, parts wait with a
-slow worker while others have nothing to do, and memory grows."""
+"""Parts that a worker is given: the one it computes, and the next, which travels meanwhile."""
 
 
 class ColumnsEngine:
@@ -210,7 +208,7 @@ _HELD: dict[str, Engine] = {}
 _FORGOTTEN: set[str] = set()
 """Tokens of graphs that nobody will ask for: one that is being built when it is forgotten is not kept."""
 _MOST_HELD = 2
-"""Engines that a worker keeps: of a graph, and of the same with loops. Doubled, graphs of before stay longer."""
+"""Engines that a worker keeps: of a graph, and of the same with loops."""
 
 
 def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part: tuple[Any, ...]) -> Any:

@@ -28,19 +28,18 @@ if TYPE_CHECKING:
 
 _EVERY = 30.0
 """Seconds of a solve after which its iterates are kept: what a lost worker costs at most, and little beside the minute
-in which a new one starts. Doubled, up to a minute of work is done again."""
+in which a new one starts."""
 
 _SHARE = 0.05
 """Share of the time that keeping iterates may take: it is done less often where it takes long, as with 30 GB for every
-worker, which take half a minute, every ten minutes. Doubled, the run is slower by as much."""
+worker, which take half a minute, every ten minutes."""
 
 _SPARE = 0.25
-"""Share of the free disk that iterates may take; they are there twice while they are written. Doubled, half the disk
-that others need, too, may be full for a moment."""
+"""Share of the free disk that iterates may take; they are there twice while they are written."""
 
 _LONG = 2**20
-"""Bytes of a result that is no sum but rows asked for, which comes at the end of a part: nothing is kept after it.
-Sums over nodes of 128 columns have 128 kB; doubled, a few more results stay in memory."""
+"""Bytes of a result that is no sum but rows asked for, which comes at the end of a part: nothing is kept after it. Sums
+over nodes of 128 columns have 128 kB."""
 
 
 class Store:

@@ -26,7 +26,7 @@ _MODERATE = 1e-30, 1e30
 overflows; narrower, people find their weights in another unit without need."""
 _WIDEST = 1900
 """Binary digits between the smallest and the largest weight: in the middle of the 2,046 there are, sums of 2^70 of them
-stay finite. Doubled, some would overflow."""
+stay finite."""
 
 
 def symmetric_matrix(W: Any, *, symmetrize: bool) -> Tidy:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from graphmrf._typing import Ints
 
 _NAMED = 3
-"""Ids named in a message: enough to see what kind they are. Doubled, the line wraps."""
+"""Ids named in a message: enough to see what kind they are."""
 _MOSTLY = 0.5
 """Share of the ids that a column of Polars or Arrow must hold to be that of the ids, by eye: an error names those it
-lacks. Doubled, a table that lacks a single id would go by position."""
+lacks."""
 
 
 def as_ids(ids: Any, n: int) -> pd.Index | None:

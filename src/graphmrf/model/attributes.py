@@ -16,21 +16,20 @@ if TYPE_CHECKING:
     from graphmrf.model.likelihood import Statistics
 
 _CONSTANT = 1e-12
-"""Standard deviation over largest value below which a column is constant: some thousand roundings of its mean. Doubling
-it changes nothing but for columns whose digits are lost anyway."""
+"""Standard deviation over largest value below which a column is constant: some thousand roundings of its mean."""
 
 _COLLINEAR = 1e-10
-"""Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition
-of A, so that of 16 digits 10 are left to be sure of. Doubling it refuses attributes twice as close to collinear."""
+"""Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition of
+A, so that of 16 digits 10 are left to be sure of."""
 
 _FLAT = 1e-14
-"""Roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares, chosen by eye.
-Doubling it refuses only attributes whose roughness is nothing but rounding."""
+"""Roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares, chosen by
+eye."""
 
 
 LARGEST = 2.0**250
 """Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as the
-products of two variances, can be represented. Doubled exponents overflow in silence."""
+products of two variances, can be represented."""
 
 
 def check_count(n_samples: int) -> int:

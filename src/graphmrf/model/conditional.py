@@ -33,23 +33,20 @@ if TYPE_CHECKING:
 
 _DENSE_ENTRIES = 500
 """Missing entries up to which one dense factor solves and draws: about where it takes as long as conjugate gradients on
-one core. Doubled, the factor takes 8 times as long."""
+one core."""
 
 _EXACT_ENTRIES = 4000
 """Missing entries, or nodes of a channel, up to which variances come from a dense inverse: 128 MB and some seconds on
-one core. Doubled, 4 times the memory and 8 times the time; beyond it they are estimated from draws."""
+one core."""
 
 _DENSE_NODES = 1000
-"""Nodes up to which dense factors draw the channels of a field, 8 MB each. Doubled, each takes 8 times as long; beyond
-it draws cost one block solve, which does not depend on how small the graph is."""
+"""Nodes up to which dense factors draw the channels of a field, 8 MB each."""
 
 _BATCH_BYTES = 2**28
-"""Memory of the draws solved together, 256 MB. Doubling it saves no more than the start of a solve, as blocks are long
-already; it changes which random numbers a draw beyond the first batch gets."""
+"""Memory of the draws solved together, 256 MB."""
 
 _PROBE_TOLERANCE = 1e-4
-"""Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes. Doubling it
-saves a few per cent of the iterations."""
+"""Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,29 +36,25 @@ if TYPE_CHECKING:
     from graphmrf.model.parameters import Parameters
 
 EXACT_COVARIANCES = 2000
-"""Missing entries up to which their covariance is a dense inverse, 32 MB: it is computed anew in every round of EM.
-Doubled, a round takes 8 times as long; beyond it the sums come from probes."""
+"""Missing entries up to which their covariance is a dense inverse, 32 MB: it is computed anew in every round of EM."""
 
 _MOST_PROBES = 32
-"""Bound on the number of probes, reached below 10,000 missing entries. Doubled, twice the time for a noise smaller by
-0.7, which is below the sampling error of the parameters already."""
+"""Bound on the number of probes, reached below 10,000 missing entries."""
 
 _LEAST_PROBES = 8
-"""Number of probes from 40,000 missing entries on, enough for a standard error. Doubled, twice the time."""
+"""Number of probes from 40,000 missing entries on, enough for a standard error."""
 
 _PROBED_ENTRIES = 300_000
-"""Missing entries that all probes cover together, as every probe averages over entries. Doubled, twice the time for a
-noise smaller by 0.7."""
+"""Missing entries that all probes cover together, as every probe averages over entries."""
 
 _TOLERANCE = 1e-9
-"""Relative residual of the solves, a hundredth of what EM calls settled. Doubling it saves 3 % of the iterations."""
+"""Relative residual of the solves, a hundredth of what EM calls settled."""
 
 _QUADRATURE_NODES = 12
-"""Gauss-Legendre nodes along t: with the integrand evened out, its error is below that of the probes. Doubled, twice
-the time of a log-likelihood."""
+"""Gauss-Legendre nodes along t: with the integrand evened out, its error is below that of the probes."""
 
 _BATCH_ENTRIES = 20_000_000
-"""Entries of the probes solved together, 160 MB. Doubling it saves nothing, as blocks are long already."""
+"""Entries of the probes solved together, 160 MB."""
 
 
 @dataclass(frozen=True)

@@ -43,49 +43,40 @@ _BARRIERS = tuple(10.0**-k for k in range(9))
 barrier converges; twice as many stages cost twice the steps and change nothing."""
 
 _MAX_STEPS = 500
-"""Newton steps for one barrier; a dozen are usual, so to reach it is a failure. Doubled, a failure takes twice as long
-to be told."""
+"""Newton steps for one barrier; a dozen are usual, so to reach it is a failure."""
 
 _NEAR_STEPS = 12
-"""Newton steps from a start that should be near: quadratic convergence takes half of them. Doubled, a start that is not
-near costs a dozen steps more before the barriers are used."""
+"""Newton steps from a start that should be near: quadratic convergence takes half of them."""
 
 _PATIENCE = 6
-"""Steps without progress, close to the optimum, after which rounding is all that is left. Doubled, six idle steps."""
+"""Steps without progress, close to the optimum, after which rounding is all that is left."""
 
 _SETTLED = 1e-24
-"""Squared Newton decrement, per node, below which rounding is all that is left: parameters are then exact to 1e-12.
-Doubling it saves no step, as convergence is quadratic."""
+"""Squared Newton decrement, per node, below which rounding is all that is left: parameters are then exact to 1e-12."""
 
 _SHORT_OF_BOUNDARY = 0.95
-"""Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995). It cannot be
-doubled; nearer to 1 a step may land where the barrier is steep."""
+"""Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995)."""
 
 _ZERO = 1e-12
-"""Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings. Doubled, an h twice
-as small is called a boundary solution."""
+"""Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings."""
 
 _RELEASED = 1e-9
-"""Slope per node, downhill, at which an h of 0 is let go again: well above its rounding. Doubled, an h whose gain in
-log-likelihood is below 1e-9 per node stays 0."""
+"""Slope per node, downhill, at which an h of 0 is let go again: well above its rounding."""
 
 _NULL = 1e-9
-"""Eigenvalue of C, over the largest one, that counts as 0 where the gradient is projected. Doubling it changes only
-what `gradient_norm` reports at the boundary."""
+"""Eigenvalue of C, over the largest one, that counts as 0 where the gradient is projected."""
 
 _HALVINGS = 60
-"""Halvings of a step before it is given up: beyond, its length is below rounding. Doubling them finds nothing."""
+"""Halvings of a step before it is given up: beyond, its length is below rounding."""
 
 _ARMIJO = 1e-4
-"""Share of the promised fall that a step must keep, as in most line searches. Doubling it rejects no Newton step near
-the optimum."""
+"""Share of the promised fall that a step must keep, as in most line searches."""
 
 _MEAN_TURNS = 200
-"""Turns between mean and (H, C). They converge linearly, in a dozen turns on all data tried; doubled, a slow case takes
-twice as long."""
+"""Turns between mean and (H, C). They converge linearly, in a dozen turns on all data tried."""
 
 _MEAN_SETTLED = 1e-10
-"""Change of the mean, in standard deviations, at which the turns end. Doubling it saves less than one turn."""
+"""Change of the mean, in standard deviations, at which the turns end."""
 
 
 @dataclass(frozen=True)

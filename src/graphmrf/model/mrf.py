@@ -39,11 +39,11 @@ FORMAT = "graphmrf.GaussianMRF"
 VERSION = 1
 _SMOOTHEST = 1e12
 """Largest ratio of the precision along the edges and within a node, the inverse of some thousand roundings: that of a
-fit to data is far below. Doubled, digits of draws are lost; times a thousand, factorisations fail."""
+fit to data is far below."""
 """Version of its layout."""
 
 _SHOWN = 8
-"""Attributes named at the prompt: about what a line of 100 characters holds. Doubled, the line wraps."""
+"""Attributes named at the prompt: about what a line of 100 characters holds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

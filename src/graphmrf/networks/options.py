@@ -21,7 +21,7 @@ DEPTHS = (1, 2, 3)
 """Numbers of layers that a cross-validation compares: the paper's. 1 to 6 are 21 layers to train in place of 6."""
 
 EPOCHS = (100, 200, 300, 400, 500)
-"""Numbers of steps that it compares: the paper's. Twice as many steps take twice the time."""
+"""Numbers of steps that it compares: the paper's."""
 
 
 @dataclass(frozen=True)
