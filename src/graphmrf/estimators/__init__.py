@@ -11,6 +11,7 @@ from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
+from graphmrf.estimators.label_spreading import LabelSpreading
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
 from graphmrf.estimators.out_of_fold import NodeRegressor
@@ -25,6 +26,7 @@ __all__ = [
     "GraphRegressor",
     "GraphSmoother",
     "LabelPropagation",
+    "LabelSpreading",
     "LinearGraphConvolution",
     "LinearRegression",
     "NodeAdapter",

@@ -35,6 +35,8 @@ from graphmrf.selection import fit_least_squares, search_convolution, whiten
 if TYPE_CHECKING:
     from typing import Self
 
+    from numpy.typing import ArrayLike
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
@@ -261,6 +263,11 @@ class LinearGraphConvolution(CheckedEstimator):
         """
         check_fitted(self, "_residuals")
         return refitted_out_of_fold(self, graph, X, y, folds)
+
+    def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
+        r"""Return :math:`1 / (1 + \omega \lambda)`, the factor by which features on each eigenvector of `N` count."""
+        check_fitted(self, "omega_")
+        return np.asarray(1.0 / (1.0 + self.omega_ * np.asarray(eigenvalues, dtype=np.float64)))
 
     def fixed(self) -> LinearGraphConvolution:
         """Return an unfitted copy with the level that was chosen."""

@@ -13,12 +13,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.choices import given_level
+from graphmrf.estimators.choices import as_omega, given_level
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_features
 from graphmrf.linalg import smooth
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from numpy.typing import ArrayLike
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
@@ -151,6 +153,10 @@ class GraphSmoother(TransformerMixin, BaseEstimator):
 
     def _smooth(self, graph: Graph, X: Floats) -> Floats:
         return np.asarray(smooth(graph, X - self._mean, self.alpha) + self._mean)
+
+    def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
+        r"""Return :math:`1 / (1 + \omega \lambda)`, the factor by which smoothing damps each eigenvector of `N`."""
+        return np.asarray(1.0 / (1.0 + as_omega(self.alpha) * np.asarray(eigenvalues, dtype=np.float64)))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:  # noqa: ARG002  (scikit-learn's signature)
         """Return the names of the features, or ``x0, x1, ...``."""

@@ -29,6 +29,8 @@ from graphmrf.selection import AlphaSearch, fit_least_squares, fold_fits, own_fo
 if TYPE_CHECKING:
     from typing import Self
 
+    from numpy.typing import ArrayLike
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
@@ -212,6 +214,15 @@ class SimpleGraphConvolution(CheckedEstimator):
         """
         check_fitted(self, "_fit")
         return refitted_out_of_fold(self, graph, X, y, folds)
+
+    def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
+        r"""Return :math:`(1 - \lambda)^K`, the factor by which features on each eigenvector of :math:`\tilde S` count.
+
+        The eigenvalues :math:`\lambda` are those of :math:`I - \tilde S`; on a graph where every node has `d` edges
+        they are :math:`d / (d + 1)` times those of `N`.
+        """
+        check_fitted(self, "n_layers_")
+        return np.asarray((1.0 - np.asarray(eigenvalues, dtype=np.float64)) ** self.n_layers_)
 
     def fixed(self) -> SimpleGraphConvolution:
         """Return an unfitted copy with the number of layers that was chosen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,7 @@ from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
 from graphmrf.errors import InvalidInputError, RefusesFormerNames
 from graphmrf.graph import checks, containers
 from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
+from graphmrf.graph.product import TimeProduct, as_times
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
 
-__all__ = ["Graph", "inverse_square_root"]
+__all__ = ["Graph", "Laplacian"]
+
+Laplacian: TypeAlias = Literal["normalised", "combinatorial"]
+"""Kinds of `N`, see `Graph.with_laplacian`."""
 
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 _Value = TypeVar("_Value")
@@ -38,6 +42,7 @@ class Graph(RefusesFormerNames):
 
     .. math:: S = D^{-1/2} W D^{-1/2}, \qquad N = I - S,
 
+    (or the combinatorial Laplacian, see `with_laplacian`)
     with an empty row for an isolated node in both, so that no edges means no smoothing.
     Self loops are dropped. What was changed on the way in is told in `notes`; all arrays are read-only.
 
@@ -79,6 +84,8 @@ class Graph(RefusesFormerNames):
     notes: tuple[str, ...]
     engine_name: str | EngineMaker = "auto"
     ids: pd.Index | None = None
+    laplacian: Laplacian = "normalised"
+    product: TimeProduct | None = None
 
     def __init__(self, W: Any, *, symmetrize: bool = False, engine: Any = "auto", ids: Any = None) -> None:
         object.__setattr__(self, "engine_name", check_engine(engine))
@@ -357,12 +364,15 @@ class Graph(RefusesFormerNames):
     def __repr__(self) -> str:
         kind = "weighted" if self.is_weighted else "unweighted"
         ids = "" if self.ids is None else f", ids {shown(self.ids)}"
-        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, {kind}{ids})"
+        laplacian = "" if self.laplacian == "normalised" else f", {self.laplacian} Laplacian"
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, {kind}{ids}{laplacian})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other has the same nodes, in the same order, edges, weights and ids, on whatever engine."""
+        """Whether the other has the same nodes, in the same order, edges, weights, ids and Laplacian, on any engine."""
         if not isinstance(other, Graph) or (self.ids is None) != (other.ids is None):
             return NotImplemented if not isinstance(other, Graph) else False
+        if self.laplacian != other.laplacian:
+            return False
         if self.ids is not None and not self.ids.equals(other.ids):
             return False
         arrays = ((getattr(self, name), getattr(other, name)) for name in ("indptr", "indices", "weights"))
@@ -445,22 +455,40 @@ class Graph(RefusesFormerNames):
     @cached_property
     def eigenpairs(self) -> tuple[Floats, Floats]:
         """Eigenvalues (n,) and eigenvectors (n, n) of `N`, dense: for up to some thousand nodes."""
+        if self.product is not None and self.product.is_separable:
+            values, vectors = self.product.eigenpairs()
+            return _read_only(np.maximum(values, 0.0)), _read_only(vectors)
         with threadpool_limits(1, user_api="blas"):  # threads that wait for a busy core cost ten times the work
             values, vectors = np.linalg.eigh(self.N.toarray())
         return _read_only(np.maximum(values, 0.0)), _read_only(vectors)
 
     @cached_property
+    def mass(self) -> Floats:
+        r"""Diagonal of `M` in :math:`N = M^{-1/2} (D - W) M^{-1/2}`, shape (n,); see `with_laplacian`.
+
+        The degrees, and 1 at isolated nodes; or, of the combinatorial Laplacian, the largest degree everywhere.
+        """
+        if self.laplacian == "normalised":
+            return _read_only(np.where(self.isolated, 1.0, self.degrees))
+        return _read_only(np.full(self.n_nodes, self.degrees.max(initial=0.0) or 1.0))
+
+    @cached_property
+    def loops(self) -> Floats:
+        """Diagonal of :math:`I - N`, shape (n,): 1 at isolated nodes, elsewhere 0 unless `N` is combinatorial."""
+        return _read_only(1.0 - self.degrees / self.mass)
+
+    @cached_property
     def S(self) -> sparse.csr_array:
-        """Normalised adjacency :math:`D^{-1/2} W D^{-1/2}` as a SciPy sparse array."""
-        d = inverse_square_root(self.degrees)
+        r"""Normalised adjacency :math:`M^{-1/2} W M^{-1/2}` as a SciPy sparse array, see `mass`."""
+        d = 1.0 / np.sqrt(self.mass)
         return self._matrix(_read_only(self.adjacency.data * np.repeat(d, np.diff(self.indptr)) * d[self.indices]))
 
     @cached_property
     def N(self) -> sparse.csr_array:
-        """Normalised Laplacian as a SciPy sparse array; the row of an isolated node is empty."""
+        """Laplacian as a SciPy sparse array; the row of an isolated node is empty."""
         linked = np.flatnonzero(~self.isolated)
-        ones = sparse.csr_array((np.ones(linked.size), (linked, linked)), shape=(self.n_nodes, self.n_nodes))
-        N = sparse.csr_array(ones - self.S)
+        own = 1.0 - self.loops[linked], (linked, linked)
+        N = sparse.csr_array(sparse.csr_array(own, shape=(self.n_nodes, self.n_nodes)) - self.S)
         _read_only(N.data)
         return N
 
@@ -476,17 +504,17 @@ class Graph(RefusesFormerNames):
         else:
             yield function((self.indptr, self.indices, self.weights), 0, state, about)
 
-    def rows_of_S(self, nodes: Ints) -> sparse.csr_array:
+    def links(self, nodes: Ints) -> sparse.csr_array:
         """Return some rows of `S`, few enough to be here wherever the edges are; nodes in ascending order.
 
         Examples
         --------
-        >>> Graph.from_edges([0, 1], [1, 2]).rows_of_S(np.array([1])).toarray().round(4)
+        >>> Graph.from_edges([0, 1], [1, 2]).links(np.array([1])).toarray().round(4)
         array([[0.7071, 0.    , 0.7071]])
         """
         found = [rows for _, rows in self.over_rows(_chosen_rows, None, nodes)]
         lengths, indices, values = (np.concatenate(each) for each in zip(*found, strict=True))
-        indptr, d = np.concatenate([[0], np.cumsum(lengths)]), inverse_square_root(self.degrees)
+        indptr, d = np.concatenate([[0], np.cumsum(lengths)]), 1.0 / np.sqrt(self.mass)
         data = values * np.repeat(d[nodes], lengths) * d[indices]
         return sparse.csr_array((data, indices, indptr), shape=(nodes.size, self.n_nodes))
 
@@ -527,6 +555,99 @@ class Graph(RefusesFormerNames):
         graph.__dict__.update(self.__dict__ | {"ids": as_ids(ids, self.n_nodes)})
         return graph
 
+    def with_laplacian(self, laplacian: Laplacian) -> Graph:
+        r"""Return the same graph with another matrix :math:`N = M^{-1/2} (D - W) M^{-1/2}`.
+
+        "normalised" has :math:`M = D`, as in the paper. "combinatorial" has :math:`M = d_{\max} I`: the Laplacian
+        :math:`D - W` over the largest degree, so that eigenvalues stay in [0, 2] and every solver, estimator and
+        `GaussianMRF` runs on it. Constants are then perfectly smooth, a propagated value is an average of the labels
+        around it, and as :math:`\alpha \to 1` the field is an intrinsic CAR. Precisions :math:`I + \omega N` are
+        :math:`I + \tau (D - W)` with :math:`\tau = \omega / d_{\max}`: where one node has many more edges than all
+        others, they need larger levels for the same smoothness.
+
+        Parameters
+        ----------
+        laplacian : {"normalised", "combinatorial"}
+            Which one.
+
+        Examples
+        --------
+        >>> Graph.from_edges([0, 1], [1, 2]).with_laplacian("combinatorial").N.toarray()
+        array([[ 0.5, -0.5,  0. ],
+               [-0.5,  1. , -0.5],
+               [ 0. , -0.5,  0.5]])
+        """
+        if laplacian not in get_args(Laplacian):
+            raise InvalidInputError(f"laplacian must be one of {get_args(Laplacian)}, got {laplacian!r}")
+        if self.is_elsewhere and laplacian != self.laplacian:
+            raise InvalidInputError(
+                "the combinatorial Laplacian needs the edges here, and those of this graph are with the workers of a "
+                "cluster; read the graph whole, or keep the normalised Laplacian"
+            )
+        stored = {field.name: getattr(self, field.name) for field in fields(self)}
+        graph = object.__new__(type(self))
+        graph.__dict__.update(stored | {"laplacian": laplacian, "product": None})
+        return graph
+
+    def over_time(self, times: Any, *, weight: float = 1.0, ring: bool = False) -> Graph:
+        """Return the graph of all nodes at all times, for panels: every estimator runs on it.
+
+        A node is joined to its neighbours at the same time, and to itself at the time before and after. Node `i` at
+        the `t`-th of `T` times has position ``i * T + t``: an array (n, T) of values becomes an outcome by
+        ``values.ravel()``, and predictions become such an array by ``predictions.reshape(-1, T)``. Where the graph has
+        ids, those of the result are pairs of id and time, and tables with such an index are matched.
+        `selection.search_time_weight` finds the weight from labels.
+
+        Parameters
+        ----------
+        times : sequence of T numbers or dates
+            The times, ascending. A step longer than the usual one weighs less in proportion.
+        weight : float > 0, default 1
+            Weight of a usual step in time; 1 counts as much as all neighbours at the same time together.
+        ring : bool, default False
+            Whether the last time is next to the first: months of a year, hours of a day.
+
+        Examples
+        --------
+        >>> panel = Graph.from_edges(["a"], ["b"]).over_time([2019, 2020, 2021], weight=2.0)
+        >>> panel
+        Graph(n_nodes=6, n_edges=7, weighted, ids ('a', 2019), ('a', 2020), ('a', 2021), ...)
+        >>> panel.adjacency[[0], :].toarray()
+        array([[0., 2., 0., 1., 0., 0.]])
+        """
+        if not np.isfinite(weight) or weight <= 0:
+            raise InvalidInputError(f"weight must be a positive number, got {weight}; smaller ones separate the times")
+        product = TimeProduct(self, as_times(times, ring=ring), float(weight), ring)
+        both = product.weights
+        panel = Graph.from_edges(both.row, both.col, 0.5 * both.data, n_nodes=both.shape[0])
+        state = panel.__getstate__() | {"engine_name": self.engine_name, "laplacian": self.laplacian}
+        panel.__setstate__(state | {"product": product, "notes": (), "ids": product.ids})
+        return panel
+
+    def require_normalised(self) -> None:
+        """Raise InvalidInputError if `N` is combinatorial, for methods with a normalised matrix of their own."""
+        if self.laplacian != "normalised":
+            raise InvalidInputError(
+                "SGC and GCN multiply by a normalised adjacency of their own, got a graph with the combinatorial "
+                'Laplacian; fit them on graph.with_laplacian("normalised")'
+            )
+
+    def with_loops(self, loops: Floats) -> tuple[Ints, Ints, Floats | None]:
+        """Return the compressed rows of the adjacency with these weights on the diagonal, and None for weights all 1.
+
+        Examples
+        --------
+        >>> Graph.from_edges([0], [1]).with_loops(np.array([1.0, 3.0]))
+        (array([0, 2, 4], dtype=int32), array([1, 0, 0, 1], dtype=int32), array([1., 1., 1., 3.]))
+        """
+        n, places = self.n_nodes, self.indptr[1:]
+        index = checks.index_type(self.indices.size + n, n)
+        indptr = np.add(self.indptr, np.arange(n + 1), dtype=index)
+        indices = np.insert(self.indices.astype(index, copy=False), places, np.arange(n, dtype=index))
+        if self.weights is None and (loops == 1.0).all():
+            return indptr, indices, None
+        return indptr, indices, np.insert(self.adjacency.data, places, loops)
+
     def to(self, engine: Any) -> Graph:
         """Return the same graph on another engine: everything computed from it runs there.
 
@@ -547,8 +668,13 @@ class Graph(RefusesFormerNames):
 
     @cached_property
     def engine(self) -> Engine:
-        """What multiplies by :math:`I - N`, see `graphmrf.engines`; chosen by name, or by the size of the graph."""
-        return build_engine(self.engine_name, self.indptr, self.indices, self.weights, self.degrees)
+        """What multiplies by :math:`I - N`, see `graphmrf.engines`; chosen by name, or by the size of the graph.
+
+        A combinatorial `N` is the normalised one of a graph with loops, which give every node the largest degree.
+        """
+        if self.laplacian == "normalised":
+            return build_engine(self.engine_name, self.indptr, self.indices, self.weights, self.degrees)
+        return build_engine(self.engine_name, *self.with_loops(self.mass - self.degrees), self.mass)
 
     @cached_property
     def _derived(self) -> dict[Any, Any]:
@@ -585,11 +711,6 @@ def _chosen_rows(rows: tuple[Any, ...], first: int, _: None, nodes: Ints) -> tup
     starts = np.cumsum(lengths) - lengths
     places = np.arange(lengths.sum()) - np.repeat(starts, lengths) + np.repeat(indptr[own], lengths)
     return None, (lengths, indices[places], np.ones(places.size) if weights is None else weights[places])
-
-
-def inverse_square_root(degrees: Floats) -> Floats:
-    """Entrywise ``degrees ** -0.5``, and 0 where the degree is 0."""
-    return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
 
 
 def _read_only(array: _Array) -> _Array:

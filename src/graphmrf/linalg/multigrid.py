@@ -228,9 +228,9 @@ def solve_multigrid(graph: Graph, systems: ShiftedSystems, B: Floats, tolerance:
     r"""Solve :math:`(I / \alpha - (I - N))_{UU} x_U = b_U` by multigrid; None where its levels would be dense."""
     sigma, allowed = float(systems.sigma.flat[0]), systems.allowed
     rows = np.arange(graph.n_nodes) if allowed is None else np.flatnonzero(allowed[:, 0])
-    S = graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
-    A = sparse.csr_array(sparse.eye_array(rows.size) - sparse.csr_array(S)[rows][:, rows] / sigma)
-    grids = Multigrid.of(graph.engine, A, np.sqrt(graph.degrees + graph.isolated)[rows])
+    N, eye = graph.N[rows][:, rows], sparse.eye_array(rows.size)
+    A = sparse.csr_array((1.0 - 1.0 / sigma) * eye + N / sigma)
+    grids = Multigrid.of(graph.engine, A, np.sqrt(graph.mass)[rows])
     if grids is None:
         return None
     x, together = np.zeros(B.shape), systems.limits.columns

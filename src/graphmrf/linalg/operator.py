@@ -299,7 +299,8 @@ def _spread(values: Floats, width: int, q: int, rest: float = 0.0) -> Floats:
 def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.csr_array:
     r"""Return the rows of `B` for the edges from the nodes ``first .. stop - 1`` to higher-numbered ones.
 
-    The row of an edge of weight `w` from `u` to `v` has the entries :math:`\sqrt{w / d_u}` and :math:`-\sqrt{w / d_v}`.
+    The row of an edge of weight `w` from `u` to `v` has the entries :math:`\sqrt{w / m_u}` and
+    :math:`-\sqrt{w / m_v}`, `m` being the masses of `N`, see `Graph.mass`.
 
     Parameters
     ----------
@@ -321,21 +322,21 @@ def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.c
     True
     """
     rows = graph.indptr, graph.indices, graph.weights
-    return _row_incidence(rows, slice(first, graph.n_nodes if stop is None else stop), 0, graph.degrees)
+    return _row_incidence(rows, slice(first, graph.n_nodes if stop is None else stop), 0, graph.mass)
 
 
-def _row_incidence(rows: _Rows, some: slice, first: int, degrees: Floats) -> sparse.csr_array:
+def _row_incidence(rows: _Rows, some: slice, first: int, mass: Floats) -> sparse.csr_array:
     """Return the incidence of the edges in some of the compressed rows, whose first is that of node `first`."""
     (indptr, indices, weights), (start, stop) = rows, (some.start, some.stop)
     span = slice(int(indptr[start]), int(indptr[stop]))
     u, v = np.repeat(np.arange(first + start, first + stop), np.diff(indptr[start : stop + 1])), indices[span]
     once = v > u
     u, v = u[once], v[once]
-    d = inverse(np.sqrt(degrees))
+    d = 1.0 / np.sqrt(mass)
     root = 1.0 if weights is None else np.sqrt(weights[span][once])
     data = np.column_stack([root * d[u], -root * d[v]]).ravel()
     ends = np.column_stack([u, v]).ravel()
-    return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, degrees.size))
+    return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, mass.size))
 
 
 def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = _ENTRIES) -> Floats:
@@ -352,7 +353,7 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int =
     (True, array([0., 0.]))
     """
     noise: Floats | None = None
-    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.degrees, k, at_once)):
+    for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.mass, k, at_once)):
         rng.bit_generator.state = after.bit_generator.state
         if len(values) == graph.n_nodes and noise is None:
             noise = values
@@ -369,17 +370,17 @@ def _row_noise(
 
     These are numbered anew, in their order, so that no more of the graph is looked at.
     """
-    (indptr, indices, weights), (degrees, k, at_once) = rows, about
+    (indptr, indices, weights), (mass, k, at_once) = rows, about
     own = np.arange(first, first + indptr.size - 1)
     nodes = own
-    if own.size < degrees.size:
+    if own.size < mass.size:
         nodes = np.union1d(own, indices)
         indices, first = np.searchsorted(nodes, indices), int(np.searchsorted(nodes, first))
     noise = np.zeros((nodes.size, k))
     half_edges = 2 * max(nodes.size, at_once // max(k, 1), 1)
     cuts = np.searchsorted(indptr, np.arange(half_edges, indices.size, half_edges))
     for start, stop in pairwise(np.unique([0, *cuts.tolist(), own.size]).tolist()):
-        B = _row_incidence((indptr, indices, weights), slice(start, stop), first, degrees[nodes])
+        B = _row_incidence((indptr, indices, weights), slice(start, stop), first, mass[nodes])
         noise += B.T @ rng.standard_normal((B.shape[0], k))
     return rng, (nodes, noise)
 
@@ -398,13 +399,13 @@ def edge_signs(graph: Graph, k: int, rng: np.random.Generator, *, small: int = S
     ([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], [0.0, 0.0])
     """
     keys = rng.integers(2**64, size=-(-k // SIGNS), dtype=np.uint64, endpoint=False)
-    about = (graph.degrees, k, keys, small)
+    about = (graph.mass, k, keys, small)
     return np.concatenate([values for _, values in graph.over_rows(_row_signs, None, about)])
 
 
 def _row_signs(rows: _Rows, first: int, _: None, about: tuple[Floats, int, Ints, int]) -> tuple[None, Floats]:
     """Return the draws of `edge_signs` at the nodes of some rows."""
-    (indptr, indices, weights), (degrees, k, keys, small) = rows, about
+    (indptr, indices, weights), (mass, k, keys, small) = rows, about
     n_rows, roots = indptr.size - 1, np.sqrt(np.empty(0) if weights is None else weights)
     sums = np.empty((n_rows, k), dtype=np.float32)
     for start, key in zip(range(0, k, SIGNS), keys, strict=True):
@@ -420,7 +421,7 @@ def _row_signs(rows: _Rows, first: int, _: None, about: tuple[Floats, int, Ints,
             places = data.astype(np.float32), np.arange(u.size), indptr
             part = np.asarray(sparse.csr_array(places, shape=(n_rows, u.size)) @ signs)
         sums[:, start : start + width] = part
-    return None, sums * inverse(np.sqrt(degrees[first : first + n_rows]))[:, None].astype(np.float32)
+    return None, np.asarray(sums / np.sqrt(mass[first : first + n_rows])[:, None].astype(np.float32))
 
 
 def random_signs(n: int, k: int, rng: np.random.Generator) -> Floats:

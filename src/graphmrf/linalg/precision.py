@@ -18,7 +18,6 @@ from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import Solution, product
 from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, random_signs
@@ -79,7 +78,7 @@ class NodePrecision:
     @cached_property
     def diagonal(self) -> Floats:
         """Diagonal of `A`."""
-        return np.asarray(1.0 + self.omega * ~self.graph.isolated + self.d)
+        return np.asarray(1.0 + self.omega * (1.0 - self.graph.loops) + self.d)
 
     @cached_property
     def dense(self) -> Dense | None:
@@ -171,7 +170,7 @@ class NodePrecision:
         r"""Return the diagonal of :math:`A^{-1}`; exact on small graphs, otherwise from random draws `x`.
 
         The variance of a node given its neighbours is known, :math:`1 / A_{ii}`; drawn is that of its mean given them,
-        :math:`\omega (S x)_i / A_{ii}`.
+        :math:`-\omega \sum_{j \ne i} N_{ij} x_j / A_{ii}`.
         """
         if self.dense is not None:
             return self.dense.inverse_diagonal()
@@ -180,17 +179,19 @@ class NodePrecision:
             (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER)),
         )
         drawn = map_columns(
-            self.graph.engine, _squares, ((self._system.tables, self.noise(k, rng, signs=True)) for k in sizes)
+            self.graph.engine,
+            _squares,
+            ((self._system.tables, self.graph.loops, self.noise(k, rng, signs=True)) for k in sizes),
         )
-        means = self.omega**2 * sum(drawn) / probes * ~self.graph.isolated
+        means = self.omega**2 * sum(drawn) / probes
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 
 
-def _squares(engine: Engine, tables: tuple[Any, ...], noise: Floats) -> Floats:
-    """Return the sum of (S x)^2 over the draws x that solve for columns of noise, shape (n,)."""
+def _squares(engine: Engine, tables: tuple[Any, ...], loops: Floats, noise: Floats) -> Floats:
+    """Return the sum of squares, over draws x that solve for columns of noise, of N x off the diagonal, shape (n,)."""
     x, iterations, residual = WhitenedSystem(engine, *tables).solve_block(noise, _DRAW_TOLERANCE)
     Solution(x, iterations, residual, residual <= _DRAW_TOLERANCE).or_raise(_DRAW_TOLERANCE)
-    return np.asarray((product(engine, x) ** 2).sum(axis=1))
+    return np.asarray(((product(engine, x) - loops[:, None] * x) ** 2).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +254,15 @@ class PrecisionBlock:
 
     @cached_property
     def node_variance(self) -> Floats:
-        r"""Variance of every entry of `M` given all other nodes, shape (n, q): the diagonal of :math:`(L L')^{-1}`."""
-        return np.asarray((self._whiten**2).sum(axis=2)[self._kinds])
+        r"""What :math:`\mathrm{var}(x_i)` has beyond that of ``x - precondition(apply(x))``, shape (n, q).
+
+        It is the variance of an entry of `M` given all other nodes, the diagonal of :math:`B = (L L')^{-1}`; where `N`
+        is combinatorial the diagonal :math:`P_{ii}` of :math:`I - N` adds :math:`P_{ii} (B C B)_{ii}`.
+        """
+        B = self._whiten @ self._whiten.transpose(0, 2, 1)
+        own = np.diagonal(B, axis1=1, axis2=2)[self._kinds]
+        again = np.einsum("kij,jl,kli->ki", B, self.C, B)[self._kinds]
+        return np.asarray(own + (self.graph.loops * ~self.graph.isolated)[:, None] * again)
 
     def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
         r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, by preconditioned conjugate gradients.
@@ -332,9 +340,7 @@ class PrecisionBlock:
     def matrix(self) -> sparse.csc_array:
         """The block as a sparse matrix, entries of `M` node by node."""
         nodes = np.flatnonzero(self.missing.any(axis=1))
-        d = sparse.diags_array(inverse(np.sqrt(self.graph.degrees[nodes])))
-        S = d @ self.graph.adjacency[nodes][:, nodes] @ d
-        N = sparse.diags_array((d.diagonal() > 0).astype(np.float64)) - S
+        N = self.graph.N[nodes][:, nodes]
         gamma = sparse.kron(sparse.eye_array(nodes.size), self.H) + sparse.kron(N, self.C)
         kept = np.flatnonzero(self.missing[nodes])
         return sparse.csc_array(sparse.csr_array(gamma)[kept][:, kept])

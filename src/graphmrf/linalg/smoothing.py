@@ -16,7 +16,6 @@ from scipy.sparse.linalg import splu
 
 from graphmrf.engines import build_engine, compute
 from graphmrf.errors import InvalidInputError
-from graphmrf.graph.checks import index_type
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
 from graphmrf.linalg.multishift import ShiftedSystems, Solution, product
@@ -283,12 +282,8 @@ def loop_engine(graph: Graph) -> Engine:
         elsewhere: Any = graph.engine
         looped: Engine = elsewhere.looped()
         return looped
-    n = graph.n_nodes
-    places, index = graph.indptr[1:], index_type(graph.indices.size + n, n)
-    indptr = np.add(graph.indptr, np.arange(n + 1), dtype=index)
-    indices = np.insert(graph.indices.astype(index, copy=False), places, np.arange(n, dtype=index))
-    weights = None if graph.weights is None else np.insert(graph.weights, places, 1.0)
-    return build_engine(graph.engine_name, indptr, indices, weights, graph.degrees + 1.0)
+    graph.require_normalised()
+    return build_engine(graph.engine_name, *graph.with_loops(np.ones(graph.n_nodes)), graph.degrees + 1.0)
 
 
 def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> Floats:
@@ -384,8 +379,8 @@ def solve_factor(graph: Graph, B: Floats, alpha: float, allowed: Bools | None) -
     rows = np.arange(graph.n_nodes) if allowed is None else np.flatnonzero(allowed)
     x = np.zeros_like(B)
     if rows.size:
-        S = graph.S + sparse.diags_array(graph.isolated.astype(np.float64))
-        A = sparse.csc_array(sparse.eye_array(rows.size) / alpha - sparse.csr_array(S)[rows][:, rows])
+        N, eye = graph.N[rows][:, rows], sparse.eye_array(rows.size)
+        A = sparse.csc_array((1.0 / alpha - 1.0) * eye + N)
         factor = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         x[rows] = factor.solve(B[rows].astype(np.float64))
     return x

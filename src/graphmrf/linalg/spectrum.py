@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
-from graphmrf.graph import inverse_square_root
 from graphmrf.linalg.lanczos import gauss, jacobi_eigen, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
 
@@ -159,6 +158,9 @@ def density_of_states(
     limits : Limits
         Its `dense_spectrum` is the number of nodes with edges up to which eigenvalues are exact.
     """
+    product = graph.product if probes is None else None
+    if product is not None and product.is_separable and product.space.n_nodes <= limits.dense_spectrum:
+        return _from_values(graph, product.eigenvalues())
     if probes is None and np.count_nonzero(~graph.isolated) <= limits.dense_spectrum:
         return _exact(graph)
     count = int(np.clip(4_000_000 // max(graph.n_nodes, 1), 16, 128)) if probes is None else max(probes, 4)
@@ -173,7 +175,12 @@ def _exact(graph: Graph) -> Spectrum:
     N = graph.N[joined][:, joined].toarray()
     with threadpool_limits(1, "blas"):  # threads gain little up to this size, and lose much where cores are busy
         values = np.linalg.eigvalsh(N) if joined.size else np.zeros(0)
-    positive = np.clip(values[graph.n_components - np.count_nonzero(graph.isolated) :], 0.0, 2.0)
+    return _from_values(graph, np.append(np.zeros(np.count_nonzero(graph.isolated)), values))
+
+
+def _from_values(graph: Graph, values: Floats) -> Spectrum:
+    """Return the spectrum of all eigenvalues, ascending: as many are 0 as the graph has components."""
+    positive = np.clip(values[graph.n_components :], 0.0, 2.0)
     return Spectrum(np.append(0.0, positive), np.append(float(graph.n_components), np.ones(positive.size)))
 
 
@@ -187,10 +194,9 @@ def _probe(graph: Graph, probes: int, steps: int | None, random_state: int) -> L
 
 
 def _kernel(graph: Graph) -> sparse.csr_array:
-    """Return the unit vectors of eigenvalue 0, one row per component: square roots of degrees, or a 1 if isolated."""
-    weight = graph.degrees + graph.isolated
-    total = np.bincount(graph.components, weight)
-    entries = (np.sqrt(weight / total[graph.components]), (graph.components, np.arange(graph.n_nodes)))
+    """Return the unit vectors of eigenvalue 0, one row per component: square roots of masses."""
+    total = np.bincount(graph.components, graph.mass)
+    entries = (np.sqrt(graph.mass / total[graph.components]), (graph.components, np.arange(graph.n_nodes)))
     return sparse.csr_array(entries, shape=(graph.n_components, graph.n_nodes))
 
 
@@ -268,6 +274,5 @@ def _traces(graph: Graph) -> Floats:
     squared = graph.adjacency
     if graph.weights is not None:
         squared.data = squared.data**2
-    joined = np.count_nonzero(~graph.isolated)
-    d = inverse_square_root(graph.degrees) ** 2
-    return np.array([graph.n_nodes - graph.n_components, joined, joined + d @ (squared @ d)])
+    own, weight = 1.0 - graph.loops, 1.0 / graph.mass
+    return np.array([graph.n_nodes - graph.n_components, own.sum(), own @ own + weight @ (squared @ weight)])

@@ -2,7 +2,7 @@ r"""Diagonals of inverses: the variance of what is unknown, exactly on small gra
 
 The variance of a node is its variance given its neighbours, known in closed form, plus the variance of its mean given
 them, estimated from draws `x` of the field:
-:math:`\mathrm{var}(x_i) = (1 - \alpha) + \alpha^2 \, \mathrm{var}((S x)_i)`.
+:math:`\mathrm{var}(x_i) = (1 - \alpha)(1 + \alpha P_{ii}) + \alpha^2 \, \mathrm{var}((P x)_i)` with :math:`P = I - N`.
 
 The diagonal of a precision `P` is estimated from Rademacher probes `z`, as the mean of :math:`z \circ P z`. Its
 noise comes from the entries off the diagonal, so the part with a diagonal in closed form is taken out beforehand.
@@ -18,7 +18,6 @@ from scipy import sparse
 
 from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
-from graphmrf.graph import inverse_square_root
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
@@ -102,9 +101,9 @@ class ConditionalPrecision:
     def unknown_rows(self) -> sparse.csr_array:
         r"""The rows of :math:`I + \omega N` at the unknown nodes."""
         nodes = np.flatnonzero(~self.known)
-        own = 1.0 + self.omega * ~self.graph.isolated[nodes], (np.arange(nodes.size), nodes)
+        own = 1.0 + self.omega * (1.0 - self.graph.loops[nodes]), (np.arange(nodes.size), nodes)
         diagonal = sparse.csr_array(own, shape=(nodes.size, self.graph.n_nodes))
-        return sparse.csr_array(diagonal - self.omega * self.graph.rows_of_S(nodes))
+        return sparse.csr_array(diagonal - self.omega * self.graph.links(nodes))
 
     def apply(self, X: Floats) -> Floats:
         """Return the matrix times `X`."""
@@ -149,7 +148,8 @@ class ConditionalPrecision:
         else:
             drawn = precision_noise(self.graph, probes, random_state) if noise is None else noise
             explained = self.alpha**2 * self._drawn_squares(drawn, probes, tolerance)
-            variance = np.where(self.graph.isolated, 1.0, 1.0 - self.alpha + explained) * ~self.known
+            alone = (1.0 - self.alpha) * (1.0 + self.alpha * self.graph.loops)
+            variance = (alone + explained) * ~self.known
         return variance
 
     def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
@@ -275,7 +275,7 @@ def loo_precision(
     """
     level, known = float(check_alphas(alpha)), check_known(graph, known)
     omega = level / (1.0 - level)
-    diagonal = 1.0 + omega * ~graph.isolated
+    diagonal = 1.0 + omega * (1.0 - graph.loops)
     if level == 0 or known.all():
         return np.asarray(diagonal[known])
     conditional = ConditionalPrecision(graph, known, level, limits)
@@ -298,12 +298,11 @@ def _explained(M_U: sparse.csr_array, unknown: Dense, known: Bools) -> Floats:
 
 def _constant_vectors(graph: Graph, unknown: Bools) -> sparse.csr_array:
     """Return the unit eigenvectors of I - N for eigenvalue 1 on the components without a known node, as columns."""
-    weight = graph.degrees + graph.isolated
-    total = np.bincount(graph.components, weight)
+    total = np.bincount(graph.components, graph.mass)
     free = np.bincount(graph.components, ~unknown) == 0
     nodes = np.flatnonzero(free[graph.components])
     of = graph.components[nodes]
-    return sparse.csr_array((np.sqrt(weight[nodes] / total[of]), (nodes, of)), shape=(graph.n_nodes, total.size))
+    return sparse.csr_array((np.sqrt(graph.mass[nodes] / total[of]), (nodes, of)), shape=(graph.n_nodes, total.size))
 
 
 def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Generator, probes: int) -> Floats:
@@ -321,10 +320,9 @@ def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Genera
 
 
 def _squared_paths(graph: Graph, end: Bools) -> Floats:
-    """Return the diagonal of S E S for the 0/1 mask E: the sum of S_ij^2 over the ends j."""
-    d = inverse_square_root(graph.degrees) ** 2
-    sums = [each for _, each in graph.over_rows(_row_squares, None, d * end)]
-    return np.asarray(d * np.concatenate(sums) + (graph.isolated & end))
+    """Return the sum of N_ij^2 over the neighbours j of every node i that a mask lets through."""
+    sums = [each for _, each in graph.over_rows(_row_squares, None, end / graph.mass)]
+    return np.asarray(np.concatenate(sums) / graph.mass)
 
 
 def _row_squares(rows: tuple[Ints, Ints, Floats | None], _first: int, _: None, values: Floats) -> tuple[None, Floats]:

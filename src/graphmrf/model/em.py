@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from graphmrf.errors import ConvergenceError
-from graphmrf.graph import inverse_square_root
 from graphmrf.model.attributes import check_independent
 from graphmrf.model.e_step import Incomplete, e_step
 from graphmrf.model.likelihood import Statistics, statistics
@@ -107,7 +106,7 @@ def _first_statistics(incomplete: Incomplete) -> Statistics:
     M1 = _scaled_up(*_edge_pairs(incomplete.graph, X, seen))
     # Never observed at both ends of an edge, as on one side of a bipartite graph: half as rough as white noise.
     alone = np.diag(M1) == 0
-    M1[alone, alone] = 0.5 * float(np.mean(~incomplete.graph.isolated)) * np.diag(M0)[alone]
+    M1[alone, alone] = 0.5 * float(1.0 - incomplete.graph.loops.mean()) * np.diag(M0)[alone]
     return Statistics(len(seen), _nearest_valid(M0), _nearest_valid(M1))
 
 
@@ -115,7 +114,7 @@ def _edge_pairs(graph: Graph, X: Floats, observed: Floats) -> tuple[Floats, Floa
     """Return X'NX over the edges with both ends observed, and the part of all weight that those edges have."""
     q = X.shape[1]
     found, seen = np.zeros((q, q)), np.zeros((q, q))
-    scaled = X * inverse_square_root(graph.degrees)[:, None]
+    scaled = X / np.sqrt(graph.mass)[:, None]
     W = sparse.coo_array(graph.adjacency)
     for first in range(0, W.nnz, _EDGES):
         (i, j), w = (ends[first : first + _EDGES] for ends in W.coords), W.data[first : first + _EDGES, None]

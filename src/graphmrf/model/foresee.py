@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
+from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg import multiply, smooth_grid
@@ -286,9 +287,8 @@ def _spread(target: TargetCovariance, Z: Floats) -> Floats:
 
 def _known_traces(target: TargetCovariance) -> Floats:
     """Return the traces of P and P^2, with P the operator I - N between unlabelled nodes."""
-    U, S = target.unlabelled.astype(np.float64), target.graph.S
-    loops = float((target.graph.isolated & target.unlabelled).sum())
-    return np.array([loops, loops + float(U @ (S.power(2) @ U))])
+    U, P = target.unlabelled.astype(np.float64), sparse.eye_array(target.graph.n_nodes) - target.graph.N
+    return np.array([U @ target.graph.loops, U @ (P.power(2) @ U)])
 
 
 def _ratio(remaining: Floats, spread: Floats, controls: Floats) -> tuple[float, float]:

@@ -106,6 +106,7 @@ class Average:
     @classmethod
     def convolution(cls, graph: Graph) -> Average:
         r"""Return :math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`."""
+        graph.require_normalised()
         pointers, columns, weights = _with_loops(graph)
         root = 1.0 / np.sqrt(graph.degrees + 1.0)
         weights *= root[columns] * np.repeat(root, np.diff(pointers))

@@ -18,6 +18,7 @@ from graphmrf.selection.search import (
     search_convolution_and_residual,
     search_propagation,
     search_residual,
+    search_spreading,
     training_masks,
 )
 from graphmrf.selection.splits import assign_folds, assign_strata, split
@@ -39,6 +40,7 @@ __all__ = [
     "search_convolution_and_residual",
     "search_propagation",
     "search_residual",
+    "search_spreading",
     "split",
     "steps_to_label",
     "training_masks",

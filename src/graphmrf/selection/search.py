@@ -211,6 +211,27 @@ def search_residual(
     return AlphaSearch.score(alphas, own_fold(grid, folds) + own_fold(base, folds), y[labelled], folds)
 
 
+def search_spreading(graph: Graph, y: Floats, folds: Ints, *, alphas: Sequence[float] = ALPHAS) -> AlphaSearch:
+    """Cross-validate label spreading at every level: labels without their fold, smoothed about their mean.
+
+    The parameters are those of `search_propagation`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> search_spreading(path, np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0])).alpha
+    0.6
+    """
+    labelled = np.flatnonzero(~np.isnan(y))
+    known = training_masks(y.size, labelled, folds)
+    deviations = np.where(known, y[:, None], 0.0)
+    means = deviations.sum(axis=0) / known.sum(axis=0)
+    grid = smooth_grid(graph, np.where(known, deviations - means, 0.0), np.asarray(alphas), rows=labelled)
+    return AlphaSearch.score(alphas, own_fold(grid + means, folds), y[labelled], folds)
+
+
 def training_masks(n: int, labelled: Ints, folds: Ints) -> Bools:
     """Return the mask (n, n_folds) of the nodes whose label fold f may use."""
     known = np.zeros((n, int(folds.max()) + 1), dtype=bool)

@@ -1,0 +1,98 @@
+"""Panels: the product of a graph with its times."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphmrf import Graph, GraphRegressor, LabelPropagation
+from graphmrf.errors import InvalidInputError
+from graphmrf.graph import Laplacian
+from graphmrf.linalg.spectrum import density_of_states
+
+RNG = np.random.default_rng(3)
+UPPER = np.triu(RNG.uniform(0.5, 2.0, (12, 12)) * (RNG.random((12, 12)) < 0.4), 1)
+W = UPPER + UPPER.T
+SPACE = Graph(W)
+TIMES = [2001, 2002, 2004, 2005]
+
+
+@pytest.mark.parametrize("laplacian", ["normalised", "combinatorial"])
+@pytest.mark.parametrize("ring", [False, True])
+def test_it_joins_neighbours_at_a_time_and_a_node_to_itself_next(laplacian: Laplacian, ring: bool) -> None:
+    space = SPACE.with_laplacian(laplacian)
+    panel = space.over_time(TIMES, weight=3.0, ring=ring)
+    mass = W.sum(axis=1) if laplacian == "normalised" else np.full(12, W.sum(axis=1).max())
+    expected = np.zeros((12, 4, 12, 4))
+    for t in range(4):
+        expected[:, t, :, t] = W
+    steps = {(0, 1): 1.0, (1, 2): 0.5, (2, 3): 1.0} | ({(0, 3): 1.0} if ring else {})
+    for (t, s), weight in steps.items():
+        for i in range(12):
+            expected[i, t, i, s] = expected[i, s, i, t] = 3.0 * weight * mass[i]
+    np.testing.assert_allclose(panel.adjacency.toarray(), expected.reshape(48, 48), atol=1e-12)
+    assert panel.laplacian == laplacian
+
+
+@pytest.mark.parametrize("laplacian", ["normalised", "combinatorial"])
+@pytest.mark.parametrize("ring", [False, True])
+def test_its_spectrum_follows_from_that_of_its_factors(laplacian: Laplacian, ring: bool) -> None:
+    panel = SPACE.with_laplacian(laplacian).over_time(TIMES, weight=0.7, ring=ring)
+    N = panel.N.toarray()
+    values, vectors = panel.eigenpairs
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(N), atol=1e-12)
+    np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, N, atol=1e-12)
+    states = density_of_states(panel)
+    assert states.is_exact
+    assert states.sum(np.log1p) == pytest.approx(np.linalg.slogdet(np.eye(48) + N)[1])
+
+
+def test_isolated_nodes_are_joined_to_themselves_over_time() -> None:
+    panel = Graph.from_edges([0], [1], n_nodes=3).over_time([1, 2, 3])
+    assert panel.components.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
+    np.testing.assert_allclose(panel.eigenpairs[0], np.linalg.eigvalsh(panel.N.toarray()), atol=1e-12)
+
+
+def test_panels_go_there_and_back_by_position_or_by_ids() -> None:
+    places = pd.Index([f"p{i:02}" for i in range(12)], name="place")
+    panel = SPACE.with_ids(places).over_time(pd.Index(TIMES, name="year"))
+    values = RNG.normal(size=(12, 4))
+    y = np.where(RNG.random((12, 4)) < 0.6, values, np.nan)
+    long = pd.DataFrame(y, places, pd.Index(TIMES, name="year")).stack(future_stack=True).sample(frac=1, random_state=0)
+    by_ids = LabelPropagation(alpha=0.8).fit(panel, None, long).predict()
+    by_place = LabelPropagation(alpha=0.8).fit(panel.with_ids(None), None, y.ravel()).predict()
+    np.testing.assert_allclose(by_ids.to_numpy(), by_place)
+    np.testing.assert_allclose(by_ids.unstack().to_numpy()[~np.isnan(y)], y[~np.isnan(y)])
+    assert by_place.reshape(-1, 4).shape == (12, 4)
+
+
+def test_forecasts_have_growing_error_bars() -> None:
+    space = Graph.from_edges(np.arange(39), np.arange(1, 40))
+    drift = RNG.normal(size=(40, 12)).cumsum(axis=1) * 0.3 + np.sin(np.arange(40) / 4)[:, None]
+    y = drift + 0.02 * RNG.normal(size=drift.shape)
+    y[:, 8:] = np.nan
+    _, std = GraphRegressor().fit(space.over_time(range(12)), None, y.ravel()).predict(return_std=True)
+    by_time = std.reshape(-1, 12).mean(axis=0)
+    assert (np.diff(by_time[8:]) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("times", "ring", "message"),
+    [
+        ([2001, 2001], False, "2001 before 2001"),
+        ([2002, 2001], False, "ascending"),
+        (["a", "b"], False, "numbers or dates"),
+        ([1.0, np.nan], False, "numbers or dates"),
+        ([], False, "at least one"),
+        ([1, 2], True, "at least 3"),
+    ],
+)
+def test_times_that_are_none_are_refused(times: list[object], ring: bool, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        SPACE.over_time(times, ring=ring)
+
+
+def test_dates_are_times() -> None:
+    panel = SPACE.over_time(pd.date_range("2020-01-01", periods=4, freq="D"))
+    assert panel == SPACE.over_time([1, 2, 3, 4])
+    with pytest.raises(InvalidInputError, match="weight"):
+        SPACE.over_time([1, 2], weight=0.0)
