@@ -1,5 +1,7 @@
 """Panels: the product of a graph with its times."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from graphmrf import Graph, GraphRegressor, LabelPropagation
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Laplacian
 from graphmrf.linalg.spectrum import density_of_states
+from graphmrf.selection import search_time_weight
 
 RNG = np.random.default_rng(3)
 UPPER = np.triu(RNG.uniform(0.5, 2.0, (12, 12)) * (RNG.random((12, 12)) < 0.4), 1)
@@ -58,7 +61,7 @@ def test_panels_go_there_and_back_by_position_or_by_ids() -> None:
     values = RNG.normal(size=(12, 4))
     y = np.where(RNG.random((12, 4)) < 0.6, values, np.nan)
     long = pd.DataFrame(y, places, pd.Index(TIMES, name="year")).stack(future_stack=True).sample(frac=1, random_state=0)
-    by_ids = LabelPropagation(alpha=0.8).fit(panel, None, long).predict()
+    by_ids: Any = LabelPropagation(alpha=0.8).fit(panel, None, long).predict()
     by_place = LabelPropagation(alpha=0.8).fit(panel.with_ids(None), None, y.ravel()).predict()
     np.testing.assert_allclose(by_ids.to_numpy(), by_place)
     np.testing.assert_allclose(by_ids.unstack().to_numpy()[~np.isnan(y)], y[~np.isnan(y)])
@@ -96,3 +99,20 @@ def test_dates_are_times() -> None:
     assert panel == SPACE.over_time([1, 2, 3, 4])
     with pytest.raises(InvalidInputError, match="weight"):
         SPACE.over_time([1, 2], weight=0.0)
+
+
+def test_the_weight_of_time_is_that_which_predicts_held_out_labels() -> None:
+    space = Graph.from_edges(np.arange(29), np.arange(1, 30))
+    still = np.repeat(RNG.normal(size=(30, 1)), 8, axis=1) + 0.1 * RNG.normal(size=(30, 8))
+    restless = np.repeat(np.sin(np.arange(30) / 4)[:, None], 8, axis=1) * RNG.choice([-1.0, 1.0], 8)
+    hidden = RNG.random((30, 8)) < 0.4
+    strong, weak = (
+        search_time_weight(space.over_time(range(8)), None, np.where(hidden, y, np.nan).ravel()).product
+        for y in (still, restless)
+    )
+    assert strong is not None
+    assert weak is not None
+    assert strong.weight >= 16
+    assert weak.weight <= 0.25
+    with pytest.raises(InvalidInputError, match="over_time"):
+        search_time_weight(space, None, still[:, 0])

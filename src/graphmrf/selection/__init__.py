@@ -22,10 +22,12 @@ from graphmrf.selection.search import (
     training_masks,
 )
 from graphmrf.selection.splits import assign_folds, assign_strata, split
+from graphmrf.selection.time import TIME_WEIGHTS, search_time_weight
 
 __all__ = [
     "ALPHAS",
     "SHRINKAGE",
+    "TIME_WEIGHTS",
     "AlphaSearch",
     "LeastSquares",
     "MatchedFolds",
@@ -41,6 +43,7 @@ __all__ = [
     "search_propagation",
     "search_residual",
     "search_spreading",
+    "search_time_weight",
     "split",
     "steps_to_label",
     "training_masks",

@@ -1,0 +1,72 @@
+"""The weight of steps in time on a panel, by cross-validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.selection.folds import distance_matched_folds
+from graphmrf.selection.least_squares import SHRINKAGE, whiten
+from graphmrf.selection.search import fold_fits, search_residual
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphmrf._typing import Floats
+    from graphmrf.graph import Graph
+
+TIME_WEIGHTS = tuple(4.0**k for k in range(-2, 5))
+"""The grid of the search: between the limits of no steps in time and of one value for all times."""
+
+
+def search_time_weight(
+    panel: Graph, X: Any, y: Any, *, weights: Sequence[float] = TIME_WEIGHTS, cv: int = 5, random_state: int = 0
+) -> Graph:
+    """Return a panel with the weight of its steps in time that predicts held-out labels best.
+
+    They are predicted by linear regression on their features and the propagated residuals of the other labels, at the
+    best smoothing level of each weight: one solve a weight.
+
+    Parameters
+    ----------
+    panel : Graph
+        A graph of `Graph.over_time`.
+    X : array of shape (n, p), or None
+        Features; missing ones count as the mean of their column.
+    y : array of shape (n,)
+        Outcomes, NaN where they are to be predicted.
+    weights : sequence of floats > 0
+        Weights to try.
+    cv, random_state : int
+        Folds, which imitate the holes, and their seed.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> panel = Graph.from_edges([0, 1], [1, 2]).over_time(range(8))
+    >>> y = np.repeat([0.0, 5.0, 1.0], 8)
+    >>> y[::3] = np.nan
+    >>> search_time_weight(panel, None, y).product.weight
+    256.0
+    """
+    if panel.product is None:
+        raise InvalidInputError("a weight of time needs a panel, got a graph without times; use graph.over_time(times)")
+    product, y = panel.product, np.asarray(y, dtype=np.float64)
+    labelled = np.flatnonzero(~np.isnan(y))
+    matched = distance_matched_folds(panel, ~np.isnan(y), cv, random_state=random_state)
+    features = _design(X, y.size)[labelled]
+    base = fold_fits(features, y[labelled], matched.folds, intercept=True, noise=0.0, shrinkage=SHRINKAGE)
+    tried = [product.space.over_time(product.times, weight=weight, ring=product.ring) for weight in weights]
+    found = [search_residual(graph, y, base, matched.folds).matched(y[labelled], matched) for graph in tried]
+    best = int(np.argmax([search.mean_r2[search.best] for search in found]))
+    return tried[best].with_ids(panel.ids)
+
+
+def _design(X: Any, n: int) -> Floats:
+    """Return uncorrelated features without missing cells; none for None."""
+    values = np.zeros((n, 0)) if X is None else np.array(X, dtype=np.float64)
+    present = ~np.isnan(values)
+    means = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+    return whiten(np.where(present, values, means), centred=True).Z
