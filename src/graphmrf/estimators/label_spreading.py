@@ -59,7 +59,7 @@ class LabelSpreading(BaseEstimator):
     >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
     >>> y = np.array([1.0, 2.0, np.nan, 4.0, np.nan])
     >>> LabelSpreading(alpha=0.9).fit(path, None, y).predict().round(2)
-    array([1.88, 2.11, 2.38, 2.7 , 2.57])
+    array([2.13, 2.22, 2.45, 2.7 , 2.57])
     """
 
     keeps_labels = False
