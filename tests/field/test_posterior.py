@@ -70,7 +70,7 @@ def test_moments_of_mixtures_are_integrals(seed: int) -> None:
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_leaving_one_out_is_the_posterior_of_all_others(kind: str) -> None:
     posterior, observations, W, design = averaged(kind)
-    found = posterior.leave_one_out(observations)
+    found = posterior.leave_one_out()
     for k, noise in enumerate(NOISES):
         K = latent.prior(NAMES, W, design, latent.hyperparameters(2, kappa2=0.2 + 0.3 * k, noise=noise))
         for i, node in enumerate(observations.nodes):
@@ -83,7 +83,7 @@ def test_leaving_out_one_of_several_observations_of_a_node() -> None:
     W, design, _ = latent.problem(4)
     repeated = Observations.of(np.array([2, 2, 5, 9]), np.array([0.1, 0.4, -1.0, 2.0]))
     posterior = AveragedPosterior(members("dense", design, repeated, (0.2,)), np.ones(1))
-    found, K = posterior.leave_one_out(repeated), latent.prior(NAMES, W, design, latent.hyperparameters(2, kappa2=0.2))
+    found, K = posterior.leave_one_out(), latent.prior(NAMES, W, design, latent.hyperparameters(2, kappa2=0.2))
     for i, node in enumerate(repeated.nodes):
         mean, covariance = latent.given(K, repeated.part(np.arange(4) != i), 0.2)
         assert found.means[0, i] == pytest.approx(mean[node], abs=1e-6)
@@ -97,7 +97,7 @@ def test_leaving_one_out_where_columns_leave_much() -> None:
     fixed = {"nonlinear.lengths": np.full(8, 1.0)}
     field = SparseField.of(design, (TERMS["own"], TERMS["nonlinear"]), observations, fixed)
     h = latent.hyperparameters(4) | fixed
-    found = AveragedPosterior([SparsePosterior(SparseSystem(field, h))], np.ones(1)).leave_one_out(observations)
+    found = AveragedPosterior([SparsePosterior(SparseSystem(field, h))], np.ones(1)).leave_one_out()
     assert np.abs(found.means).max() < 10.0
 
 

@@ -17,8 +17,9 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
+from graphmrf.estimators.rows import NAMES, NUMBERS, long_outcome, read_rows
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
-from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions
+from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.model.attributes import check_count
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Table
+    from graphmrf.estimators.rows import Rows
     from graphmrf.field import Kind
     from graphmrf.field.outcome import OtherGraph
+    from graphmrf.field.reading import Of
     from graphmrf.graph import Graph
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -44,7 +47,6 @@ _TOGETHER = 0.9
 from the outcome."""
 
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
-_LIKELIHOODS = ("auto", "gaussian", "student")
 _REPRESENTATIONS = ("auto", "dense", "sparse")
 
 
@@ -73,10 +75,13 @@ class GraphRegressor(NodeEstimator):
 
     Parameters
     ----------
-    likelihood : {"auto", "gaussian", "student"}, default "auto"
-        Distribution of a label about the field: normal, or Student's t with as many degrees of freedom as the labels
-        suggest. "auto" is normal, with more noise for labels beyond Tukey's outer fences (three interquartile ranges
-        outside the quartiles), so that no wild label carries a prediction.
+    likelihood : {"auto", "gaussian", "student", "poisson", "negative-binomial", "binomial"}, default "auto"
+        Distribution of an observation about the field. Of numbers: normal, or Student's t with as many degrees of
+        freedom as the labels suggest; "auto" is normal, with more noise for labels beyond Tukey's outer fences (three
+        interquartile ranges outside the quartiles), so that no wild label carries a prediction. Of counts: Poisson,
+        with a part of each node's own in the rate, or negative binomial, both with a logarithmic link and `exposure`.
+        Of shares and of yes and no: binomial with a logistic link and `trials`. These are fitted by Laplace's
+        approximation around the most probable latent values.
     transform : {"identity", "log", "box-cox", "yeo-johnson", "auto"}, default "identity"
         Monotone transform of the outcome, under which it is Gaussian; exponents by likelihood. "auto" takes the
         most likely of those that apply ("log" and "box-cox" need positive labels). Predictions are in the units of
@@ -104,8 +109,8 @@ class GraphRegressor(NodeEstimator):
     loo_ : DataFrame
         For every labelled node its position (`node`), `label`, `prediction` from all other labels, and `std`; indexed
         by id when y was a Series.
-    transform_ : Scale
-        The transform in use.
+    transform_ : Scale or None
+        The transform of numbers in use.
     solver_ : str
         "dense" or "sparse".
     notes_ : tuple of str
@@ -125,8 +130,6 @@ class GraphRegressor(NodeEstimator):
     array([4. , 2.6])
     """
 
-    keeps_labels = True
-
     def __init__(
         self,
         *,
@@ -142,8 +145,18 @@ class GraphRegressor(NodeEstimator):
         self.solver = solver
         self.random_state = random_state
 
-    @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+    def fit(  # noqa: PLR0913 - what people know of an observation has five names
+        self,
+        graph: Graph,
+        X: Any,
+        y: Any,
+        *,
+        exposure: Any = None,
+        trials: Any = None,
+        std: Any = None,
+        weight: Any = None,
+        nodes: Any = None,
+    ) -> Self:
         """Learn the hyper-parameters and condition the field on the labels.
 
         Parameters
@@ -153,7 +166,19 @@ class GraphRegressor(NodeEstimator):
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, NaN where missing; None for the graph alone.
         y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted; at least 2 known.
+            Outcomes, NaN where they are to be predicted; of numbers at least 2 known. With `nodes` of any length: a
+            long table, in which a node has none, one or several rows.
+        exposure : number or array of the shape of y, optional
+            Exposure of counts: population, time, or expected number; 1 by default.
+        trials : number or array of the shape of y, optional
+            Trials of which y are the successes; 1 by default.
+        std : number or array of the shape of y, optional
+            Known standard errors of numbers. The outcome is then the value that is measured, at labelled nodes too.
+        weight : number or array of the shape of y, optional
+            Precisions of numbers over that of a usual one, such as numbers of people asked.
+        nodes : array of the shape of y, optional
+            Node of every row of a long table: its id, or its position where the graph has no ids. Rows of a node are
+            independent given its value; of numbers without `std` their standard error is estimated.
 
         Raises
         ------
@@ -162,27 +187,61 @@ class GraphRegressor(NodeEstimator):
         ConvergenceError
             If a solve of the sparse representation misses its tolerance.
         """
-        n = check_graph(graph).n_nodes
-        outcome = read_outcome(y, n)
+        given = {"exposure": exposure, "trials": trials, "std": std, "weight": weight}
+        if nodes is None:
+            return self._fit(graph, X, y, given=given, long=None)
+        graph = check_graph(graph)
+        y, places, values = long_outcome(graph, y, nodes)
+        return self._fit(graph, X, y, given=given, long=(places, values))
+
+    @takes_tables
+    def _fit(self, graph: Graph, X: Any, y: Any, *, given: dict[str, Any], long: tuple[Ints, Floats] | None) -> Self:
+        n = graph.n_nodes
+        outcome, options = read_outcome(y, n), self._options()
+        if long is None:
+            given = {name: graph.align(values, name) for name, values in given.items()}
+        places, values = long or (np.arange(n), outcome.y)
+        rows = read_rows(self.likelihood, graph, places, values, given)
         table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor", holes=True)
-        if outcome.n_labelled < 2:
+        if outcome.n_labelled < 2 and rows.likelihood is None:
             raise InvalidInputError(
                 f"GraphRegressor needs at least 2 labelled nodes, got {outcome.n_labelled}; label more"
             )
-        kinds, options = _kinds(self.transform, outcome.y[outcome.known]), self._options()
         _check_missing(table)
         self.notes_ = tuple(_known_with_outcome(table, outcome.known))
-        self._field = FieldOutcome.fit(graph, table.X, outcome.y, kinds=kinds, options=options)
+        self._field = self._fitted(graph, table.X, outcome.y, rows, options)
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
         self.solver_ = "sparse" if hasattr(self._field.fitted.field, "order") else "dense"
-        self.hyperparameters_, self.transform_ = dict(self._field.posterior.h), self._field.scale
+        self.hyperparameters_ = dict(self._field.posterior.h)
+        self.transform_: Any = self._field.scale if self.keeps_labels else None
         self.log_evidence_ = -self._field.fitted.mode.value
         return self
 
+    def _fitted(self, graph: Graph, X: Floats, y: Floats, rows: Rows, options: FieldOptions) -> FieldOutcome:
+        """Return the field fitted to numbers, one of a node, or to other observations."""
+        if rows.likelihood is None:
+            kinds = _kinds(self.transform, y[~np.isnan(y)])
+            weight = None if rows.weight is None else np.zeros(y.size)
+            if weight is not None:
+                weight[rows.nodes] = rows.weight
+            return FieldOutcome.fit(graph, X, y, weight=weight, kinds=kinds, options=options)
+        if self.transform != "identity":
+            raise InvalidInputError(
+                f"transform is for numbers without known errors, one of a node, got {self.transform!r}; leave it out"
+            )
+        labels = Responses.of(rows.likelihood, rows.nodes, rows.y, rows.size)
+        return FieldOutcome.fit_responses(graph, X, labels, rows.everywhere, options=options)
+
+    @property
+    def keeps_labels(self) -> bool:
+        """Whether `predict` returns the label of a labelled node: of numbers without known errors, one of a node."""
+        fitted = vars(self).get("_field")
+        return self.likelihood in NUMBERS and (fitted is None or isinstance(fitted.labels, Observations))
+
     def _options(self) -> FieldOptions:
         """Return the options of the field, checked."""
-        _check_choice("likelihood", self.likelihood, _LIKELIHOODS)
+        _check_choice("likelihood", self.likelihood, NAMES)
         _check_choice("solver", self.solver, _REPRESENTATIONS)
         terms = tuple(TERMS) if self.terms is None else tuple(self.terms)
         for name in terms:
@@ -190,16 +249,21 @@ class GraphRegressor(NodeEstimator):
         return FieldOptions(terms, self.likelihood, self.solver, seed=self.random_state)
 
     @overload
-    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
+    def predict(
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False, of: Of | None = None
+    ) -> Floats: ...
     @overload
     def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
+        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True], of: Of | None = None
     ) -> tuple[Floats, Floats]: ...
     @predicts_tables
     def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
+        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False, of: Of | None = None
     ) -> Floats | tuple[Floats, Floats]:
-        """Return the outcome of every node; labelled nodes keep their label.
+        """Return the outcome of every node: numbers, rates of counts, shares of trials.
+
+        Labelled nodes keep a number that has no known error. Everywhere else the outcome is estimated from the node's
+        own observations and all others.
 
         For another graph a field of the effects of features alone is fitted to the labels; what the graph field and
         local effects explained on the fitted graph is uncertainty there.
@@ -211,8 +275,13 @@ class GraphRegressor(NodeEstimator):
             missing, which is imputed by the joint field of the features of the fit, and predictions are averaged over
             ten draws. By default the graph and features of the fit.
         return_std : bool, default False
-            Also return the standard deviation of the unobserved outcome about its prediction, noise and uncertainty
-            of hyper-parameters and coefficients included; 0 at the labelled nodes.
+            Also return the standard deviation of the outcome about its prediction, uncertainty of hyper-parameters and
+            coefficients included; 0 where labels are kept.
+        of : {"latent", "observation"}, optional
+            "observation", the default for numbers: a new observation, noise included; of counts the number of cases
+            given the exposure of the node, of shares the successes given its trials. "latent", the default otherwise:
+            what lies behind observations, that is the rate, the share, the value that is measured, or the field of
+            numbers without noise.
 
         Returns
         -------
@@ -225,9 +294,15 @@ class GraphRegressor(NodeEstimator):
             If another graph comes without its features, features without a graph, or columns differ from the fit's.
         """
         check_fitted(self, "_field")
-        found = self._where(graph, X).predictions
+        found = self._where(graph, X).moments(self._of(of))
         mean, std = (as_given(values, single=self._single) for values in found)
         return (mean, std) if return_std else mean
+
+    def _of(self, of: Of | None) -> Of:
+        """Return what is asked of a node."""
+        if of is not None:
+            _check_choice("of", of, ("latent", "observation"))
+        return of or self._field.reading.default
 
     def _where(self, graph: Any, X: Any) -> FieldOutcome | OtherGraph:
         """Return the field of the fit, or that on another graph."""
@@ -251,10 +326,11 @@ class GraphRegressor(NodeEstimator):
         level: float = 0.9,
         *,
         interval: Literal["field", "conformal"] = "field",
+        of: Of | None = None,
         graph: Graph | None = None,
         X: Any = None,
     ) -> tuple[Floats, Floats]:
-        """Return the ends of an interval for the outcome of every node; labelled nodes have width 0.
+        """Return the ends of an interval for the outcome of every node; where labels are kept it has width 0.
 
         Parameters
         ----------
@@ -263,7 +339,9 @@ class GraphRegressor(NodeEstimator):
         interval : {"field", "conformal"}
             "field": quantiles of the posterior, hyper-parameters averaged. "conformal": as many standard deviations as
             the empirical quantile of leave-one-out residuals, of which no shape is assumed; infinite when labels are
-            too few for the level.
+            too few for the level. Only for numbers.
+        of : {"latent", "observation"}, optional
+            As in `predict`: an interval for the rate, share or value, or one for a new observation.
         graph, X : Graph and array or DataFrame, optional
             Another graph and the features of its nodes, as in `predict`.
         """
@@ -275,18 +353,58 @@ class GraphRegressor(NodeEstimator):
             raise InvalidInputError(
                 "conformal intervals need labels on the graph they are for, got another graph; use interval='field'"
             )
-        low, high = self._field.conformal(level) if interval == "conformal" else self._where(graph, X).interval(level)
+        if interval == "conformal":
+            self._check_numbers("conformal intervals")
+            low, high = self._field.conformal(level)
+        else:
+            low, high = self._where(graph, X).interval(level, self._of(of))
         return as_given(low, single=self._single), as_given(high, single=self._single)
 
-    def sample(self, n_samples: int = 1, *, random_state: int = 0, graph: Graph | None = None, X: Any = None) -> Floats:
-        """Return joint draws of the outcome of all nodes given the labels, which they keep, shape (n_samples, n).
+    def _check_numbers(self, what: str) -> None:
+        if not self.keeps_labels:
+            raise InvalidInputError(
+                f"{what} need numbers with the same noise, one of a node; for other observations use predict, "
+                "predict_interval and loo_"
+            )
+
+    @answers_tables
+    def probability(self, *, above: float, of: Of | None = None, graph: Graph | None = None, X: Any = None) -> Floats:
+        """Return the probability that the outcome of every node exceeds a value.
+
+        Parameters
+        ----------
+        above : float
+            The value, in the units of `predict` with the same `of`.
+        of : {"latent", "observation"}, optional
+            As in `predict`.
+        graph, X : Graph and array or DataFrame, optional
+            Another graph and the features of its nodes, as in `predict`.
+        """
+        check_fitted(self, "_field")
+        found = self._where(graph, X).above(float(above), self._of(of))
+        return as_given(found, single=self._single)
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        *,
+        random_state: int = 0,
+        of: Of | None = None,
+        graph: Graph | None = None,
+        X: Any = None,
+    ) -> Floats:
+        """Return joint draws of the outcome of all nodes given the observations, shape (n_samples, n).
+
+        Where `predict` keeps labels draws do, too; `of` is as there.
 
         When y was a Series they are a DataFrame with a column for every node. With another graph and the features of
         its nodes, matched by id as in `predict`, they are joint draws of its outcomes, an array in the order of its
         nodes.
         """
         check_fitted(self, "_field")
-        found = as_given(self._where(graph, X).draw(check_count(n_samples), random_state), single=self._single)
+        found = as_given(
+            self._where(graph, X).draw(check_count(n_samples), random_state, self._of(of)), single=self._single
+        )
         if graph is not None or X is not None:
             return found
         draws: Floats = self._nodes.draws(found)
@@ -311,6 +429,7 @@ class GraphRegressor(NodeEstimator):
             Also return the standard error.
         """
         check_fitted(self, "_field")
+        self._check_numbers("expected R2")
         mask = (
             None
             if labelled is None
@@ -335,6 +454,7 @@ class GraphRegressor(NodeEstimator):
             `n_labels`, `expected_r2`, and a band of 90 %, `lower` and `upper`.
         """
         check_fitted(self, "_field")
+        self._check_numbers("learning curves")
         m, n = self._field.rows.size, self._field.y.size
         times = [round(m * factor) for factor in _CURVE]
         sizes = [size for size in times if size <= n - 2] if n_labels is None else [int(size) for size in n_labels]
@@ -364,6 +484,7 @@ class GraphRegressor(NodeEstimator):
             on all nodes that are unlabelled now.
         """
         check_fitted(self, "_field")
+        self._check_numbers("suggestions")
         n = self._field.y.size
         mask = None if among is None else _read_mask(self._nodes.align(among, "among"), n, "among")
         candidates = int(np.sum(np.isnan(self._field.y) & (True if mask is None else mask)))
@@ -378,7 +499,8 @@ class GraphRegressor(NodeEstimator):
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
-        Observed nodes count with their label.
+        Of counts and shares the sum of cases or successes, given the exposure or trials of every node. Observed nodes
+        count with their label, but for measurements with an error.
 
         Parameters
         ----------
@@ -400,7 +522,7 @@ class GraphRegressor(NodeEstimator):
         if not 0 < level < 1:
             raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
         names, members = _read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
-        found = pd.DataFrame(self._field.accuracy.sums(members, level).T, columns=_SUMS, index=names)
+        found = pd.DataFrame(self._field.sums(members, level).T, columns=_SUMS, index=names)
         observed = ~np.isnan(self._field.y)
         return found.assign(
             n_nodes=np.array([nodes.size for nodes in members], dtype=np.int64),
@@ -408,11 +530,14 @@ class GraphRegressor(NodeEstimator):
         )
 
     def predict_mean(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
-        """Return the mean of the outcome over every group of nodes; see `predict_total`."""
+        """Return the mean of the outcome over every group of nodes; see `predict_total`.
+
+        Of counts and shares the total over the exposure or trials of the group.
+        """
         found = self._totals(groups, level)
-        means: pd.DataFrame = self._nodes.as_given(
-            found.assign(**{name: found[name] / found["n_nodes"] for name in _SUMS})
-        )
+        _, members = _read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
+        size = np.array([self._field.sizes[nodes].sum() for nodes in members])
+        means: pd.DataFrame = self._nodes.as_given(found.assign(**{name: found[name] / size for name in _SUMS}))
         return means
 
     @takes_folds

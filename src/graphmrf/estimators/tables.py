@@ -202,15 +202,15 @@ def _draw_ranks(ax: Any, known: Bools, mean: Any, std: Any) -> Any:
 
 
 def takes_tables(fit: _Method) -> _Method:
-    """Decorate ``fit(self, graph, X, y)``: any graph, tables with rows in any order; what answers need is kept."""
+    """Decorate ``fit(self, graph, X, y, **options)``: any graph, tables with rows in any order."""
 
     @wraps(fit)
-    def wrapped(self: Any, graph: Any, X: Any, y: Any) -> Any:
+    def wrapped(self: Any, graph: Any, X: Any, y: Any, **options: Any) -> Any:
         graph = check_graph(graph)
         polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
         vars(self).pop("feature_names_in_", None)
-        fitted = fit(self, graph, X, y)
+        fitted = fit(self, graph, X, y, **options)
         _keep_feature_names(self, X)
         index = _index(graph, X, y) if isinstance(y, pd.Series) else None
         index = index.rename(id_name) if polars and index is not None else index

@@ -254,6 +254,11 @@ class DensePosterior:
         """Variance of the noise of a usual observation."""
         return float(self.h[NOISE])
 
+    @property
+    def observations(self) -> Observations:
+        """What is given."""
+        return self.field.normal
+
     def _between(self, nodes: Ints) -> Floats:
         rows = self.field.rows
         parts = (term.between(self.field, self.h, nodes, rows) for term in self.field.terms)

@@ -264,7 +264,7 @@ def _with_tails(
 def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> Floats:
     """Return leave-one-out residuals over their standard deviations, scaled to a normal median."""
     single = AveragedPosterior([field.posterior(mode.x)], np.ones(1), likelihood)
-    mean, variance = single.leave_one_out(field.normal).moments
+    mean, variance = single.leave_one_out().moments
     scores = (field.normal.z - mean) / np.sqrt(variance)
     return np.asarray(scores / (float(np.median(np.abs(scores))) / _NORMAL_MEDIAN or 1.0))
 

@@ -17,6 +17,7 @@ as arrays that broadcast. A new one is one class and one row in `LIKELIHOODS`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,11 +29,11 @@ from graphmrf.field.space import Shape
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
 
     Values = Mapping[str, Any]
 
-_LARGEST = 500.0
+_LARGEST = 300.0
 """Largest latent value that is exponentiated."""
 
 
@@ -84,6 +85,14 @@ class Likelihood:
         """Return the quantity that is predicted, an increasing function of the latent value."""
         raise NotImplementedError
 
+    def inverse_link(self, value: float) -> float:
+        """Return the latent value of a quantity that is predicted, infinite at the ends of its range and beyond."""
+        raise NotImplementedError
+
+    def total(self, place: Ints, y: Floats, size: Floats) -> tuple[Floats, Floats]:
+        """Return value and size of the rows of every place taken together: their sums."""
+        return np.bincount(place, y).astype(np.float64), np.bincount(place, size).astype(np.float64)
+
     def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:
         """Return mean and variance of a new observation."""
         raise NotImplementedError
@@ -111,6 +120,10 @@ class _Counts(Likelihood):
     def link(self, eta: Floats) -> Floats:
         """Return the rate."""
         return np.exp(np.minimum(eta, _LARGEST))
+
+    def inverse_link(self, value: float) -> float:
+        """Return the logarithm."""
+        return math.log(value) if value > 0 else -math.inf
 
 
 class Poisson(_Counts):
@@ -202,6 +215,10 @@ class Binomial(Likelihood):
         """Return the share."""
         return np.asarray(expit(eta))
 
+    def inverse_link(self, value: float) -> float:
+        """Return the logit."""
+        return float(logit(min(max(value, 0.0), 1.0)))
+
     def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:  # noqa: ARG002
         """Return mean and variance of new successes."""
         share = expit(eta)
@@ -252,6 +269,15 @@ class Measured(Likelihood):
     def link(self, eta: Floats) -> Floats:
         """Return the value itself."""
         return np.asarray(eta)
+
+    def inverse_link(self, value: float) -> float:
+        """Return the value itself."""
+        return value
+
+    def total(self, place: Ints, y: Floats, size: Floats) -> tuple[Floats, Floats]:
+        """Return the mean of every place, weighted by precision, and its standard error."""
+        precision = np.bincount(place, size**-2.0)
+        return np.bincount(place, y * size**-2.0) / precision, precision**-0.5
 
     def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:
         """Return mean and variance of a new measurement."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,16 +14,23 @@ from graphmrf.field.fit import FieldOptions, FittedField, fit_field, refit
 from graphmrf.field.imputation import impute
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
+from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import choose_transform
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.imputation import Imputation
-    from graphmrf.field.posterior import Mixture
+    from graphmrf.field.observations import Responses
+    from graphmrf.field.reading import Of, Reading
     from graphmrf.field.transform import Kind, Scale
     from graphmrf.graph import Graph
+
+_DRAWS = 1000
+"""Joint draws for sums."""
 
 _DENSE_LABELS = 1500
 """Labels up to which effects of features alone have a dense covariance."""
@@ -40,8 +48,10 @@ class FieldOutcome:
         Features, NaN where missing.
     y : array of shape (n,)
         Outcomes, NaN where they are to be predicted.
-    scale : Scale
-        From the outcome to standardised values.
+    labels : Observations or Responses
+        What is known of the outcome, as it was given.
+    reading : Reading
+        From the field to the units of the outcome.
     imputed : Imputation or None
         Features with their missing cells filled; None where there are none.
     fitted : FittedField
@@ -53,121 +63,178 @@ class FieldOutcome:
     graph: Graph
     X: Floats
     y: Floats
-    scale: Scale
+    labels: Observations | Responses
+    reading: Reading
     imputed: Imputation | None
     fitted: FittedField
     options: FieldOptions
 
     @classmethod
     def fit(
-        cls, graph: Graph, X: Floats, y: Floats, *, kinds: tuple[Kind, ...] = ("identity",), options: FieldOptions
+        cls,
+        graph: Graph,
+        X: Floats,
+        y: Floats,
+        *,
+        weight: Floats | None = None,
+        kinds: tuple[Kind, ...] = ("identity",),
+        options: FieldOptions,
     ) -> FieldOutcome:
-        """Return the field fitted to the known outcomes.
+        """Return the field fitted to the known outcomes, numbers with noise.
 
         Hyper-parameters are those of the features with missing cells at their expectation; predictions are averaged
         over draws of these cells.
         """
         rows = np.flatnonzero(~np.isnan(y))
-        imputed = impute(graph, X, seed=options.seed) if np.isnan(X).any() else None
-        design = Design.of(graph, X if imputed is None else imputed.X)
+        imputed, design = _imputed(graph, X, options)
         scale = choose_transform(design, rows, y[rows], kinds, seed=options.seed)
-        fitted = fit_field(design, Observations.of(rows, scale.z), options)
-        if imputed is not None and imputed.posterior is not None:
-            designs = [design.on(graph, draw) for draw in imputed.draws]
-            fitted = replace(fitted, posterior=_over_designs(fitted, designs))
-        return cls(graph, X, y, scale, imputed, fitted, options)
+        labels = Observations.of(rows, scale.z)
+        labels = labels if weight is None else labels.weighted(weight[rows] / weight[rows].mean())
+        return cls(graph, X, y, labels, Numbers(scale), imputed, _fitted(design, labels, imputed, options), options)
+
+    @classmethod
+    def fit_responses(
+        cls, graph: Graph, X: Floats, labels: Responses, size: Floats, *, options: FieldOptions
+    ) -> FieldOutcome:
+        """Return the field fitted to counts, shares or measurements; `size` (n,) is that of new observations."""
+        imputed, design = _imputed(graph, X, options)
+        totals, seen = labels.likelihood.total(labels.place, labels.y, labels.size)
+        y = np.full(graph.n_nodes, np.nan)
+        y[labels.nodes] = totals
+        reading = Observed(Link(labels.likelihood, labels.origin, labels.unit), size, seen)
+        return cls(graph, X, y, labels, reading, imputed, _fitted(design, labels, imputed, options), options)
 
     @property
     def rows(self) -> Ints:
         """The labelled nodes."""
-        return self.observations.nodes
-
-    @property
-    def observations(self) -> Observations:
-        """The labels."""
-        return self.fitted.field.normal
+        return self.labels.nodes
 
     @property
     def posterior(self) -> AveragedPosterior:
         """The latent field given the labels."""
         return self.fitted.posterior
 
-    @cached_property
-    def _everywhere(self) -> Mixture:
-        """Distribution of new observations at all nodes; at labelled nodes nobody asks, and it is standard normal."""
-        unknown = np.flatnonzero(np.isnan(self.y))
-        found = self.posterior.outcome(unknown)
-        shape = found.weights.size, self.y.size
-        means, variances = np.zeros(shape), np.ones(shape)
-        means[:, unknown], variances[:, unknown] = found.means, found.variances
-        return replace(found, means=means, variances=variances)
+    def _kept(self, of: Of) -> Bools:
+        """Return the nodes whose outcome is known: labels are new observations of numbers."""
+        return ~np.isnan(self.y) & (isinstance(self.reading, Numbers) and of == "observation")
 
     @cached_property
+    def _unknown(self) -> AtNodes:
+        return AtNodes(self.posterior, np.flatnonzero(~self._kept("observation")))
+
+    @cached_property
+    def _everywhere(self) -> AtNodes:
+        return AtNodes(self.posterior, np.arange(self.y.size))
+
+    def _filled(self, of: Of, known: Floats, function: Callable[[AtNodes], Floats]) -> Floats:
+        """Return values of a function at all nodes whose outcome is not kept, and known ones at the others."""
+        kept = self._kept(of)
+        found = np.where(kept, known, np.nan)
+        if not kept.all():
+            found[..., ~kept] = function(self._unknown if kept.any() else self._everywhere)
+        return found
+
+    @property
     def predictions(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the outcome of every node; labelled nodes have their label and 0."""
-        return self._keep(*self._moments(self._everywhere))
+        """Mean and standard deviation of the outcome of every node; labels are kept, with 0."""
+        return self.moments(self.reading.default)
 
-    def _moments(self, mixture: Mixture) -> tuple[Floats, Floats]:
-        mean, variance = mixture.moments
-        return self.scale.moments(mean, np.sqrt(variance))
+    def moments(self, of: Of) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of every node; labels of numbers are kept, with 0."""
+        known = np.array([self.y, np.zeros(self.y.size)])
+        mean, std = self._filled(of, known, lambda at: np.array(self.reading.moments(at, of)))
+        return mean, std
 
-    def _keep(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
-        known = ~np.isnan(self.y)
-        return np.where(known, self.y, mean), np.where(known, 0.0, std)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of central intervals; labelled nodes have width 0."""
-        return self._ends(self._everywhere, level, known=~np.isnan(self.y))
-
-    def _ends(self, mixture: Mixture, level: float, known: Bools | None = None) -> tuple[Floats, Floats]:
-        ends = (self.scale.back(mixture.quantile(0.5 + 0.5 * side * level)) for side in (-1.0, 1.0))
-        if known is None:
-            low, high = ends
-        else:
-            low, high = (np.where(known, self.y, end) for end in ends)
+    def interval(self, level: float, of: Of) -> tuple[Floats, Floats]:
+        """Return the ends of central intervals; labelled nodes have width 0 where labels are kept."""
+        low, high = (
+            self._filled(of, self.y, partial(self.reading.quantile, of=of, level=each))
+            for each in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        )
         return low, high
+
+    def above(self, value: float, of: Of) -> Floats:
+        """Return the probability of more than a value at every node."""
+        return self._filled(of, (self.y > value).astype(np.float64), lambda at: self.reading.above(at, of, value))
 
     def conformal(self, level: float) -> tuple[Floats, Floats]:
         """Return intervals as wide, in standard deviations, as the leave-one-out residuals of the labels ask for."""
-        held_out = self.posterior.leave_one_out(self.observations)
-        mean, variance = held_out.moments
-        scores = np.sort(np.abs(self.observations.z - mean) / np.sqrt(variance))
+        scale = self.scale
+        mean, variance = self.posterior.leave_one_out().moments
+        scores = np.sort(np.abs(scale.z - mean) / np.sqrt(variance))
         place = int(np.ceil((scores.size + 1) * level)) - 1
         width = scores[place] if place < scores.size else np.inf
-        centre, variance = self._everywhere.moments
+        centre, variance = self._everywhere.outcome.moments
         known = ~np.isnan(self.y)
         with np.errstate(invalid="ignore"):
-            ends = (self.scale.back(centre + side * width * np.sqrt(variance)) for side in (-1.0, 1.0))
+            ends = (scale.back(centre + side * width * np.sqrt(variance)) for side in (-1.0, 1.0))
             low, high = (np.where(known, self.y, end) for end in ends)
         return low, high
 
-    def draw(self, count: int, seed: int) -> Floats:
+    @property
+    def scale(self) -> Scale:
+        """From numbers to standardised values."""
+        assert isinstance(self.reading, Numbers)
+        return self.reading.scale
+
+    def draw(self, count: int, seed: int, of: Of) -> Floats:
         """Return joint draws of the outcome of all nodes, which keep their labels, shape (count, n)."""
-        found = np.tile(self.y, (count, 1))
-        unknown = np.flatnonzero(np.isnan(self.y))
-        if unknown.size:
-            rng = np.random.default_rng(seed)
-            found[:, unknown] = self.scale.back(self.posterior.draw_outcome(unknown, count, rng))
-        return found
+        rng = np.random.default_rng(seed)
+        known = np.tile(self.y, (count, 1))
+        return self._filled(of, known, lambda at: self.reading.draw(at, of, count, rng))
+
+    @property
+    def sizes(self) -> Floats:
+        """By what the outcome of every node is divided in a mean: exposure or trials, 1 for numbers, shape (n,)."""
+        if isinstance(self.reading, Observed) and self.reading.link.likelihood.is_whole:
+            sizes = self.reading.size.copy()
+            sizes[self.labels.nodes] = self.reading.seen
+            return sizes
+        return np.ones(self.y.size)
+
+    def sums(self, members: Sequence[Ints], level: float) -> Floats:
+        """Return sum, standard deviation and ends of the interval of every group of nodes, shape (4, len(members)).
+
+        From the joint posterior; what was counted at observed nodes is known.
+        """
+        if not isinstance(self.reading, Observed):
+            return self.accuracy.sums(members, level)
+        nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *members]))
+        whole, rng = self.reading.link.likelihood.is_whole, np.random.default_rng(self.options.seed)
+        known = ~np.isnan(self.y[nodes]) & whole
+        found = np.tile(self.y[nodes], (_DRAWS, 1))
+        of: Of = "observation" if whole else "latent"
+        if not known.all():
+            found[:, ~known] = self.reading.draw(AtNodes(self.posterior, nodes[~known]), of, _DRAWS, rng)
+        sums = np.array([found[:, np.searchsorted(nodes, own)].sum(axis=1) for own in members])
+        low, high = np.quantile(sums, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
+        return np.array([sums.mean(axis=1), sums.std(axis=1), low, high])
 
     @cached_property
     def accuracy(self) -> ExpectedAccuracy:
         """Expected accuracy, further labels, sums over groups."""
-        return ExpectedAccuracy(self.posterior, self.observations, self.scale, self.y.size, self.options.seed)
+        return ExpectedAccuracy(self.posterior, self.fitted.field.normal, self.scale, self.y.size, self.options.seed)
 
     @cached_property
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every label given all others."""
-        return self._moments(self.posterior.leave_one_out(self.observations))
+        return self.reading.leave_one_out(self.posterior)
 
     def out_of_fold(self, folds: Ints) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of every label by a field fitted without its fold."""
         mean, std = np.empty(folds.size), np.empty(folds.size)
         for fold in np.unique(folds):
             own = folds == fold
-            others = refit(self.fitted, self.observations.part(~own), seed=self.options.seed)
-            mean[own], std[own] = self._moments(others.outcome(self.rows[own]))
+            others = refit(self.fitted, self.fitted.field.observations.part(~own), seed=self.options.seed)
+            mean[own], std[own] = self._held_out(others, own)
         return mean, std
+
+    def _held_out(self, others: AveragedPosterior, own: Bools) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of some labels by a posterior without them."""
+        at = AtNodes(others, self.rows[own])
+        if isinstance(self.reading, Observed):
+            return self.reading.of_others(at, own)
+        return self.reading.moments(at, "observation")
 
     @cached_property
     def shares(self) -> dict[str, float]:
@@ -197,7 +264,7 @@ class FieldOutcome:
             effect = np.sum([part for name, part in parts.items() if TERMS[name].needs_features], axis=0)
             found = np.linalg.lstsq(np.column_stack([design.both, np.ones(self.y.size)]), effect, rcond=None)[0]
             varies = design.scale.varies
-            slopes[varies] = found[: design.p] * self.scale.unit / (design.scale.unit * design.scale.std)[varies]
+            slopes[varies] = found[: design.p] * self.reading.unit / (design.scale.unit * design.scale.std)[varies]
         return slopes
 
     def dependence(self, column: int, values: Floats, *, nodes: int = 200) -> Floats:
@@ -213,7 +280,8 @@ class FieldOutcome:
         own = design.scale(X.reshape(-1, X.shape[2]))
         other = replace(design, own=own, neighbours=np.tile(design.neighbours[chosen], (values.size, 1)))
         posterior = _over_designs(self.features_alone, [_stacked(design, other)])
-        mean, _ = self._moments(posterior.outcome(np.arange(self.y.size, self.y.size + len(own))))
+        others = np.arange(self.y.size, self.y.size + len(own))
+        mean, _ = self.reading.moments(AtNodes(posterior, others), self.reading.default)
         return np.asarray(mean.reshape(values.size, -1).mean(axis=1))
 
     @cached_property
@@ -221,9 +289,8 @@ class FieldOutcome:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         terms = tuple(t.name for t in Prior.of(self.options.terms, self.fitted.field.design.p).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
-        observations = Observations.of(self.rows, self.scale.z)
         return fit_field(
-            self.fitted.field.design, observations, replace(self.options, terms=terms, representation=representation)
+            self.fitted.field.design, self.labels, replace(self.options, terms=terms, representation=representation)
         )
 
     def on(self, graph: Graph, X: Floats) -> OtherGraph:
@@ -244,19 +311,44 @@ class OtherGraph:
     posterior: AveragedPosterior
     nodes: Ints
 
-    @property
-    def predictions(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the outcome of every node."""
-        return self.outcome._moments(self.posterior.outcome(self.nodes))
+    @cached_property
+    def _at(self) -> AtNodes:
+        return AtNodes(self.posterior, self.nodes)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def moments(self, of: Of) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of every node."""
+        return self.outcome.reading.moments(self._at, of)
+
+    def interval(self, level: float, of: Of) -> tuple[Floats, Floats]:
         """Return the ends of central intervals."""
-        return self.outcome._ends(self.posterior.outcome(self.nodes), level)
+        ends = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        low, high = (self.outcome.reading.quantile(self._at, of, each) for each in ends)
+        return low, high
 
-    def draw(self, count: int, seed: int) -> Floats:
+    def above(self, value: float, of: Of) -> Floats:
+        """Return the probability of more than a value at every node."""
+        return self.outcome.reading.above(self._at, of, value)
+
+    def draw(self, count: int, seed: int, of: Of) -> Floats:
         """Return joint draws of the outcomes, shape (count, n)."""
-        rng = np.random.default_rng(seed)
-        return self.outcome.scale.back(self.posterior.draw_outcome(self.nodes, count, rng))
+        return self.outcome.reading.draw(self._at, of, count, np.random.default_rng(seed))
+
+
+def _imputed(graph: Graph, X: Floats, options: FieldOptions) -> tuple[Imputation | None, Design]:
+    """Return the imputation of missing cells, None where there are none, and the design of the whole table."""
+    imputed = impute(graph, X, seed=options.seed) if np.isnan(X).any() else None
+    return imputed, Design.of(graph, X if imputed is None else imputed.X)
+
+
+def _fitted(
+    design: Design, labels: Observations | Responses, imputed: Imputation | None, options: FieldOptions
+) -> FittedField:
+    """Return the field fitted to labels, its posterior averaged over draws of missing cells."""
+    fitted = fit_field(design, labels, options)
+    if imputed is None or imputed.posterior is None:
+        return fitted
+    designs = [design.on(design.graph, draw) for draw in imputed.draws]
+    return replace(fitted, posterior=_over_designs(fitted, designs))
 
 
 def _stacked(design: Design, other: Design) -> Design:

@@ -13,7 +13,7 @@ from graphmrf.field.noise import NORMAL
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from graphmrf._typing import Floats, Ints
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.noise import Noise
     from graphmrf.field.observations import Observations
 
@@ -33,6 +33,10 @@ class Posterior(Protocol):
     @property
     def noise(self) -> float:
         """Variance of the noise of a usual observation."""
+
+    @property
+    def observations(self) -> Observations:
+        """What is given: working observations where those given are not normal."""
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field at some nodes."""
@@ -87,6 +91,11 @@ class Mixture:
         logs = -0.5 * ((values - self.means) ** 2 / self.variances + np.log(2.0 * np.pi * self.variances))
         return np.asarray(logsumexp(logs, axis=0, b=self.weights[:, None]))
 
+    def below(self, values: Floats | float) -> Floats:
+        """Return the probability that every node is at most a value."""
+        stds = np.sqrt(np.maximum(self.variances, 1e-300))
+        return np.asarray(self.weights @ ndtr((values - self.means) / stds))
+
     def quantile(self, level: float) -> Floats:
         """Return the value below which every node lies with some probability."""
         stds = np.sqrt(self.variances)
@@ -136,6 +145,50 @@ class AveragedPosterior:
         """Return the distribution of a new observation at some nodes."""
         return self._with_noise(self.latent(nodes))
 
+    def values(self, nodes: Ints) -> Mixture:
+        """Return the distribution of the value of some nodes, that is of the field and the node's own part.
+
+        At observed nodes it is known up to the error of their observations, each node observed at most once.
+        """
+        found = self.latent(nodes)
+        variances = found.variances + np.array([[each.noise] for each in self.members])
+        place = np.searchsorted(self.members[0].observations.nodes, nodes)
+        seen = self._observed(nodes)
+        for k, each in enumerate(self.members):
+            mean, variance = _values_at_observations(each)
+            found.means[k, seen], variances[k, seen] = mean[place[seen]], variance[place[seen]]
+        return Mixture(self.weights, found.means, np.maximum(variances, 0.0))
+
+    def _observed(self, nodes: Ints) -> Bools:
+        return np.isin(nodes, self.members[0].observations.nodes)
+
+    def draw_values(self, nodes: Ints, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
+        """Return joint draws of the values of some nodes, shape (count, len(nodes)), and the member of each."""
+        members = np.repeat(np.arange(len(self.members)), rng.multinomial(count, self.weights))
+        drawn, seen = np.empty((count, nodes.size)), self._observed(nodes)
+        for k in np.unique(members).tolist():
+            each, mine = self.members[k], members == k
+            given = each.observations
+            place = np.searchsorted(given.nodes, nodes[seen])
+            field = each.draw(nodes, int(mine.sum()), rng)
+            gain, variance = np.zeros(nodes.size), np.full(nodes.size, each.noise)
+            own, error = each.noise / given.weights[place], np.broadcast_to(given.error, given.z.shape)[place]
+            gain[seen], variance[seen] = own / (own + error), own * error / (own + error)
+            target = np.zeros(nodes.size)
+            target[seen] = given.z[place]
+            drawn[mine] = field + gain * (target - field) + np.sqrt(variance) * rng.standard_normal(field.shape)
+        order = rng.permutation(count)
+        return drawn[order], members[order]
+
+    def values_without_own(self) -> Mixture:
+        """Return the distribution of the value of every observed node given the observations of all others."""
+        means, variances = [], []
+        for each in self.members:
+            mean, variance = _cavity(each)
+            means.append(mean)
+            variances.append(variance - each.observations.error)
+        return Mixture(self.weights, np.array(means), np.maximum(variances, 0.0))
+
     def _with_noise(self, latent: Mixture) -> Mixture:
         shares, ratios = self.likelihood.components
         noise = np.array([each.noise for each in self.members])
@@ -179,7 +232,7 @@ class AveragedPosterior:
         """Return the posterior given other observations, with the same members and weights."""
         return AveragedPosterior([each.given(observations) for each in self.members], self.weights, self.likelihood)
 
-    def leave_one_out(self, observations: Observations) -> Mixture:
+    def leave_one_out(self) -> Mixture:
         r"""Return the distribution of every observation given all others, at the same hyper-parameters.
 
         With mean :math:`\mu`, variance `V` and noise `s` of an observation `y`, the cavity has precision
@@ -187,8 +240,22 @@ class AveragedPosterior:
         """
         means, variances = [], []
         for each in self.members:
-            mean, V, noise = each.at_observations()
-            V = np.minimum(V, noise * (1.0 - 1e-10))
-            means.append(mean - V * (observations.z - mean) / (noise - V))
-            variances.append(V * noise / (noise - V) + noise - each.noise / observations.weights)
+            mean, variance = _cavity(each)
+            means.append(mean)
+            variances.append(variance - each.noise / each.observations.weights)
         return self._with_noise(Mixture(self.weights, np.array(means), np.array(variances)))
+
+
+def _cavity(posterior: Posterior) -> tuple[Floats, Floats]:
+    """Return mean and variance of every observation given all others."""
+    mean, V, noise = posterior.at_observations()
+    V = np.minimum(V, noise * (1.0 - 1e-10))
+    return mean - V * (posterior.observations.z - mean) / (noise - V), V * noise / (noise - V) + noise
+
+
+def _values_at_observations(posterior: Posterior) -> tuple[Floats, Floats]:
+    """Return mean and variance of the observed values: the observations without their errors."""
+    mean, V, noise = posterior.at_observations()
+    given = posterior.observations
+    precision = 1.0 / noise - V / noise**2
+    return given.z - given.error * (given.z - mean) / noise, given.error - given.error**2 * precision

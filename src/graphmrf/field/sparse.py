@@ -435,6 +435,11 @@ class SparsePosterior:
         """Variance of the noise of a usual observation."""
         return float(self.system.h[NOISE])
 
+    @property
+    def observations(self) -> Observations:
+        """What is given."""
+        return self.system.field.normal
+
     def mean(self, nodes: Ints) -> Floats:
         """Return the posterior mean of the latent field."""
         return np.asarray(self.system.moments[0][nodes])

@@ -144,6 +144,15 @@ class Scale:
         mean, deviation = self._moments
         return np.asarray((self._transformed(self.y) - mean) / deviation)
 
+    def standardised(self, value: float) -> float:
+        """Return one value as the field sees it; minus infinity below the range of the transform."""
+        if self.is_constant:
+            return math.inf if value >= self.y[0] else -math.inf
+        if self.power is not None and not self.power.signed and value <= 0:
+            return -math.inf
+        mean, deviation = self._moments
+        return float((self._transformed(np.array([value]))[0] - mean) / deviation)
+
     @cached_property
     def log_jacobian(self) -> float:
         """Logarithm of the derivative of `z` by the labels, summed."""

@@ -1,0 +1,253 @@
+"""What is known of observations besides their values: exposure, trials, standard errors, weights, several of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.graph import Graph
+
+NUMBERS = ("auto", "gaussian", "student")
+"""Likelihoods of numbers with noise; "auto" is normal, with more noise for wild labels."""
+
+NAMES = (*NUMBERS, "poisson", "negative-binomial", "binomial")
+"""All likelihoods that a user can name."""
+
+_TAKES = {
+    "exposure": ("poisson", "negative-binomial"),
+    "trials": ("binomial",),
+    "std": ("auto", "gaussian"),
+    "weight": NUMBERS,
+}
+"""Likelihoods that use each option."""
+
+_WORDS = {"exposure": "exposures", "trials": "trials", "std": "standard errors", "weight": "weights"}
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Observations of nodes, each a row.
+
+    Attributes
+    ----------
+    nodes : integer array of shape (k,)
+        Node of every row.
+    y : array of shape (k,)
+        Its value.
+    likelihood : Likelihood or None
+        Distribution of a row given its node; None for numbers with the same noise, one of a node.
+    size : array of shape (k,)
+        Exposure, trials, or standard error of every row.
+    everywhere : array of shape (n,)
+        The same of a new observation at every node, NaN where unknown.
+    weight : array of shape (k,), or None
+        Precision of every row over that of a usual one.
+    """
+
+    nodes: Ints
+    y: Floats
+    likelihood: Likelihood | None
+    size: Floats
+    everywhere: Floats
+    weight: Floats | None
+
+
+def long_outcome(graph: Graph, y: Any, nodes: Any) -> tuple[Any, Ints, Floats]:
+    """Return the mean of the rows of every node, and node and value of every row of a long table."""
+    values = np.asarray(y, dtype=np.float64)
+    if np.shape(nodes) != values.shape or values.ndim != 1:
+        raise InvalidInputError(
+            f"nodes must name the node of every row of y, got shapes {np.shape(nodes)} and {values.shape}; "
+            "pass two columns of the same table"
+        )
+    places = _places(graph, nodes)
+    known = ~np.isnan(values)
+    counts = np.bincount(places[known], minlength=graph.n_nodes)
+    sums = np.bincount(places[known], values[known], graph.n_nodes)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    named = graph.ids is not None or isinstance(y, pd.Series)
+    name, index = getattr(y, "name", None), pd.RangeIndex(graph.n_nodes) if graph.ids is None else graph.ids
+    return pd.Series(means, index=index, name=name) if named else means, places, values
+
+
+def _places(graph: Graph, nodes: Any) -> Ints:
+    ids = pd.RangeIndex(graph.n_nodes) if graph.ids is None else graph.ids
+    places = ids.get_indexer(pd.Index(np.asarray(nodes)))
+    missing = np.flatnonzero(places < 0)
+    if missing.size:
+        raise InvalidInputError(
+            f"nodes must be of the graph, got {np.asarray(nodes)[missing[0]]!r} in row {missing[0]} "
+            f"({missing.size} such rows in all); drop these rows, or add the nodes to the graph"
+        )
+    return np.asarray(places)
+
+
+def read_rows(name: str, graph: Graph, nodes: Ints, y: Floats, given: Mapping[str, Any]) -> Rows:
+    """Return checked rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the likelihood.
+    graph : Graph
+        The graph.
+    nodes, y : arrays of shape (k,)
+        Node and value of every row, NaN where it is to be predicted; without a long table one row for every node.
+    given : mapping of str to number, array or None
+        `exposure`, `trials`, `std` and `weight`.
+    """
+    options = {option: _column(option, values, y.size) for option, values in given.items() if values is not None}
+    for option in options:
+        if name not in _TAKES[option]:
+            takers = " or ".join(repr(each) for each in _TAKES[option] if each != "auto")
+            raise InvalidInputError(f"{option} is for likelihood {takers}, got {name!r}; leave it out or change one")
+    if "std" in options and "weight" in options:
+        raise InvalidInputError("std and weight both state the precision of a row, got both; pass one of them")
+    known = ~np.isnan(y)
+    for option, values in options.items():
+        _check_positive(option, values, known)
+    if name not in NUMBERS:
+        _check_counts(name, y, known, options.get("trials"))
+    repeated = bool(np.bincount(nodes[known]).max(initial=0) > 1)
+    likelihood, size = _likelihood(name, y, nodes, known, options, repeated=repeated)
+    weight = options.get("weight")
+    return Rows(
+        nodes[known],
+        y[known],
+        likelihood,
+        size[known],
+        _everywhere(graph.n_nodes, nodes, size),
+        None if weight is None else weight[known],
+    )
+
+
+def _likelihood(
+    name: str, y: Floats, nodes: Ints, known: Bools, options: Mapping[str, Floats], *, repeated: bool
+) -> tuple[Likelihood | None, Floats]:
+    """Return the likelihood, and exposure, trials or standard error of every row."""
+    plain = np.ones(y.size)
+    if name in NUMBERS:
+        if "std" in options:
+            return LIKELIHOODS["measured"], options["std"]
+        if not repeated:
+            return None, plain
+        if name == "student":
+            raise InvalidInputError("likelihood 'student' takes one value of a node, got several; use 'gaussian'")
+        return Measured("repeated", _within(nodes[known], y[known])), options.get("weight", plain) ** -0.5
+    if name == "binomial":
+        trials = options.get("trials", plain)
+        single = not repeated and bool((trials[known] == 1).all())
+        return LIKELIHOODS["bernoulli" if single else "binomial"], trials
+    return LIKELIHOODS[name], options.get("exposure", plain)
+
+
+def _within(nodes: Ints, y: Floats) -> float:
+    """Return the standard deviation of values about the mean of their node; a tenth of all where they agree."""
+    _, place, counts = np.unique(nodes, return_inverse=True, return_counts=True)
+    about = y - (np.bincount(place, y) / counts)[place]
+    return float(np.sqrt((about**2).sum() / max(y.size - counts.size, 1)) or 0.1 * (y.std() or 1.0))
+
+
+def _everywhere(n: int, nodes: Ints, size: Floats) -> Floats:
+    """Return the size of a new observation at every node: the mean of its rows, or that of all where they are alike."""
+    stated = ~np.isnan(size)
+    same = size[stated].min() if stated.all() and np.ptp(size) == 0 else np.nan
+    counts = np.bincount(nodes[stated], minlength=n)
+    sums = np.bincount(nodes[stated], size[stated], n)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), same)
+
+
+def _column(option: str, values: Any, count: int) -> Floats:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{option} must hold numbers, got {error}; convert it first") from error
+    if found.ndim and found.shape != (count,):
+        raise InvalidInputError(
+            f"{option} must be one number, or one for each of the {count} rows of y, got shape {found.shape}"
+        )
+    return np.broadcast_to(found, (count,))
+
+
+def _check_positive(option: str, values: Floats, known: Bools) -> None:
+    bad = np.flatnonzero(known & ~(np.isfinite(values) & (values > 0)))
+    if bad.size:
+        row = bad[0]
+        found = "none" if np.isnan(values[row]) else f"{values[row]:g}"
+        remedy = {
+            "exposure": "use the population, the time or the expected number of cases",
+            "trials": "leave out rows without trials",
+            "std": "put NaN in y where the standard error is unknown; if no value has an error, leave std out",
+            "weight": "leave out rows of weight 0",
+        }[option]
+        raise InvalidInputError(
+            f"{_WORDS[option]} of observed rows must be positive, got {found} in row {row} "
+            f"({bad.size} such rows in all); {remedy}"
+        )
+
+
+def _check_counts(name: str, y: Floats, known: Bools, trials: Floats | None) -> None:
+    """Raise unless observations are whole numbers from 0, and successes at most their trials."""
+    bad = np.flatnonzero(known & ((y < 0) | (y != np.round(y))))
+    if bad.size:
+        what = "cases" if name != "binomial" else "successes"
+        option = "exposure" if name != "binomial" else "trials"
+        raise InvalidInputError(
+            f"likelihood {name!r} needs whole numbers of {what}, 0 or more, got {y[bad[0]]:g} in row {bad[0]} "
+            f"({bad.size} such rows in all); pass counts with {option}=, or likelihood='gaussian' for other numbers"
+        )
+    if name != "binomial":
+        return
+    most = np.ones(y.size) if trials is None else trials
+    if (np.round(most[known]) != most[known]).any():
+        raise InvalidInputError(
+            f"trials must be whole numbers, got {most[known][np.round(most[known]) != most[known]][0]:g}; round them"
+        )
+    bad = np.flatnonzero(known & (y > most))
+    if bad.size:
+        remedy = "pass trials=" if trials is None else "exchange the two columns if they are mixed up"
+        raise InvalidInputError(
+            f"successes must be at most their trials, got {y[bad[0]]:g} of {most[bad[0]]:g} in row {bad[0]} "
+            f"({bad.size} such rows in all); {remedy}"
+        )
+
+
+def propose_likelihood(y: Any, *, exposure: Any = None, trials: Any = None, std: Any = None) -> tuple[str, str]:
+    """Return the likelihood that a column suggests, and why; `GraphRegressor` never changes one by itself.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        The outcome, NaN where unknown.
+    exposure, trials, std : array of shape (n,), optional
+        What is known of every observation.
+
+    Examples
+    --------
+    >>> propose_likelihood([0.0, 3.0, 12.0, float("nan")], exposure=[10, 20, 30, 5])
+    ('negative-binomial', 'whole numbers with an exposure; their variance may exceed their mean')
+    >>> propose_likelihood([0.2, 3.1])[0]
+    'gaussian'
+    """
+    values = np.asarray(y, dtype=np.float64)
+    known = values[~np.isnan(values)]
+    whole = bool(known.size and (known >= 0).all() and (known == np.round(known)).all())
+    if std is not None:
+        return "gaussian", "numbers with known standard errors"
+    if whole and trials is not None:
+        return "binomial", "whole numbers with trials"
+    if whole and exposure is not None:
+        return "negative-binomial", "whole numbers with an exposure; their variance may exceed their mean"
+    if whole and set(known.tolist()) == {0.0, 1.0}:
+        return "binomial", "only 0 and 1"
+    return "gaussian", "whole numbers without exposure or trials" if whole else "numbers"

@@ -1,0 +1,295 @@
+"""How a posterior is read: in the units of the outcome, as a latent value or as a new observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from graphmrf.errors import InvalidInputError
+from graphmrf.kept import cached_property
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.likelihoods import Likelihood
+    from graphmrf.field.posterior import AveragedPosterior, Mixture
+    from graphmrf.field.transform import Scale
+
+Of: TypeAlias = Literal["latent", "observation"]
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    r"""Latent values :math:`\eta = o + u v` and what is observed of them.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+        Distribution of an observation given the latent value.
+    origin, unit : float
+        Origin and unit of the latent values.
+
+    Examples
+    --------
+    >>> from graphmrf.field import Mixture
+    >>> from graphmrf.field.likelihoods import LIKELIHOODS
+    >>> link, certain = Link(LIKELIHOODS["poisson"], 0.0, 1.0), Mixture(np.ones(1), np.zeros((1, 1)), np.zeros((1, 1)))
+    >>> [round(float(each[0]), 3) for each in link.observed(certain, [{}], np.array([4.0]))]
+    [4.0, 2.0]
+    >>> link.quantile(certain, [{}], np.array([4.0]), 0.95)
+    array([8.])
+    """
+
+    likelihood: Likelihood
+    origin: float
+    unit: float
+
+    def back(self, v: Floats) -> Floats:
+        """Return rates, shares or values from latent values."""
+        return self.likelihood.link(self.origin + self.unit * v)
+
+    def _nodes(self, mixture: Mixture) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of every member and latent values (k, n) at the nodes of a Gauss rule."""
+        for k, (mean, variance) in enumerate(zip(mixture.means, mixture.variances, strict=True)):
+            yield k, self.origin + self.unit * (mean + np.sqrt(variance) * _NODES[:, None])
+
+    def expectation(self, mixture: Mixture, function: Callable[[int, Floats], Floats]) -> Floats:
+        """Return the expectation of a function of the number of the member and latent values."""
+        parts = (mixture.weights[k] * (_WEIGHTS @ function(k, eta)) for k, eta in self._nodes(mixture))
+        return np.asarray(sum(parts, start=np.zeros(mixture.means.shape[1])))
+
+    def moments(self, mixture: Mixture) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the rate, share or value at every node."""
+        mean = self.expectation(mixture, lambda _, eta: self.likelihood.link(eta))
+        about = self.expectation(mixture, lambda _, eta: (self.likelihood.link(eta) - mean) ** 2)
+        return mean, np.sqrt(about)
+
+    def observed(self, mixture: Mixture, members: Sequence[Mapping[str, Any]], size: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of a new observation at every node.
+
+        Parameters
+        ----------
+        mixture : Mixture
+            Latent values.
+        members : sequence of mapping
+            Hyper-parameters of every member.
+        size : array of shape (n,)
+            Exposure, trials or standard error of every new observation.
+        """
+
+        def part(k: int, eta: Floats, place: int) -> Floats:
+            return self.likelihood.moments(eta, size, members[k])[place]
+
+        mean = self.expectation(mixture, lambda k, eta: part(k, eta, 0))
+        within = self.expectation(mixture, lambda k, eta: part(k, eta, 1))
+        between = self.expectation(mixture, lambda k, eta: (part(k, eta, 0) - mean) ** 2)
+        return mean, np.sqrt(within + between)
+
+    def below(self, mixture: Mixture, members: Sequence[Mapping[str, Any]], size: Floats, value: Floats) -> Floats:
+        """Return the probability that a new observation at every node is at most a value."""
+        return self.expectation(mixture, lambda k, eta: self.likelihood.below(value, eta, size, members[k]))
+
+    def quantile(self, mixture: Mixture, members: Sequence[Mapping[str, Any]], size: Floats, level: float) -> Floats:
+        """Return the value that a new observation at every node is at most with some probability, by bisection.
+
+        By the one-sided inequality of Chebyshev it is within some standard deviations of the mean.
+        """
+        mean, std = self.observed(mixture, members, size)
+        reach = std * np.sqrt(np.array([(1.0 - level) / level, level / (1.0 - level)]))[:, None]
+        low, high = mean - reach[0], mean + reach[1]
+        if self.likelihood.is_whole:
+            low, high = np.maximum(np.floor(low) - 1.0, -1.0), np.ceil(high)
+        precision = 1.0 if self.likelihood.is_whole else 1e-6 * float(std.max())
+        while (high - low).max() > precision:
+            middle = 0.5 * (low + high)
+            middle = np.floor(middle) if self.likelihood.is_whole else middle
+            under = self.below(mixture, members, size, middle) < level
+            low, high = np.where(under, middle, low), np.where(under, high, middle)
+        return np.asarray(high)
+
+    def draw(
+        self, values: Floats, members: Ints, h: Sequence[Mapping[str, Any]], size: Floats, rng: np.random.Generator
+    ) -> Floats:
+        """Return a new observation for every one of joint draws of latent values and the members that drew them."""
+        eta, drawn = self.origin + self.unit * values, np.empty(values.shape)
+        for k in np.unique(members).tolist():
+            drawn[members == k] = self.likelihood.draw(eta[members == k], size, h[k], rng)
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class AtNodes:
+    """A posterior at some nodes."""
+
+    posterior: AveragedPosterior
+    nodes: Ints
+
+    @cached_property
+    def latent(self) -> Mixture:
+        """Distribution of the field."""
+        return self.posterior.latent(self.nodes)
+
+    @cached_property
+    def outcome(self) -> Mixture:
+        """Distribution of the field with noise."""
+        return self.posterior.outcome(self.nodes)
+
+    @cached_property
+    def values(self) -> Mixture:
+        """Distribution of the field with the node's own part, which observations of the node determine."""
+        return self.posterior.values(self.nodes)
+
+    @property
+    def members(self) -> list[Mapping[str, Any]]:
+        """Hyper-parameters of every member."""
+        return [each.h for each in self.posterior.members]
+
+
+class Reading(Protocol):
+    """Moments, quantiles, probabilities and draws of the outcome at some nodes.
+
+    `of` is "latent" for the field of numbers, or the rate, share or value behind observations, and "observation" for a
+    new observation.
+    """
+
+    @property
+    def default(self) -> Of:
+        """What is predicted unless asked otherwise."""
+
+    @property
+    def unit(self) -> float:
+        """What one unit of the field is on the scale of the outcome or of the link."""
+
+    def moments(self, at: AtNodes, of: Of) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation."""
+
+    def quantile(self, at: AtNodes, of: Of, level: float) -> Floats:
+        """Return the value below which every node lies with some probability."""
+
+    def above(self, at: AtNodes, of: Of, value: float) -> Floats:
+        """Return the probability of more than a value."""
+
+    def draw(self, at: AtNodes, of: Of, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws, shape (count, len(nodes))."""
+
+    def leave_one_out(self, posterior: AveragedPosterior) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the observation of every labelled node given all others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers with noise: a new observation is the outcome itself, which labelled nodes keep."""
+
+    scale: Scale
+    default: Of = "observation"
+
+    @property
+    def unit(self) -> float:
+        """What one unit of the field is in the units of the outcome."""
+        return self.scale.unit
+
+    @staticmethod
+    def _mixture(at: AtNodes, of: Of) -> Mixture:
+        return at.outcome if of == "observation" else at.latent
+
+    def _moments(self, mixture: Mixture) -> tuple[Floats, Floats]:
+        mean, variance = mixture.moments
+        return self.scale.moments(mean, np.sqrt(variance))
+
+    def moments(self, at: AtNodes, of: Of) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation."""
+        return self._moments(self._mixture(at, of))
+
+    def quantile(self, at: AtNodes, of: Of, level: float) -> Floats:
+        """Return the value below which every node lies with some probability."""
+        return self.scale.back(self._mixture(at, of).quantile(level))
+
+    def above(self, at: AtNodes, of: Of, value: float) -> Floats:
+        """Return the probability of more than a value."""
+        return 1.0 - self._mixture(at, of).below(self.scale.standardised(value))
+
+    def draw(self, at: AtNodes, of: Of, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws, shape (count, len(nodes))."""
+        draw = at.posterior.draw_outcome if of == "observation" else at.posterior.draw
+        return self.scale.back(draw(at.nodes, count, rng))
+
+    def leave_one_out(self, posterior: AveragedPosterior) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of every label given all others."""
+        return self._moments(posterior.leave_one_out())
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Counts, shares and measurements: the value of a node lies behind its observations.
+
+    Attributes
+    ----------
+    link : Link
+        From latent values to observations.
+    size : array of shape (n,)
+        Exposure, trials or standard error of a new observation at every node, NaN where unknown.
+    seen : array of shape (m,)
+        The same of all rows of every labelled node together.
+    """
+
+    link: Link
+    size: Floats
+    seen: Floats
+    default: Of = "latent"
+
+    @property
+    def unit(self) -> float:
+        """What one unit of the field is on the scale of the link."""
+        return self.link.unit
+
+    def _sizes(self, nodes: Ints) -> Floats:
+        known = nodes[nodes < self.size.size]
+        found = self.size[known]
+        if known.size < nodes.size or np.isnan(found).any():
+            raise InvalidInputError(
+                "a new observation needs its exposure, trials or standard error, which is unknown at some nodes; pass "
+                "one for every node to fit, or ask for of='latent'"
+            )
+        return found
+
+    def moments(self, at: AtNodes, of: Of) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation."""
+        if of == "latent":
+            return self.link.moments(at.values)
+        return self.link.observed(at.values, at.members, self._sizes(at.nodes))
+
+    def quantile(self, at: AtNodes, of: Of, level: float) -> Floats:
+        """Return the value below which every node lies with some probability."""
+        if of == "latent":
+            return self.link.back(at.values.quantile(level))
+        return self.link.quantile(at.values, at.members, self._sizes(at.nodes), level)
+
+    def above(self, at: AtNodes, of: Of, value: float) -> Floats:
+        """Return the probability of more than a value."""
+        if of == "latent":
+            eta = self.link.likelihood.inverse_link(value)
+            return 1.0 - at.values.below((eta - self.link.origin) / self.link.unit)
+        sizes = self._sizes(at.nodes)
+        return 1.0 - self.link.below(at.values, at.members, sizes, np.full(at.nodes.size, value))
+
+    def draw(self, at: AtNodes, of: Of, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws, shape (count, len(nodes))."""
+        values, members = at.posterior.draw_values(at.nodes, count, rng)
+        if of == "latent":
+            return self.link.back(values)
+        return self.link.draw(values, members, at.members, self._sizes(at.nodes), rng)
+
+    def leave_one_out(self, posterior: AveragedPosterior) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of all rows of every labelled node together given all other nodes."""
+        members = [each.h for each in posterior.members]
+        return self.link.observed(posterior.values_without_own(), members, self.seen)
+
+    def of_others(self, at: AtNodes, own: Bools) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the rows of some labelled nodes by a posterior without them."""
+        return self.link.observed(at.values, at.members, self.seen[own])

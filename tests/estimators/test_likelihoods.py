@@ -1,0 +1,232 @@
+"""Counts, shares, known errors and several observations of a node."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from graphmrf import Graph, GraphRegressor
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.rows import propose_likelihood
+
+N = 120
+RING = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
+HIDDEN = np.arange(N) % 3 == 0
+ETA = np.sin(np.arange(N) / 8.0)
+
+
+def hide(y: Floats) -> Floats:
+    return np.where(HIDDEN, np.nan, y)
+
+
+def counts(seed: int, exposure: Floats) -> Floats:
+    return np.random.default_rng(seed).poisson(exposure * np.exp(ETA)).astype(float)
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial"])
+def test_rates_of_counts(likelihood: str) -> None:
+    exposure = np.random.default_rng(1).uniform(5.0, 30.0, N)
+    y = counts(0, exposure)
+    model = GraphRegressor(likelihood=likelihood).fit(RING, None, hide(y), exposure=exposure)
+    rate, std = model.predict(return_std=True)
+    assert np.abs(np.log(rate) - ETA)[HIDDEN].mean() < 0.25
+    assert std[HIDDEN].mean() > std[~HIDDEN].mean() > 0
+    expected, deviation = model.predict(of="observation", return_std=True)
+    np.testing.assert_allclose(expected, exposure * rate, rtol=1e-6)
+    assert (deviation > np.sqrt(expected)).all()
+    low, high = model.predict_interval(0.9, of="observation")
+    assert 0.8 <= ((y >= low) & (y <= high))[HIDDEN].mean() <= 1.0
+    assert (low == np.round(low)).all()
+    low, high = model.predict_interval(0.9)
+    assert 0.8 <= ((np.exp(ETA) >= low) & (np.exp(ETA) <= high))[HIDDEN].mean() <= 1.0
+
+
+def test_totals_of_counts_add_up_what_is_known() -> None:
+    exposure = np.full(N, 10.0)
+    y = counts(2, exposure)
+    model = GraphRegressor(likelihood="poisson").fit(RING, None, hide(y), exposure=exposure)
+    groups = np.where(HIDDEN, "hidden", "known")
+    totals, means = model.predict_total(groups), model.predict_mean(groups)
+    assert totals.loc["known", "prediction"] == y[~HIDDEN].sum()
+    assert totals.loc["known", "std"] == 0
+    assert totals.loc["hidden", "lower"] <= y[HIDDEN].sum() <= totals.loc["hidden", "upper"]
+    assert means.loc["known", "prediction"] == pytest.approx(y[~HIDDEN].mean() / 10)
+
+
+def test_probabilities_draws_and_intervals_agree() -> None:
+    exposure = np.full(N, 6.0)
+    model = GraphRegressor(likelihood="poisson").fit(RING, None, hide(counts(3, exposure)), exposure=exposure)
+    for of in ("latent", "observation"):
+        draws = model.sample(4000, of=of)
+        value = 1.0 if of == "latent" else 6.0
+        np.testing.assert_allclose(model.probability(above=value, of=of), (draws > value).mean(axis=0), atol=0.04)
+        np.testing.assert_allclose(model.predict(of=of), draws.mean(axis=0), rtol=0.08)
+    low, high = model.predict_interval(0.8, of="latent")
+    draws = model.sample(4000)
+    assert (draws < low).mean() == pytest.approx(0.1, abs=0.01)
+    assert (draws > high).mean() == pytest.approx(0.1, abs=0.01)
+
+
+def test_shares_and_yes_or_no() -> None:
+    share, rng = 1.0 / (1.0 + np.exp(-2.0 * ETA)), np.random.default_rng(0)
+    trials = rng.integers(3, 30, N).astype(float)
+    model = GraphRegressor(likelihood="binomial")
+    model.fit(RING, None, hide(rng.binomial(trials.astype(int), share).astype(float)), trials=trials)
+    assert np.abs(model.predict() - share)[HIDDEN].mean() < 0.1
+    np.testing.assert_allclose(model.predict(of="observation"), trials * model.predict(), rtol=1e-6)
+    yes = rng.binomial(1, share).astype(float)
+    found = model.fit(RING, None, hide(yes)).predict()
+    assert "noise" in model.hyperparameters_
+    assert (found > 0).all()
+    assert (found < 1).all()
+    assert np.mean((found > 0.5)[HIDDEN] == (share > 0.5)[HIDDEN]) > 0.75
+
+
+def test_known_errors_decide_how_much_a_value_counts() -> None:
+    rng = np.random.default_rng(0)
+    std = np.where(np.arange(N) % 2 == 0, 0.05, 1.5)
+    y = 100.0 + 10.0 * (ETA + std * rng.standard_normal(N))
+    model = GraphRegressor().fit(RING, None, hide(y), std=10.0 * std)
+    mean, deviation = model.predict(return_std=True)
+    truth = 100.0 + 10.0 * ETA
+    assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.5 * np.sqrt(np.mean((y - truth)[~HIDDEN] ** 2))
+    exact = ~HIDDEN & (std < 1)
+    np.testing.assert_allclose(mean[exact], y[exact], atol=1.0)
+    assert deviation[exact].max() < deviation[~HIDDEN & (std > 1)].min()
+    again = GraphRegressor().fit(RING, None, hide(y / 10.0), std=std)
+    np.testing.assert_allclose(again.predict(), mean / 10.0, rtol=1e-6)
+
+
+def test_weights_are_precisions() -> None:
+    weight = np.where(np.arange(N) % 2 == 0, 100.0, 1.0)
+    y = ETA + np.random.default_rng(0).standard_normal(N) / np.sqrt(weight)
+    plain = GraphRegressor(likelihood="gaussian").fit(RING, None, hide(y))
+    weighted = GraphRegressor(likelihood="gaussian").fit(RING, None, hide(y), weight=weight)
+    assert np.mean((weighted.predict() - ETA)[HIDDEN] ** 2) < np.mean((plain.predict() - ETA)[HIDDEN] ** 2)
+    scaled = GraphRegressor(likelihood="gaussian").fit(RING, None, hide(y), weight=7.0 * weight)
+    np.testing.assert_allclose(scaled.predict(), weighted.predict())
+
+
+def test_several_observations_of_a_node() -> None:
+    rng = np.random.default_rng(0)
+    nodes = rng.permutation(np.repeat(np.arange(N), rng.integers(0, 4, N)))
+    y = ETA[nodes] + 0.5 * rng.standard_normal(nodes.size)
+    model = GraphRegressor().fit(RING, None, y, nodes=nodes)
+    assert model.hyperparameters_["repeated.error"][0] == pytest.approx(0.5, rel=0.2)
+    assert np.sqrt(np.mean((model.predict() - ETA) ** 2)) < 0.25
+    exposure = rng.uniform(1.0, 5.0, nodes.size)
+    cases = rng.poisson(exposure * np.exp(ETA[nodes]))
+    rates = GraphRegressor(likelihood="poisson").fit(RING, None, cases, nodes=nodes, exposure=exposure)
+    assert np.abs(np.log(rates.predict()) - ETA).mean() < 0.3
+
+
+def test_rows_of_counts_are_as_good_as_their_sum() -> None:
+    exposure = np.full(N, 6.0)
+    y, half = counts(1, exposure), counts(5, exposure)
+    twice = np.tile(np.flatnonzero(~HIDDEN), 2)
+    model = GraphRegressor(likelihood="poisson")
+    once = model.fit(RING, None, hide(y + half), exposure=12.0).predict()
+    rows = np.concatenate([y[~HIDDEN], half[~HIDDEN]])
+    np.testing.assert_allclose(model.fit(RING, None, rows, nodes=twice, exposure=6.0).predict(), once, rtol=1e-3)
+
+
+def test_long_tables_by_id() -> None:
+    ids = [f"n{k}" for k in range(N)]
+    graph = RING.with_ids(ids)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"node": rng.choice(ids[:100], 150)})
+    table["cases"] = rng.poisson(3.0, 150)
+    model = GraphRegressor(likelihood="poisson").fit(graph, None, table["cases"], nodes=table["node"])
+    found: Any = model.predict()
+    assert found.index.tolist() == ids
+    assert found.name == "cases"
+    with pytest.raises(InvalidInputError, match="must be of the graph"):
+        model.fit(graph, None, table["cases"], nodes=["elsewhere"] * 150)
+
+
+def test_exposures_follow_ids() -> None:
+    ids = [f"n{k}" for k in range(N)]
+    exposure = np.linspace(2.0, 20.0, N)
+    y = hide(counts(0, exposure))
+    model = GraphRegressor(likelihood="poisson")
+    expected = model.fit(RING, None, y, exposure=exposure).predict()
+    series = pd.Series(exposure, index=ids).iloc[::-1]
+    found = model.fit(RING.with_ids(ids), None, pd.Series(y, index=ids), exposure=series).predict()
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial", "binomial"])
+@pytest.mark.parametrize("case", ["one label", "zeros", "all labelled", "isolated nodes"])
+def test_limits(likelihood: str, case: str) -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], n_nodes=12) if case == "isolated nodes" else RING
+    y = np.zeros(graph.n_nodes) if case != "all labelled" else (np.arange(N) % 2).astype(float)
+    if case in ("one label", "zeros"):
+        y[1:] = np.nan if case == "one label" else 0.0
+    if case == "isolated nodes":
+        y[[1, 5]] = 1.0
+        y[[0, 6]] = np.nan
+    mean, std = GraphRegressor(likelihood=likelihood).fit(graph, None, y).predict(return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+    assert (mean > 0).all()
+
+
+def test_out_of_fold_and_leave_one_out_are_in_units_of_the_counts() -> None:
+    exposure = np.random.default_rng(1).uniform(5.0, 30.0, N)
+    y = counts(0, exposure)
+    model = GraphRegressor(likelihood="poisson").fit(RING, None, hide(y), exposure=exposure)
+    folds = np.arange(80) % 4
+    mean, std = model.out_of_fold(RING, None, hide(y), folds, return_std=True)
+    scores = (y[~HIDDEN] - mean) / std
+    assert np.abs(scores).mean() == pytest.approx(0.8, abs=0.2)
+    table = model.loo_
+    assert np.corrcoef(table["prediction"], table["label"])[0, 1] > 0.8
+    assert ((table["label"] - table["prediction"]) / table["std"]).std() == pytest.approx(1.0, abs=0.25)
+
+
+BAD: dict[str, tuple[str, list[float], dict[str, Any], str]] = {
+    "negative counts": ("poisson", [-1.0, 2.0], {}, "0 or more, got -1 in row 0"),
+    "fractions": ("negative-binomial", [1.0, 2.5], {}, "whole numbers of cases"),
+    "successes beyond trials": ("binomial", [3.0, 1.0], {"trials": [2.0, 2.0]}, "at most their trials, got 3 of 2"),
+    "binomial without trials": ("binomial", [3.0, 1.0], {}, "pass trials="),
+    "fractions of trials": ("binomial", [1.0, 1.0], {"trials": [2.5, 2.0]}, "trials must be whole"),
+    "no error": ("gaussian", [1.0, 2.0], {"std": [0.0, 1.0]}, "must be positive, got 0 in row 0"),
+    "missing error": ("auto", [1.0, 2.0], {"std": [1.0, np.nan]}, "got none in row 1"),
+    "no exposure": ("poisson", [1.0, 2.0], {"exposure": [0.0, 1.0]}, "use the population"),
+    "exposure of numbers": ("gaussian", [1.0, 2.0], {"exposure": [1.0, 1.0]}, "exposure is for likelihood"),
+    "errors of counts": ("poisson", [1.0, 2.0], {"std": [1.0, 1.0]}, "std is for likelihood 'gaussian'"),
+    "two precisions": ("gaussian", [1.0, 2.0], {"std": 1.0, "weight": 1.0}, "pass one of them"),
+    "wrong length": ("poisson", [1.0, 2.0], {"exposure": [1.0, 1.0, 1.0]}, "one for each of the 3 rows"),
+    "words": ("poisson", [1.0, 2.0], {"exposure": ["a", "b", "c"]}, "must hold numbers"),
+    "name": ("gamma", [1.0, 2.0], {}, "likelihood must be one of"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_with_a_remedy(case: str) -> None:
+    likelihood, y, options, message = BAD[case]
+    options = {k: [*v, 1.0] if isinstance(v, list) and len(v) == 2 else v for k, v in options.items()}
+    if case == "wrong length":
+        options = {"exposure": [1.0, 1.0]}
+    with pytest.raises(InvalidInputError, match=message):
+        GraphRegressor(likelihood=likelihood).fit(Graph.from_edges([0, 1], [1, 2]), None, [*y, np.nan], **options)
+
+
+def test_what_needs_numbers_says_so() -> None:
+    model = GraphRegressor(likelihood="poisson").fit(RING, None, hide(counts(0, np.ones(N))))
+    for call in (model.expected_r2, model.suggest, model.expected_learning_curve):
+        with pytest.raises(InvalidInputError, match="need numbers"):
+            call()
+    model.fit(RING, None, hide(counts(0, np.ones(N))), exposure=np.where(HIDDEN, np.nan, 1.0))
+    with pytest.raises(InvalidInputError, match="of='latent'"):
+        model.predict(of="observation")
+
+
+def test_proposals() -> None:
+    assert propose_likelihood([0, 1, 1])[0] == "binomial"
+    assert propose_likelihood([0, 4], trials=[3, 5])[0] == "binomial"
+    assert propose_likelihood([0, 4], exposure=[3, 5])[0] == "negative-binomial"
+    assert propose_likelihood([0, 4])[0] == "gaussian"
+    assert propose_likelihood([0.5, 4], std=[1, 1])[0] == "gaussian"
