@@ -14,7 +14,7 @@ from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import ORDERS, GraphPrecisions
-from graphmrf.field.search import MEMBERS, WARM, average, find_mode
+from graphmrf.field.search import MEMBERS, WARM, around, average, find_mode
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import FENCE
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphmrf.field.features import Design
     from graphmrf.field.noise import Noise
     from graphmrf.field.observations import Responses
+    from graphmrf.field.posterior import Posterior
     from graphmrf.field.search import Mode
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -271,19 +272,19 @@ def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> F
 
 def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, seed: int, members: int) -> FittedField:
     """Return the average over hyper-parameters, the mode alone where the posterior is narrow."""
-    points, weights = [mode.x], np.ones(1)
-    if members > 1 and not _agree(field, mode, seed):
+    drawn: list[Floats] = []
+    weights, centre = np.ones(1), field.posterior(mode.x)
+    if members > 1 and not _agree(field, mode, centre, seed):
         drawn, shares = average(field, mode, count=members - members % 2, seed=seed)
-        points, weights = [mode.x, *drawn], np.append(1.0, members * shares) / (1.0 + members)
-    posterior = AveragedPosterior([field.posterior(x) for x in points], weights, likelihood)
-    return FittedField(field, mode, points, posterior)
+        weights = np.append(1.0, members * shares) / (1.0 + members)
+    posterior = AveragedPosterior([centre, *(field.posterior(x) for x in drawn)], weights, likelihood)
+    return FittedField(field, mode, [mode.x, *drawn], posterior)
 
 
-def _agree(field: DenseField | SparseField, mode: Mode, seed: int) -> bool:
+def _agree(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int) -> bool:
     """Return whether members of the average hardly differ in means and standard deviations of their predictions."""
     nodes = _some_nodes(field, seed)
-    drawn, _ = average(field, mode, count=2, seed=seed)
-    posteriors = [field.posterior(x) for x in (mode.x, *drawn)]
+    posteriors = [centre, *(field.posterior(x) for x in around(mode, 2, seed)[0])]
     means, variances = zip(*(each.moments(nodes) for each in posteriors), strict=True)
     stds = np.sqrt(np.array(variances) + np.array([[each.noise] for each in posteriors]))
     differences = np.var(means, axis=0) + np.var(stds, axis=0)

@@ -6,6 +6,7 @@ would be nearly dense, solves are iterative, determinants and diagonals come fro
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
@@ -15,12 +16,13 @@ from scipy import sparse
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.kept import cached_property
-from graphmrf.linalg.factor import Ordering, SparseFactor
+from graphmrf.linalg.factor import Ordering, Symbolic
 from graphmrf.linalg.precision import NodePrecision
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
+    from graphmrf.linalg.factor import SparseFactor
 
 MOST_FLOPS = 4e10
 """Operations of a factor up to which it is used: some ten seconds."""
@@ -82,6 +84,17 @@ class GraphPrecisions:
         found = base
         for _ in range(self.order - 1):
             found = sparse.csc_array(found @ base)
+        found.sort_indices()
+        return found
+
+    @cached_property
+    def _powers(self) -> list[Floats]:
+        """Entries of the powers 0 to `order` of `N` on the pattern."""
+        found: list[Floats] = []
+        keys, power = _keys(self._pattern), sparse.csc_array(sparse.eye_array(self.graph.n_nodes))
+        for _ in range(self.order + 1):
+            found.append(np.bincount(np.searchsorted(keys, _keys(power)), power.data, keys.size).astype(np.float64))
+            power = sparse.csc_array(power @ self.graph.N)
         return found
 
     @cached_property
@@ -92,19 +105,31 @@ class GraphPrecisions:
         found = Ordering.of(self._pattern, max_flops=MOST_FLOPS)
         return found if found.flops <= MOST_FLOPS else None
 
+    @cached_property
+    def _symbolic(self) -> Symbolic:
+        assert self.ordering is not None
+        return Symbolic.of(self._pattern, self.ordering)
+
     def at(self, kappa2: float, d: Floats | None = None) -> Precision:
         """Return the precision of a range, with a diagonal on top."""
         held = np.zeros(self.graph.n_nodes) if d is None else d
         if self.ordering is None:
             return IteratedPrecision(NodePrecision(self.graph, 1.0 / kappa2, held / kappa2), kappa2)
-        base = sparse.csc_array(self.graph.N + kappa2 * sparse.eye_array(self.graph.n_nodes))
-        Q = base
-        for _ in range(self.order - 1):
-            Q = sparse.csc_array(Q @ base)
-        factor = SparseFactor.of(sparse.csc_array(Q + sparse.diags_array(held)), self.ordering)
+        pattern, entries = self._pattern, np.zeros(self._pattern.nnz)
+        for k, power in enumerate(self._powers):
+            entries += math.comb(self.order, k) * kappa2 ** (self.order - k) * power
+        entries[self._powers[0] > 0] += held
+        Q = sparse.csc_array((entries, pattern.indices, pattern.indptr), shape=pattern.shape)
+        factor = self._symbolic.factor(Q)
         if factor is None:
             raise ConvergenceError("the precision of the graph field is singular; use a smaller order")
         return FactoredPrecision(factor)
+
+
+def _keys(A: sparse.csc_array) -> Ints:
+    """Return a number for every stored entry, in the order of columns."""
+    columns = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
+    return np.asarray(columns * A.shape[0] + A.indices)
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,6 +109,14 @@ def find_mode(
     return Mode(x, value, curvature, steps)
 
 
+def around(mode: Mode, count: int, seed: int) -> tuple[Floats, Floats]:
+    """Return points drawn around the mode in pairs opposite each other, and the standard normal draws behind them."""
+    normal = np.random.default_rng(seed).standard_normal((count // 2, mode.x.size))
+    normal = np.vstack([normal, -normal])
+    factor = cho_factor(mode.curvature, lower=True)
+    return mode.x + solve_triangular(factor[0], normal.T, lower=True, trans="T").T, normal
+
+
 def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> tuple[list[Floats], Floats]:
     """Return coordinates of members drawn around the mode, and their weights, which add up to 1.
 
@@ -123,10 +131,7 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
     seed : int
         Seed of the draws.
     """
-    normal = np.random.default_rng(seed).standard_normal((count // 2, mode.x.size))
-    normal = np.vstack([normal, -normal])
-    factor = cho_factor(mode.curvature, lower=True)
-    points = mode.x + solve_triangular(factor[0], normal.T, lower=True, trans="T").T
+    points, normal = around(mode, count, seed)
     logs = np.array([-evidence.value(x) for x in points]) + 0.5 * np.einsum("ij,ij->i", normal, normal)
     weights = np.exp(logs - logs.max())
     weights = np.minimum(weights, weights.mean() * np.sqrt(count))

@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from graphmrf.field.dense import INTERCEPT
@@ -303,9 +304,9 @@ class SparseSystem:
 
     def _spread(self, B: Floats) -> Floats:
         """Return :math:`A' B` at all nodes from columns at the observations."""
-        out = np.zeros((self.unit.size, B.shape[1]))
-        np.add.at(out, self.field.rows, self.unit[self.field.rows, None] * B)
-        return out
+        rows, m = self.field.rows, self.field.rows.size
+        incidence = sparse.csr_array((self.unit[rows], (rows, np.arange(m))), shape=(self.unit.size, m))
+        return np.asarray(incidence @ B)
 
     def _field_given(self, B: Floats) -> Floats:
         """Return :math:`C^{-1} B`."""

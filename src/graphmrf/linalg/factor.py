@@ -21,11 +21,12 @@ from graphmrf.kept import cached_property
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
-__all__ = ["Ordering", "SparseFactor"]
+__all__ = ["Ordering", "SparseFactor", "Symbolic"]
 
 SparseMatrix: TypeAlias = "sp.csc_matrix[Any] | sp.csc_array[Any] | sp.csr_matrix[Any] | sp.csr_array[Any]"
 
 _PANEL = 64  # columns of a supernode inverted at once: wide enough for BLAS, small beside the rows below them
+_TOGETHER = 64  # columns solved for at once: more do not stay in the cache
 _LEAF = 32  # nodes below which nested dissection does not divide a part
 _SMALLER_SIDE = 0.25  # least share of a part on either side of a separator: bounds the depth of nested dissection
 
@@ -85,6 +86,46 @@ class Ordering:
 
 
 @dataclass(frozen=True, eq=False)
+class Symbolic:
+    """The symbolic factorisation that all matrices of one pattern share.
+
+    Parameters
+    ----------
+    permutation : array of shape (n,)
+        Rows of the matrix in the order of elimination.
+    places : array
+        Where each entry of the reordered matrix is stored in the matrix.
+    columns, rows : arrays
+        Column starts and rows of the reordered matrix.
+    indptr, indices : arrays
+        Column starts and sorted rows of `L` below its diagonal.
+    """
+
+    permutation: Ints
+    places: Ints
+    columns: Ints
+    rows: Ints
+    indptr: Ints
+    indices: Ints
+
+    @classmethod
+    def of(cls, pattern: sp.csc_array[Any], ordering: Ordering) -> Symbolic:
+        """Return the symbolic factorisation of a symmetric pattern in an order of elimination."""
+        places = sp.csc_array((np.arange(pattern.nnz), pattern.indices, pattern.indptr), shape=pattern.shape)
+        A = _permuted(places, ordering.permutation)
+        return cls(ordering.permutation, A.data, A.indptr, A.indices, *_structure(A))
+
+    def factor(self, Q: sp.csc_array[Any]) -> SparseFactor | None:
+        """Factorise a matrix whose entries are stored as in the pattern; None if it is not positive definite."""
+        numbers = _eliminate(sp.csc_array((Q.data[self.places], self.rows, self.columns), shape=Q.shape))
+        if numbers is None:
+            return None
+        L, pivots = numbers
+        data = _align(self.indptr, self.indices, L.indptr, L.indices, L.data)
+        return SparseFactor(Q, self.permutation, self.indptr, self.indices, data, pivots)
+
+
+@dataclass(frozen=True, eq=False)
 class SparseFactor:
     r"""The factor :math:`P Q P^\top = L D L^\top` of a sparse symmetric positive definite matrix.
 
@@ -130,14 +171,8 @@ class SparseFactor:
         ordering : Ordering
             Order of elimination, usually of the pattern of `Q`; any other is correct, but may fill in more.
         """
-        A = _permuted(Q, ordering.permutation)
-        numbers = _eliminate(A)
-        if numbers is None:
-            return None
-        L, pivots = numbers
-        indptr, indices = _structure(A)
-        data = _align(indptr, indices, L.indptr, L.indices, L.data)
-        return cls(Q, ordering.permutation, indptr, indices, data, pivots)
+        matrix = sp.csc_array(Q)
+        return Symbolic.of(matrix, ordering).factor(matrix)
 
     @cached_property
     def log_determinant(self) -> float:
@@ -146,15 +181,23 @@ class SparseFactor:
 
     def solve(self, B: Floats) -> Floats:
         r"""Return :math:`Q^{-1} B` for a vector or for the columns of a matrix."""
-        X = self._columns(B)[self.permutation]
-        _forward(self.indptr, self.indices, self.data, X)
-        X /= self.pivots[:, None]
-        return self._backward(X).reshape(B.shape)
+        columns = B if B.ndim > 1 else B[:, None]
+        out = np.empty(columns.shape)
+        for first in range(0, columns.shape[1], _TOGETHER):
+            X = np.ascontiguousarray(columns[self.permutation, first : first + _TOGETHER], dtype=float)
+            _forward(self.indptr, self.indices, self.data, X)
+            X /= self.pivots[:, None]
+            _backward(self.indptr, self.indices, self.data, X)
+            out[self.permutation, first : first + _TOGETHER] = X
+        return out.reshape(B.shape)
 
     def draw(self, E: Floats) -> Floats:
         r"""Return :math:`P^\top L^{-\top} D^{-1/2} E`, of covariance :math:`Q^{-1}` if `E` is standard normal."""
-        X = self._columns(E) / np.sqrt(self.pivots)[:, None]
-        return self._backward(X).reshape(E.shape)
+        X = np.ascontiguousarray((E if E.ndim > 1 else E[:, None]) / np.sqrt(self.pivots)[:, None])
+        _backward(self.indptr, self.indices, self.data, X)
+        out = np.empty_like(X)
+        out[self.permutation] = X
+        return out.reshape(E.shape)
 
     def inverse_diagonal(self) -> Floats:
         r"""Return the diagonal of :math:`Q^{-1}` (the marginal variances), by selected inversion."""
@@ -180,15 +223,6 @@ class SparseFactor:
         Z, diagonal = np.zeros(len(self.data)), np.zeros(len(self.pivots))
         _invert(self.indptr, self.indices, self.data, self.pivots, panels, Z, diagonal)
         return Z, diagonal
-
-    def _columns(self, B: Floats) -> Floats:
-        return np.ascontiguousarray(B, dtype=float).reshape(len(B), B.shape[1] if B.ndim > 1 else 1)
-
-    def _backward(self, X: Floats) -> Floats:
-        _backward(self.indptr, self.indices, self.data, X)
-        out = np.empty_like(X)
-        out[self.permutation] = X
-        return out
 
 
 def _symmetric_pattern(pattern: SparseMatrix) -> sp.csc_array[Any]:
@@ -380,9 +414,11 @@ def _forward(indptr: Any, indices: Any, data: Any, X: Any) -> None:
             for p in range(indptr[j], indptr[j + 1]):
                 X[indices[p], 0] -= data[p] * x
             continue
+        above = X[j]
         for p in range(indptr[j], indptr[j + 1]):
-            for c in range(X.shape[1]):
-                X[indices[p], c] -= data[p] * X[j, c]
+            below, entry = X[indices[p]], data[p]
+            for c in range(len(above)):
+                below[c] -= entry * above[c]
 
 
 @njit(cache=True, nogil=True)
@@ -396,9 +432,11 @@ def _backward(indptr: Any, indices: Any, data: Any, X: Any) -> None:
                 total += data[p] * X[indices[p], 0]
             X[j, 0] -= total
             continue
+        above = X[j]
         for p in range(indptr[j], indptr[j + 1]):
-            for c in range(X.shape[1]):
-                X[j, c] -= data[p] * X[indices[p], c]
+            below, entry = X[indices[p]], data[p]
+            for c in range(len(above)):
+                above[c] -= entry * below[c]
 
 
 @njit(cache=True, nogil=True)
