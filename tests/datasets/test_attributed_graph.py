@@ -20,7 +20,7 @@ EDGES = "source,target\n007,008\n008,7\n"
 
 @pytest.fixture
 def table(tmp_path: Path) -> Callable[..., AttributedGraph]:
-    def make(nodes: str = NODES, edges: str = EDGES, **options: str) -> AttributedGraph:
+    def make(nodes: str = NODES, edges: str = EDGES, **options: Any) -> AttributedGraph:
         (tmp_path / "nodes.csv").write_text(nodes, encoding="utf-8")
         (tmp_path / "edges.csv").write_text(edges, encoding="utf-8")
         return read(tmp_path / "nodes.csv", tmp_path / "edges.csv", **options)

@@ -194,3 +194,14 @@ def test_neighbours_that_are_all_alike_have_no_effect() -> None:
     model = GraphRegressor().fit(graph, X, y)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.predict()).all()
+
+
+def test_folds_of_many_labels_run_with_missing_features() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(np.arange(699), np.arange(1, 700))
+    X = rng.normal(size=(700, 2))
+    y = X @ [1.0, -1.0] + 0.1 * rng.normal(size=700)
+    y[650:], X[::9, 0] = np.nan, np.nan
+    model = GraphRegressor().fit(graph, X, y)
+    found = np.asarray(model.out_of_fold(graph, X, y, np.arange(650) % 2))
+    assert np.corrcoef(found, y[:650])[0, 1] ** 2 > 0.8

@@ -178,7 +178,7 @@ class FieldForecast:
         return PredictionReport(
             title=f"Expected accuracy for {self.table.path.name if self.table.path else 'a graph'}",
             graph=self.table.graph,
-            node_ids=self.table.frame[self.table.id].tolist(),
+            node_ids=self.table.labels,
             targets=(section,),
             notes=(*self.table.notes, *self.notes),
             command=command,
@@ -288,8 +288,8 @@ def _check_suggest(k: int, unlabelled: int) -> None:
 def suggestion_table(table: AttributedGraph, model: GraphRegressor, k: int) -> tuple[pd.DataFrame, str]:
     """Return the nodes to ask next by id, and a line for people: what they bring, or why there are none."""
     found = model.suggest(k).reset_index(drop=True)
-    ids = table.frame[table.id].iloc[found["node"]].reset_index(drop=True)
-    frame = pd.DataFrame({table.id: ids, "std": found["std"], "expected_r2": found["expected_r2"]})
+    keys = table.frame[list(table.keys)].iloc[found["node"]].reset_index(drop=True)
+    frame = pd.DataFrame({**keys, "std": found["std"], "expected_r2": found["expected_r2"]})
     if frame.empty:
         return frame, str(found.attrs["reason"])
     now, then = model.expected_r2(), float(frame["expected_r2"].iloc[-1])

@@ -22,7 +22,7 @@ from graphmrf.cli.foresight import check_page, group_file
 from graphmrf.cli.options import AUTO
 from graphmrf.cli.prediction import Contest, PredictionSettings, folds_of_classes
 from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS
-from graphmrf.datasets import AttributedGraph
+from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.attributed_graph import id_column
 from graphmrf.datasets.columns import is_dates, is_text
 from graphmrf.datasets.edge_files import named_ends, read_edge_file
@@ -31,7 +31,9 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart
+from graphmrf.graph import Graph
 from graphmrf.linalg.limits import LIMITS
+from graphmrf.selection import search_time_weight
 from graphmrf.text import inner_percent, joined
 
 A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
@@ -89,6 +91,10 @@ def read_graph(
     if edges is not None and edges.suffix.lower() in SHAPES:
         raise InvalidInputError(f"{edges} has shapes, not edges; give it as --shapes {edges}")
     given = sum(each is not None for each in (edges, knn, shapes))
+    if columns.get("time") is not None and edges is None:
+        raise InvalidInputError(
+            "--time needs a table of EDGES between the nodes; give one in place of --knn or --shapes"
+        )
     if k is not None and knn is None:
         raise InvalidInputError("-k says how many nearest --knn joins; drop it, or add --knn COL,COL")
     if given != 1:
@@ -232,8 +238,11 @@ def read_targets(
     if settings.group is not None and all(isinstance(each, Labels) for each in targets.values()):
         raise InvalidInputError(f"--group adds up numbers, got classes in {listing(names)}; leave out --group")
     results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
-    if table.id in (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
-        raise InvalidInputError(f"the id column '{table.id}' has the name of a result; rename it in {table.path}")
+    if {*table.keys} & (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
+        raise InvalidInputError(
+            f"{listing(table.keys)} must not have the name of a result ({listing(sorted(results))}); rename it in "
+            f"{table.path}"
+        )
     return targets
 
 
@@ -255,7 +264,7 @@ def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
     >>> only_target(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ())
     'rent'
     """
-    frame = table.frame.drop(columns=[table.id, *(name for name in ignore if name in table.frame)])
+    frame = table.frame.drop(columns=[*table.keys, *(name for name in ignore if name in table.frame)])
     empty = frame.loc[:, frame.isna().any() & frame.notna().any()]
     found = empty.loc[:, [_means_numbers(column) for _, column in empty.items()]]
     if found.shape[1] == 1:
@@ -409,6 +418,26 @@ def _dressed(column: pd.Series) -> str:
     )
 
 
+def time_columns(time: str | None, horizon: int, machines: Any) -> dict[str, Any]:
+    """Return the options of a panel for `datasets.read`; none without --time."""
+    if time is None:
+        if horizon:
+            raise InvalidInputError("--horizon counts times to come; add --time COL, the column of times in NODES")
+        return {}
+    if machines is not None:
+        raise InvalidInputError("--time runs on this machine; drop --cluster")
+    return {"time": time, "horizon": horizon}
+
+
+def _panel(table: AttributedGraph, targets: Sequence[str], features: Features, settings: PredictionSettings) -> Graph:
+    """Return the graph; that of a panel with the weight of steps in time that predicts the first target best."""
+    numbers = [name for name in targets if not is_category(table.frame[name])]
+    if table.time is None or not numbers:
+        return table.graph
+    y = table.outcome(numbers[0])
+    return search_time_weight(table.graph, features.X, y, cv=settings.folds, random_state=settings.seed)
+
+
 def contest(
     table: AttributedGraph, targets: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
 ) -> Contest:
@@ -417,7 +446,8 @@ def contest(
     Of those that nobody asked for the field is left out where there is no memory for it.
     """
     features = datasets.features(table, targets=targets, ignore=ignore)
-    chosen = Contest(table.graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
+    graph = _panel(table, targets, features, settings)
+    chosen = Contest(graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
     if settings.method != AUTO or settings.for_numbers or _fits(_foreseen_bytes(chosen)):
         return chosen
     return replace(chosen, methods=tuple(method for method in chosen.methods if method.key != FIELD))
@@ -501,6 +531,11 @@ def column_notes(targets: Mapping[str, Floats | Labels], contest: Contest, *, na
     features, methods = contest.features, contest.methods
     if not named:
         yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
+    if contest.graph.product is not None:
+        yield (
+            f"a step in time weighs {contest.graph.product.weight:g} times as much as all neighbours at the same time, "
+            "which predicts held-out values best"
+        )
     if not any(method.features for method in methods):
         return
     if features.names or features.notes:

@@ -95,6 +95,19 @@ WeightIs = Annotated[
         rich_help_panel=_COLUMNS,
     ),
 ]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COL",
+        help="Column of NODES with times, numbers or dates: one row per node and time.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Horizon = Annotated[
+    int,
+    typer.Option(metavar="H", help="With --time: how many times to forecast after the last.", rich_help_panel=_COLUMNS),
+]
 Unknown = Annotated[
     str,
     typer.Option(

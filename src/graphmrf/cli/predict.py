@@ -27,6 +27,8 @@ def predict(
     weight: options.Weight = None,
     weight_is: options.WeightIs = None,
     unknown: options.Unknown = "error",
+    time: options.Time = None,
+    horizon: options.Horizon = 0,
     group: options.GroupBy = None,
     method: options.MethodName = options.AUTO,
     alpha: options.Alpha = None,
@@ -59,6 +61,9 @@ def predict(
 
         graphmrf predict districts.csv borders.csv --target rent -o rents.csv
 
+    With --time NODES has one row per node and time, and the edges between
+    nodes hold at all times; --horizon 1 predicts the time after the last.
+
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction
     without their fold, and its residual in standard deviations. For a target
@@ -72,7 +77,9 @@ def predict(
             later.prediction.Bounds(at_least, at_most, whole),
         )
         saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
-        columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
+        columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown} | (
+            later.inputs.time_columns(time, horizon, machines)
+        )
         reading = terminal.progress([1.0], quiet=quiet, label="reading")
         with later.inputs.explained("predict", nodes=nodes, edges=edges), reading:
             table = read_placed(

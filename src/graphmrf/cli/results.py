@@ -61,7 +61,7 @@ def result_table(table: AttributedGraph, predictions: Predictions, *, keep_colum
     InvalidInputError
         If a column to keep has the name of a result.
     """
-    columns: dict[str, Any] = {table.id: table.frame[table.id]}
+    columns: dict[str, Any] = {name: table.frame[name] for name in table.keys}
     for prediction in predictions:
         prefix = f"{prediction.name}_" if len(predictions) > 1 else ""
         columns |= {f"{prefix}{name}": values for name, values in _columns(prediction).items()}
@@ -90,7 +90,7 @@ def places_of(table: AttributedGraph, output: Path | None) -> list[Any] | None:
 
 def _kept(table: AttributedGraph, results: dict[str, Any]) -> dict[str, Any]:
     """Return the columns of the input; raise where one has the name of a result."""
-    others = {str(name): table.frame[name] for name in table.frame.columns if name != table.id}
+    others = {str(name): table.frame[name] for name in table.frame.columns if name not in table.keys}
     taken = [name for name in others if name in results]
     if taken:
         raise InvalidInputError(
@@ -141,7 +141,7 @@ def result_page(
     return PredictionReport(
         title=f"Predictions for {table.path.name if table.path else 'a graph'}",
         graph=table.graph,
-        node_ids=table.frame[table.id].tolist(),
+        node_ids=table.labels,
         targets=tuple(
             _section(each, features.unfilled) if isinstance(each, Prediction) else _class_section(each)
             for each in predictions
@@ -485,7 +485,7 @@ def _print_shares(shares: dict[str, float]) -> None:
 
 def _preview(table: AttributedGraph, predictions: Predictions) -> None:
     for prediction in predictions:
-        columns: dict[str, Any] = {table.id: table.frame[table.id], **_columns(prediction)}
+        columns: dict[str, Any] = {**table.frame[list(table.keys)], **_columns(prediction)}
         known_only = [name for name in ("observed", "left_out", "residual") if name in columns]
         frame = pd.DataFrame(columns)[~prediction.observed].drop(columns=known_only)
         terminal.print_rich(_first(frame, title=prediction.name if len(predictions) > 1 else None))

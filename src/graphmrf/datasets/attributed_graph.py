@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphmrf._typing import Floats
+from graphmrf._typing import Floats, Ints
 from graphmrf.datasets.edge_files import (
     ADD,
     DISTANCE,
@@ -24,6 +24,7 @@ from graphmrf.datasets.edge_files import (
     weight_column,
     with_ends,
 )
+from graphmrf.datasets.panels import PanelRows
 from graphmrf.datasets.table_files import (
     PathLike,
     TableFile,
@@ -67,6 +68,10 @@ class AttributedGraph:
         Columns with a whole number that float64 rounds, and the first record with one.
     shapes : GeoSeries, optional
         Outlines of the nodes, where they were read from a file of areas.
+    time : str, optional
+        Name of the column of times of a panel, the second one. A node of the graph is then a node at a time.
+    records : integer array of shape (n,), optional
+        Record of the node file in every row, -1 for none; by default they are the same.
 
     Examples
     --------
@@ -86,6 +91,20 @@ class AttributedGraph:
     path: Path | None = None
     rounded: Mapping[str, int] = field(default_factory=dict)
     shapes: Any = None
+    time: str | None = None
+    records: Ints | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the columns that say which node a row is of: the id, and the time of a panel."""
+        return (self.id,) if self.time is None else (self.id, self.time)
+
+    @property
+    def labels(self) -> list[Any]:
+        """A name for every row: the id, or the id and the time."""
+        if self.time is None:
+            return list(self.frame[self.id].tolist())
+        return [f"{node}, {time}" for node, time in zip(self.frame[self.id], self.frame[self.time], strict=True)]
 
     def __post_init__(self) -> None:
         if self.graph.ids is None and self.id in self.frame.columns:
@@ -115,8 +134,9 @@ class AttributedGraph:
 
     def require(self, column: str, *, option: str = "") -> None:
         """Raise InvalidInputError unless the table has this column besides its ids; `option` is what to change."""
-        if column == self.id:
-            raise InvalidInputError(f"column '{column}' holds the node ids; choose another column")
+        if column in self.keys:
+            held = "node ids" if column == self.id else "times"
+            raise InvalidInputError(f"column '{column}' holds the {held}; choose another column")
         if column not in self.frame.columns:
             near = did_you_mean(column, self.frame.columns[1:])
             others = listing(self.frame.columns[1:]) or "nothing but ids"
@@ -129,7 +149,8 @@ class AttributedGraph:
         """Return the graph and the names of the columns, without their cells."""
         return f"AttributedGraph({self.graph!r}, id='{self.id}', columns: {listing(self.frame.columns[1:]) or 'none'})"
 
-    def _place(self, record: int) -> str:
+    def _place(self, row: int) -> str:
+        record = row if self.records is None else int(self.records[row])
         return f"row {record + 1}" if self.path is None else f"{self.path}, row {row_number(self.path, record)}"
 
 
@@ -143,6 +164,8 @@ def read(  # noqa: PLR0913 - one parameter for each option
     weight: str | None = None,
     weight_is: str | None = None,
     unknown: str = REFUSE,
+    time: str | None = None,
+    horizon: int = 0,
 ) -> AttributedGraph:
     r"""Return the attributed graph in a node file and an edge file.
 
@@ -175,6 +198,12 @@ def read(  # noqa: PLR0913 - one parameter for each option
     unknown : str, default "error"
         What to do about edges to ids that are not in the node file: ``"error"``, ``"drop"`` the edges, or ``"add"``
         the nodes, after all others and with empty cells: for a file of known values only.
+    time : str, optional
+        Column of times, numbers or dates, of a node file with one row for each node and time. The result is a panel,
+        see `Graph.over_time`: a row for each node and time, node by node. Where the file has none, cells are missing,
+        but for columns that are the same at all times of every node.
+    horizon : int, default 0
+        Times to come after the last, whose rows are to be predicted.
 
     Returns
     -------
@@ -203,6 +232,9 @@ def read(  # noqa: PLR0913 - one parameter for each option
     node_file = read_table(nodes)
     _PROGRESS.info("reading edges")
     edge_file, name = read_edge_file(edges), ""
+    if time is not None:
+        name, assumed = id_column(node_file, id)
+        return _over_time(node_file, (name, time, horizon), edge_file, asked, assumed)
     try:
         name, assumed = id_column(node_file, id)
         return _attributed(node_file, name, edge_file, asked, assumed)
@@ -225,6 +257,34 @@ def _attributed(
     graph, notes = edge_graph(edge_file, ends, asked, keys, node_file)
     notes = (*node_file.notes, *assumed, *told, *notes)
     return with_nodes(graph, node_file, name, notes)
+
+
+def _over_time(
+    file: TableFile, names: tuple[str, str, int], edge_file: TableFile, asked: EdgeColumns, assumed: tuple[str, ...]
+) -> AttributedGraph:
+    """Return the panel of a long table, given the names of its ids and times, and how many times are to come."""
+    name, time, _ = names
+    rows = PanelRows.of(file, *names)
+    once = _attributed(rows.nodes, name, edge_file, asked, assumed)
+    n, T = once.graph.n_nodes, rows.times.size
+    others = rows.spread({other: file.values(other) for other in file.columns if other not in (name, time)}, n)
+    keys = {name: once.frame[name].repeat(T).to_numpy(), time: np.tile(rows.times, n)}
+    records = rows.records(n)
+    row_of = {int(record): row for row, record in enumerate(records) if record >= 0}
+    found = {other: file.rounded(other) for other in others.columns}
+    rounded = {other: row_of[record] for other, record in found.items() if record is not None}
+    absent = int((records < 0).sum())
+    added = (f"{absent} of {n * T} rows of a node at a time are not in {file.path.name}, and are predicted",)
+    return AttributedGraph(
+        once.graph.over_time(rows.times),
+        pd.concat([pd.DataFrame(keys), others], axis=1),
+        name,
+        once.notes + (added if absent else ()),
+        file.path,
+        rounded,
+        time=time,
+        records=records,
+    )
 
 
 def with_nodes(graph: Graph, file: TableFile, name: str, notes: tuple[str, ...]) -> AttributedGraph:

@@ -127,7 +127,7 @@ def features(
     filled missing cells with the column mean: 'age' (1 cell); one-hot encoded: 'side' (2 levels)
     """
     _check_present(table, ignore)
-    left_out = {table.id, *targets, *ignore}
+    left_out = {*table.keys, *targets, *ignore}
     names = [name for name in table.frame.columns if name not in left_out]
     _PROGRESS.info("features from %d columns", len(names))
     prepared = [_prepare(table, name, max_levels, rare) for name in names]
@@ -343,7 +343,7 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     if named:
         wanted = [name for name in dict.fromkeys(named) if name not in set(ignore)]
         return Attributes(_numeric_frame(table, wanted), ())
-    candidates = [name for name in table.frame.columns[1:] if name not in set(ignore)]
+    candidates = [name for name in table.frame.columns if name not in {*table.keys, *ignore}]
     numeric = [name for name in candidates if pd.api.types.is_numeric_dtype(table.frame[name])]
     varying = [name for name in numeric if table.frame[name].nunique() > 1]
     if not varying:

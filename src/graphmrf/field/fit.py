@@ -85,7 +85,9 @@ def refit(fitted: FittedField, observations: Observations | Responses, *, seed: 
     """
     field, posterior = fitted.field.observed(observations), fitted.posterior
     if observations.nodes.size > REFITTED:
-        return AveragedPosterior([field.posterior(x) for x in fitted.points], posterior.weights, posterior.likelihood)
+        weights = posterior.weights[: len(fitted.points)]  # further members have other imputed features
+        members = [field.posterior(x) for x in fitted.points]
+        return AveragedPosterior(members, weights / weights.sum(), posterior.likelihood)
     with one_blas_thread():
         mode = find_mode(field, fitted.mode.x, tolerance=_tolerance(observations.nodes.size), damping=WARM)
         return _average(field, mode, posterior.likelihood, seed=seed, members=len(fitted.points)).posterior

@@ -26,8 +26,9 @@ def as_ids(ids: Any, n: int) -> pd.Index | None:
     index = ids if isinstance(ids, pd.Index) else pd.Index(ids, tupleize_cols=False)
     if len(index) != n:
         raise InvalidInputError(f"ids must name each of the {n} nodes, got {len(index)}")
-    if index.hasnans:
-        raise InvalidInputError(f"ids must name every node, got a missing one at node {int(np.argmax(index.isna()))}")
+    missing = index.to_frame().isna().any(axis=1) if isinstance(index, pd.MultiIndex) else index.isna()
+    if np.any(missing):
+        raise InvalidInputError(f"ids must name every node, got a missing one at node {int(np.argmax(missing))}")
     if not index.is_unique:
         raise InvalidInputError(f"ids must differ, got {_some(index[index.duplicated()])} more than once")
     return index
