@@ -140,6 +140,6 @@ def test_as_many_columns_go_together_as_the_memory_has_room_for() -> None:
     some, column = np.arange(3), 8 * (4 * n + 6 * 3) + n
     limits = Limits(cached_bytes=0, solve_bytes=5 * column)
     systems = ShiftedSystems(graph.engine, np.array([[2.0]]), limits=limits)
-    widths = {k: systems._together(np.ones((n, k)), some) for k in (5, 16)}
+    widths = {k: systems.together(np.ones((n, k)), some) for k in (5, 16)}
     assert widths == {5: 16, 16: 4}
-    assert systems._together(np.ones((n, 5)), None) < 5
+    assert systems.together(np.ones((n, 5)), None) < 5

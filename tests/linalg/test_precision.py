@@ -12,7 +12,6 @@ from cases import random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
-from graphmrf.linalg import precision
 from graphmrf.linalg.limits import Limits
 from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 
@@ -161,17 +160,16 @@ def test_draws_of_either_precision_come_close_to_the_inverse_without_a_seed() ->
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_quadratic_forms_and_the_determinant_by_iterating_are_those_of_dense_algebra(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quadratic_forms_and_the_determinant_by_iterating_are_those_of_dense_algebra(seed: int) -> None:
     case, rng = random_case(seed, n=30), np.random.default_rng(seed)
     d, rows, omega = rng.exponential(size=30), np.array([2, 3, 11, 29, 17]), 7.0
     B = np.zeros((30, 4))
     B[rows] = rng.normal(size=(5, 4))
     expected = np.eye(30) + omega * oracle.laplacian(case.W) + np.diag(d)
-    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
     units = np.eye(30)  # as probes they tell the trace of the logarithm exactly
-    forms, log_determinant = NodePrecision(case.graph, omega, d).quadratic_forms(B[rows], rows, units, tolerance=1e-12)
+    forms, log_determinant = NodePrecision(case.graph, omega, d, DRAWN).quadratic_forms(
+        B[rows], rows, units, tolerance=1e-12
+    )
     np.testing.assert_allclose(forms, np.einsum("ij,ij->j", B, np.linalg.solve(expected, B)), rtol=1e-9)
     assert log_determinant == pytest.approx(np.linalg.slogdet(expected)[1], rel=1e-9)
 
@@ -182,7 +180,7 @@ def test_iterations_are_bounded_by_the_largest_eigenvalue_of_the_whitened_edges(
     S = np.eye(len(case.W)) - oracle.laplacian(case.W)
     for d, is_tight in ((0.0, True), (2.0, False)):
         largest = np.linalg.eigvalsh(omega * S / (1.0 + omega + d))[-1]
-        sigma = NodePrecision(case.graph, omega, np.full(len(S), d))._system.sigma
+        sigma = NodePrecision(case.graph, omega, np.full(len(S), d)).system.sigma
         assert 1.0 < sigma <= 1.0 / largest + 1e-12
         assert (sigma == pytest.approx(1.0 / largest)) == is_tight
 
@@ -191,7 +189,7 @@ def test_so_many_right_hand_sides_go_in_one_block_as_memory_allows() -> None:
     block = random_block(3)
     for times, together in ((3.0, 3), (3.9, 3), (0.5, 1)):
         limits = Limits(block_bytes=int(times * 8 * block.missing.size))
-        assert replace(block, limits=limits)._together == together
+        assert replace(block, limits=limits).together == together
     B = np.random.default_rng(0).normal(size=(7, *block.missing.shape))
     few = replace(block, limits=Limits(block_bytes=3 * 8 * block.missing.size))
     np.testing.assert_allclose(few.solve(B), block.solve(B), atol=1e-6 * np.abs(block.solve(B)).max())
@@ -207,19 +205,17 @@ def test_variances_are_means_of_as_many_draws_as_were_asked_for() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_variances_of_nodes_by_draws_are_those_of_dense_algebra(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variances_of_nodes_by_draws_are_those_of_dense_algebra(seed: int) -> None:
     case, d = random_case(seed, n=30), np.random.default_rng(seed).exponential(size=30)
     expected = np.diag(np.linalg.inv(np.eye(30) + 0.5 * oracle.laplacian(case.W) + np.diag(d)))
-    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
-    found = NodePrecision(case.graph, 0.5, d).inverse_diagonal(probes=600, random_state=seed)
+    found = NodePrecision(case.graph, 0.5, d, DRAWN).inverse_diagonal(probes=600, random_state=seed)
     np.testing.assert_allclose(found, expected, rtol=0.03)
 
 
 @pytest.mark.parametrize("probes", [1, 17])
-def test_variances_of_nodes_are_means_of_as_many_draws(probes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variances_of_nodes_are_means_of_as_many_draws(probes: int) -> None:
     case, d, omega = random_case(1, n=30), np.linspace(0.0, 1.0, 30), 3.0
-    monkeypatch.setattr(precision, "DENSE_LIMIT", 0)
-    A = NodePrecision(case.graph, omega, d)
+    A = NodePrecision(case.graph, omega, d, DRAWN)
     rng = np.random.default_rng(5)
     noise = np.hstack([A.noise(k, rng, signs=True) for k in ([16, 1] if probes > 16 else [probes])])
     x = np.linalg.solve(np.eye(30) + omega * oracle.laplacian(case.W) + np.diag(d), noise)

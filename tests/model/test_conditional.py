@@ -1,6 +1,7 @@
 """Conditioning against dense algebra, for every pattern of missing entries and every route to the answer."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -254,9 +255,9 @@ def test_errors_of_drawn_deviations_are_those_of_as_many_normal_draws() -> None:
     assert 0.3 < np.median(more[missing & (expected > 1e-6)] / expected[missing & (expected > 1e-6)]) < 0.8
 
 
-def test_draws_are_taken_in_batches_that_fit_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conditional, "_BATCH_BYTES", 8 * 10 * 3)
-    assert conditional._batches(7, 10) == [range(3), range(3, 6), range(6, 7)]
-    assert conditional._batches(2, 999) == [range(1), range(1, 2)]
-    assert conditional._batches(2, 0) == [range(2)]
-    assert conditional._batches(0, 10) == []
+def test_draws_are_taken_in_batches_that_fit_the_memory() -> None:
+    batches = partial(conditional.batches_of_matrices, memory=8 * 10 * 3)
+    assert batches(7, 10) == [range(3), range(3, 6), range(6, 7)]
+    assert batches(2, 999) == [range(1), range(1, 2)]
+    assert batches(2, 0) == [range(2)]
+    assert batches(0, 10) == []

@@ -20,7 +20,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, compare_graphs, density_of_states
 from graphmrf.model import fit as fitting
-from graphmrf.model.attributes import _FLAT, check_rough, standardise
+from graphmrf.model.attributes import FLAT, check_rough, standardise
 from graphmrf.model.likelihood import Statistics, statistics
 from graphmrf.model.maximise import maximise_diagonal, projected_gradient_norm
 from graphmrf.model.parameters import Parameters
@@ -382,7 +382,7 @@ def test_attribute_that_no_edge_changes_is_refused() -> None:
 @pytest.mark.parametrize("unit", [1e-20, 1.0, 1e20])
 def test_the_unit_of_an_attribute_does_not_decide_whether_it_changes_along_edges(unit: float) -> None:
     for roughness, flat in ((0.5, True), (2.0, False)):
-        data = Statistics(10, np.full((1, 1), unit), np.full((1, 1), roughness * _FLAT * unit))
+        data = Statistics(10, np.full((1, 1), unit), np.full((1, 1), roughness * FLAT * unit))
         with pytest.raises(InvalidInputError, match="got none for a") if flat else nullcontext():
             check_rough(data, ("a",), coupled=False)
 
@@ -415,9 +415,9 @@ def test_papers_data_reach_the_exact_optimum(raw_data: Path, tmp_path: Path, h0:
 def test_a_start_is_given_in_units_of_the_attributes() -> None:
     scale = np.array([0.1, 3.0])
     given = Parameters(np.array([[2.0, 0.5], [0.5, 1.0]]), np.diag([4.0, 5.0]), np.array([1.0, -2.0]))
-    inside = fitting._standardised(given, scale)
+    inside = fitting.standardised_start(given, scale)
     assert inside is not None
     np.testing.assert_allclose(inside.H, given.H * np.outer(scale, scale))
     np.testing.assert_allclose(inside.C, given.C * np.outer(scale, scale))
     np.testing.assert_allclose(inside.mean, given.mean / scale)
-    assert fitting._standardised(None, scale) is None
+    assert fitting.standardised_start(None, scale) is None

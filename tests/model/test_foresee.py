@@ -190,7 +190,7 @@ def test_the_error_of_a_ratio_is_that_of_its_residuals_with_controls_regressed_o
     controls = rng.normal(size=(2, k))
     spread = 5.0 + 0.3 * rng.normal(size=k) + controls[0]
     remaining = 2.0 + 0.1 * rng.normal(size=k) - 0.5 * controls[1]
-    plain, error = foresee._ratio(remaining, spread, np.zeros((0, k)))
+    plain, error = foresee.ratio_of_means(remaining, spread, np.zeros((0, k)))
     ratio = remaining.mean() / spread.mean()
     assert plain == pytest.approx(1.0 - ratio)
     assert error == pytest.approx(np.std(remaining - ratio * spread, ddof=1) / spread.mean() / np.sqrt(k))
@@ -199,6 +199,6 @@ def test_the_error_of_a_ratio_is_that_of_its_residuals_with_controls_regressed_o
     fit = np.linalg.lstsq(design, both)[0]
     (above, below), left = fit[0], both - design @ fit
     noise = (left[:, 0] - above / below * left[:, 1]) / below
-    found = foresee._ratio(remaining, spread, controls)
+    found = foresee.ratio_of_means(remaining, spread, controls)
     assert found == pytest.approx((1.0 - above / below, np.sqrt(noise @ noise / (k - 3) / k)))
     assert found[1] < 0.6 * error

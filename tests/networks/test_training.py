@@ -69,7 +69,7 @@ def test_outputs_are_the_formula(shape: Shape, limit: int | None) -> None:
 def test_batches_are_drawn_without_replacement_from_the_training_nodes() -> None:
     masks = np.zeros((2, 40), dtype=bool)
     masks[0, :20], masks[1, 10:15] = True, True
-    batches, counts = problem(masks, Training(batch=0.25))._batches(), np.zeros((2, 40))
+    batches, counts = problem(masks, Training(batch=0.25)).batches(), np.zeros((2, 40))
     for _, (rows, weights) in zip(range(400), batches, strict=False):
         assert np.unique(rows).size == rows.size
         np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-6)
@@ -86,7 +86,7 @@ def trained_alone(task: Any, model: int, shape: Shape, A: Any) -> Any:
     weights, biases = parts[: shape.n_layers + 1], parts[shape.n_layers + 1 :]
     adam = torch.optim.Adam(parts, lr=task.training.learning_rate)
     X, y = torch.tensor(CASE.X, dtype=torch.float32), torch.tensor(task.y[model], dtype=torch.float32)
-    for _, (rows, shares) in zip(range(5), task._batches(), strict=False):
+    for _, (rows, shares) in zip(range(5), task.batches(), strict=False):
         H = X
         for W, b in zip(weights[:-1], biases[:-1], strict=True):
             H = A @ H @ W + b

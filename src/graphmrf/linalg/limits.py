@@ -28,6 +28,8 @@ class Limits:
     multigrid_nodes, multigrid_setup, multigrid_products : int
         Nodes from which multigrid is considered, and the iterations it is worth: so many of one column for its setting
         up, so many of every column for its cycles. Doubled, grids at level .999 iterate.
+    multigrid_coarsest : int
+        Rows of the last level of multigrid, which has a factor.
     window_bytes, window_vectors : int
         Memory and length of the window of Lanczos vectors that enter the solutions together. From 64 vectors on longer
         ones are not quicker, and 512 MB holds 64 vectors of a million entries; doubled, only the memory grows.
@@ -58,6 +60,7 @@ class Limits:
     multigrid_nodes: int = 10_000
     multigrid_setup: int = 400
     multigrid_products: int = 120
+    multigrid_coarsest: int = 1000
     window_bytes: int = 512 * 2**20
     window_vectors: int = 64
     cached_columns: int = 8

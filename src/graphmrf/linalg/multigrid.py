@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
-_ROUGH = 1.0 / 6.0
+ROUGH = 1.0 / 6.0
 """Share of the largest eigenvalue from which on a relaxation takes out what the next level does not see: as many nodes
 as are joined to one. At 1 / 3 or 1 / 12 a tenth more iterations."""
-_COARSEST = 1000
-"""Rows of the last level, whose factor takes some milliseconds; doubled, a level less and about the same time."""
 _STRONG = 0.25
 """Share of the largest entry of a row from which an entry joins two nodes, the usual one. Doubled, aggregates of
 weighted graphs follow heavy edges more closely, and are smaller."""
@@ -62,7 +60,7 @@ class Multigrid:
     last: Any
 
     @classmethod
-    def of(cls, engine: Any, A: sparse.csr_array, near: Floats) -> Multigrid | None:
+    def of(cls, engine: Any, A: sparse.csr_array, near: Floats, *, coarsest: int = 1000) -> Multigrid | None:
         """Return the levels; None where they would be dense, as on graphs with hubs.
 
         Parameters
@@ -73,9 +71,11 @@ class Multigrid:
             Symmetric, of unit diagonal and with spectrum in (0, 2].
         near : array of shape (n,)
             The vector that `A` nearly maps to 0: the square roots of degrees.
+        coarsest : int
+            Most rows of the last level, which has a factor; one of 1000 rows takes some milliseconds.
         """
         coarse, entries, levels = A, A.nnz, list[tuple[Any, Any, Any, float]]()
-        while coarse.shape[0] > _COARSEST:
+        while coarse.shape[0] > coarsest:
             finer, largest = coarse, float((abs(coarse) @ near / near).max())
             up, coarse, near = _coarsened(finer, near, 4.0 / 3.0 / largest)
             entries += coarse.nnz
@@ -91,7 +91,7 @@ class Multigrid:
         if level == len(self.levels):
             return np.asarray(self.last.solve(B.astype(np.float64)).astype(np.float32))
         (A, down, up, largest), affine = self.levels[level], self.engine.affine
-        first, second = _steps(largest)
+        first, second = relaxation_steps(largest)
         x = affine(A, np.float32(first) * B, B, (1.0, second, -second))
         beyond = self.cycle(affine(down, affine(A, x, B, (0.0, 1.0, -1.0)), None, (0.0, 0.0, 1.0)), level + 1)
         x = affine(up, beyond, x, (0.0, 1.0, 1.0))
@@ -135,9 +135,9 @@ def _ratio(a: Floats, b: Floats) -> Floats:
     return np.divide(a, b, out=np.zeros_like(a), where=b != 0)
 
 
-def _steps(largest: float) -> tuple[float, float]:
+def relaxation_steps(largest: float) -> tuple[float, float]:
     """Return the two steps of a relaxation: one over the roots of Chebyshev's polynomial on the rough eigenvalues."""
-    middle, half = 0.5 * largest * (1.0 + _ROUGH), 0.5 * largest * (1.0 - _ROUGH)
+    middle, half = 0.5 * largest * (1.0 + ROUGH), 0.5 * largest * (1.0 - ROUGH)
     return 1.0 / (middle + half * math.sqrt(0.5)), 1.0 / (middle - half * math.sqrt(0.5))
 
 
@@ -146,7 +146,7 @@ def _coarsened(A: sparse.csr_array, near: Floats, step: float) -> tuple[Any, spa
 
     Columns of the former are pieces of `near` on the aggregates, relaxed once so that they overlap.
     """
-    joined = _aggregates(_strong(A))
+    joined = aggregates(strong_entries(A))
     inside = np.flatnonzero(joined >= 0)
     lengths = np.sqrt(np.bincount(joined[inside], near[inside] ** 2))
     pieces = (near[inside] / lengths[joined[inside]], (inside, joined[inside]))
@@ -158,7 +158,7 @@ def _coarsened(A: sparse.csr_array, near: Floats, step: float) -> tuple[Any, spa
     return sparse.csr_array(up @ units), sparse.csr_array(units @ coarse @ units), scale * lengths
 
 
-def _strong(A: sparse.csr_array) -> sparse.csr_array:
+def strong_entries(A: sparse.csr_array) -> sparse.csr_array:
     """Return the entries off the diagonal that are large in their row or their column, as a pattern."""
     size, rows = np.abs(A.data), np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     size[rows == A.indices] = 0.0
@@ -168,7 +168,7 @@ def _strong(A: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((np.ones(ends[-1], dtype=np.int8), A.indices[kept], ends), shape=A.shape)
 
 
-def _aggregates(strong: sparse.csr_array) -> Ints:
+def aggregates(strong: sparse.csr_array) -> Ints:
     """Return the aggregate of every node, -1 for one that is joined to none: roots and what lies around them.
 
     Roots are a random set, no two of them within two edges, that leaves no node more than two edges from one.
@@ -230,7 +230,7 @@ def solve_multigrid(graph: Graph, systems: ShiftedSystems, B: Floats, tolerance:
     rows = np.arange(graph.n_nodes) if allowed is None else np.flatnonzero(allowed[:, 0])
     N, eye = graph.N[rows][:, rows], sparse.eye_array(rows.size)
     A = sparse.csr_array((1.0 - 1.0 / sigma) * eye + N / sigma)
-    grids = Multigrid.of(graph.engine, A, np.sqrt(graph.mass)[rows])
+    grids = Multigrid.of(graph.engine, A, np.sqrt(graph.mass)[rows], coarsest=systems.limits.multigrid_coarsest)
     if grids is None:
         return None
     x, together = np.zeros(B.shape), systems.limits.columns

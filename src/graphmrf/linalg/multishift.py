@@ -139,7 +139,7 @@ class ShiftedSystems:
         n_rows = self.engine.n if rows is None else len(rows)
         x = np.empty((B.shape[1], len(self.sigma), n_rows), dtype=B.dtype)
         sigma = np.broadcast_to(np.asarray(self.sigma, dtype=np.float64), (len(self.sigma), B.shape[1]))
-        blocks, allowed = self._blocks(sigma, self._together(B, rows)), self.allowed
+        blocks, allowed = self._blocks(sigma, self.together(B, rows)), self.allowed
         parts = ((B[:, c], sigma[:, c], None if allowed is None else allowed[:, c]) for c in blocks)
         how = rows, tolerance, self.limits
         iterations, residual = 0, 0.0
@@ -160,7 +160,7 @@ class ShiftedSystems:
         order = np.argsort(sigma.min(axis=0, initial=np.inf), kind="stable")
         return [_as_slice(block) for block in np.split(order, range(together, order.size, together))]
 
-    def _together(self, B: Floats, rows: Ints | None) -> int:
+    def together(self, B: Floats, rows: Ints | None) -> int:
         """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold.
 
         A column takes three vectors of the recurrence, one of the right-hand side, a mask, and a window of vectors, x

@@ -21,7 +21,6 @@ from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import Solution, product
 from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, random_signs
-from graphmrf.linalg.spectrum import LanczosQuadrature, quadrature
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.linalg.operator import Places
 
-__all__ = ["DENSE_LIMIT", "LanczosQuadrature", "NodePrecision", "PrecisionBlock", "lanczos_quadrature", "rademacher"]
-
-DENSE_LIMIT = LIMITS.dense_precision
-"""Nodes up to which a dense factor gives everything exactly; see `Limits.dense_precision`."""
+__all__ = ["NodePrecision", "PrecisionBlock", "rademacher"]
 
 _TOGETHER = 16
 """Columns solved for at once: a multiple of what the kernels take in one go. Doubled, a block of a million nodes takes
@@ -83,7 +79,7 @@ class NodePrecision:
     @cached_property
     def dense(self) -> Dense | None:
         """A factor of `A` where the graph is small, None otherwise."""
-        if self.graph.n_nodes > min(self.limits.dense_precision, DENSE_LIMIT):
+        if self.graph.n_nodes > self.limits.dense_precision:
             return None
         return Dense((self.omega * self.graph.N + sparse.diags_array(1.0 + self.d)).toarray())
 
@@ -93,7 +89,8 @@ class NodePrecision:
         return np.asarray(1.0 + self.omega + self.d)
 
     @cached_property
-    def _system(self) -> WhitenedSystem:
+    def system(self) -> WhitenedSystem:
+        """The system scaled to a unit diagonal, for iterations."""
         blocks, root = self._scale[:, None, None], np.sqrt(self._scale)[:, None, None]
         tables = (blocks, np.full((1, 1), self.omega), 1.0 / root, np.sqrt(self.omega) / root)
         nearest = 1.0 + 1.0 / max(self.omega, 1e-12)
@@ -125,7 +122,7 @@ class NodePrecision:
             everywhere = np.zeros((self.graph.n_nodes, B.shape[1]))
             everywhere[given] = B
             return self.dense.solve(everywhere)[wanted]
-        return self._system.solve(B, tolerance=tolerance, together=self.together, rows=rows).or_raise(tolerance)
+        return self.system.solve(B, tolerance=tolerance, together=self.together, rows=rows).or_raise(tolerance)
 
     @property
     def together(self) -> int:
@@ -140,10 +137,10 @@ class NodePrecision:
         """
         if self.dense is not None:
             return np.einsum("ij,ij->j", B, self.solve(B, rows=(rows, rows))), self.dense.log_determinant()
-        start = np.zeros((len(Z), B.shape[1] + Z.shape[1]), dtype=self._system.type_for(tolerance))
+        start = np.zeros((len(Z), B.shape[1] + Z.shape[1]), dtype=self.system.type_for(tolerance))
         start[:, B.shape[1] :] = Z
         start[rows, : B.shape[1]] = B / np.sqrt(self._scale[rows])[:, None]
-        forms, logs = self._system.quadrature(start, tolerance=tolerance)
+        forms, logs = self.system.quadrature(start, tolerance=tolerance)
         return forms[: B.shape[1]], float(np.log(self._scale).sum() + len(Z) * logs[B.shape[1] :].mean())
 
     def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
@@ -181,7 +178,7 @@ class NodePrecision:
         drawn = map_columns(
             self.graph.engine,
             _squares,
-            ((self._system.tables, self.graph.loops, self.noise(k, rng, signs=True)) for k in sizes),
+            ((self.system.tables, self.graph.loops, self.noise(k, rng, signs=True)) for k in sizes),
         )
         means = self.omega**2 * sum(drawn) / probes
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
@@ -283,11 +280,11 @@ class PrecisionBlock:
         ConvergenceError
             If the residual, recomputed from :math:`b - \Gamma_{MM} x`, misses the tolerance.
         """
-        solution = self._system.solve(_columns(B), tolerance=tolerance, together=self._together)
+        solution = self.system.solve(_columns(B), tolerance=tolerance, together=self.together)
         return _stack(solution.or_raise(tolerance), B.shape)
 
     @property
-    def _together(self) -> int:
+    def together(self) -> int:
         """How many right-hand sides go in one block."""
         return max(1, self.limits.block_bytes // (8 * max(self.missing.size, 1)))
 
@@ -315,8 +312,8 @@ class PrecisionBlock:
             variance[self.missing] = self.dense.inverse_diagonal()
             return variance
         rng, explained = np.random.default_rng(random_state), np.zeros(self.missing.shape)
-        for first in range(0, probes, self._together):
-            x = self.draw(min(self._together, probes - first), rng)
+        for first in range(0, probes, self.together):
+            x = self.draw(min(self.together, probes - first), rng)
             x -= self.precondition(self.apply(x))  # given the other nodes
             explained += np.einsum("kiq,kiq->iq", x, x) / probes
         return np.asarray(self.node_variance + explained)
@@ -327,7 +324,7 @@ class PrecisionBlock:
             return self.dense.log_determinant()
         (n, q), inside = self.missing.shape, self.missing[:, None, :]
         Z = (random_columns(random_state, n, probes * q).reshape(n, probes, q) * inside).reshape(n, probes * q)
-        logs = self._system.quadrature(Z, tolerance=1e-3)[1]
+        logs = self.system.quadrature(Z, tolerance=1e-3)[1]
         roots = np.log(np.where(self._inside, np.diagonal(self._whiten, axis1=1, axis2=2), 1.0)).sum(axis=1)
         return float(self.size * logs.mean() - 2.0 * roots[self._kinds].sum())
 
@@ -384,7 +381,8 @@ class PrecisionBlock:
         return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else np.zeros((len(self.C), 1))
 
     @cached_property
-    def _system(self) -> WhitenedSystem:
+    def system(self) -> WhitenedSystem:
+        """The block with white entries at every node, for iterations."""
         connected = ~self._patterns[0][:, -1]
         E = (self._whiten.transpose(0, 2, 1) @ self._root_of_C) * connected[:, None, None]
         D = np.tile(self.H + self.C, (len(connected), 1, 1))
@@ -396,24 +394,6 @@ class PrecisionBlock:
 def rademacher(n: int, k: int, random_state: int) -> Floats:
     """Return `k` Rademacher probes: columns of independent random signs, shape (n, k), the same on every engine."""
     return random_columns(random_state, n, k)
-
-
-def lanczos_quadrature(graph: Graph, Z: Floats, *, steps: int = 80) -> LanczosQuadrature:
-    r"""Return the quadrature of the probes `Z` after so many steps; that of the eigenvalues on small graphs.
-
-    With the probes of `NodePrecision.quadratic_forms` both estimates of :math:`\log\det` err nearly alike, and the
-    difference hardly at all.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> round(float(np.exp(lanczos_quadrature(Graph.from_edges([0], [1]), np.ones((2, 1))).log_determinant(1.0))), 6)
-    3.0
-    """
-    if graph.n_nodes <= DENSE_LIMIT:
-        values = np.clip(np.linalg.eigvalsh(graph.N.toarray()), 0.0, 2.0)[None]
-        return LanczosQuadrature(values, np.ones(values.shape), values, np.ones(values.shape))
-    return quadrature(graph.engine, Z, steps=steps)
 
 
 def _columns(X: Floats) -> Floats:

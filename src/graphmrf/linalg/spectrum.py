@@ -163,10 +163,21 @@ def density_of_states(
         return _from_values(graph, product.eigenvalues())
     if probes is None and np.count_nonzero(~graph.isolated) <= limits.dense_spectrum:
         return _exact(graph)
-    count = int(np.clip(4_000_000 // max(graph.n_nodes, 1), 16, 128)) if probes is None else max(probes, 4)
+    count = probe_count(graph.n_nodes) if probes is None else max(probes, 4)
     rules = _probe(graph, count, steps, random_state)
     nodes, weights = rules.nodes.ravel(), _calibrated(graph, rules)
     return Spectrum(np.append(0.0, nodes), np.append(float(graph.n_components), weights), rules)
+
+
+def probe_count(n_nodes: int) -> int:
+    """Number of probes for a graph: the error falls with the number of nodes as it does with that of probes.
+
+    Examples
+    --------
+    >>> probe_count(500), probe_count(40_000), probe_count(10**6)
+    (128, 100, 16)
+    """
+    return int(np.clip(4_000_000 // max(n_nodes, 1), 16, 128))
 
 
 def _exact(graph: Graph) -> Spectrum:
@@ -238,12 +249,14 @@ def _block_rules(engine: Engine, Z: Floats, allowed: Bools | None, steps: int | 
         if count == steps or (steps is None and count % _CHECK_EVERY == 0):
             columns = zip(np.array(a).T, np.array(b).T, norms, strict=True)
             rules = tuple(np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True))
-            if count in (steps, _MOST_STEPS) or _is_settled(LanczosQuadrature(*rules)):
+            if count in (steps, _MOST_STEPS) or is_settled(LanczosQuadrature(*rules)):
                 break
     return rules
 
 
-def _is_settled(rules: LanczosQuadrature) -> bool:
+def is_settled(rules: LanczosQuadrature) -> bool:
+    """Whether truncation is small beside the noise of the probes, or beside rounding."""
+
     def strong(x: Floats) -> Floats:
         return np.asarray(np.log1p(1000.0 * x))
 

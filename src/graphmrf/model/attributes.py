@@ -22,7 +22,7 @@ _COLLINEAR = 1e-10
 """Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition of
 A, so that of 16 digits 10 are left to be sure of."""
 
-_FLAT = 1e-14
+FLAT = 1e-14
 """Roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares, chosen by
 eye."""
 
@@ -186,7 +186,7 @@ def check_independent(data: Statistics, names: tuple[str, ...]) -> None:
 
 def check_rough(data: Statistics, names: tuple[str, ...], *, coupled: bool) -> None:
     """Raise InvalidInputError if an attribute does not change along any edge: then no smoothness is the best."""
-    flat = np.diag(data.M1) <= _FLAT * np.diag(data.M0)
+    flat = np.diag(data.M1) <= FLAT * np.diag(data.M0)
     if flat.any():
         raise InvalidInputError(
             f"every attribute must change along some edge, got none for {', '.join(np.array(names)[flat])} "

@@ -42,9 +42,6 @@ one core."""
 _DENSE_NODES = 1000
 """Nodes up to which dense factors draw the channels of a field, 8 MB each."""
 
-_BATCH_BYTES = 2**28
-"""Memory of the draws solved together, 256 MB."""
-
 _PROBE_TOLERANCE = 1e-4
 """Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes."""
 
@@ -121,7 +118,7 @@ class Conditional:
             draws[:, self.missing] = self.block.dense.draw(k, rng).T
             return draws
         parts = channels(self.H, self.C)
-        for batch in _batches(k, self.missing.size):
+        for batch in batches_of_matrices(k, self.missing.size):
             b = field_noise(self.graph, parts.strength, len(batch), rng).transpose(1, 0, 2) @ parts.U.T
             draws[batch] = self.solve(b, tolerance=tolerance)
         return draws
@@ -191,7 +188,7 @@ class Conditional:
 
     def _drawn_variance(self, probes: int, random_state: int) -> tuple[Floats, Floats]:
         rng, explained = np.random.default_rng(random_state), np.zeros(self.missing.shape)
-        for batch in _batches(probes, self.missing.size):
+        for batch in batches_of_matrices(probes, self.missing.size):
             x = self.draw(len(batch), rng, tolerance=_PROBE_TOLERANCE)
             x -= self.block.precondition(self.block.apply(x))  # given the other nodes
             explained += np.einsum("kiq,kiq->iq", x, x) / probes
@@ -386,7 +383,7 @@ def sample_field(
     """
     parts, rng = parameters.channels, np.random.default_rng(random_state)
     draws = np.empty((check_count(n_samples), graph.n_nodes, parameters.q))
-    for batch in _batches(len(draws), graph.n_nodes * parameters.q):
+    for batch in batches_of_matrices(len(draws), graph.n_nodes * parameters.q):
         if graph.n_nodes <= dense_nodes:
             F = _factored(graph, parts.strength, len(batch), rng)
         else:
@@ -411,7 +408,7 @@ def _factored(graph: Graph, strength: Floats, k: int, rng: np.random.Generator) 
     return np.stack([Dense(eye + level * N).draw(k, rng) for level in strength], axis=2)
 
 
-def _batches(k: int, size: int) -> list[range]:
-    """Return 0, ..., k - 1 in parts, each of as many matrices of `size` numbers as fit the memory."""
-    together = max(1, _BATCH_BYTES // (8 * max(size, 1)))
+def batches_of_matrices(k: int, size: int, *, memory: int = 2**28) -> list[range]:
+    """Return 0, ..., k - 1 in parts, each of as many matrices of `size` numbers as fit the memory in bytes."""
+    together = max(1, memory // (8 * max(size, 1)))
     return [range(first, min(first + together, k)) for first in range(0, k, together)]

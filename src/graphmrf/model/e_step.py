@@ -53,9 +53,6 @@ _TOLERANCE = 1e-9
 _QUADRATURE_NODES = 12
 """Gauss-Legendre nodes along t: with the integrand evened out, its error is below that of the probes."""
 
-_BATCH_ENTRIES = 20_000_000
-"""Entries of the probes solved together, 160 MB."""
-
 
 @dataclass(frozen=True)
 class Incomplete:
@@ -71,12 +68,15 @@ class Incomplete:
         Bound on the number of probes.
     exact_entries : int
         Missing entries up to which covariances are computed and not probed.
+    batch_entries : int
+        Entries of the probes that go together: 160 MB by default.
     """
 
     graph: Graph
     B: Floats
     most_probes: int = _MOST_PROBES
     exact_entries: int = EXACT_COVARIANCES
+    batch_entries: int = 20_000_000
 
     @cached_property
     def missing(self) -> Bools:
@@ -100,9 +100,9 @@ class Incomplete:
         return int(np.clip(_PROBED_ENTRIES // max(self.count, 1), least, self.most_probes))
 
     def rademacher(self) -> Iterator[Floats]:
-        """Yield Rademacher probes on the missing entries, in stacks (k, n, q) of at most 160 MB; always the same."""
+        """Yield Rademacher probes on the missing entries, in stacks (k, n, q) of `batch_entries`; always the same."""
         engine, (n, q) = self.graph.engine, self.B.shape
-        together = max(1, _BATCH_ENTRIES // self.B.size)
+        together = max(1, self.batch_entries // self.B.size)
         for first in range(0, self.probes, together):
             k = min(together, self.probes - first)
             drawn = engine.unload(engine.random(first, k * q), k * q).reshape(n, k, q)

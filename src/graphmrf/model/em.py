@@ -26,17 +26,14 @@ if TYPE_CHECKING:
     from graphmrf.model.maximise import FitProblem
     from graphmrf.model.parameters import Parameters
 
-_ROUNDS = 500
-"""Most rounds; accelerated, a few dozen are usual. Doubled, a fit that does not settle says so after twice the time."""
-
-_MEMORY = 8
+MEMORY = 8
 """Rounds that Anderson acceleration looks back on; 5 to 10 is usual. Doubled, the least squares behind the mixture are
 worse conditioned."""
 
 _EDGES = 1_000_000
 """Edges summed over at a time: 8 MB an attribute. Doubling it doubles that memory and saves nothing."""
 
-_SMALLEST = 1e-12
+SMALLEST = 1e-12
 """Eigenvalue over trace below which a mixture of statistics is none of any attributes. Doubling it takes a plain round
 of EM in place of such a mixture a little sooner."""
 
@@ -50,7 +47,7 @@ round."""
 
 
 def fit_incomplete(
-    incomplete: Incomplete, problem: FitProblem, *, change: float = _SETTLED, tolerance: float = 1e-9
+    incomplete: Incomplete, problem: FitProblem, *, change: float = _SETTLED, tolerance: float = 1e-9, rounds: int = 500
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
@@ -64,15 +61,17 @@ def fit_incomplete(
         Change of the statistics per node below which they have settled.
     tolerance : float
         Relative residual of the solves.
+    rounds : int
+        Most rounds; a few dozen are usual.
 
     Raises
     ------
     ConvergenceError
         If the statistics do not settle.
     """
-    anderson, total = _Anderson(), 0
+    anderson, total = Anderson(), 0
     data, start = _first_statistics(incomplete), problem.start
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         found, steps = problem.best(data, start, near=total > 0)
         total += steps
         expected = _statistics(incomplete.graph, *e_step(incomplete, found, tolerance=tolerance))
@@ -80,7 +79,7 @@ def fit_incomplete(
             return found, total, expected
         data, start = anderson.next(data, expected), found
     raise ConvergenceError(
-        f"the fit did not settle in {_ROUNDS} rounds; leave out attributes that are missing at most nodes"
+        f"the fit did not settle in {rounds} rounds; leave out attributes that are missing at most nodes"
     )
 
 
@@ -103,14 +102,14 @@ def _first_statistics(incomplete: Incomplete) -> Statistics:
     B = np.where(seen[:, :-1] > 0, incomplete.B, 0.0)
     X = np.column_stack([B, np.ones(len(B))])
     M0 = _scaled_up(X.T @ X, seen.T @ seen / len(seen))
-    M1 = _scaled_up(*_edge_pairs(incomplete.graph, X, seen))
+    M1 = _scaled_up(*edge_pairs(incomplete.graph, X, seen))
     # Never observed at both ends of an edge, as on one side of a bipartite graph: half as rough as white noise.
     alone = np.diag(M1) == 0
     M1[alone, alone] = 0.5 * float(1.0 - incomplete.graph.loops.mean()) * np.diag(M0)[alone]
-    return Statistics(len(seen), _nearest_valid(M0), _nearest_valid(M1))
+    return Statistics(len(seen), nearest_valid(M0), nearest_valid(M1))
 
 
-def _edge_pairs(graph: Graph, X: Floats, observed: Floats) -> tuple[Floats, Floats]:
+def edge_pairs(graph: Graph, X: Floats, observed: Floats) -> tuple[Floats, Floats]:
     """Return X'NX over the edges with both ends observed, and the part of all weight that those edges have."""
     q = X.shape[1]
     found, seen = np.zeros((q, q)), np.zeros((q, q))
@@ -129,7 +128,7 @@ def _scaled_up(total: Floats, share: Floats) -> Floats:
     return np.divide(total, share, out=np.zeros_like(total), where=share > 0)
 
 
-def _nearest_valid(M: Floats) -> Floats:
+def nearest_valid(M: Floats) -> Floats:
     """Return M with its off-diagonal, taken from pairs that differ from cell to cell, shrunk until it can be one."""
     diagonal = np.diag(np.diag(M))
     for shrinkage in np.linspace(0.0, 1.0, 11):  # a start only: finer steps change the way, not the end
@@ -151,7 +150,7 @@ def _distance(one: Statistics, other: Statistics) -> float:
 
 
 @dataclass
-class _Anderson:
+class Anderson:
     """Anderson acceleration: the mixture of recent rounds whose changes cancel best."""
 
     inputs: list[Floats] = field(default_factory=list)
@@ -160,11 +159,11 @@ class _Anderson:
     def next(self, data: Statistics, expected: Statistics) -> Statistics:
         """Return the statistics to go on with: a mixture, or what was expected where that is no valid pair."""
         x, g = (np.stack([s.M0, s.M1]) for s in (data, expected))
-        self.inputs, self.changes = [*self.inputs[-_MEMORY:], x], [*self.changes[-_MEMORY:], g - x]
+        self.inputs, self.changes = [*self.inputs[-MEMORY:], x], [*self.changes[-MEMORY:], g - x]
         if len(self.changes) > 2 and np.linalg.norm(self.changes[-1]) > 2.0 * np.linalg.norm(self.changes[-2]):
             self.inputs, self.changes = self.inputs[-1:], self.changes[-1:]
         mixed = self._mixture()
-        if not _is_valid(mixed):
+        if not is_valid(mixed):
             self.inputs, self.changes, mixed = [], [], g
         return Statistics(data.n, mixed[0], mixed[1])
 
@@ -180,6 +179,6 @@ class _Anderson:
         return np.asarray(self.inputs[-1] + last - np.tensordot(share, moves, axes=1))
 
 
-def _is_valid(pair: Floats) -> bool:
+def is_valid(pair: Floats) -> bool:
     """Whether both matrices, less the column of ones, are those of some attributes."""
-    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > _SMALLEST * np.trace(M[:-1, :-1])) for M in pair)
+    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > SMALLEST * np.trace(M[:-1, :-1])) for M in pair)

@@ -124,7 +124,7 @@ def fit_maximum_likelihood(
         Missing entries up to which the E-step is exact.
     """
     B, mean, scale = standardise(A, problem.names, centre=centre)
-    problem = replace(problem, start=_standardised(problem.start, scale))
+    problem = replace(problem, start=standardised_start(problem.start, scale))
     if np.isnan(B).any():
         check_complete_rows(B, problem.names, centre=centre)
         found, diagnostics = _fit_incomplete(Incomplete(graph, B, exact_entries=exact_entries), problem)
@@ -244,7 +244,8 @@ def compare_graphs(graphs: Mapping[str, Graph], A: Any, *, coupled: bool = False
     return table.sort_values("log_likelihood", ascending=False)
 
 
-def _standardised(start: Parameters | None, scale: Floats) -> Parameters | None:
+def standardised_start(start: Parameters | None, scale: Floats) -> Parameters | None:
+    """Return the start of a fit in units of the standardised attributes."""
     if start is not None and start.q != len(scale):
         raise InvalidInputError(f"start must be a model of {len(scale)} attributes, got one of {start.q}")
     return None if start is None else start.scaled(1.0 / scale)

@@ -189,7 +189,7 @@ def probed_r2(
         SZ = multiply(target.graph, Z) * U
         values.append([_dots(Z, solved), _spread(target, Z), _dots(Z, SZ), _dots(SZ, SZ)])
         remaining, spread, *paths = np.concatenate(values, axis=1)
-        estimate = _ratio(remaining, spread, np.array(paths) - traces[:, None])
+        estimate = ratio_of_means(remaining, spread, np.array(paths) - traces[:, None])
         if first > 0 and estimate[1] <= _ENOUGH:
             break
     return estimate
@@ -291,7 +291,7 @@ def _known_traces(target: TargetCovariance) -> Floats:
     return np.array([U @ target.graph.loops, U @ (P.power(2) @ U)])
 
 
-def _ratio(remaining: Floats, spread: Floats, controls: Floats) -> tuple[float, float]:
+def ratio_of_means(remaining: Floats, spread: Floats, controls: Floats) -> tuple[float, float]:
     """Return 1 - E[remaining] / E[spread] and its standard error, with control variates of mean 0 regressed out."""
     design = np.column_stack([np.ones(len(spread)), controls.T])
     both = np.column_stack([remaining, spread])

@@ -57,7 +57,7 @@ _SETTLED = 1e-24
 _SHORT_OF_BOUNDARY = 0.95
 """Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995)."""
 
-_ZERO = 1e-12
+ZERO = 1e-12
 """Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings."""
 
 _RELEASED = 1e-9
@@ -66,10 +66,10 @@ _RELEASED = 1e-9
 _NULL = 1e-9
 """Eigenvalue of C, over the largest one, that counts as 0 where the gradient is projected."""
 
-_HALVINGS = 60
+HALVINGS = 60
 """Halvings of a step before it is given up: beyond, its length is below rounding."""
 
-_ARMIJO = 1e-4
+ARMIJO = 1e-4
 """Share of the promised fall that a step must keep, as in most line searches."""
 
 _MEAN_TURNS = 200
@@ -113,14 +113,15 @@ class FitProblem:
         white noise and at that of a very smooth field, and the likelier end is taken.
         """
         zero: Floats = np.zeros(len(self.names))
-        data = self._with_prior(data)
+        data = self.with_prior(data)
         if not self.mean_is_free:
             return self._at(zero, data, start, near=near)
         means = [zero] if near or data.M1[-1, -1] <= 0 else [zero, data.M1[:-1, -1] / data.M1[-1, -1]]
         ends = [self._in_turns(mean, data, start, near=near) for mean in means]
         return max(ends, key=lambda end: log_likelihood(end[0].channels, data.centred(end[0].mean), self.states))
 
-    def _with_prior(self, data: Statistics) -> Statistics:
+    def with_prior(self, data: Statistics) -> Statistics:
+        """Return the statistics with those of `prior` nodes of white noise, as means over the nodes of the graph."""
         if self.prior == 0:
             return data
         white = np.diag(np.append(np.full(len(self.names), self.prior), 0.0))
@@ -200,14 +201,14 @@ def projected_gradient_norm(data: Statistics, states: Spectrum, parameters: Para
 def maximise_coupled(data: Statistics, states: Spectrum) -> tuple[Floats, Floats, int]:
     """Return the maximum over positive definite H and positive semidefinite C, and the evaluations it took."""
     m, V = eigh(data.M1 / data.n, data.M0 / data.n)
-    found = [_strength(float(roughness), states) for roughness in m]
+    found = [channel_strength(float(roughness), states) for roughness in m]
     strength = np.array([value for value, _ in found])
     H = (V / (1.0 + strength * m)) @ V.T
     C = (V * (strength / (1.0 + strength * m))) @ V.T
     return (H + H.T) / 2, (C + C.T) / 2, sum(steps for _, steps in found)
 
 
-def _strength(m: float, states: Spectrum) -> tuple[float, int]:
+def channel_strength(m: float, states: Spectrum) -> tuple[float, int]:
     """Return the strength of a channel of roughness `m`, and the number of evaluations it took."""
     x, w = states.nodes, states.weights / states.n_nodes
 
@@ -238,14 +239,14 @@ def maximise_diagonal(
     half = solve_triangular(L, data.M1, lower=True)
     white = Statistics(data.n, data.n * np.eye(len(L)), solve_triangular(L, half.T, lower=True))
     with one_blas_thread():  # matrices this small only lose by being shared between threads
-        found = _minimise(_Iterate(white, states, L.T, L.T @ H @ L, h), near=near)
+        found = _minimise(Iterate(white, states, L.T, L.T @ H @ L, h), near=near)
     half = solve_triangular(L, found.H, lower=True, trans="T")
     H = solve_triangular(L, half.T, lower=True, trans="T")
     return (H + H.T) / 2, np.diag(found.h), found.steps
 
 
 @dataclass(frozen=True)
-class _Iterate:
+class Iterate:
     """A pair (H, h) on the way: ``-2 log p`` per node, less the constant, plus a barrier; C is ``B diag(h) B'``."""
 
     data: Statistics
@@ -258,6 +259,7 @@ class _Iterate:
 
     @cached_property
     def parts(self) -> Channels:
+        """The channels of (H, C)."""
         C = (self.B * self.h) @ self.B.T
         return channels(self.H, (C + C.T) / 2)
 
@@ -295,16 +297,16 @@ class _Iterate:
         """Derivative of the objective, without its barrier, by every entry of h."""
         return np.asarray(np.einsum("aj,ab,bj->j", self.loadings, self.derivatives.G1, self.loadings))
 
-    def moved(self, step: _Step, length: float) -> _Iterate:
+    def moved(self, step: Step, length: float) -> Iterate:
         """Return the point some way along a step."""
         h = self.h + length * step.dh
         if self.barrier == 0:
-            h = np.where(h * self.roughness <= _ZERO * self.data.n, 0.0, h)
+            h = np.where(h * self.roughness <= ZERO * self.data.n, 0.0, h)
         return replace(self, H=self.H + length * step.dH, h=h, steps=self.steps + 1)
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """A Newton direction, its squared decrement, and how far it may be followed."""
 
     dH: Floats
@@ -313,7 +315,7 @@ class _Step:
     longest: float
 
 
-def _minimise(start: _Iterate, *, near: bool) -> _Iterate:
+def _minimise(start: Iterate, *, near: bool) -> Iterate:
     if near:
         try:
             return _settle(start, start.h > 0, max_steps=_NEAR_STEPS)
@@ -329,7 +331,7 @@ def _minimise(start: _Iterate, *, near: bool) -> _Iterate:
     return _settle(point, point.h * np.diag(S) > point.slope, max_steps=_MAX_STEPS)
 
 
-def _settle(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
+def _settle(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
     """Return the optimum without barrier: only free entries of h move, the others are 0 unless their slope is < 0."""
     for _ in range(4 * free.size + 4):  # every h is blocked and released a few times at most
         point = _descend(replace(point, h=point.h * free), free, max_steps=max_steps)
@@ -341,39 +343,39 @@ def _settle(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
     return point
 
 
-def _descend(point: _Iterate, free: Bools, *, max_steps: int) -> _Iterate:
+def _descend(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
     """Return the minimum; while there is a barrier, a point near enough to go on from."""
     target = 1e-3 * point.barrier or _SETTLED
     best, patience = np.inf, _PATIENCE
     for _ in range(max_steps):
-        step = _newton_step(point, free)
+        step = newton_step(point, free)
         patience = _PATIENCE if step.decrement < best / 2 or step.decrement > 1e-9 else patience - 1
         best = min(best, step.decrement)
         if step.decrement <= target or step.longest <= 0 or patience == 0:
             return point
-        reached = _search(point, step)
+        reached = line_search(point, step)
         if reached is None:
             return point
         point = reached
     raise ConvergenceError(f"no optimum after {max_steps} Newton steps; drop attributes that others nearly determine")
 
 
-def _search(point: _Iterate, step: _Step) -> _Iterate | None:
+def line_search(point: Iterate, step: Step) -> Iterate | None:
     """Return the first point along a step at which the objective falls enough, or None if there is none."""
     length, rounding = min(1.0, step.longest), 1e-14 * (1.0 + abs(point.value))
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         reached = point.moved(step, length)
         try:
             fall = point.value - reached.value
         except np.linalg.LinAlgError:
             fall = -np.inf
-        if fall >= _ARMIJO * length * step.decrement - rounding:
+        if fall >= ARMIJO * length * step.decrement - rounding:
             return reached
         length /= 2
     return None
 
 
-def _newton_step(point: _Iterate, free: Bools) -> _Step:
+def newton_step(point: Iterate, free: Bools) -> Step:
     """Return the Newton step for H and the free entries of h."""
     U, V, d, barrier = point.parts.U, point.loadings, point.derivatives, point.barrier
     S, gradient = schur_complement(V, d)
@@ -381,7 +383,7 @@ def _newton_step(point: _Iterate, free: Bools) -> _Step:
     push = 2.0 * barrier * inverse_h
     S[np.diag_indices(free.size)] += push * inverse_h
     dh = np.zeros(free.size)
-    dh[free] = -_solve(S[np.ix_(free, free)], (gradient - push)[free])
+    dh[free] = -solve_semidefinite(S[np.ix_(free, free)], (gradient - push)[free])
     Y = (V * dh) @ V.T
     X = -(d.G0 + d.s1 * Y) / d.s0
     decrement = -float(np.vdot(d.G0, X) + np.vdot(d.G1, Y) - push @ dh)
@@ -389,16 +391,16 @@ def _newton_step(point: _Iterate, free: Bools) -> _Step:
     to_zero = float((point.h[falling] / -dh[falling]).min(initial=np.inf))
     to_zero *= _SHORT_OF_BOUNDARY if barrier else 1.0
     dH = U @ X @ U.T
-    return _Step((dH + dH.T) / 2, dh, decrement, min(to_zero, _SHORT_OF_BOUNDARY * _until_singular(X)))
+    return Step((dH + dH.T) / 2, dh, decrement, min(to_zero, _SHORT_OF_BOUNDARY * until_singular(X)))
 
 
-def _until_singular(X: Floats) -> float:
+def until_singular(X: Floats) -> float:
     """Return the largest t for which I + t X is positive semidefinite."""
     lowest = float(np.linalg.eigvalsh(X)[0])
     return -1.0 / lowest if lowest < 0 else np.inf
 
 
-def _solve(S: Floats, b: Floats) -> Floats:
+def solve_semidefinite(S: Floats, b: Floats) -> Floats:
     """Solve a positive semidefinite system in the directions in which it is not singular to rounding."""
     if not b.size:
         return b

@@ -195,7 +195,7 @@ class Problem:
     def steps(self, shapes: Sequence[Shape]) -> Iterator[tuple[Tensor, Tensor, Reach]]:
         """Yield for every step outcomes and weights in the error, (n_rows, n_models, 1), and what the networks read."""
         y: Floats = np.atleast_2d(np.nan_to_num(self.y)).T[..., None]
-        for step, (rows, weights) in enumerate(self._batches()):
+        for step, (rows, weights) in enumerate(self.batches()):
             reach = self.inputs.reach(rows, shapes, self.seeds[0], step + 1)
             parts = tensor(y[rows], self.inputs.device), tensor(weights, self.inputs.device), reach
             if self._whole and not self.inputs.average.random:
@@ -212,7 +212,7 @@ class Problem:
         """Whether every batch has all training nodes."""
         return bool((self._sizes == self.masks.sum(axis=1)).all())
 
-    def _batches(self) -> Iterator[tuple[Ints, Floats]]:
+    def batches(self) -> Iterator[tuple[Ints, Floats]]:
         """Yield nodes of any network's batch, and their weights (n_rows, n_models, 1) in its error, for ever.
 
         A batch is drawn without replacement: the first training nodes in a random order that all networks share.
