@@ -90,6 +90,19 @@ def test_leaving_out_one_of_several_observations_of_a_node() -> None:
         assert found.variances[0, i] == pytest.approx(covariance[node, node] + 0.2, abs=1e-6)
 
 
+def test_leaving_one_out_where_there_is_hardly_any_noise() -> None:
+    design, n = Design.of(path(60), np.zeros((60, 0))), 60
+    observations = Observations.of(np.arange(n), np.sin(np.arange(n) / 5.0))
+    field = DenseField.of(design, (TERMS["field"],), observations)
+    h = field.space.read(np.zeros(field.size)) | {"noise": 1e-12, "field.range": np.array([1e-3])}
+    found = AveragedPosterior([DensePosterior(field, h)], np.ones(1)).leave_one_out()
+    for i in (0, 17, 59):
+        others = DensePosterior(field, h).given(observations.part(np.arange(n) != i))
+        mean, variance = others.moments(np.array([i]))
+        assert found.means[0, i] == pytest.approx(mean[0], rel=1e-4, abs=1e-6)
+        assert found.variances[0, i] == pytest.approx(variance[0], rel=1e-2)
+
+
 def test_leaving_one_out_where_columns_leave_much() -> None:
     rng, n = np.random.default_rng(0), 400
     design = Design.of(path(n), rng.standard_normal((n, 4)))

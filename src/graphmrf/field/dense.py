@@ -310,9 +310,9 @@ class DensePosterior:
         drawn[:, pivots - 1] = rng.standard_normal((count, rank)) @ np.tril(factor)[:, :rank].T
         return np.asarray(self.mean(nodes) + drawn)
 
-    def at_observations(self) -> tuple[Floats, Floats, Floats]:
-        """Return mean and variance of the latent field at the observations, and the variance of their noise."""
-        return *self.moments(self.field.rows), self.field.normal.variance(self.noise)
+    def dual(self) -> tuple[Floats, Floats]:
+        """Return the inverse covariance of the observations times their values, and its diagonal."""
+        return self._dual, np.diag(lapack.dpotri(self._factor, lower=True)[0]).copy()
 
     def given(self, observations: Observations) -> DensePosterior:
         """Return the posterior given other observations, at the same hyper-parameters."""

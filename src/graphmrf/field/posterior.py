@@ -50,8 +50,8 @@ class Posterior(Protocol):
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws, shape (count, len(nodes))."""
 
-    def at_observations(self) -> tuple[Floats, Floats, Floats]:
-        """Return mean and variance of the latent field at the observations, and the variance of their noise."""
+    def dual(self) -> tuple[Floats, Floats]:
+        """Return the inverse covariance of the observations times their values, and its diagonal."""
 
     def given(self, observations: Observations) -> Posterior:
         """Return the posterior given other observations, at the same hyper-parameters."""
@@ -235,8 +235,8 @@ class AveragedPosterior:
     def leave_one_out(self) -> Mixture:
         r"""Return the distribution of every observation given all others, at the same hyper-parameters.
 
-        With mean :math:`\mu`, variance `V` and noise `s` of an observation `y`, the cavity has precision
-        :math:`1 / V - 1 / s` and :math:`\mu_{-} = \mu - V (y - \mu) / (s - V)`.
+        With the covariance `K` of the observations `z`, mean and variance are
+        :math:`z_i - (K^{-1} z)_i / (K^{-1})_{ii}` and :math:`1 / (K^{-1})_{ii}`, noise included.
         """
         means, variances = [], []
         for each in self.members:
@@ -247,15 +247,13 @@ class AveragedPosterior:
 
 
 def _cavity(posterior: Posterior) -> tuple[Floats, Floats]:
-    """Return mean and variance of every observation given all others."""
-    mean, V, noise = posterior.at_observations()
-    V = np.minimum(V, noise * (1.0 - 1e-10))
-    return mean - V * (posterior.observations.z - mean) / (noise - V), V * noise / (noise - V) + noise
+    """Return mean and variance, noise included, of every observation given all others."""
+    a, precision = posterior.dual()
+    return posterior.observations.z - a / precision, 1.0 / precision
 
 
 def _values_at_observations(posterior: Posterior) -> tuple[Floats, Floats]:
     """Return mean and variance of the observed values: the observations without their errors."""
-    mean, V, noise = posterior.at_observations()
+    a, precision = posterior.dual()
     given = posterior.observations
-    precision = 1.0 / noise - V / noise**2
-    return given.z - given.error * (given.z - mean) / noise, given.error - given.error**2 * precision
+    return given.z - given.error * a, given.error - given.error**2 * precision

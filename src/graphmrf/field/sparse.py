@@ -485,14 +485,14 @@ class SparsePosterior:
             found += system.unit[:, None] * system.held.draw(count, rng)
         return np.asarray(found[nodes].T)
 
-    def at_observations(self) -> tuple[Floats, Floats, Floats]:
-        """Return mean and variance of the latent field at the observations, and the variance of their noise.
+    def dual(self) -> tuple[Floats, Floats]:
+        """Return the inverse covariance of the observations times their values, and its diagonal.
 
-        What columns leave counts as noise.
+        With latent variances `V` and noise `s` at the observations the diagonal is :math:`1 / s - V / s^2`.
         """
-        rows = self.system.field.rows
-        mean, variance = self.moments(rows)
-        return mean, variance - self.system.left[rows], self.system.noise
+        rows, noise = self.system.field.rows, self.system.noise
+        V = np.minimum(self.variance(rows) - self.system.left[rows], noise * (1.0 - 1e-10))
+        return self.system.dual, (noise - V) / noise**2
 
     def given(self, observations: Observations) -> SparsePosterior:
         """Return the posterior given other observations, at the same hyper-parameters."""
