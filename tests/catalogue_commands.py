@@ -47,7 +47,7 @@ PREDICT_OPTIONS = refused(
             (f"{PREDICT} --weight-is '{w}'", "--weight-is must be strength or distance")
             for w in ("length", "", "Distance")
         ),
-        (f"{PREDICT} --weight none --weight-is distance", "has no use for --weight-is"),
+        (f"{PREDICT} --weight none --weight-is distance", "exclude each other"),
         (f"{PREDICT} --weight-is distance", "no column of numbers for --weight-is"),
         *((f"{PREDICT} --unknown '{u}'", "--unknown must be error, drop or add") for u in ("ignore", "", "DROP")),
         *((f"{PREDICT} {o} zzz", "no column 'zzz'") for o in COLUMN_OPTIONS),
@@ -90,7 +90,7 @@ PREDICT_OPTIONS = refused(
         ("predict nodes.csv edges.csv -t rent,age -o out.csv", "no column 'rent,age'"),
         ("predict nodes.csv edges.csv -t ' rent' -o out.csv", "did you mean 'rent'"),
         *(
-            (f"predict nodes.csv edges.csv -t rent --method lp -o {place}", "the suffix says the format")
+            (f"predict nodes.csv edges.csv -t rent --method lp -o {place}", "the suffix gives the format")
             for place in ("-", "/dev/stdout", "/dev/null", "out.csv.bz2", "out.json")
         ),
         ("predict nodes.csv edges.csv -t rent --method lp -o x/../out.csv", "there is no folder"),
@@ -201,7 +201,7 @@ MODEL_COMMANDS = [
             ("sample model.json edges.csv nodes.csv", "given with --given"),
             ("sample edges.csv model.json", "looks like"),
             ("sample model.json edges.csv --given nodes.csv -o nodes.csv", "is an input, too"),
-            ("sample model.json edges.csv -o model.csv.json", "suffix says the format"),
+            ("sample model.json edges.csv -o model.csv.json", "suffix gives the format"),
             ("sample model.json --knn age -o out.csv", "need the nodes"),
             ("sample model.json edges.csv --given other.csv -o out.csv", "none of the model's attributes"),
             ("foresee nodes.csv edges.csv", "Missing option"),
@@ -241,9 +241,9 @@ MODEL_COMMANDS = [
 OTHER_COMMANDS = refused(
     [
         ("report nowhere.parquet", "no such file"),
-        ("report nodes.csv", "pages are made again from Parquet"),
+        ("report nodes.csv", "pages can be rebuilt only from Parquet"),
         ("report .", "is a directory"),
-        ("report odd.parquet", "holds no page"),
+        ("report odd.parquet", "contains no page"),
         ("report damaged.parquet", "cannot be read as .parquet"),
         ("report empty.parquet", "cannot be read as .parquet"),
         ("report page.parquet", "the content of the page is damaged"),

@@ -105,13 +105,13 @@ UNREAD: dict[str, Content] = {
 }
 FILES = [
     other_file("capital letters", TEXT, suffix=".CSV"),
-    *(other_file(suffix, content, "the suffix says the format") for suffix, content in UNREAD.items()),
+    *(other_file(suffix, content, "the suffix gives the format") for suffix, content in UNREAD.items()),
     Odd("nodes at an address", LP.replace("nodes.csv", "https://127.0.0.1:9/nodes.csv"), says="127.0.0.1:9/nodes.csv"),
     Odd("nodes at a local address", LP.replace("nodes.csv", "file:///etc/passwd"), says="no .parquet files"),
     Odd("nodes by a pattern", LP.replace("nodes.csv", "'*.csv'"), says="no such file"),
     Odd("nodes in a home", LP.replace("nodes.csv", "'~/nodes.csv'"), says="no such file"),
     Odd("both tables on standard input", LP.replace("nodes.csv edges.csv", "- -"), says="is empty"),
-    Odd("one file for both tables", LP.replace("edges.csv", "nodes.csv"), says="cannot tell which columns"),
+    Odd("one file for both tables", LP.replace("edges.csv", "nodes.csv"), says="cannot find the two columns"),
 ]
 
 
@@ -235,7 +235,7 @@ GRAPHS = [
     edges("weights of percents", csv(PLAIN.assign(weight="50%"))),
     edges("a table of all pairs", csv(pd.DataFrame(0, index=IDS, columns=IDS).reset_index()), "edges.csv"),
     edges("lists of neighbours", "\n".join(",".join([each, *IDS[:3]]) for each in IDS), "more than one column"),
-    edges("arrows", "\n".join(["edge", *(f"{u}->{v}" for u, v in ENDS)]), "cannot tell which columns"),
+    edges("arrows", "\n".join(["edge", *(f"{u}->{v}" for u, v in ENDS)]), "cannot find the two columns"),
     edges("ends in the other order", csv(PLAIN[["target", "source"]])),
 ]
 

@@ -295,7 +295,7 @@ ODD_EDGES = [
     edges("nothing", b"", "edges.csv is empty"),
     edges("names only", "source,target\n", factor=ANY),
     edges("one column", "source\n" + "\n".join(PLAIN["source"]), "edges.csv"),
-    edges("no known names", "a,b,c,d\n1,2,3,4\n", "which columns hold the two ends"),
+    edges("no known names", "a,b,c,d\n1,2,3,4\n", "the two columns with the ends"),
     edges("one end missing", csv(PLAIN.assign(target="")), "the node id is missing"),
     edges("self loops only", csv(PLAIN.assign(target=PLAIN["source"])), factor=ANY),
     edges("every edge three times", csv(pd.concat([PLAIN] * 3))),

@@ -89,7 +89,7 @@ def test_another_mistake_has_no_word_on_the_order(tmp_path: Path) -> None:
     (tmp_path / "tree.csv").write_text("child,parent,by\nb,a,x\nc,z,x\n")
     path.write_text("id,rent\na,1\nb,\nc,2\n")
     message = run("predict", str(path), str(tmp_path / "tree.csv")).stderr
-    assert "say which with --source and --dest" in message
+    assert "choose two with --source and --dest" in message
     assert "order" not in message
 
 

@@ -109,7 +109,7 @@ def test_auto_prints_the_comparison_and_one_sentence(town: Any) -> None:
     for words in ("outcomes of neighbours", "lgc-rp", "carry the prediction", "save all with -o"):
         assert words in result.stdout
     first, *others = result.stderr.splitlines()
-    assert first == "note: nodes.csv: the first column, 'place', is taken as the node id"
+    assert first == "note: nodes.csv: the first column, 'place', is used as the node id"
     assert others[0] == "note: features: 'age'"
     assert all(line.startswith("note: income: ") for line in others[1:])
 
@@ -240,9 +240,9 @@ def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
     notes = town.run("--target", "income").stderr
     jointly = "filled missing cells with what the other features and the neighbours say"
     assert f"note: {jointly} (field; other methods: with the column mean): 'age' (1 cell)" in notes
-    assert "note: dropped columns with a single value: 'flat'" in notes
+    assert "note: ignored columns with a single value: 'flat'" in notes
     assert "note: one-hot encoded: 'side' (2 levels)" in notes
-    assert "note: dropped text columns with too many different values: 'street' (64 values)" in notes
+    assert "note: ignored text columns with too many different values: 'street' (64 values)" in notes
 
 
 def test_error_bars_from_few_values_come_with_a_warning(town: Any) -> None:

@@ -57,7 +57,7 @@ def kept(folder: Path, page: bytes | None) -> Path:
 @pytest.mark.parametrize(
     ("page", "message"),
     [
-        (None, "holds no page"),
+        (None, "contains no page"),
         (b"nonsense", "is damaged"),
         (pack_content([]), "is damaged"),  # type: ignore[arg-type]  # what a stranger may have written
         (pack_content({"format": 99}), "needs content of format"),

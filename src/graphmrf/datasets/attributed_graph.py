@@ -44,8 +44,7 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
 ALMOST = 0.9
-"""Least share of distinct cells of a first column that is taken for ids: a few repeats are typing errors, to be named.
-By eye."""
+"""Least share of distinct cells of a first column of ids; a few repeats are typing errors, reported as such."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +54,13 @@ class AttributedGraph:
     Parameters
     ----------
     graph : Graph
-        Node ``i`` is row ``i`` of `frame`; its ids are those of the id column.
+        Node ``i`` is row ``i`` of `frame`, with the id of that row.
     frame : DataFrame of shape (n, 1 + columns)
         The id column first, then the other columns of the node file under their own names; missing is NaN.
     id : str
         Name of the id column.
     notes : tuple of str
-        What was assumed or changed on the way in, one line each.
+        Assumptions and changes, one line each.
     path : path, optional
         The node file, for messages.
     rounded : mapping of str to int
@@ -127,13 +126,13 @@ class AttributedGraph:
             )
         if column in self.rounded:
             raise InvalidInputError(
-                f"{self._place(self.rounded[column])}, column {column}: a whole number beyond 2^53 has more digits "
-                "than can be computed with; subtract a common offset, or give it in a larger unit"
+                f"{self._place(self.rounded[column])}, column {column}: whole numbers beyond 2^53 cannot be "
+                "represented exactly; subtract a common offset, or give it in a larger unit"
             )
         return numbers
 
     def require(self, column: str, *, option: str = "") -> None:
-        """Raise InvalidInputError unless the table has this column besides its ids; `option` is what to change."""
+        """Raise InvalidInputError unless the table has this column besides its ids; `option` is the one to change."""
         if column in self.keys:
             held = "node ids" if column == self.id else "times"
             raise InvalidInputError(f"column '{column}' holds the {held}; choose another column")
@@ -173,14 +172,14 @@ def read(  # noqa: PLR0913 - one parameter for each option
     ``7`` in CSV, while ``"00123"`` keeps its zeros and is another id than ``"123"``. Where that leaves ends of edges
     without a node, ``13001.0`` may be ``13001`` and capitals may differ, as long as all ids stay different. An edge
     listed again, in either direction, counts once without weights; with weights they add up, but for an edge that is
-    listed in both directions with the same weight. Self loops are dropped. Whatever was understood is told in `notes`.
+    listed in both directions with the same weight. Self loops are dropped. Assumptions are reported in `notes`.
 
     Parameters
     ----------
     nodes, edges : path or DataFrame
-        Tables of pandas, GeoPandas, Polars or Arrow are read like files that say the types of their columns; an index
-        that names rows is a first column.
-        The suffix says the format: `.csv`, `.tsv` or `.txt` (also with `.gz`; commas, semicolons, tabs or `|`;
+        Tables of pandas, GeoPandas, Polars or Arrow are read like files with typed columns; an index
+        of names is the first column.
+        The suffix gives the format: `.csv`, `.tsv` or `.txt` (also with `.gz`; commas, semicolons, tabs or `|`;
         decimal commas; UTF-8, UTF-16 or Windows-1252), `.parquet`, `.pq`, `.xlsx`, and of `.geojson`, `.gpkg` and
         `.shp` the columns besides the shapes; ``-`` is standard input. Edges may also be in `.graphml`, `.mtx`,
         `.gal` and `.gwt`.
@@ -192,11 +191,11 @@ def read(  # noqa: PLR0913 - one parameter for each option
         their like, else the only two columns, or the only two that hold ids.
     weight : str, optional
         Column of non-negative edge weights; by default the only numeric column besides the ends, if there is one
-        (and its name does not read like a distance). ``"none"`` counts every edge the same.
+        (and its name does not look like a distance). ``"none"`` ignores weights.
     weight_is : str, optional
-        ``"strength"``, or ``"distance"``: its inverse is the weight, a distance of 0 being taken as the smallest other.
+        ``"strength"``, or ``"distance"``: its inverse is the weight; 0 becomes the smallest other distance.
     unknown : str, default "error"
-        What to do about edges to ids that are not in the node file: ``"error"``, ``"drop"`` the edges, or ``"add"``
+        What to do with edges to ids that are not in the node file: ``"error"``, ``"drop"`` the edges, or ``"add"``
         the nodes, after all others and with empty cells: for a file of known values only.
     time : str, optional
         Column of times, numbers or dates, of a node file with one row for each node and time. The result is a panel,
@@ -213,7 +212,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     Raises
     ------
     InvalidInputError
-        Anything that cannot be right, with its file, column and row (the line of a text file; the header is line 1).
+        Invalid input, with its file, column and row (the line of a text file; the header is line 1).
 
     Examples
     --------
@@ -250,12 +249,12 @@ def _attributed(
 ) -> AttributedGraph:
     _PROGRESS.info("ids of %d nodes and %d edges", node_file.n_rows, edge_file.n_rows)
     keys = unique_ids(node_file, name)
-    edge_file, ends, told = end_columns(edge_file, asked, keys)
+    edge_file, ends, messages = end_columns(edge_file, asked, keys)
     if asked.unknown == ADD:
         node_file, keys, added = with_ends(node_file, name, edge_file, ends, keys)
-        told += added
+        messages += added
     graph, notes = edge_graph(edge_file, ends, asked, keys, node_file)
-    notes = (*node_file.notes, *assumed, *told, *notes)
+    notes = (*node_file.notes, *assumed, *messages, *notes)
     return with_nodes(graph, node_file, name, notes)
 
 
@@ -322,7 +321,7 @@ def read_on_workers(
 ) -> AttributedGraph:
     """Return what `read` does, of a folder or URL of Parquet files of edges that only the workers of a cluster read.
 
-    Which columns are ends and weight is told by the first file. See `Graph.from_parquet` for what such a graph can do.
+    The first file determines the columns of ends and weight. See `Graph.from_parquet` for what such a graph can do.
     The parameters are those of `read`, and a `graphmrf.cluster` whose workers see the folder.
     """
     url = as_url(edges)
@@ -333,13 +332,13 @@ def read_on_workers(
         raise InvalidInputError(f"{option} needs all edges at once; drop it, or --partition rows")
     name, assumed = id_column(node_file, id)
     keys = unique_ids(node_file, name)
-    _, ends, told = end_columns(first, asked, keys)
+    _, ends, messages = end_columns(first, asked, keys)
     weight, weighed = weight_column(first, ends, asked)
     ids = _as_in_edges(keys, first.columns[ends[0]].type)
     graph = Graph.from_parquet(
         url or str(edges), n_nodes=len(keys), cluster=machines, ends=ends, weight=weight, ids=ids
     )
-    return with_nodes(graph.with_ids(None), node_file, name, (*node_file.notes, *assumed, *told, *weighed))
+    return with_nodes(graph.with_ids(None), node_file, name, (*node_file.notes, *assumed, *messages, *weighed))
 
 
 def _as_in_edges(keys: pa.Array, kind: pa.DataType) -> Any:
@@ -369,20 +368,20 @@ def read_edges(
     The parameters are those of `read`; the table has the single column `node`.
     """
     asked = EdgeColumns(source, dest, weight, weight_is)
-    file, ends, told = end_columns(read_edge_file(edges), asked, pa.array([], pa.string()))
+    file, ends, messages = end_columns(read_edge_file(edges), asked, pa.array([], pa.string()))
     keys = pc.unique(pa.concat_arrays([file.keys(end).combine_chunks() for end in ends])).drop_null()
     if len(keys) == 0:
-        raise InvalidInputError(f"{file.path} has no edges; without a table of nodes there is nothing to draw on")
+        raise InvalidInputError(f"{file.path} has no edges; without a table of nodes there is nothing to read")
     graph, notes = edge_graph(file, ends, asked, keys, file)
     frame = pd.DataFrame({"node": shown_ids(pa.chunked_array([keys]), typed=file.typed)})
-    return AttributedGraph(graph, frame, "node", (*told, *notes), file.path)
+    return AttributedGraph(graph, frame, "node", (*messages, *notes), file.path)
 
 
 def id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the id column of a node file, and a line about it where it was not obvious.
+    """Return the id column of a node file, and a note if it was guessed.
 
     It is the option, else the first well-known name, else a first column (almost) without repeats. A few repeated or
-    empty ids are for the caller to name, since nobody would look for them in another column.
+    empty ids are reported by the caller, as no other column would have them.
     """
     if option is not None:
         return file.require(option, option="--id"), ()
@@ -392,9 +391,9 @@ def id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]
             return known[name], ()
     first = next(iter(file.columns))
     if _looks_like_ids(file, first):
-        return first, (f"{file.path.name}: the first column, '{first}', is taken as the node id",)
+        return first, (f"{file.path.name}: the first column, '{first}', is used as the node id",)
     raise InvalidInputError(
-        f"{file.path}: no id column found; its columns are {listing(file.columns)}: say which with --id"
+        f"{file.path}: no id column found; its columns are {listing(file.columns)}; choose one with --id"
     )
 
 
@@ -414,7 +413,7 @@ def _frame(file: TableFile, id_name: str) -> pd.DataFrame:
 
 
 def unique_ids(file: TableFile, name: str) -> pa.Array:
-    """Return the ids of a table of nodes in the form in which they are compared, or say which is missing or twice."""
+    """Return the ids of a node table as they are compared; raise if one is missing or repeated."""
     if file.n_rows == 0:
         raise InvalidInputError(f"{file.path} has no rows; it needs one for each node")
     keys = file.keys(name).combine_chunks()

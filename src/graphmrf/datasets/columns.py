@@ -11,7 +11,7 @@ import pyarrow as pa
 from pandas.api import types
 
 from graphmrf.datasets.attributed_graph import AttributedGraph
-from graphmrf.datasets.dialect import is_dressed_number
+from graphmrf.datasets.dialect import is_formatted_number
 from graphmrf.datasets.edge_files import name_words
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
@@ -22,11 +22,11 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 MAX_LEVELS = 50
 """Most different values of a text column that describes nodes: the 50 states of the U.S."""
 RARE = 10
-"""Fewest nodes of a level of its own. By eye; halved, convolution blows up coefficients fitted to five nodes."""
+"""Fewest nodes of a level of its own. Coefficients fitted to fewer are unstable."""
 _HEAD = 1000
 """Rows looked at first, which answer most questions on a column of millions."""
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
-"""What one column gave: columns of X, and the group and text under which that is told."""
+"""Result of one column: columns of X, and the group and text of its note."""
 CODES = frozenset(
     {
         *(
@@ -48,7 +48,7 @@ CODES = frozenset(
         *("zip", "zipcode", "zcta", "postcode", "postalcode", "plz", "ags", "nuts", "lau", "gss", "cbsa"),
     }
 )
-"""Last words of names of columns whose whole numbers name things rather than count them."""
+"""Last words of names of columns that hold codes."""
 _COUNTED = frozenset({"year", "month", "week", "day", "hour", "time", "date", "rank", "order", "position", "age"})
 _DATE = (
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
@@ -56,7 +56,7 @@ _DATE = (
     r"|\d{1,2}:\d{2}(:\d{2})?"
 )
 FILLED = "filled missing cells with the column mean"
-_CONSTANT = "dropped columns with a single value"
+_CONSTANT = "ignored columns with a single value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +92,11 @@ def features(
     """Return the features of every node: all columns but the id, the targets and those to ignore.
 
     Numbers stay, with missing cells filled by the mean of the column; true/false becomes 0/1; a text column becomes
-    one 0/1 column per level but the first (``region=north``), missing being a level of its own and levels of few
-    nodes pooled as `other`. Dropped are columns with a single value, at all nodes or at those with an outcome, dates,
-    columns that are neither numbers nor text, numbers written in more than one way, and what names nodes rather than
-    describes them: text columns with many levels or fewer than two nodes per level, row numbers, copies of the id, and
-    whole numbers in a column whose name says that they are codes (`county_fips`, `GEOID`, `zip`). With several
-    targets, none is a feature of another.
+    one 0/1 column per level but the first (``region=north``); missing is a level of its own, and levels of few
+    nodes are pooled as `other`. Ignored are columns with a single value, at all nodes or at those with an outcome;
+    dates; columns that are neither numbers nor text; numbers in more than one format; and what identifies nodes: text
+    with many levels or fewer than two nodes per level, row numbers, copies of the id, and whole numbers in a column
+    whose name suggests codes (`county_fips`, `GEOID`, `zip`). With several targets, none is a feature of another.
 
     Parameters
     ----------
@@ -137,32 +136,31 @@ def features(
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
     unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index), table)
     kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=False) if made]  # then come notes
-    return Features(_filled(unfilled), _told(prepared), unfilled, tuple(kept))
+    return Features(_filled(unfilled), _messages(prepared), unfilled, tuple(kept))
 
 
 def _unlearnable(table: AttributedGraph, targets: Collection[str], prepared: list[_Prepared]) -> list[_Prepared]:
-    """Take out the columns that cannot help, and tell of them.
+    """Remove columns that cannot help, and return the notes on them.
 
-    Of those that are the same at all nodes with an outcome, a level of few nodes say, nothing says what they do, and to
-    a method that guesses, one node in 400 is twenty standard deviations away. Those that are empty at all nodes to
-    predict say nothing of these; one that follows from the outcome would let held-out values be predicted perfectly.
+    The effect of a column that is constant among nodes with an outcome cannot be estimated. A column that is empty at
+    all nodes to predict cannot help there; if it follows from the outcome, it would make held-out predictions perfect.
     """
     outcomes = table.frame[[*targets]]
     labelled, asked = outcomes.notna().any(axis=1), outcomes.isna().any(axis=1)
     if not labelled.any():
         return []
-    told: list[_Prepared] = []
+    messages: list[_Prepared] = []
     for place, (made, *_) in enumerate(prepared):
         for name, values in list(made.items()):
             if asked.any() and values[asked].isna().all():
-                told.append(({}, "left out what is empty at all nodes to predict", f"'{name}'"))
+                messages.append(({}, "ignored columns with no values in the rows to predict", f"'{name}'"))
             elif values[labelled].nunique() <= 1:
-                told.append(({}, "left out what is the same at all nodes with an outcome", f"'{name}'"))
+                messages.append(({}, "ignored columns with a single value in the rows with an outcome", f"'{name}'"))
             else:
                 continue
             del made[name]
-            prepared[place] = prepared[place] if made else (made, "", "")  # nothing else is to be told of it
-    return told
+            prepared[place] = prepared[place] if made else (made, "", "")  # no other note on it
+    return messages
 
 
 def _filled(frame: pd.DataFrame) -> pd.DataFrame:
@@ -180,7 +178,7 @@ def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
         )
 
 
-def _told(prepared: list[_Prepared]) -> tuple[str, ...]:
+def _messages(prepared: list[_Prepared]) -> tuple[str, ...]:
     groups: dict[str, list[str]] = {}
     for _, group, text in prepared:
         if group:
@@ -191,14 +189,14 @@ def _told(prepared: list[_Prepared]) -> tuple[str, ...]:
 def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     series = table.frame[name]
     if is_text(series) and is_dates(series):
-        return {}, "left out columns of dates (give days or years as numbers)", f"'{name}'"
+        return {}, "ignored dates (write days or years as numbers to use them)", f"'{name}'"
     number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
     if not (number or is_text(series) or isinstance(series.dtype, pd.CategoricalDtype)):
-        return {}, "dropped columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
+        return {}, "ignored columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
     if _is_constant(series):
         return {}, _CONSTANT, f"'{name}'"
     if number and _names_nodes(table, name):
-        return {}, "left out whole numbers that name rather than count (rename them to keep them)", f"'{name}'"
+        return {}, "ignored columns that look like codes (rename them to use them)", f"'{name}'"
     return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
 
 
@@ -240,7 +238,7 @@ def _names_nodes(table: AttributedGraph, name: str) -> bool:
     words = name_words(str(name))
     if words and words[-1] in CODES:
         return True
-    # Ten: shorter runs of whole numbers are often what small tables are about. Doubled, an index of 15 is a feature.
+    # Ten: shorter runs of whole numbers are often the data of small tables.
     if len(series) <= 10:
         return False
     known = series.dropna().to_numpy(dtype=np.float64)
@@ -268,15 +266,15 @@ def _numbers(table: AttributedGraph, name: str) -> _Prepared:
 def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     text = table.frame[name].astype(object).fillna("missing").astype(str)
     n_values = text.nunique()
-    if is_dressed_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
+    if is_formatted_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
         return (
             {},
-            "left out text of numbers that cannot be read surely (write 1080.5)",
+            "ignored ambiguous numbers (write 1080.5 to use them)",
             f"'{name}' (such as {text.iloc[0]})",
         )
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
-        return {}, "dropped text columns with too many different values", f"'{name}' ({n_values} values)"
+        return {}, "ignored text columns with too many different values", f"'{name}' ({n_values} values)"
     text = _pooled(text, rare)
     levels = sorted(text.unique())
     columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
@@ -287,9 +285,9 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
 def _check_words(table: AttributedGraph, name: str) -> None:
     """Raise where most cells of a column of text are numbers: a stray word must not cost the whole column.
 
-    Digits after a leading zero are a code (01004, 2A004), of which nobody expects numbers.
+    Digits after a leading zero are a code (01004, 2A004), not a number.
     """
-    # Half: by eye. With a quarter, house numbers such as 12 B are an error; with all, one stray word drops the column.
+    # Half: with a quarter, house numbers such as 12 B are an error; with all, one stray word drops the column.
     text = table.frame[name].dropna().astype(str)
     if pd.to_numeric(text, errors="coerce").notna().mean() <= 0.5 or text.str.match(r"0\d").any():
         return
@@ -300,21 +298,21 @@ def _check_words(table: AttributedGraph, name: str) -> None:
 
 
 def _pooled(text: pd.Series, rare: int) -> pd.Series:
-    """Return the levels, those of few nodes as one level `other`: convolution blows up what is fitted to so few."""
+    """Return the levels, with rare ones pooled as `other`: coefficients fitted to few nodes are unstable."""
     size = text.map(text.value_counts())
     return text.mask(size < min(rare, len(text) // 50), "other")
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Attributes of every node, NaN where missing, and a line for what was left out.
+    """Attributes of every node, NaN where missing, and notes on ignored columns.
 
     Parameters
     ----------
     A : DataFrame of shape (n, q)
         All float64.
     notes : tuple of str
-        One line for each kind of column left out.
+        One line for each kind of ignored column.
     """
 
     A: pd.DataFrame
@@ -322,7 +320,7 @@ class Attributes:
 
 
 def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: Collection[str] = ()) -> Attributes:
-    """Return the columns named, or else all numeric columns that vary, but for the id and those to ignore.
+    """Return the columns named, or else all numeric columns that vary, except the id and those to ignore.
 
     Raises
     ------
@@ -336,7 +334,7 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "name": ["x", "y"], "age": [30, 40]})
     >>> found = attributes(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ignore=["rent"])
     >>> list(found.A.columns), found.notes
-    (['age'], ("left out 'name': not numbers",))
+    (['age'], ("ignored 'name': not numbers",))
     """
     for name in ignore:
         table.require(name)
@@ -349,8 +347,10 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     if not varying:
         raise InvalidInputError(f"{table.path or 'the table'} has no numeric column that varies; the model needs one")
     text, constant = set(candidates) - set(numeric), set(numeric) - set(varying)
-    told = (("not numbers", text), ("one value only", constant))
-    notes = tuple(f"left out {listing([c for c in candidates if c in group])}: {why}" for why, group in told if group)
+    messages = (("not numbers", text), ("single value", constant))
+    notes = tuple(
+        f"ignored {listing([c for c in candidates if c in group])}: {why}" for why, group in messages if group
+    )
     return Attributes(_numeric_frame(table, varying), notes)
 
 
@@ -360,5 +360,5 @@ def _numeric_frame(table: AttributedGraph, names: list[str]) -> pd.DataFrame:
 
 
 def _by_id(frame: pd.DataFrame, table: AttributedGraph) -> pd.DataFrame:
-    """Return rows in node order under the ids of the nodes, so that nobody takes their numbers for ids."""
+    """Return rows in node order under the ids of the nodes, so that row numbers are not mistaken for ids."""
     return frame if table.graph.ids is None else frame.set_axis(table.graph.ids)

@@ -1,4 +1,4 @@
-"""How people write tables as text: encoding, delimiter, decimal mark, and numbers dressed with signs; from samples."""
+"""How people write tables as text: encoding, delimiter, decimal mark, and formatted numbers; detected from samples."""
 
 import codecs
 import csv
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from graphmrf.errors import InvalidInputError
 
 SAMPLE = 1 << 16
-"""Bytes of a file that tell its encoding and delimiter: 64 KiB, some thousand rows."""
+"""Bytes from which encoding and delimiter are detected: 64 KiB, some thousand rows."""
 MARKS = (",", ";", "\t", "|")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "'|'", " ": "blanks"}
 _BYTE_ORDER_MARKS = (
@@ -26,8 +26,7 @@ _BYTE_ORDER_MARKS = (
 WINDOWS = "cp1252"
 _SPOKEN = {WINDOWS: "Windows-1252 (Latin-1)", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
 _PEEK = 300
-"""Cells at the head, the middle and the tail of a column that tell how its numbers are written. By eye: a number
-dressed otherwise in between is named as a stray cell."""
+"""Cells at the head, the middle and the tail of a column from which its number format is detected."""
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
 """What reads as a missing cell, in any case."""
@@ -40,7 +39,7 @@ _UNIT = (
     "m²|m2|m³|m3|km²|km2|km/h|km|cm|mm|m|ha|ft²|ft|mi|mph|sq ?ft|sq ?m|sq ?mi|acres?|kg|g|t|lbs?|°C|°F|"
     "kWh|MWh|GWh|kW|MW|ppm|ppb|[µμ]g/m³"
 )
-_DRESSED = (
+_FORMATTED = (
     r"^(?P<open>\()?(?P<sign>[-+\x{2212}]?)\s?"
     rf"(?P<before>{_CURRENCY})?\s?(?P<inner>[-\x{{2212}}]?)"
     r"(?P<body>\d[\d.,'\x{2019} \x{00A0}\x{202F}\x{2009}]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
@@ -49,8 +48,7 @@ _DRESSED = (
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
 _FEW_POINTS = 3
-"""Cells with a point, all of them before three digits, from which the points are taken for separators of thousands. By
-eye: two such decimals can be chance."""
+"""Cells with a point before three digits from which on points are thousands separators: two can be chance."""
 _BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
 _GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
 _UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"
@@ -75,7 +73,7 @@ class Dialect:
     delimiter: str = ","
     skipped: int = 0
 
-    def told(self, usual: str) -> Iterator[str]:
+    def differences(self, usual: str) -> Iterator[str]:
         """Yield what differs from UTF-8 text with the delimiter of its suffix."""
         if self.delimiter != usual and usual:
             yield f"columns are separated by {_NAMES[self.delimiter]}"
@@ -163,39 +161,39 @@ def _n_columns(text: str, delimiter: str) -> int:
     return widths.pop() if len(widths) == 1 else 0
 
 
-def undressed(
+def parse_formatted(
     columns: Mapping[str, pa.ChunkedArray], delimiter: str
 ) -> tuple[dict[str, pa.ChunkedArray], tuple[str, ...]]:
-    """Return the text columns that are numbers as people write them as plain numbers, and what was read as what.
+    """Return text columns of formatted numbers as plain numbers, and an example of each conversion.
 
-    Percent and currency signs, units, thousands separators and decimal commas go; a per cent keeps its size (12 % is
-    12). A column whose marks can be read in two ways, or that has two units, is left as it is.
+    Percent and currency signs, units, thousands separators and decimal commas are removed; 12 % is 12. A column that
+    is ambiguous or has two units is left as it is.
 
     Examples
     --------
-    >>> columns, told = undressed({"rent": pa.chunked_array([["9,5", "1.200,00", ""]])}, ";")
-    >>> columns["rent"].to_pylist(), told
+    >>> columns, messages = parse_formatted({"rent": pa.chunked_array([["9,5", "1.200,00", ""]])}, ";")
+    >>> columns["rent"].to_pylist(), messages
     (['9.5', '1200.00', ''], ("'rent' (9,5 is read as 9.5)",))
     """
     peeks = {name: _peek(column) for name, column in columns.items()}
     found = {name: mark for name, cells in peeks.items() if (mark := _decimal_mark(_bodies(cells)))}
     sure = set(found.values()) - {"?"}
     common = sure.pop() if len(sure) == 1 else ""
-    made, told = {}, []
+    made, messages = {}, []
     for name, cells in peeks.items():
         _check_thousands(name, cells)
-        if len(cells) and (common == "," or _is_dressed(cells)):
+        if len(cells) and (common == "," or _is_formatted(cells)):
             plain = _plain_numbers(columns[name], common or {",": "."}.get(delimiter, ""))
             if plain is not None:
                 made[name] = plain
-                told.append(_example(name, columns[name], plain))
+                messages.append(_example(name, columns[name], plain))
         elif delimiter != "," and not common:
             _check_point(name, cells)
-    return made, tuple(text for text in told if text)
+    return made, tuple(text for text in messages if text)
 
 
 def _check_point(name: str, cells: pa.ChunkedArray) -> None:
-    """Raise where all that a column has are numbers such as 1.234, which many spreadsheets write for 1234."""
+    """Raise if a column has only numbers such as 1.234, which many spreadsheets write for 1234."""
     unclear = cells.filter(pc.match_substring_regex(cells, _UNCLEAR.format(".")))
     if len(unclear) and not _decimal_mark(_bodies(cells)) and _all_numbers(cells):
         remedy = "or separate columns by commas where the point is a decimal point"
@@ -226,11 +224,11 @@ def _all_numbers(cells: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.match_substring_regex(cells, _PLAIN), min_count=0).as_py())
 
 
-def is_dressed_number(text: pa.ChunkedArray) -> bool:
+def is_formatted_number(text: pa.ChunkedArray) -> bool:
     """Return whether most cells of a text column are numbers with signs or separators."""
     cells = pc.drop_null(text)
-    dressed = pc.and_(pc.match_substring_regex(cells, _DRESSED), pc.invert(pc.match_substring_regex(cells, _PLAIN)))
-    return len(cells) > 0 and 2 * pc.sum(dressed).as_py() > len(cells)
+    formatted = pc.and_(pc.match_substring_regex(cells, _FORMATTED), pc.invert(pc.match_substring_regex(cells, _PLAIN)))
+    return len(cells) > 0 and 2 * pc.sum(formatted).as_py() > len(cells)
 
 
 def _peek(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -247,13 +245,13 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return text.filter(pc.invert(pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))))
 
 
-def _is_dressed(cells: pa.ChunkedArray) -> bool:
-    return not _all_numbers(cells) and bool(pc.all(pc.match_substring_regex(cells, _DRESSED)).as_py())
+def _is_formatted(cells: pa.ChunkedArray) -> bool:
+    return not _all_numbers(cells) and bool(pc.all(pc.match_substring_regex(cells, _FORMATTED)).as_py())
 
 
 def _bodies(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the digits of dressed cells with their marks, blanks between groups of three gone; null for other text."""
-    body = pc.struct_field(pc.extract_regex(cells, _DRESSED), "body")
+    """Return the digits of formatted cells with their marks, without blanks between groups; null for other text."""
+    body = pc.struct_field(pc.extract_regex(cells, _FORMATTED), "body")
     body = pc.utf8_trim_whitespace(body)
     grouped = pc.match_substring_regex(body, _GROUPED)
     bare = pc.if_else(grouped, pc.replace_substring_regex(body, _BLANKS, ""), body)
@@ -270,20 +268,20 @@ def _certain(bodies: pa.ChunkedArray, mark: str, other: str) -> bool:
 
 
 def _decimal_mark(bodies: pa.ChunkedArray) -> str:
-    """Return the decimal mark that the cells of a column prove; `?` for both; nothing where none of them tells."""
+    """Return the decimal mark of a column, `?` if its cells disagree, and nothing if they leave it open."""
     bodies = bodies.drop_null()
     proved = [mark for mark, other in ((",", "."), (".", ",")) if _certain(bodies, mark, other)]
     return "?" if len(proved) == 2 else "".join(proved)
 
 
 def _plain_numbers(column: pa.ChunkedArray, common: str) -> pa.ChunkedArray | None:
-    """Return a column of dressed numbers as plain ones; None where it holds something else, or cannot be told."""
+    """Return a column of formatted numbers as plain ones; None if it has other cells or is ambiguous."""
     text = pc.utf8_trim_whitespace(column)
     missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))
     cells = text.filter(pc.invert(missing))
-    if not pc.all(pc.match_substring_regex(cells, _DRESSED), min_count=0).as_py() or _any(cells, _CODE):
+    if not pc.all(pc.match_substring_regex(cells, _FORMATTED), min_count=0).as_py() or _any(cells, _CODE):
         return None
-    parts = pc.extract_regex(text, _DRESSED)
+    parts = pc.extract_regex(text, _FORMATTED)
     if not _one_unit(parts.filter(pc.invert(missing))):
         return None
     bodies = _bodies(text)

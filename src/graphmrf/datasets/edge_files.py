@@ -52,7 +52,7 @@ DISTANCES = frozenset(
         *("time", "duration", "hours", "minutes", "seconds", "travel", "cost", "costs"),
     }
 )
-"""Words in the name of a column of which less means nearer; such a column is never taken for a strength unasked."""
+"""Words in names of columns in which smaller means nearer; they are used as strengths only on request."""
 _LENGTHS = frozenset({"km", "m", "cm", "mm", "mi", "ft"})
 _MATRIX_KINDS = (
     ("matrix",),
@@ -62,21 +62,20 @@ _MATRIX_KINDS = (
 )
 """Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
 _SPREAD = 8
-"""Numbers from the smallest to the largest id, for each id, up to which a table finds them: it takes 4 bytes for each,
-as much as a hash table at 8."""
+"""Range of ids over their number up to which a table finds them: at 8 it takes as much memory as a hash table."""
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 
 @dataclass(frozen=True)
 class EdgeColumns:
-    """What the user says of an edge file; None leaves it to the file.
+    """Options of an edge file; None detects them.
 
     Parameters
     ----------
     source, dest : str, optional
         Columns of the two ends.
     weight : str, optional
-        Column of weights; ``"none"`` counts every edge the same.
+        Column of weights; ``"none"`` ignores weights.
     weight_is : str, optional
         `strength`, or `distance` of which the inverse is taken.
     unknown : str
@@ -95,14 +94,14 @@ class EdgeColumns:
         if self.unknown not in (REFUSE, DROP, ADD):
             raise InvalidInputError(f"--unknown must be {REFUSE}, {DROP} or {ADD}, got '{self.unknown}'")
         if self.weight == UNWEIGHTED and self.weight_is is not None:
-            raise InvalidInputError(f"--weight {UNWEIGHTED} has no use for --weight-is; drop one of them")
+            raise InvalidInputError(f"--weight {UNWEIGHTED} and --weight-is exclude each other; drop one of them")
 
 
 def read_edge_file(path: PathLike | Any) -> TableFile:
     """Return the edges in a file as a table with one row per edge: a table as it is, other formats by their suffix.
 
     `.graphml` (NetworkX reads it), `.mtx` (a square Matrix Market matrix, whose rows are those of the table of nodes),
-    and `.gal` and `.gwt` (spatial weights) have the columns `source`, `target` and what else they have.
+    and `.gal` and `.gwt` (spatial weights) have the columns `source`, `target` and any others.
 
     Raises
     ------
@@ -137,7 +136,7 @@ def _read_graphml(path: Path) -> TableFile:
             "or save the edges as .csv"
         ) from error
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an attribute without a type is text, and is told as what it is read as
+        warnings.simplefilter("ignore")  # an attribute without a type is text
         graph = networkx.read_graphml(path)
     ends = [(str(u), str(v), data) for u, v, data in graph.edges(data=True)]
     columns: dict[str, Any] = {"source": [u for u, _, _ in ends], "target": [v for _, v, _ in ends]}
@@ -267,7 +266,7 @@ EDGE_SUFFIXES = (*SUFFIXES, *_READERS)
 def end_columns(
     file: TableFile, asked: EdgeColumns, keys: pa.Array
 ) -> tuple[TableFile, tuple[str, str], tuple[str, ...]]:
-    """Return the edge file, its two columns of ends, and a line where they were not obvious.
+    """Return the edge file, its two columns of ends, and a note if they were guessed.
 
     They are the options, else well-known names, else the only two columns, or the two that hold ids of nodes. A file
     whose first line is an edge rather than names gets names.
@@ -282,13 +281,13 @@ def end_columns(
         return file, (source, dest), ()
     if asked.source is None and asked.dest is None:
         if pc.all(pc.is_in(pa.array(list(file.columns)[:2]), value_set=keys)).as_py() and len(file.columns) > 1:
-            return _headed(file), ("source", "target"), (f"{file.path.name}: its first line is taken as an edge",)
+            return _headed(file), ("source", "target"), (f"{file.path.name}: its first line is read as an edge",)
         ends = _ends_by_cells(file, keys)
         if ends:
             return file, ends, (f"{file.path.name}: edges run from '{ends[0]}' to '{ends[1]}'",)
     raise InvalidInputError(
-        f"{file.path}: cannot tell which columns hold the two ends of an edge (source,target | u,v | from,to ...); "
-        f"its first line has {listing(file.columns)}: say which with --source and --dest"
+        f"{file.path}: cannot find the two columns with the ends of an edge (source,target | u,v | from,to ...); "
+        f"its first line has {listing(file.columns)}; choose two with --source and --dest"
     )
 
 
@@ -346,9 +345,9 @@ def _is_unique(keys: pa.ChunkedArray) -> bool:
 def with_ends(
     nodes: TableFile, name: str, file: TableFile, ends: tuple[str, str], keys: pa.Array
 ) -> tuple[TableFile, pa.Array, tuple[str, ...]]:
-    """Return a node file to which ends of edges are added that it lacks, the ids of its nodes, and a line about it.
+    """Return a node file to which ends of edges are added that it lacks, the ids of its nodes, and a note.
 
-    Cells of the new nodes are empty. A file that has none of the ends is left to be refused: its ids are others.
+    Cells of the new nodes are empty. A file that has none of the ends is refused later: its ids are others.
     """
     cells = [] if file.size is not None else [file.keys(end) for end in ends]
     found = pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null() if cells else keys
@@ -359,8 +358,8 @@ def with_ends(
     longer = {column: _lengthened(values, len(strays)) for column, values in nodes.columns.items()}
     longer[name] = _with_ids(nodes.columns[name], keys, strays)
     numbers = {column: _lengthened(values, len(strays)) for column, values in nodes.numbers.items()}
-    told = f"{count(len(strays), 'node')} of {file.path.name} added to {nodes.path.name}, such as '{strays[0]}'"
-    return replace(nodes, columns=longer, numbers=numbers, index=None), pa.concat_arrays([keys, strays]), (told,)
+    messages = f"{count(len(strays), 'node')} of {file.path.name} added to {nodes.path.name}, such as '{strays[0]}'"
+    return replace(nodes, columns=longer, numbers=numbers, index=None), pa.concat_arrays([keys, strays]), (messages,)
 
 
 def _lengthened(cells: pa.ChunkedArray, n: int) -> pa.ChunkedArray:
@@ -383,7 +382,7 @@ def edge_graph(
     if ends[0] == ends[1] or column in ends:
         alike = "--source and --dest" if ends[0] == ends[1] else "--weight and an end of the edges"
         raise InvalidInputError(f"{file.path}: {alike} are the same column, '{column or ends[0]}'; name another")
-    u, v, told = _positions(file, ends, asked, keys, nodes)
+    u, v, messages = _positions(file, ends, asked, keys, nodes)
     weights, inverted = _weights(file, column, asked)
     kept = (u >= 0) & (v >= 0)
     if not kept.all():
@@ -392,8 +391,8 @@ def edge_graph(
     graph = Graph.from_edges(u, v, weights, n_nodes=len(keys))
     if weights is not None and graph.n_edges < np.count_nonzero(u != v):
         once, both = _one_direction(u, v, weights, len(keys))
-        graph, told = Graph.from_edges(u[once], v[once], weights[once], n_nodes=len(keys)), told + both
-    notes = (*told, *inverted, *graph.notes)
+        graph, messages = Graph.from_edges(u[once], v[once], weights[once], n_nodes=len(keys)), messages + both
+    notes = (*messages, *inverted, *graph.notes)
     return graph, (*file.notes, *assumed, *(f"{file.path.name}: {note}" for note in notes))
 
 
@@ -408,12 +407,12 @@ def _one_direction(u: Ints, v: Ints, weights: Floats, n: int) -> tuple[Bools, tu
     back = np.bincount(place[backward], weights[backward], pairs.size)
     same = (there > 0) & np.isclose(there, back, rtol=1e-9, atol=0)
     keep[backward & same[place]] = False
-    told = f"{count(int(same.sum()), 'edge')} listed in both directions, each taken as one"
-    return keep, (told,) if same.any() else ()
+    messages = f"{count(int(same.sum()), 'edge')} listed in both directions, each used once"
+    return keep, (messages,) if same.any() else ()
 
 
 def weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) -> tuple[str | None, tuple[str, ...]]:
-    """Return the column of edge weights, None when every edge counts the same, and a line where it was assumed."""
+    """Return the column of edge weights, None when every edge counts the same, and a note if it was guessed."""
     if asked.weight is not None:
         return _asked_weight(file, asked)
     candidates = _weight_candidates(file, ends)
@@ -429,11 +428,11 @@ def weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) ->
     name = candidates[0]
     if asked.weight_is is None and (_is_distance(name) or _in_lengths(file, name)):
         raise InvalidInputError(
-            f"{file.path}, column {name}: reads like a distance, and more would be taken for a stronger tie; say "
+            f"{file.path}, column {name}: looks like a distance, for which larger means weaker; use "
             f"--weight-is {DISTANCE} (1 / {name} is the strength), --weight-is {STRENGTH}, or --weight {UNWEIGHTED}"
         )
-    meaning = "less" if asked.weight_is == DISTANCE else "more"
-    note = f"{file.path.name}: edge weights come from column '{name}', where {meaning} is taken for a stronger tie"
+    meaning = "smaller" if asked.weight_is == DISTANCE else "larger"
+    note = f"{file.path.name}: edge weights come from column '{name}', where {meaning} means stronger"
     return name, (f"{note} (--weight {UNWEIGHTED} ignores it)",)
 
 
@@ -443,12 +442,14 @@ def _asked_weight(file: TableFile, asked: EdgeColumns) -> tuple[str | None, tupl
     name = file.require(str(asked.weight), option="--weight")
     if asked.weight_is is not None or not _is_distance(name):
         return name, ()
-    told = f"{file.path.name}: '{name}' is taken for a strength, as asked; --weight-is {DISTANCE} takes its inverse"
-    return name, (told,)
+    messages = (
+        f"{file.path.name}: '{name}' is used as a strength, as requested; --weight-is {DISTANCE} takes its inverse"
+    )
+    return name, (messages,)
 
 
 def _is_distance(name: str) -> bool:
-    """Return whether a name says that less is nearer.
+    """Return whether a name suggests that smaller means nearer.
 
     Examples
     --------
@@ -500,8 +501,8 @@ def _weights(file: TableFile, name: str | None, asked: EdgeColumns) -> tuple[Flo
     if zero.all():
         raise InvalidInputError(f"{file.path}, column {name}: all distances are 0; use --weight {UNWEIGHTED}")
     nearest = weights[~zero].min()
-    told = f"{count(int(zero.sum()), 'distance')} of 0 taken as {nearest:g}, the smallest other one"
-    return 1 / np.where(zero, nearest, weights), (told,) if zero.any() else ()
+    messages = f"{count(int(zero.sum()), 'distance')} of 0 set to {nearest:g}, the smallest positive one"
+    return 1 / np.where(zero, nearest, weights), (messages,) if zero.any() else ()
 
 
 def _checked(file: TableFile, name: str, series: pd.Series) -> Floats:
@@ -537,23 +538,23 @@ _LOOSER: tuple[Callable[[pa.Array], pa.Array], ...] = (
 def _positions(
     file: TableFile, ends: tuple[str, str], asked: EdgeColumns, keys: pa.Array, nodes: TableFile
 ) -> tuple[Ints, Ints, tuple[str, ...]]:
-    """Return the nodes at both ends of every edge, -1 where there is none and edges are dropped; and what was told."""
+    """Return the nodes at both ends of every edge, -1 where there is none and edges are dropped; and notes."""
     if file.size is not None:
         return *_by_row(file, ends, keys, nodes), ()
     numbered = _by_number(file, ends, keys)
     if numbered is not None:
         return *numbered, ()
     found = [pc.index_in(file.keys(end), value_set=keys) for end in ends]  # one after the other: texts are large
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     if found[0].null_count or found[1].null_count:
         cells = [file.keys(end) for end in ends]
-        looser, told = _spelt_alike(cells, keys, nodes)
+        looser, messages = _spelt_alike(cells, keys, nodes)
         found = [pc.index_in(looser(each), value_set=looser(keys)) for each in cells]
         for end, each, positions in zip(ends, cells, found, strict=True):
             _check_ends(file, end, pc.is_null(positions if asked.unknown == REFUSE else each), nodes, keys)
-        told += _dropped(file, cells, found, nodes)
+        messages += _dropped(file, cells, found, nodes)
     u, v = (np.asarray(pc.fill_null(each, -1).to_numpy(), dtype=np.int32) for each in found)
-    return u, v, told
+    return u, v, messages
 
 
 def _by_number(file: TableFile, ends: tuple[str, str], keys: pa.Array) -> tuple[Ints, Ints] | None:
@@ -610,18 +611,18 @@ def _by_row(file: TableFile, ends: tuple[str, str], keys: pa.Array, nodes: Table
 def _spelt_alike(
     cells: list[pa.ChunkedArray], keys: pa.Array, nodes: TableFile
 ) -> tuple[Callable[[Any], Any], tuple[str, ...]]:
-    """Return the spelling under which more ends are ids of nodes while all ids stay different, and a line about it."""
+    """Return the spelling under which more ends are ids of nodes while all ids stay different, and a note."""
     ends = pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null()
-    best, matched, told = (lambda keys: keys), pc.sum(pc.is_in(ends, value_set=keys)).as_py() or 0, ""
+    best, matched, messages = (lambda keys: keys), pc.sum(pc.is_in(ends, value_set=keys)).as_py() or 0, ""
     for looser in _LOOSER:
         alike, others = looser(ends), looser(keys)
         found = pc.index_in(alike, value_set=others)
         n_found = len(found) - found.null_count
         if n_found > matched and len(pc.unique(others)) == len(keys) and len(pc.unique(alike)) == len(ends):
             new = pc.index(pc.and_(found.is_valid(), pc.invert(pc.is_in(ends, value_set=keys))), True).as_py()
-            told = f"'{ends[new]}' is taken for '{keys[found[new].as_py()]}' of {nodes.path.name}, and its like"
+            messages = f"'{ends[new]}' is matched to '{keys[found[new].as_py()]}' of {nodes.path.name}, and similar ids"
             best, matched = looser, n_found
-    return best, (told,) if told else ()
+    return best, (messages,) if messages else ()
 
 
 def _check_ends(file: TableFile, name: str, lost: pa.ChunkedArray, nodes: TableFile, keys: pa.Array) -> None:
@@ -636,7 +637,7 @@ def _check_ends(file: TableFile, name: str, lost: pa.ChunkedArray, nodes: TableF
 def _dropped(
     file: TableFile, cells: list[pa.ChunkedArray], found: list[pa.ChunkedArray], nodes: TableFile
 ) -> tuple[str, ...]:
-    """Return a line on the edges that are dropped; raise where none is left."""
+    """Return a note on dropped edges; raise if none is left."""
     lost = [pc.is_null(each) for each in found]
     unknown = [each.filter(out).unique().to_pylist() for each, out in zip(cells, lost, strict=True)]
     strays = list(dict.fromkeys([*unknown[0], *unknown[1]]))

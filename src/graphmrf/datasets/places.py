@@ -34,8 +34,8 @@ def read_points(
     nodes : path or DataFrame
         As in `read`.
     columns : str
-        Names of the columns with coordinates, parted by commas, such as ``"x,y"``. A longitude and a latitude in
-        degrees, told by their names (lon, lng or long, and lat), are measured on the globe, in whatever order.
+        Names of the columns with coordinates, separated by commas, such as ``"x,y"``. A longitude and a latitude in
+        degrees, recognised by name (lon, lng or long, and lat), are measured on the globe, in either order.
     k : int, default 8
         Neighbours of a place.
     id : str, optional
@@ -79,8 +79,8 @@ def read_shapes(
     nodes : path or DataFrame
         As in `read`; it may be the file of the shapes, too.
     shapes : path
-        GeoJSON, GeoPackage, shapefile or whatever GeoPandas reads: one polygon for every node; the column of ids is
-        that of the same name, or the only one with the ids of all nodes. Other polygons are left out.
+        GeoJSON, GeoPackage, shapefile or anything GeoPandas reads: one polygon for every node; the column of ids is
+        that of the same name, or the only one with the ids of all nodes. Other polygons are ignored.
     id : str, optional
         Id column of the table, as in `read`.
 
@@ -110,7 +110,7 @@ def geometries(table: AttributedGraph) -> list[Any]:
     Raises
     ------
     InvalidInputError
-        If nothing says where the nodes are.
+        If there are no shapes and no coordinates.
 
     Examples
     --------

@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from graphmrf._typing import Floats
-from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, undressed
+from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, parse_formatted
 from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.files import as_url, check_readable, opened, parquet_files
 from graphmrf.text import count, did_you_mean
@@ -45,9 +45,9 @@ _CODE = r"^[+-]?0[0-9]"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
 _LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole numbers; from 309 on it has none
 _MESSAGE = 300
-"""Characters of a reader's own message that are shown, by eye: some quote the whole cell they stumble over."""
+"""Characters shown of a reader's own message; some quote a whole cell."""
 _LISTED = 8
-"""Names shown in a message. By eye: eight fit two lines of a terminal."""
+"""Names shown in a message: two lines of a terminal."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class TableFile:
     columns : dict of pyarrow.ChunkedArray
         Columns in file order, under their names without surrounding blanks.
     notes : tuple of str
-        What was left out or understood, one line each.
+        Assumptions and ignored parts, one line each.
     numbers : dict of pyarrow.ChunkedArray
-        Text columns of numbers as people write them (``9,5``, ``$1,200``, ``12 %``), as plain numbers.
+        Text columns of formatted numbers (``9,5``, ``$1,200``, ``12 %``), as plain numbers.
     index : pyarrow.ChunkedArray, optional
         A first column without a name.
     size : int, optional
         Number of rows of a matrix, whose ends of edges are row numbers from 1.
     headless : bool
-        Whether the first record is the first line, where others have names.
+        Whether the file has no header.
     """
 
     path: Path
@@ -87,7 +87,7 @@ class TableFile:
 
     @property
     def typed(self) -> bool:
-        """Whether the file itself says the types of its columns."""
+        """Whether columns have types in the file."""
         return self.path.suffix.lower() in (*PARQUET, *SHAPES)
 
     def place(self, record: int) -> str:
@@ -97,11 +97,11 @@ class TableFile:
         return f"{self.path}, row {row_number(self.path, record - self.headless)}"
 
     def values(self, column: str) -> pd.Series:
-        """Return a column as pandas values, with what its cells say.
+        """Return a column as pandas values, converted by its cells.
 
         Strings that are all numbers become numbers, all true/false become booleans, and what reads as missing (an empty
         cell, NA, NaN, null, none in any case) becomes missing. Numbers written with leading zeros are codes and stay
-        text, and so do all strings of a file that itself says the types of its columns.
+        text, and so do all strings of a file with typed columns.
         """
         try:
             return _values(self.numbers.get(column, self.columns[column]), typed=self.typed)
@@ -127,7 +127,7 @@ class TableFile:
         return next(found, None)
 
     def ids(self, column: str) -> pd.Series:
-        """Return ids as users will see them again: integers when every one of them is written as one, else text."""
+        """Return ids as shown to users: integers if all are written as integers, else text."""
         try:
             return shown_ids(self.columns[column], typed=self.typed)
         except (pa.ArrowException, ValueError, OverflowError) as error:
@@ -136,7 +136,7 @@ class TableFile:
     def keys(self, column: str) -> pa.ChunkedArray:
         """Return ids in the form in which they are compared; null where an id is missing.
 
-        Text is taken as it stands, without surrounding blanks (``"00123"`` is not ``"123"``); an integer, and a float
+        Text stays as it is, without surrounding blanks (``"00123"`` is not ``"123"``); an integer, and a float
         that is a whole number, becomes its decimal text, so that ``7`` in one file is ``"7"`` in another.
         """
         try:
@@ -150,7 +150,7 @@ class TableFile:
         return f"{self.path}, column {column}: {what} of type {kind} cannot be read ({message}); write them as text"
 
     def require(self, column: str, *, option: str) -> str:
-        """Return the name of a column that must be there; `option` is what the user would change."""
+        """Return the name of a column that must be there; `option` is the one to change."""
         if column not in self.columns:
             raise InvalidInputError(
                 f"{self.path} has no column '{column}'; {did_you_mean(column, self.columns)}"
@@ -161,7 +161,7 @@ class TableFile:
 
 def _is_rounded(cell: str) -> bool:
     whole = int(cell)
-    return abs(whole) < 2**1023 and int(float(whole)) != whole  # others are not finite, which is told elsewhere
+    return abs(whole) < 2**1023 and int(float(whole)) != whole  # others are not finite, which is reported later
 
 
 def listing(names: Iterable[str]) -> str:
@@ -189,7 +189,7 @@ def suffix_of(path: PathLike) -> str:
     name = Path(path).name.lower()
     found = [suffix for suffix in SUFFIXES if name.endswith(suffix)]
     if not found:
-        raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(SUFFIXES)}")
+        raise InvalidInputError(f"{path}: the suffix gives the format and must be one of {', '.join(SUFFIXES)}")
     return found[0]
 
 
@@ -271,7 +271,7 @@ def parts_of(path: PathLike) -> list[Path]:
 
 
 def count_rows(path: PathLike) -> int:
-    """Return the rows of Parquet files, one, those in a folder or at a URL, by what they say of themselves; else 0."""
+    """Return the number of rows in the metadata of Parquet files (one, a folder or a URL), else 0."""
     if url := as_url(path):
         return sum(map(_count_remote, parquet_files(url)))
     files = parts_of(path) or [file for file in [Path(path)] if file.suffix.lower() in PARQUET]
@@ -329,7 +329,7 @@ def _read_text(path: Path) -> TableFile:
             raise
         written = Dialect(WINDOWS, written.delimiter, written.skipped)
         table = _load_text(path, content, written)
-    return _undressed(_without_unnamed(path, table), written, DELIMITERS[suffix_of(path)])
+    return _with_parsed_numbers(_without_unnamed(path, table), written, DELIMITERS[suffix_of(path)])
 
 
 def _dialect(path: Path, content: bytes | None = None) -> Dialect:
@@ -362,7 +362,7 @@ def _header(path: Path, content: bytes | None, written: Dialect) -> list[str]:
         raise InvalidInputError(f"{path} is empty; its first line must name the columns")
     number = next((name for name in names if re.fullmatch(r"\s*-?\d*[.,]\d+\s*", name)), None)
     if number is not None:
-        raise InvalidInputError(f"{path}, row 1: '{number}' is no name; the first line must name the columns")
+        raise InvalidInputError(f"{path}, row 1: '{number}' is not a name; the first line must name the columns")
     return names
 
 
@@ -380,15 +380,15 @@ def _open_text(path: Path, content: bytes | None, written: Dialect) -> io.TextIO
     return text
 
 
-def _undressed(file: TableFile, written: Dialect, usual: str) -> TableFile:
-    """Return the table with numbers as people write them as numbers, and a line on how the file is written."""
+def _with_parsed_numbers(file: TableFile, written: Dialect, usual: str) -> TableFile:
+    """Return the table with formatted numbers parsed, and a note on the format of the file."""
     try:
         text = {name: column for name, column in file.columns.items() if _is_text(column)}
-        numbers, examples = undressed(text, written.delimiter)
+        numbers, examples = parse_formatted(text, written.delimiter)
     except InvalidInputError as error:
         raise InvalidInputError(f"{file.path}, {error}") from error
     shown = [*examples[:_LISTED], *([f"{len(examples) - _LISTED} more"] if len(examples) > _LISTED else [])]
-    said = [*written.told(usual), *([f"numbers: {', '.join(shown)}"] if shown else [])]
+    said = [*written.differences(usual), *([f"numbers: {', '.join(shown)}"] if shown else [])]
     notes = (f"{file.path.name}: {'; '.join(said)}",) if said else ()
     return replace(file, notes=(*notes, *file.notes), numbers=numbers)
 
@@ -402,7 +402,7 @@ def _read_excel(path: Path) -> TableFile:
     cells = list(zip(*(_padded(row, len(names)) for row in rows[1:]), strict=True)) or [()] * len(names)
     table = pa.table([_excel_column(column) for column in cells], names=names)
     notes = (f"{path.name}: only its first sheet, '{sheet}', is read",) if others else ()
-    file = _undressed(_without_unnamed(path, table), Dialect(), ",")
+    file = _with_parsed_numbers(_without_unnamed(path, table), Dialect(), ",")
     return replace(file, notes=(*notes, *file.notes))
 
 

@@ -51,7 +51,7 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
         return _check_folder(Path(path))
     known = (*WRITTEN, GEOJSON) if geographic else WRITTEN
     if not Path(path).name.lower().endswith(known):
-        raise InvalidInputError(f"{path}: the suffix says the format, and it must be one of {', '.join(known)}")
+        raise InvalidInputError(f"{path}: the suffix gives the format and must be one of {', '.join(known)}")
     if _written_suffix(path) == EXCEL:
         openpyxl_module(path)
     return check_place(path)
@@ -179,13 +179,15 @@ def read_page(path: PathLike) -> bytes:
     """
     path = check_readable(path)
     if not keeps_page(path):
-        raise InvalidInputError(f"{path}: pages are made again from Parquet; predict with -o results.parquet")
+        raise InvalidInputError(f"{path}: pages can be rebuilt only from Parquet; predict with -o results.parquet")
     try:
         metadata = pa.parquet.read_schema(path).metadata or {}
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidInputError(unreadable(path, error)) from error
     if PAGE not in metadata:
-        raise InvalidInputError(f"{path} holds no page; it is no result of graphmrf predict -o results.parquet")
+        raise InvalidInputError(
+            f"{path} contains no page; only files written by graphmrf predict -o results.parquet do"
+        )
     return bytes(metadata[PAGE])
 
 
