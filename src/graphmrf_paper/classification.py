@@ -1,7 +1,7 @@
 """Table 5: classification through regression on 0 and 1, level and cut-off chosen on validation nodes by F1."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
@@ -17,8 +17,9 @@ from graphmrf.graph import Graph
 from graphmrf.linalg import propagate
 from graphmrf.selection import ALPHAS
 from graphmrf_paper.attributes import family, load_attributes, load_raw
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, printed
+from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare
 from graphmrf_paper.methods import PAPER_COLUMNS, TABLE_METHODS, TableMethod, method_of, methods_for
+from graphmrf_paper.published import beside
 from graphmrf_paper.runs import Experiment, Options, Result, Results, Run, RunSettings, Scalar, average
 from graphmrf_paper.twitch import N_FEATURES
 
@@ -236,17 +237,17 @@ def _collect(
         for line in lines
     )
     caption = f"{title}: F1 of class 1 on the test nodes."
-    return Findings((PaperTable(name, caption, ("data", "setting"), columns, rows, ranked=True),))
+    table = PaperTable(name, caption, ("data", "setting"), columns, rows, ranked=True)
+    return Findings((table,), (), tuple(compare("F1", table.cells(), small=settings.quick)))
 
 
 def _cell(results: Results, settings: RunSettings, line: ClassificationRow, column: str) -> TableCell:
     if column == _ALWAYS:
         return average(results, line.runs(TABLE_METHODS["LR"], settings), _ALWAYS)
-    paper, method = printed("classification", line.printed_row, column), method_of(column)
+    method = method_of(column)
     reason = "not in this setting" if column not in line.columns else method.unavailable
-    if reason:
-        return TableCell(paper=paper, note=reason)
-    return replace(average(results, line.runs(method, settings), column), paper=paper)
+    cell = average(results, line.runs(method, settings), column, missing=reason)
+    return beside(cell, "classification", line.printed_row, column)
 
 
 CLASSIFICATION = _classification(

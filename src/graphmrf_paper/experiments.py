@@ -12,6 +12,7 @@ from graphmrf_paper.accuracy import (
     SYNTHETIC_ACCURACY,
 )
 from graphmrf_paper.classification import CLASSIFICATION, CLASSIFICATION_TWITCH
+from graphmrf_paper.deviations import AUTHORS_PARAMETERS, TRUNCATED
 from graphmrf_paper.generative import FITTED_PARAMETERS, R2_REAL, R2_SYNTHETIC, SAMPLED_MAPS
 from graphmrf_paper.runs import Experiment
 from graphmrf_paper.small_tables import COEFFICIENTS, DATA_STATISTICS
@@ -25,6 +26,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     OMEGA_LGC_RP,
     DATA_STATISTICS,
     REAL_ACCURACY,
+    TRUNCATED,
     LABEL_FRACTION,
     INDUCTIVE_SYNTHETIC,
     INDUCTIVE_US,
@@ -35,6 +37,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     SAMPLED_MAPS,
     R2_SYNTHETIC,
     R2_REAL,
+    AUTHORS_PARAMETERS,
 )
 """Every table and figure of the paper with numbers or data in it, in the order of the paper."""
 

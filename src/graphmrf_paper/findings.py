@@ -2,26 +2,26 @@
 
 import csv
 import io
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from graphmrf._typing import Floats
-from graphmrf.text import DASH, MINUS, number
+from graphmrf.text import DASH, MINUS, count, number
+
+TOLERANCE = 0.05
+"""Share of the size of the numbers compared with, up to which ours agree. Chosen before the comparisons were run."""
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """One number: ours, the paper's, and how ours spread over runs.
+    """One number: ours, that printed in the paper, that in its authors' files, and how ours spread over runs.
 
     Parameters
     ----------
-    ours, paper : float or None
+    ours, printed, authors : float or None
         None where there is no number.
     spread : float or None
         Standard deviation over runs.
@@ -37,15 +37,16 @@ class TableCell:
     """
 
     ours: float | None = None
-    paper: float | None = None
+    printed: float | None = None
+    authors: float | None = None
     spread: float | None = None
     n_runs: int = 0
     note: str = ""
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's."""
-        return None if self.ours is None or self.paper is None else self.ours - self.paper
+        """Ours less the printed number."""
+        return None if self.ours is None or self.printed is None else self.ours - self.printed
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class PaperTable:
         Decimals of ours.
     ranked : bool
         Whether the largest number of a row is the best.
+    numbers : str
+        The experiment whose published numbers stand beside ours; that of its own name where it is empty.
     """
 
     name: str
@@ -85,16 +88,13 @@ class PaperTable:
     rows: tuple[TableRow, ...]
     decimals: int = 3
     ranked: bool = False
+    numbers: str = ""
 
     def cells(self, columns: Sequence[str] | None = None) -> Iterator[TableCell]:
         """Yield the cells of some columns, row by row."""
         wanted = [k for k, column in enumerate(self.columns) if columns is None or column in columns]
         for row in self.rows:
             yield from (row.cells[k] for k in wanted)
-
-    def differences(self, columns: Sequence[str] | None = None) -> Floats:
-        """Return ours less the paper's, wherever both have a number."""
-        return np.array([cell.difference for cell in self.cells(columns) if cell.difference is not None])
 
     def best(self, row: TableRow) -> float | None:
         """Return the largest of our numbers in a row, None in a table that ranks nothing."""
@@ -177,12 +177,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure to reach: what was measured, what was wanted, and whether it is met."""
+    """A figure to reach: what was measured, what was wanted, whether it is met, and what it is compared with."""
 
     what: str
     measured: str
-    wanted: str
+    wanted: str = DASH
     met: bool | None = None
+    printed: str = DASH
+    authors: str = DASH
 
 
 @dataclass(frozen=True)
@@ -194,68 +196,92 @@ class Findings:
     goals: tuple[Goal, ...] = ()
 
 
-@cache
-def _printed_tables() -> Mapping[str, Any]:
-    text = files("graphmrf_paper").joinpath("published.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
+def compare(what: str, cells: Iterable[TableCell], *, decimals: int = 3, small: bool = False) -> list[Goal]:
+    """Return the goal that numbers of ours agree with those printed and with the authors' files.
 
-
-def printed(table: str, row: str, column: str, *, quantity: str = "value") -> float | None:
-    """Return a number printed in the paper (Jia & Benson, arXiv:2101.07730), None where it has none.
+    One rule serves every table and figure: the absolute differences add up to at most `TOLERANCE` of the absolute
+    numbers compared with, for each of the two where there are numbers.
 
     Parameters
     ----------
-    table : str
-        Name of the experiment.
-    row, column : str
-        Names of row and column.
-    quantity : {"value", "alpha", "layers"}
-        The number itself, or the average smoothing level or number of layers in brackets behind it.
+    what : str
+        The quantity.
+    cells : iterable of TableCell
+        Those without a number of ours, or of theirs, do not count.
+    decimals : int
+        Of the means.
+    small : bool
+        Whether networks were too small to agree, as in a quick run; nothing is wanted then.
 
     Examples
     --------
-    >>> printed("real-accuracy", "us-2016/income", "LGC")
-    0.66
-    >>> printed("real-accuracy", "us-2016/income", "LGC", quantity="alpha")
-    0.46
+    >>> (goal,) = compare("R² of LP", [TableCell(0.40, 0.41), TableCell(0.50, 0.50, 0.48)])
+    >>> goal.printed, goal.authors, goal.met
+    ('0.455, off by 1.1 % (2 cells, largest 0.010)', '0.480, off by 4.2 % (1 cell, largest 0.020)', True)
     """
-    cell = _printed_tables().get(table, {}).get(row.replace("+log", ""), {}).get(column, {})
-    value: float | None = cell.get(quantity)
-    return value
+    known = [cell for cell in cells if cell.ours is not None and not cell.printed is cell.authors is None]
+    pairs = {
+        source: [(cell.ours or 0.0, theirs) for cell in known if (theirs := getattr(cell, source)) is not None]
+        for source in ("printed", "authors")
+    }
+    if not known:
+        return []
+    texts = {source: _distance(each, decimals) for source, each in pairs.items()}
+    met = all(share_off(each) <= TOLERANCE for each in pairs.values() if each)
+    ours = number(float(np.mean([cell.ours for cell in known])), decimals)
+    wanted = "none: networks of a quick run are small" if small else f"≤ {TOLERANCE:.0%}".replace("%", " %")
+    return [Goal(what, ours, wanted, None if small else met, **texts)]
+
+
+def share_off(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return the sum of |ours - theirs| as a share of the sum of |theirs|."""
+    ours, theirs = np.array(pairs).T
+    return float(np.abs(ours - theirs).sum() / np.abs(theirs).sum())
+
+
+def _distance(pairs: Sequence[tuple[float, float]], decimals: int) -> str:
+    if not pairs:
+        return DASH
+    ours, theirs = np.array(pairs).T
+    largest = number(float(np.abs(ours - theirs).max()), decimals)
+    off = f"off by {share_off(pairs):.1%}".replace("%", " %")
+    return f"{number(float(theirs.mean()), decimals)}, {off} ({count(len(pairs), 'cell')}, largest {largest})"
 
 
 def as_csv(table: PaperTable) -> str:
-    """Return one line for each cell: labels, column, ours, spread, runs, paper, difference, note.
+    """Return one line for each cell: labels, column, ours, spread, runs, printed, authors, difference from print, note.
 
     Examples
     --------
-    >>> row = TableRow(("U.S.", "income"), (TableCell(0.5, 0.4, 0.01, 10),))
+    >>> row = TableRow(("U.S.", "income"), (TableCell(0.5, 0.4, 0.41, 0.01, 10),))
     >>> print(as_csv(PaperTable("t", "T", ("data", "outcome"), ("LP",), (row,))))
-    data,outcome,column,ours,std,runs,paper,difference,note
-    U.S.,income,LP,0.5,0.01,10,0.4,0.1,
+    data,outcome,column,ours,std,runs,printed,authors,difference,note
+    U.S.,income,LP,0.5,0.01,10,0.4,0.41,0.1,
     <BLANKLINE>
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*table.heads, "column", "ours", "std", "runs", "paper", "difference", "note"])
+    writer.writerow([*table.heads, "column", "ours", "std", "runs", "printed", "authors", "difference", "note"])
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
             values = [_plain(value) for value in (cell.ours, cell.spread)]
-            ends = [_plain(cell.paper), _plain(cell.difference), cell.note]
+            ends = [*map(_plain, (cell.printed, cell.authors, cell.difference)), cell.note]
             writer.writerow([*row.labels, column, *values, cell.n_runs or "", *ends])
     return stream.getvalue()
 
 
 def as_markdown(table: PaperTable) -> str:
-    """Return the table with the paper's number in brackets behind ours, the best of a row in bold.
+    """Return the table with the numbers to compare with in brackets behind ours, the best of a row in bold.
+
+    In brackets stand the printed number and, behind a slash, that of the authors' files.
 
     Examples
     --------
-    >>> row = TableRow(("U.S.",), (TableCell(0.5, 0.4), TableCell(None, 0.3)))
-    >>> print(as_markdown(PaperTable("t", "T", ("data",), ("LP", "GCN"), (row,), ranked=True)))
-    | data | LP | GCN |
-    | --- | ---: | ---: |
-    | U.S. | **0.500** (0.40) | – (0.30) |
+    >>> row = TableRow(("U.S.",), (TableCell(0.5, 0.4), TableCell(None, 0.3, 0.312), TableCell(0.2, None, 0.21)))
+    >>> print(as_markdown(PaperTable("t", "T", ("data",), ("LP", "GCN", "LR"), (row,), ranked=True)))
+    | data | LP | GCN | LR |
+    | --- | ---: | ---: | ---: |
+    | U.S. | **0.500** (0.40) | – (0.30 / 0.312) | 0.200 (/ 0.210) |
     """
     best = [table.best(row) for row in table.rows]
     lines = [
@@ -270,7 +296,7 @@ def as_markdown(table: PaperTable) -> str:
 
 
 def as_latex(table: PaperTable) -> str:
-    r"""Return a table for booktabs, the paper's numbers in brackets behind ours.
+    r"""Return a table for booktabs, the numbers to compare with in brackets behind ours.
 
     Examples
     --------
@@ -287,7 +313,7 @@ def as_latex(table: PaperTable) -> str:
     return "\n".join(
         [
             r"\begin{table}",
-            rf"\caption{{{_escaped(table.caption)} In brackets: the paper.}}",
+            rf"\caption{{{_escaped(table.caption)} In brackets: print / files of its authors.}}",
             rf"\begin{{tabular}}{{{shape}}}",
             r"\toprule",
             heads,
@@ -309,7 +335,14 @@ def _cell(cell: TableCell, decimals: int, best: float | None, bold: tuple[str, s
     text = number(cell.ours, decimals)
     if best is not None and cell.ours is not None and text == number(best, decimals):
         text = f"{bold[0]}{text}{bold[1]}"
-    return text if cell.paper is None else f"{text} ({number(cell.paper, min(decimals, 2))})"
+    theirs = reference(cell, decimals)
+    return f"{text} ({theirs})" if theirs else text
+
+
+def reference(cell: TableCell, decimals: int) -> str:
+    """Return what a cell is compared with: the printed number, a slash and that of the authors' files."""
+    printed = "" if cell.printed is None else number(cell.printed, min(decimals, 2))
+    return printed if cell.authors is None else f"{printed} / {number(cell.authors, decimals)}".lstrip()
 
 
 def _latex_cell(cell: TableCell, table: PaperTable, row: TableRow) -> str:

@@ -1,4 +1,4 @@
-"""Figures 7 to 10: the fitted generative model, its parameters, maps drawn from it, and the accuracy it foresees."""
+"""Figures 7 to 10: the fitted generative model, its parameters, maps drawn from it, and the accuracy it expects."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -23,8 +23,10 @@ from graphmrf_paper.findings import (
     Series,
     TableCell,
     TableRow,
+    compare,
 )
 from graphmrf_paper.methods import TABLE_METHODS
+from graphmrf_paper.published import authors, beside
 from graphmrf_paper.runs import (
     TRAINING,
     Experiment,
@@ -77,14 +79,59 @@ def _parameter_collect(results: Results, settings: RunSettings) -> Findings:  # 
     """Return the matrices as a figure, and their relative errors."""
     runs = {str(h0): _parameter_run(data) for h0, data in SYNTHETIC.items()}
     found = {level: results[run.key] for level, run in runs.items() if run.key in results}
-    columns = ("error H", "error h", "nll", "true nll")
-    rows = tuple(TableRow((level,), tuple(TableCell(each[name]) for name in columns)) for level, each in found.items())
-    caption = f"{_PARAMETERS}: relative error of H and h, and negative log-likelihood per node (fitted and true)."
     heads = ("error of H", "error of h", "NLL/n fitted", "NLL/n true")
+    rows = tuple(TableRow((level,), _error_cells(level, each)) for level, each in found.items())
+    caption = f"{_PARAMETERS}: relative error of H and h, and negative log-likelihood per node (fitted and true)."
     table = PaperTable("fitted-parameters", caption, ("h₀",), heads, rows, decimals=4)
+    values = _parameter_table(found)
     panels = tuple(_matrix(each, kind, level) for kind in ("true ", "") for level, each in found.items())
     figure = Figure("fitted-parameters", f"{_PARAMETERS}: true above, fitted below.", panels, columns=len(found) or 1)
-    return Findings((table,), (figure,) if panels else (), tuple(_errors(found)))
+    goals = [goal for level in found for goal in compare(f"entries of H and h, h₀ = {level}", values.cells([level]))]
+    return Findings((table, values), (figure,) if panels else (), (*goals, *_likely(found)))
+
+
+def _error_cells(level: str, found: Result) -> tuple[TableCell, ...]:
+    """Return the errors of our fit beside those of the authors' fit, and the likelihoods."""
+    names = _parameter_names(len(found["h"]))
+    theirs = [authors("fitted-parameters", level, name) for name in names]
+    cells = []
+    for part in "hH":
+        chosen = [k for k, name in enumerate(names) if name[0] == part]
+        errors = np.array([(theirs[k] or 0.0) - _entry(found, names[k], "true ") for k in chosen])
+        # Each entry off the diagonal of H is there twice.
+        twice = np.array([2.0 if "," in names[k] and len(set(names[k][2:-1].split(","))) == 2 else 1.0 for k in chosen])
+        size = np.linalg.norm(found[f"true {part}"])
+        cells.append(TableCell(found[f"error {part}"], authors=float(np.sqrt(twice @ errors**2) / size)))
+    return (cells[1], cells[0], TableCell(found["nll"]), TableCell(found["true nll"]))
+
+
+def _parameter_names(q: int) -> list[str]:
+    """Return the names of all parameters: those of h, then the upper triangle of H."""
+    return [*(f"h[{i + 1}]" for i in range(q)), *(f"H[{i + 1},{j + 1}]" for i in range(q) for j in range(i, q))]
+
+
+def _entry(found: Result, name: str, kind: str = "") -> float:
+    values = found[f"{kind}{name[0]}"]
+    for place in name[2:-1].split(","):
+        values = values[int(place) - 1]
+    return float(values)
+
+
+def _parameter_table(found: dict[str, Result]) -> PaperTable:
+    """Return every parameter of the fits beside those of the authors' fits."""
+    q = max((len(each["h"]) for each in found.values()), default=0)
+    rows = tuple(
+        TableRow(
+            (name,),
+            tuple(
+                beside(TableCell(_entry(each, name)), "fitted-parameters", level, name) for level, each in found.items()
+            ),
+        )
+        for name in _parameter_names(q)
+    )
+    caption = f"{_PARAMETERS}: every entry of h and H, at each h₀."
+    name = "fitted-parameters"
+    return PaperTable(f"{name}-values", caption, ("parameter",), tuple(found), rows, numbers=name)
 
 
 def _matrix(found: Result, kind: str, level: str) -> Heat:
@@ -94,15 +141,11 @@ def _matrix(found: Result, kind: str, level: str) -> Heat:
     return Heat(f"{name}, h₀ = {level}", "", "", values, ticks, ticks[: len(values)], signed=True)
 
 
-def _errors(found: dict[str, Result]) -> list[Goal]:
+def _likely(found: dict[str, Result]) -> list[Goal]:
     if not found:
         return []
-    H, h = (max(each[f"error {name}"] for each in found.values()) for name in "Hh")
     better = all(each["nll"] <= each["true nll"] for each in found.values())
-    return [
-        Goal("largest relative error of the fitted H and h", f"{H:.3f} and {h:.3f}", "printed"),
-        Goal("the fit is at least as likely as the true parameters", "yes" if better else "no", "yes", better),
-    ]
+    return [Goal("the fit is at least as likely as the true parameters", "yes" if better else "no", "yes", better)]
 
 
 FITTED_PARAMETERS = Experiment(
@@ -191,13 +234,13 @@ SAMPLED_MAPS = Experiment(
 )
 
 LEVEL_FITTED = ", level fitted"
-_FORESEEN = {"LP": "o", "LGC": "s", "LGC/RP": "^"}  # methods and their markers
+_EXPECTED = {"LP": "o", "LGC": "s", "LGC/RP": "^"}  # methods and their markers
 _TOGETHER = "all together"
 _FEWEST = 3  # points; a correlation of two is 1 whatever they are
 
 
-def foresee_splits(data_dir: str | None, o: Options) -> Result:
-    r"""R2 foreseen for LP, LGC and LGC/RP at every split: as in the paper, and when the level is fitted, too.
+def expected_splits(data_dir: str | None, o: Options) -> Result:
+    r"""Expected R2 of LP, LGC and LGC/RP at every split: as in the paper, and when the level is fitted, too.
 
     The formula of `graphmrf.model.foresee.estimate_r2`,
 
@@ -207,23 +250,29 @@ def foresee_splits(data_dir: str | None, o: Options) -> Result:
     given the features are functions of N. Predictors that fit an intercept do not pay for an unknown level; their
     numerator is :math:`\mathrm{tr}\,\Sigma - 1'\Sigma 1 / |U|`.
     """
-    prior, given_features = _covariances(data_dir, o["data"], o["outcome"])
-    found: dict[str, list[float]] = {name + suffix: [] for name in _FORESEEN for suffix in ("", LEVEL_FITTED)}
+    mrf = fitted_mrf(data_dir, o["data"])
+    prior, given_features = _covariances(mrf, mrf.index(o["outcome"]), *_decomposed(data_dir, o["data"]))
+    found: dict[str, list[float]] = {name + suffix: [] for name in _EXPECTED for suffix in ("", LEVEL_FITTED)}
     for seed in range(o["seed"], o["seed"] + o["splits"]):
         U = ~split(len(prior), TRAINING, random_state=seed)
         left = (_given_labels(prior, U), _given_nothing(given_features, U), _given_labels(given_features, U))
         trace, level = _given_nothing(prior, U)
-        for name, (variance, common) in zip(_FORESEEN, left, strict=True):
+        for name, (variance, common) in zip(_EXPECTED, left, strict=True):
             found[name].append(1.0 - variance / (trace - level))
             found[name + LEVEL_FITTED].append(1.0 - (variance - common) / (trace - level))
     return found
 
 
-def _covariances(data_dir: str | None, data: str, outcome: str) -> tuple[Floats, Floats]:
-    """Return the covariance of an outcome given nothing, and given the features, at all nodes."""
-    mrf = fitted_mrf(data_dir, data)
-    eigenvalues, V = _decomposed(data_dir, data)
-    t = mrf.index(outcome)
+def expected_of_features(mrf: GaussianMRF, t: int, data_dir: str | None, o: Options) -> list[float]:
+    """Return the expected R2 of LGC for attribute `t` at every split, from a model with given parameters."""
+    prior, given_features = _covariances(mrf, t, *_decomposed(data_dir, o["data"]))
+    hidden = [~split(len(prior), TRAINING, random_state=seed) for seed in range(o["seed"], o["seed"] + o["splits"])]
+    parts = [(_given_nothing(given_features, U)[0], *_given_nothing(prior, U)) for U in hidden]
+    return [1.0 - variance / (trace - level) for variance, trace, level in parts]
+
+
+def _covariances(mrf: GaussianMRF, t: int, eigenvalues: Floats, V: Floats) -> tuple[Floats, Floats]:
+    """Return the covariance of an attribute given nothing, and given the others, at all nodes."""
     given_features = (V / (mrf.H[t, t] + mrf.C[t, t] * eigenvalues)) @ V.T
     return (V * _response(mrf, t, eigenvalues)) @ V.T, given_features
 
@@ -256,69 +305,67 @@ def _decomposed(data_dir: str | None, data: str) -> tuple[Floats, Floats]:
 Outcomes = dict[str, tuple[str, ...]]
 
 
-def _foresight(name: str, title: str, place: str, tasks: Outcomes, **rest: Any) -> Experiment:
-    """R2 foreseen from the fitted model against R2 measured, for every outcome and LP, LGC, LGC/RP."""
-    collect = partial(_foresight_collect, name, title, tasks, rest.pop("wanted", None))
-    return Experiment(name, title, place, tuple(tasks), partial(_foresight_plan, tasks), collect, **rest)
+def _expected(name: str, title: str, place: str, tasks: Outcomes, **rest: Any) -> Experiment:
+    """R2 expected from the fitted model and R2 measured, for every outcome and LP, LGC, LGC/RP."""
+    collect = partial(_expected_collect, name, title, tasks)
+    return Experiment(name, title, place, tuple(tasks), partial(_expected_plan, tasks), collect, **rest)
 
 
-def _foresight_plan(tasks: Outcomes, settings: RunSettings) -> list[Run]:
-    """Return the foreseen values of every outcome, and the measured ones of every split."""
+def _expected_plan(tasks: Outcomes, settings: RunSettings) -> list[Run]:
+    """Return the expected values of every outcome, and the measured ones of every split."""
     pairs = [(data, outcome) for data, outcomes in tasks.items() for outcome in outcomes]
-    measured = [run for pair in pairs for name in _FORESEEN for run in _measured(*pair, name, settings)]
-    return [*(_foreseen_run(*pair, settings) for pair in pairs), *measured]
+    measured = [run for pair in pairs for name in _EXPECTED for run in _measured(*pair, name, settings)]
+    return [*(_expected_run(*pair, settings) for pair in pairs), *measured]
 
 
-def _foreseen_run(data: str, outcome: str, settings: RunSettings) -> Run:
+def _expected_run(data: str, outcome: str, settings: RunSettings) -> Run:
     seeds, seconds = settings.seeds, 0.5 if family(data) in ("synthetic", "london") else 8.0
     options: dict[str, Scalar] = {"data": data, "outcome": outcome, "seed": seeds[0], "splits": len(seeds)}
-    return Run.of(foresee_splits, options, seconds=seconds)
+    return Run.of(expected_splits, options, seconds=seconds)
 
 
 def _measured(data: str, outcome: str, name: str, settings: RunSettings) -> list[Run]:
     return transductive_runs([(data, outcome)], TABLE_METHODS[name], settings)
 
 
-def _foresight_collect(
-    name: str, title: str, tasks: Outcomes, wanted: float | None, results: Results, settings: RunSettings
-) -> Findings:
+def _expected_collect(name: str, title: str, tasks: Outcomes, results: Results, settings: RunSettings) -> Findings:
     """Return the points, the same as a table, and the correlations."""
     groups = {
-        _label(data): [row for outcome in outcomes for row in _rows(results, settings, data, outcome)]
+        _label(data): [row for outcome in outcomes for row in _rows(name, results, settings, data, outcome)]
         for data, outcomes in tasks.items()
     }
     together = [row for rows in groups.values() for row in rows]
     caption = f"{title}: mean over random splits, 30 % of the nodes labelled."
-    columns = ("foreseen", f"foreseen{LEVEL_FITTED}", "measured")
+    columns = ("expected", f"expected{LEVEL_FITTED}", "measured")
     table = PaperTable(name, caption, ("data", "outcome", "method"), columns, tuple(together))
     panels = tuple(_points(label, rows) for label, rows in groups.items())
-    goals = [_correlation(label, rows, None) for label, rows in groups.items()]
-    goals.append(_correlation(_TOGETHER, together, wanted))
-    figure = Figure(name, caption, panels, columns=len(panels))
-    return Findings((table,), (figure,), tuple(goal for goal in goals if goal is not None))
+    goals = [*compare("expected R²", table.cells(["expected"])), *compare("measured R²", table.cells(["measured"]))]
+    goals += [goal for label, rows in groups.items() for goal in _correlation(label, rows)]
+    goals += _correlation(_TOGETHER, together)
+    return Findings((table,), (Figure(name, caption, panels, columns=len(panels)),), tuple(goals))
 
 
-def _rows(results: Results, settings: RunSettings, data: str, outcome: str) -> list[TableRow]:
-    foreseen = results.get(_foreseen_run(data, outcome, settings).key, {})
+def _rows(table: str, results: Results, settings: RunSettings, data: str, outcome: str) -> list[TableRow]:
+    expected = results.get(_expected_run(data, outcome, settings).key, {})
     rows = []
-    for name in _FORESEEN:
-        cells = [mean_cell(foreseen.get(name + suffix, [])) for suffix in ("", LEVEL_FITTED)]
+    for name in _EXPECTED:
+        labels = (_label(data), outcome, name)
+        first, fitted = (mean_cell(expected.get(name + suffix, [])) for suffix in ("", LEVEL_FITTED))
         measured = average(results, _measured(data, outcome, name, settings), name)
-        rows.append(TableRow((_label(data), outcome, name), (*cells, measured)))
+        row = "/".join(labels)
+        cells = (beside(first, table, row, "expected"), fitted, beside(measured, table, row, "measured"))
+        rows.append(TableRow(labels, cells))
     return rows
 
 
-def _correlation(label: str, rows: Sequence[TableRow], wanted: float | None) -> Goal | None:
+def _correlation(label: str, rows: Sequence[TableRow]) -> list[Goal]:
     triples = [[cell.ours for cell in row.cells] for row in rows if all(cell.ours is not None for cell in row.cells)]
     if len(triples) < _FEWEST:
-        return None
+        return []
     paper, level, measured = np.array(triples, dtype=np.float64).T
     correlation, fitted = (float(np.corrcoef(each, measured)[0, 1]) for each in (paper, level))
     text = f"{correlation:.3f} (mean |difference| {np.abs(paper - measured).mean():.3f}{LEVEL_FITTED} {fitted:.3f})"
-    what = f"correlation of foreseen and measured R², {label}"
-    if wanted is None:
-        return Goal(what, text, "printed")
-    return Goal(what, text, f"> {wanted}", correlation > wanted)
+    return [Goal(f"correlation of expected and measured R², {label}", text)]
 
 
 def _label(data: str) -> str:
@@ -333,24 +380,23 @@ def _points(title: str, rows: Sequence[TableRow]) -> Chart:
         if x is None or y is None:
             continue
         colour = outcomes.index(outcome) / max(len(outcomes) - 1, 1)
-        series.append(Series(f"{outcome}, {method}", [x], [y], colour=colour, marker=_FORESEEN[method]))
-    return Chart("points", title, "foreseen R²", "measured R²", tuple(series))
+        series.append(Series(f"{outcome}, {method}", [x], [y], colour=colour, marker=_EXPECTED[method]))
+    return Chart("points", title, "expected R²", "measured R²", tuple(series))
 
 
-R2_SYNTHETIC = _foresight(
+R2_SYNTHETIC = _expected(
     "r2-estimate-synthetic",
-    "Foreseen and measured R², synthetic data",
+    "Expected and measured R², synthetic data",
     "Figure 9",
     dict.fromkeys(SYNTHETIC.values(), LABELS),
-    wanted=0.98,
 )
-R2_REAL = _foresight(
+R2_REAL = _expected(
     "r2-estimate-real",
-    "Foreseen and measured R², real data",
+    "Expected and measured R², real data",
     "Figure 10",
     {"us-2016": US, "cdc-2008": CDC, "london-2016": LONDON},
     remarks=(
-        "Foreseen from the exact maximum-likelihood fit, which is not the paper's fit; where the model does not "
-        "hold (CDC), its foresight does not, either.",
+        "Expected from the exact maximum-likelihood fit, which is not the paper's fit; where the model does not "
+        "hold (CDC), its expectation does not, either.",
     ),
 )

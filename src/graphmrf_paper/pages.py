@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from graphmrf.text import number
 from graphmrf_paper.figures import Drawing
-from graphmrf_paper.findings import Findings, Goal, PaperTable, TableCell, TableRow, as_markdown
+from graphmrf_paper.findings import Findings, Goal, PaperTable, TableCell, TableRow, as_markdown, reference
+from graphmrf_paper.published import commit_of
 from graphmrf_paper.runner import Timing, timing_table
 from graphmrf_paper.runs import Experiment, RunSettings
 
@@ -24,8 +25,9 @@ _INTRODUCTION = """\
 # The paper, reproduced
 
 Every table and figure with numbers in Jia & Benson, *A Unifying Generative Model for Graph Learning Algorithms*, run
-again by `graphmrf reproduce` (see the [command](#the-command) at the end). In tables the paper's number stands in
-brackets behind ours; a dash is a number that was not run, or that the paper does not print.
+again by `graphmrf reproduce` (see the [command](#the-command) at the end). In tables the printed number and, behind a
+slash, that of the authors' own result files stand in brackets behind ours; a dash is a number that was not run. The
+[claims of the paper](claims.md) and its [errata](errata.md) have pages of their own.
 """
 
 _DIFFERENCES = """\
@@ -56,6 +58,12 @@ _DIFFERENCES = """\
 - Residual propagation on a base that is fitted on its own, with a level of its own for the residuals
   (`SGC exact/RP`), is more accurate on most real tasks than one level for both.
 - The fitted field is reproducible: one answer whatever the start, so the parameters can be compared between years.
+"""
+
+_RULE = """\
+One rule for all tables and figures, fixed before the comparison was run: over the cells of an item the absolute
+differences add up to at most 5 % of the absolute numbers compared with, those printed and those in the authors' files.
+Each entry is a mean and by how much we are off. Rows without a goal only describe.
 """
 
 _TIMES = """\
@@ -106,13 +114,13 @@ def _goals(parts: Parts) -> str:
     rows = [_goal(experiment, goal) for experiment, found in parts for goal in found.goals]
     if not rows:
         return ""
-    head = "| in the paper | measured quantity | here | goal | |\n| --- | --- | --- | --- | --- |"
-    return "\n".join(["## What agrees\n", head, *rows, ""])
+    head = "| in the paper | quantity | printed | authors' files | ours | goal | verdict |"
+    return "\n".join(["## What agrees\n", _RULE, head, "| --- " * 7 + "|", *rows, ""])
 
 
 def _goal(experiment: Experiment, goal: Goal) -> str:
     sign = {True: "met", False: "**not met**", None: ""}[goal.met]
-    cells = (experiment.place, goal.what, goal.measured, goal.wanted, sign)
+    cells = (experiment.place, goal.what, goal.printed, goal.authors, goal.measured, goal.wanted, sign)
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
@@ -120,10 +128,21 @@ def _section(experiment: Experiment, found: Findings, *, drawn: bool) -> str:
     lines = [f"## {experiment.place}: {experiment.title}", ""]
     lines += [f"- {remark}" for remark in experiment.remarks] + ([""] if experiment.remarks else [])
     for table in found.tables:
-        lines += [table.caption, "", as_markdown(table), ""]
+        lines += [f"{table.caption}{_sources(table)}", "", as_markdown(table), ""]
     figures = found.figures if drawn else ()
     lines += [f"![{figure.caption}](figures/{figure.name}.png)\n\n{figure.caption}\n" for figure in figures]
     return "\n".join(lines)
+
+
+def _sources(table: PaperTable) -> str:
+    """Return what stands in brackets in a table, as a sentence; nothing where none does."""
+    cells = list(table.cells())
+    printed, authors = (any(getattr(cell, source) is not None for cell in cells) for source in ("printed", "authors"))
+    if not printed and not authors:
+        return ""
+    commit = commit_of(table.numbers or table.name)
+    sources = [*(["print"] if printed else []), *([f"the authors' files ({commit})"] if authors else [])]
+    return f" In brackets: {' / '.join(sources)}."
 
 
 def as_page(made: Reproduction, drawings: Mapping[str, Drawing], *, shell: Template, style: str) -> str:
@@ -169,7 +188,13 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     pages.filters |= {"number": number, "base64": _base64}
-    pages.globals |= {"best": _best, "closeness": _closeness, "difference": _difference, "hint": _hint}
+    pages.globals |= {
+        "best": _best,
+        "closeness": _closeness,
+        "difference": _difference,
+        "hint": _hint,
+        "reference": reference,
+    }
     return pages
 
 

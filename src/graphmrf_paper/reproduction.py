@@ -22,10 +22,12 @@ from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
 from graphmrf.files import atomic
 from graphmrf.report.layout import positions
 from graphmrf.report.page import asset, templates
+from graphmrf.text import near_or_all
 from graphmrf_paper.attributes import load_raw
 from graphmrf_paper.experiments import find_experiments
 from graphmrf_paper.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_outlines
 from graphmrf_paper.findings import as_csv, as_latex, as_markdown
+from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.pages import Parts, Reproduction, as_document, as_page
 from graphmrf_paper.runner import (
     RESULTS_FILE,
@@ -56,6 +58,7 @@ def run_again(
     jobs: int | None,
     seed: int,
     shapes: Path | None,
+    without: Sequence[str],
     drawn: bool,
     quiet: bool,
     command: str,
@@ -63,6 +66,7 @@ def run_again(
 ) -> None:
     """Run what the journal in a folder lacks of some experiments, or of all, and write tables, figures and the page."""
     settings, workers, chosen = _settings(quick=quick, seed=seed), _jobs(jobs), find_experiments(names)
+    _check_methods(without)
     if drawn:
         check_figures()
     outlines = _prepare(output, shapes, drawn=drawn)
@@ -70,7 +74,8 @@ def run_again(
     with _written_to(output):
         with open_journal(output / RESULTS_FILE) as kept:
             run_all = partial(execute, data_dir=data_dir, jobs=workers, elsewhere=elsewhere)
-            failures = _run(wanted, settings, kept, run_all, jobs=workers, quiet=quiet)
+            runs = [run for experiment in wanted for run in experiment.plan(settings) if run.method not in without]
+            failures = _run(runs, kept, run_all, jobs=workers, quiet=quiet)
             times = timings(wanted, settings, kept.found)
         parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]
         notes = [f"{lacking}: the data set {data} was not there" for lacking, data, _ in left_out]
@@ -134,16 +139,20 @@ def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError])
             yield ", ".join(names), data, error
 
 
+def _check_methods(without: Sequence[str]) -> None:
+    for name in without:
+        if name not in TABLE_METHODS:
+            raise InvalidInputError(f"--without: no method is called '{name}'; {near_or_all(name, TABLE_METHODS)}")
+
+
 def _run(
-    chosen: Sequence[Experiment],
-    settings: RunSettings,
+    runs: Sequence[Run],
     kept: Journal,
     run_all: Callable[..., dict[str, str]],
     *,
     jobs: int,
     quiet: bool,
 ) -> dict[str, str]:
-    runs = [run for experiment in chosen for run in experiment.plan(settings)]
     missing = pending(runs, kept)
     cores = f"{jobs} core{'' if jobs == 1 else 's'}"
     if missing and not quiet:
@@ -277,12 +286,12 @@ def _summary(parts: Parts, folder: Path, *, drawn: bool) -> None:
     """Print the goals and where the files are."""
     signs = {True: "met", False: "not met", None: ""}
     rows = [
-        (experiment.name, goal.what, goal.measured, goal.wanted, signs[goal.met])
+        (experiment.name, goal.what, goal.printed, goal.authors, goal.measured, goal.wanted, signs[goal.met])
         for experiment, found in parts
         for goal in found.goals
     ]
     if rows:
-        _show(("experiment", "measured quantity", "here", "goal", ""), rows)
+        _show(("experiment", "quantity", "printed", "authors' files", "ours", "goal", ""), rows)
     typer.echo(f"Saved tables{' and figures' if drawn else ''} in {folder}; open {folder / _PAGE}")
 
 

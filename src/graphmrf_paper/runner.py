@@ -379,7 +379,7 @@ def _timing(name: str, runs: Iterable[Run], found: Mapping[str, Record]) -> Timi
 
 
 def _group(run: Run) -> str:
-    method = TABLE_METHODS.get(str(dict(run.options).get("method")))
+    method = TABLE_METHODS.get(run.method)
     return _OTHERS if method is None else _GROUPS[method.growth]
 
 

@@ -99,6 +99,11 @@ class Run:
         """The name under which the result is kept."""
         return " ".join([self.task.__name__, *(f"{name}={value}" for name, value in self.options)])
 
+    @property
+    def method(self) -> str:
+        """The method of the table that it fits; empty for other tasks."""
+        return str(dict(self.options).get("method", ""))
+
     def perform(self, data_dir: str | None) -> Result:
         """Return the result, from the data in a folder, or downloaded."""
         return self.task(data_dir, dict(self.options))
@@ -135,8 +140,10 @@ class Experiment:
         return sum(run.key not in results for run in set(self.plan(settings)))
 
 
-def average(results: Results, runs: Iterable[Run], column: str, *, quantity: str = "value") -> TableCell:
-    """Return mean and standard deviation over the runs that have a number.
+def average(
+    results: Results, runs: Iterable[Run], column: str, *, quantity: str = "value", missing: str = ""
+) -> TableCell:
+    """Return mean and standard deviation over the runs that have a number; `missing` says why there is none.
 
     Examples
     --------
@@ -144,7 +151,11 @@ def average(results: Results, runs: Iterable[Run], column: str, *, quantity: str
     >>> average({run.key: {"LP": {"value": 0.5}}}, [run], "LP").ours
     0.5
     """
-    return mean_cell(results.get(run.key, {}).get(column, {}).get(quantity) for run in runs)
+    return (
+        TableCell(note=missing)
+        if missing
+        else mean_cell(results.get(run.key, {}).get(column, {}).get(quantity) for run in runs)
+    )
 
 
 def mean_cell(numbers: Iterable[float | None]) -> TableCell:

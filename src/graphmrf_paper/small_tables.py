@@ -1,13 +1,12 @@
 """Tables 2 and 4: what the data sets are, and the coefficients of linear graph convolution."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from graphmrf.selection import split
 from graphmrf_paper.attributes import load_attributes, load_task, title_of
-from graphmrf_paper.findings import Findings, Goal, PaperTable, TableCell, TableRow, printed
+from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare
 from graphmrf_paper.methods import TABLE_METHODS
+from graphmrf_paper.published import beside
 from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, mean_cell
 
 _COUNTS = ("vertices", "edges", "attributes")
@@ -26,15 +25,15 @@ def _count_run(data: str) -> Run:
 
 def _count_collect(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment has settings
     rows = tuple(TableRow((title_of(data),), _count_cells(results, data)) for data in _COUNTED)
-    return Findings(
-        (PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, rows, decimals=0),)
-    )
+    table = PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, rows, decimals=0)
+    goals = [goal for column in _COUNTS for goal in compare(f"number of {column}", table.cells([column]), decimals=1)]
+    return Findings((table,), (), tuple(goals))
 
 
 def _count_cells(results: Results, data: str) -> tuple[TableCell, ...]:
     found = results.get(_count_run(data).key, {})
     return tuple(
-        TableCell(found.get(count), printed("data-statistics", data, count), n_runs=len(found) and 1)
+        beside(TableCell(found.get(count), n_runs=len(found) and 1), "data-statistics", data, count)
         for count in _COUNTS
     )
 
@@ -80,21 +79,12 @@ def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:
     )
     caption = f"{_TITLE}: mean over random splits, 30 % of the counties labelled."
     table = PaperTable("coefficients", caption, ("year",), _FEATURES, rows, decimals=2)
-    return Findings((table,), (), tuple(_coefficient_distance(table)))
+    return Findings((table,), (), tuple(compare("coefficients", table.cells(), decimals=2)))
 
 
 def _coefficient_cell(results: Results, settings: RunSettings, data: str, feature: str) -> TableCell:
     found = (results.get(run.key, {}).get("coefficients", {}) for run in _coefficient_runs(data, settings))
-    return replace(mean_cell(each.get(feature) for each in found), paper=printed("coefficients", data, feature))
-
-
-def _coefficient_distance(table: PaperTable) -> list[Goal]:
-    pairs = [(cell.ours, cell.paper) for cell in table.cells() if cell.difference is not None]
-    if not pairs:
-        return []
-    ours, paper = np.array(pairs).T
-    measured = f"{np.abs(ours - paper).mean():.3f} (correlation {np.corrcoef(ours, paper)[0, 1]:.3f})"
-    return [Goal(f"mean |difference| of {len(pairs)} coefficients from the paper", measured, "printed")]
+    return beside(mean_cell(each.get(feature) for each in found), "coefficients", data, feature)
 
 
 COEFFICIENTS = Experiment(

@@ -12,6 +12,7 @@ import small_paper
 from graphmrf.cli import app
 from graphmrf_paper import runner
 from graphmrf_paper.experiments import EXPERIMENTS
+from graphmrf_paper.methods import TABLE_METHODS
 
 PROCESSES = runner._pool
 
@@ -68,7 +69,7 @@ def test_two_tables_are_written_in_every_form(output: Path) -> None:
         for suffix in ("csv", "md", "tex"):
             assert (output / "tables" / f"{name}.{suffix}").stat().st_size > 100
     csv = (output / "tables" / "data-statistics.csv").read_text()
-    assert "London,attributes,6,,1,4,2," in csv
+    assert "London,attributes,6,,1,4,,2," in csv
     document = (output / "reproduction.md").read_text()
     assert "| London | 100 (608) | 300 (1,750) | 6 (4) |" in document
     assert "graphmrf reproduce data-statistics coefficients --quick" in document
@@ -224,3 +225,17 @@ def test_the_page_of_another_is_not_replaced(name: str, output: Path) -> None:
     (output / name).write_text("my home page")
     assert "would be replaced; give another folder with --output" in refused("data-statistics", "--quick", "-o", output)
     assert [(path.name, path.read_text()) for path in output.iterdir()] == [(name, "my home page")]
+
+
+def test_methods_are_left_out(output: Path) -> None:
+    others = [word for name in TABLE_METHODS if name != "LP" for word in ("--without", name)]
+    result = reproduce("real-accuracy", "--quick", "--no-figures", *others, "--output", output)
+    assert result.exit_code == 0, result.output
+    keys = [json.loads(line)["key"] for line in (output / "results.jsonl").read_text().splitlines()[1:]]
+    assert keys
+    assert all(" method=LP " in key for key in keys)
+    assert "runs have no result" in (output / "reproduction.md").read_text(encoding="utf-8")
+
+
+def test_a_method_to_leave_out_must_be_one() -> None:
+    assert "no method is called 'GraphRegresor'; did you mean 'GraphRegressor'" in refused("--without", "GraphRegresor")

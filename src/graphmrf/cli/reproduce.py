@@ -18,6 +18,10 @@ _Jobs = Annotated[int | None, typer.Option(metavar="N", help="Processes; one for
 _Seed = Annotated[int, typer.Option(metavar="S", help="Another seed takes other splits and samples.")]
 _List = Annotated[bool, typer.Option("--list", help="List the experiments and stop.")]
 _Shapes = Annotated[Path | None, typer.Option(metavar="FILE", help="GeoJSON outlines of U.S. counties, for the maps.")]
+_Without = Annotated[
+    list[str] | None,
+    typer.Option(metavar="METHOD", help="Leave out a method, such as GraphRegressor; repeat for more."),
+]
 _NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figures need Matplotlib.")]
 
 
@@ -32,6 +36,7 @@ def reproduce(
     seed: _Seed = 0,
     list: _List = False,  # noqa: A002 - named like the option
     shapes: _Shapes = None,
+    without: _Without = None,
     no_figures: _NoFigures = False,
     cluster: options.OnCluster = None,
     quiet: options.Quiet = False,
@@ -61,6 +66,7 @@ def reproduce(
             jobs=pool[0],
             seed=seed,
             shapes=shapes,
+            without=without or (),
             drawn=not no_figures,
             quiet=quiet,
             command=terminal.command_line(context),

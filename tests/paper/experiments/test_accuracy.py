@@ -8,7 +8,7 @@ from graphmrf import LinearGraphConvolution
 from graphmrf.selection import split
 from graphmrf_paper.accuracy import inductive, transductive
 from graphmrf_paper.attributes import load_task
-from graphmrf_paper.findings import printed
+from graphmrf_paper.published import printed
 
 
 def test_accuracy_is_that_of_the_estimator_on_hidden_nodes() -> None:

@@ -6,11 +6,14 @@ import pytest
 
 from graphmrf.errors import InvalidInputError
 from graphmrf_paper.experiments import EXPERIMENTS, find_experiments
-from graphmrf_paper.findings import printed
 from graphmrf_paper.methods import LINEAR_COLUMNS, PAPER_COLUMNS
+from graphmrf_paper.published import authors, printed
 from graphmrf_paper.runs import Experiment, RunSettings
 
-TABLES = json.loads(files("graphmrf_paper").joinpath("published.json").read_text(encoding="utf-8"))
+TABLES, FILES = (
+    json.loads(files("graphmrf_paper").joinpath(f"{name}.json").read_text(encoding="utf-8"))
+    for name in ("published", "authors")
+)
 
 
 def test_every_table_and_figure_with_numbers_is_there() -> None:
@@ -41,6 +44,37 @@ def test_the_published_tables_are_complete() -> None:
 )
 def test_a_published_number(place: tuple[str, str, str], value: float | None) -> None:
     assert printed(*place) == value
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("synthetic-accuracy", "100", "GCN"), 0.448),
+        (("real-accuracy", "cdc-2008/pm2.5", "LGC"), 0.3719),
+        (("real-accuracy", "london-2016+log/election", "LP"), None),
+        (("label-fraction", "london-2016/election/LP", "10%"), 0.5153),
+        (("inductive-synthetic", "h₀ = 100/inductive", "LGC"), 0.3415),
+        (("r2-estimate-real", "CDC/pm2.5/LGC", "expected"), -1.5583),
+    ],
+)
+def test_a_number_of_the_authors(place: tuple[str, str, str], value: float | None) -> None:
+    assert authors(*place) == value
+
+
+def test_the_authors_numbers_stand_beside_ours_wherever_there_are_some() -> None:
+    """Names of rows and columns in the file are those of the tables, else a number would be lost without a word."""
+    settings, found = RunSettings(quick=True), set()
+    for experiment in EXPERIMENTS:
+        for table in experiment.collect({}, settings).tables:
+            found |= {cell.authors for cell in table.cells() if cell.authors is not None}
+    listed = {
+        cell["value"]
+        for name in ("synthetic-accuracy", "real-accuracy", "label-fraction", "inductive-us", "r2-estimate-real")
+        for row, cells in FILES[name].items()
+        if row != "commit"
+        for cell in cells.values()
+    }
+    assert listed <= found
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)

@@ -6,7 +6,7 @@ import pytest
 from graphmrf import GaussianMRF
 from graphmrf.selection import split
 from graphmrf_paper.attributes import load_attributes, load_raw
-from graphmrf_paper.generative import LEVEL_FITTED, draw_maps, foresee_splits, recover_parameters
+from graphmrf_paper.generative import LEVEL_FITTED, draw_maps, expected_splits, recover_parameters
 from small_paper import N_NODES
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_foreseen_accuracy_is_that_of_the_model() -> None:
     graph, frame = load_attributes(None, "cdc-2008")
     mrf = GaussianMRF.fit(graph, frame, center=False)
-    found = foresee_splits(None, {"data": "cdc-2008", "outcome": "pm2.5", "seed": 1, "splits": 2})
+    found = expected_splits(None, {"data": "cdc-2008", "outcome": "pm2.5", "seed": 1, "splits": 2})
     kinds: dict[str, KnownData] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
     for name, given in kinds.items():
         expected = [mrf.expected_r2(graph, "pm2.5", split(N_NODES, 0.3, random_state=seed), given) for seed in (1, 2)]
@@ -35,7 +35,7 @@ def test_a_fitted_level_costs_nothing_of_the_foreseen_accuracy() -> None:
     block = slice(N_NODES * t, N_NODES * (t + 1))
     prior = np.linalg.inv(Gamma)[block, block]
     expected = 1 - left / np.trace(centre @ prior[np.ix_(U, U)])
-    found = foresee_splits(None, {"data": "cdc-2008", "outcome": "pm2.5", "seed": 1, "splits": 1})
+    found = expected_splits(None, {"data": "cdc-2008", "outcome": "pm2.5", "seed": 1, "splits": 1})
     np.testing.assert_allclose(found["LGC" + LEVEL_FITTED], [expected], rtol=1e-8)
 
 

@@ -33,13 +33,13 @@ def page(remarks: tuple[str, ...] = (), **found: Any) -> str:
 
 def test_a_cell_shows_ours_the_papers_and_the_difference() -> None:
     cells = (
-        TableCell(0.668, 0.66, 0.01, 10),
-        TableCell(0.40, 0.27, 0.02, 10),
+        TableCell(0.668, 0.66, 0.652, 0.01, 10),
+        TableCell(0.40, 0.27, None, 0.02, 10),
         TableCell(None, 0.5, note="needs the gnn extra"),
     )
     table = PaperTable("t", "R²", ("data",), ("LR", "LGC", "GCN"), (TableRow(("U.S. & co",), cells),), ranked=True)
     html = page(tables=(table,))
-    assert '0.668<small>0.66 <span class="near">+0.008</span></small>' in html
+    assert '0.668<small>0.66 / 0.652 <span class="near">+0.008</span></small>' in html
     assert (
         '<td class="number" title="10 runs, standard deviation 0.020">0.400<small>0.27 <span class="far">+0.130' in html
     )
