@@ -33,30 +33,31 @@ def test_a_model_draws_and_conditions_on_it() -> None:
     check_model_on("cuda")
 
 
-def test_what_does_not_fit_is_solved_in_column_tiles_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+class Loading(TorchEngine):
+    """An engine that notes how many columns are loaded."""
+
+    loaded: list[int]
+
+    def load(self, X: Floats, rows: Any = None) -> Any:
+        self.loaded.append(X.shape[1])
+        return super().load(X, rows)
+
+
+def test_what_does_not_fit_is_solved_in_column_tiles_or_refused() -> None:
     case = random_case(1, n=30)
     arrays = (case.graph.indptr, case.graph.indices, case.graph.weights, case.graph.degrees)
-    engine, B = ON_CPU(*arrays), np.random.default_rng(0).normal(size=(30, 7))
-    systems = ShiftedSystems(engine, np.array([[1.5], [2.0]]))
-    expected = systems.solve(B, tolerance=1e-10).x
-    loaded: list[int] = []
-
-    def load(X: Floats) -> Any:
-        loaded.append(X.shape[1])
-        return TorchEngine.load(engine, X)
-
-    monkeypatch.setattr(engine, "load", load)
+    B, sigma = np.random.default_rng(0).normal(size=(30, 7)), np.array([[1.5], [2.0]])
+    expected = ShiftedSystems(ON_CPU(*arrays), sigma).solve(B, tolerance=1e-10).x
     for columns, widths in [(1, [1] * 7), (3, [3, 3, 1])]:
-        monkeypatch.setattr(engine, "room", lambda columns=columns: columns * 30 * (8 * 14 + 1) + 1)
-        np.testing.assert_allclose(systems.solve(B, tolerance=1e-10).x, expected, atol=1e-9)
+        engine, loaded = Loading(*arrays, device="cpu", memory=columns * 30 * (8 * 14 + 1) + 1), list[int]()
+        engine.loaded = loaded
+        found = ShiftedSystems(engine, sigma).solve(B, tolerance=1e-10).x
+        np.testing.assert_allclose(found, expected, atol=1e-9)
         assert loaded[::2] == widths
-        loaded.clear()
-    monkeypatch.setattr(engine, "room", lambda: 100.0)
     with pytest.raises(InvalidInputError, match="one column of the solve must fit in the memory of the GPU"):
-        systems.solve(B, tolerance=1e-10)
-    monkeypatch.setattr(TorchEngine, "room", lambda _: 100.0)
+        ShiftedSystems(ON_CPU(*arrays, memory=3300.0), sigma).solve(B, tolerance=1e-10)
     with pytest.raises(InvalidInputError, match=r'the graph must fit in .* use engine="numba"'):
-        ON_CPU(*arrays)
+        ON_CPU(*arrays, memory=100.0)
 
 
 def test_asked_for_and_absent_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_label_propagation(case: Case, alpha: float) -> None:
 @given(cases())
 def test_linear_regression(case: Case) -> None:
     model = LinearRegression().fit(case.graph, case.X, case.y)
-    mean, std = model.predict(return_std=True)
+    mean, std = model.predict(), model.model_std_
     np.testing.assert_allclose(mean, oracle.linear_regression(case.X, case.y), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(case.X @ model.coef_ + model.intercept_, mean, rtol=1e-8, atol=1e-8)
     M, L = np.column_stack([np.ones(len(case.X)), case.X]), case.known

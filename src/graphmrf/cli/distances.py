@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Bools, Floats
-from graphmrf.estimators.calibration import CheckedEstimator, has_std_out_of_fold, predicted_with_std
+from graphmrf.estimators.base import CheckedEstimator
+from graphmrf.estimators.calibration import has_std_out_of_fold, predicted_with_std
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import Outcome
 from graphmrf.estimators.out_of_fold import out_of_fold

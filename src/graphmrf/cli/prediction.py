@@ -25,7 +25,7 @@ from graphmrf.cli.options import AUTO
 from graphmrf.datasets import Features
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphClassifier, GraphRegressor
-from graphmrf.estimators.calibration import CheckedEstimator
+from graphmrf.estimators.base import CheckedEstimator
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.field.fit import REFITTED

@@ -21,8 +21,6 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.estimators.error_bars import interval_width
-from graphmrf.estimators.inputs import check_fitted
-from graphmrf.estimators.tables import NodeEstimator
 from graphmrf.kept import cached_property
 from graphmrf.selection import steps_to_label
 
@@ -37,26 +35,6 @@ LEVEL = 0.9
 
 _ENOUGH = 36
 """Labels of a group of distances: the share that is covered, if 90 %, then has a standard error of 5 %."""
-
-
-class CheckedEstimator(NodeEstimator):
-    """An estimator whose intervals are checked on held-out labels, and widened where they are too narrow.
-
-    Attributes
-    ----------
-    interval_check_ : IntervalCheck
-        The check, computed when standard deviations are first asked for.
-    notes_ : tuple of str
-        What it found.
-    """
-
-    interval_check_: IntervalCheck
-
-    @property
-    def notes_(self) -> tuple[str, ...]:
-        """What the check of the intervals found; none where holes are random, or intervals cover."""
-        check_fitted(self, "interval_check_")
-        return self.interval_check_.notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +171,8 @@ def predicted_with_std(fitted: Any, graph: Graph, X: Any, outcome: Outcome, fold
 
 def refitted_with_std(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> tuple[Floats, Floats]:
     """Return out-of-fold means and standard deviations (n_labelled,) by plain refits, hyper-parameters retained."""
-    unfitted, labelled = _with_choices(fitted), np.flatnonzero(outcome.known)
+    unfitted = fitted.fixed() if hasattr(fitted, "fixed") else clone(fitted)
+    labelled = np.flatnonzero(outcome.known)
     mean, std = np.empty(labelled.size), np.empty(labelled.size)
     for fold in range(int(folds.max()) + 1):
         own, hidden = folds == fold, outcome.y.copy()
@@ -201,15 +180,3 @@ def refitted_with_std(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds
         refitted = clone(unfitted).fit(graph, X, hidden)
         mean[own], std[own] = refitted.predict()[labelled[own]], refitted.model_std_[labelled[own]]
     return mean, std
-
-
-def _with_choices(fitted: Any) -> Any:
-    """Return an unfitted copy with the hyper-parameters that were chosen."""
-    if hasattr(fitted, "fixed"):
-        return fitted.fixed()
-    copy = clone(fitted)
-    if hasattr(fitted, "alpha_"):
-        copy.set_params(alpha=fitted.alpha_, omega=None)
-    if hasattr(getattr(fitted, "base_", None), "fixed"):
-        copy.set_params(base=fitted.base_.fixed())
-    return copy

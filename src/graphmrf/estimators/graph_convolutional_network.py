@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
 
 from graphmrf.errors import ConvergenceError, InvalidInputError
-from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
+from graphmrf.estimators.base import FeatureEstimator
 from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
-from graphmrf.estimators.inputs import (
-    as_given,
-    check_fitted,
-    check_graph,
-    match_features,
-    read_features,
-    read_outcome,
-)
-from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.inputs import check_fitted, match_features
 from graphmrf.networks.options import (
     DEPTHS,
     EPOCHS,
@@ -35,17 +26,18 @@ from graphmrf.networks.options import (
 from graphmrf.selection import AlphaSearch, MatchedFolds, own_fold
 
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import Callable
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.graph import Graph
     from graphmrf.networks.training import Learner
 
 Choice: TypeAlias = int | Literal["cv"]
 
 
-class GraphConvolutionalNetwork(CheckedEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphConvolutionalNetwork(FeatureEstimator):
     r"""A network whose layers average over neighbours (GCN), trained on the squared error of the labels.
 
     .. math:: H_0 = X, \qquad H_k = \sigma(\tilde S H_{k-1} \Theta_k + 1 c_k'), \qquad y = H_K \beta + c
@@ -107,69 +99,29 @@ class GraphConvolutionalNetwork(CheckedEstimator):
     array([0., 1., 2., 3., 4.])
     """
 
-    keeps_labels = False
+    n_layers: Choice = "cv"
+    epochs: Choice = "cv"
+    hidden: int = 32
+    activation: Literal["relu", "identity"] = "relu"
+    training: TrainingRecipe = "full"
+    device: str = "auto"
+    cv: int = 5
+    random_state: int = 0
+    fit_intercept: bool = True
 
-    def __init__(  # noqa: PLR0913 - one parameter for each option, as in scikit-learn
-        self,
-        *,
-        n_layers: Choice = "cv",
-        epochs: Choice = "cv",
-        hidden: int = 32,
-        activation: Literal["relu", "identity"] = "relu",
-        training: TrainingRecipe = "full",
-        device: str = "auto",
-        cv: int = 5,
-        random_state: int = 0,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.n_layers = n_layers
-        self.epochs = epochs
-        self.hidden = hidden
-        self.activation = activation
-        self.training = training
-        self.device = device
-        self.cv = cv
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-
-    @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
-        """Choose the hyper-parameters and train.
-
-        Parameters
-        ----------
-        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
-            The graph.
-        X : array or DataFrame of shape (n, p)
-            Features of all nodes, finite.
-        y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted.
-
-        Raises
-        ------
-        InvalidInputError
-            If the inputs break a rule, the device is not there, or a cross-validation has fewer than 2 labels.
-        MissingExtraError
-            If PyTorch is not installed.
-        ConvergenceError
-            If the training goes to infinity.
-        """
+    def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
         layers, epochs = read_choice("n_layers", self.n_layers, DEPTHS), read_choice("epochs", self.epochs, EPOCHS)
         read_choice("hidden", self.hidden, ())
-        n, training, relu = check_graph(graph).n_nodes, read_recipe(self.training), read_activation(self.activation)
-        table, outcome = read_features(X, n, "GraphConvolutionalNetwork"), read_outcome(y, n)
+        training, relu = read_recipe(self.training), read_activation(self.activation)
         if not table.columns.count:
             raise InvalidInputError("GraphConvolutionalNetwork needs features, got a table without columns")
         self.device_ = pick_device(self.device)
-        self._columns, self._single = table.columns, table.single and outcome.single
         self._scaling = Scaling.none(table.X.shape[1])
         if training.standardise:
             self._scaling = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
         shapes = [Shape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
         self._train(self._learner(graph, table.X), outcome, shapes, epochs)
         self._measure(outcome)
-        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
-        return self
 
     def _train(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
         """Set the network and its predictions, by cross-validation if there is more than one pair to choose from."""
@@ -218,65 +170,18 @@ class GraphConvolutionalNetwork(CheckedEstimator):
         share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
         self.n_coefficients_ = int(np.clip(np.ceil((1.0 - share) * y.size), 0, y.size - 1))
 
-    @overload
-    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
-    @overload
-    def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
-    ) -> tuple[Floats, Floats]: ...
-    @predicts_tables
-    def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
-        """Return what the network says at every node, also at the labelled ones.
-
-        Parameters
-        ----------
-        graph, X : Graph and array or DataFrame, optional
-            Another graph and the features of its nodes, the same columns, scaled as those of the fit. By default
-            the graph and features of the fit.
-        return_std : bool, default False
-            Also return the standard deviation of outcomes, the same for every node: `scale_`, and what is uncertain
-            of it.
-
-        Returns
-        -------
-        array of shape (n,), or two of them
-            In float32 when X and y were.
-        """
-        check_fitted(self, "_fitted")
-        own = graph is None and X is None
-        mean = self._fitted if own else self._elsewhere(graph, X)
-        if not return_std:
-            return as_given(mean, single=self._single)
-        std = student_std(self.scale_, self.interval_check_.factors**2 if own else np.ones(mean.size), self.dof_)
-        return as_given(mean, single=self._single), as_given(std, single=self._single)
+    def _elsewhere(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
+        mean = self._predicted(self._learner(*self._other_features(graph, X)))
+        return mean, lambda: student_std(self.scale_, np.ones(mean.size), self.dof_)
 
     @property
     def model_std_(self) -> Floats:
-        """Standard deviations (n,) of the model, before intervals are checked."""
+        """Standard deviations (n,) of the model, the same at every node, before intervals are checked."""
         check_fitted(self, "_fitted")
         return student_std(self.scale_, np.ones(self._fitted.size), self.dof_)
 
-    @takes_folds
-    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, layers and steps kept.
-
-        Parameters
-        ----------
-        graph, X, y : Graph, features, array of shape (n,)
-            What the fit was given.
-        folds : integer array of shape (n_labelled,)
-            Fold of every labelled node, in node order.
-        """
-        check_fitted(self, "_fitted")
-        return refitted_out_of_fold(self, graph, X, y, folds)
-
-    def fixed(self) -> GraphConvolutionalNetwork:
-        """Return an unfitted copy with the layers and steps that were chosen."""
-        check_fitted(self, "_fitted")
-        copy: GraphConvolutionalNetwork = clone(self).set_params(n_layers=self.n_layers_, epochs=self.epochs_)
-        return copy
+    def _choices(self) -> dict[str, Any]:
+        return {"n_layers": self.n_layers_, "epochs": self.epochs_}
 
     def refit_folds(self, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
         """Return (n_labelled, n_folds): predictions at labelled nodes of the network trained without each fold.
@@ -303,14 +208,6 @@ class GraphConvolutionalNetwork(CheckedEstimator):
                 "the training went to infinity; bring features to moderate size, as training='full' does, or lower the "
                 "learning rate"
             )
-
-    def _elsewhere(self, graph: Graph | None, X: Any) -> Floats:
-        if graph is None:
-            raise InvalidInputError(
-                "GraphConvolutionalNetwork predicts other nodes on their graph, got X alone; pass both"
-            )
-        X = match_features(X, check_graph(graph).n_nodes, self._columns, "GraphConvolutionalNetwork")
-        return self._predicted(self._learner(graph, X))
 
     def _predicted(self, learner: Learner) -> Floats:
         """Return the predictions of the trained network at the nodes of a learner."""

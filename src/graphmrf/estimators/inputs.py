@@ -196,7 +196,7 @@ def check_classes(labels: Labels, n_folds: int) -> None:
         more = f" and {rare.size - 5} more" if rare.size > 5 else ""
         raise InvalidInputError(
             f"every class must have a labelled node for each of the {n_folds} folds, got {found}{more}; "
-            "label more of them, merge classes, or lower folds"
+            "label more of them, merge classes, or lower cv"
         )
 
 
@@ -224,7 +224,7 @@ def check_fitted(estimator: object, attribute: str) -> None:
 
 
 def refuse_other_graph(graph: object, X: object, owner: str) -> None:
-    """Raise if a predictor that lives on the labels of its graph is asked about another one."""
+    """Raise if a predictor that needs the labels of its graph is asked about another one."""
     if graph is not None or X is not None:
         raise InvalidInputError(
             f"{owner} predicts only the nodes of the graph it was fitted on, got another graph or X; call predict() "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
-from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
+from graphmrf.estimators.base import FeatureEstimator
 from graphmrf.estimators.choices import (
     Intercept,
     Level,
@@ -19,26 +18,17 @@ from graphmrf.estimators.choices import (
     settle_intercept,
 )
 from graphmrf.estimators.error_bars import CERTAIN, ResidualField, degrees_of_freedom
-from graphmrf.estimators.inputs import (
-    as_given,
-    check_fitted,
-    check_graph,
-    match_features,
-    read_features,
-    read_outcome,
-)
-from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.inputs import check_fitted
 from graphmrf.linalg import smooth
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from graphmrf._typing import Floats, Ints
-    from graphmrf.estimators.inputs import Outcome
+    from graphmrf._typing import Floats
+    from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.graph import Graph
     from graphmrf.selection import Whitened
 
@@ -47,7 +37,8 @@ _TOLERANCE = 1e-8
 magnify it. Doubling saves a few per cent of the iterations."""
 
 
-class LinearGraphConvolution(CheckedEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearGraphConvolution(FeatureEstimator):
     r"""Regularised least squares on features that are smoothed over the graph (LGC).
 
     .. math:: y = (I + \omega N)^{-1} (X - 1 m') b + c
@@ -57,7 +48,10 @@ class LinearGraphConvolution(CheckedEstimator):
 
     Where the labelled nodes do not determine all coefficients, or only below the accuracy of the solver, the answer
     is the `b` whose unsmoothed predictor `X b` varies least over all nodes (see `LinearRegression`). At ``alpha=0``,
-    or without edges, the predictions are those of `LinearRegression`; an isolated node keeps its own features.
+    or without edges, the predictions are those of `LinearRegression`.
+
+    An isolated node keeps its own features, which vary more than the smoothed ones that the coefficients are for. Its
+    prediction is therefore drawn into the range of those at labelled nodes.
 
     A strongly smoothed feature is almost constant, and with a large enough coefficient explains whatever is smooth on
     this graph by chance, which is far off on another. While a level is searched the coefficients therefore have a weak
@@ -122,58 +116,25 @@ class LinearGraphConvolution(CheckedEstimator):
     array([0.86, 1.17, 1.17, 2.98, 4.12])
     """
 
-    keeps_labels = False
+    alpha: Level = "cv"
+    omega: float | None = None
+    cv: int = 5
+    random_state: int = 0
+    fit_intercept: Intercept = True
+    shrinkage: float | None = None
 
-    def __init__(
-        self,
-        *,
-        alpha: Level = "cv",
-        omega: float | None = None,
-        cv: int = 5,
-        random_state: int = 0,
-        fit_intercept: Intercept = True,
-        shrinkage: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.omega = omega
-        self.cv = cv
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-        self.shrinkage = shrinkage
-
-    @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
-        """Learn the level and the coefficients.
-
-        Parameters
-        ----------
-        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
-            The graph.
-        X : array or DataFrame of shape (n, p)
-            Features of all nodes, finite.
-        y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted.
-
-        Raises
-        ------
-        InvalidInputError
-            If the inputs break a rule, or alpha is "cv" and there are fewer than 2 labels.
-        """
-        level, n = given_level(self.alpha, self.omega), check_graph(graph).n_nodes
-        table, outcome = read_features(X, n, "LinearGraphConvolution"), read_outcome(y, n)
+    def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
+        level = given_level(self.alpha, self.omega)
         self.shrinkage_ = given_shrinkage(self.shrinkage, level)
-        intercept = settle_intercept(self, graph, X, outcome, lambda fitted: smooth(graph, table.X, fitted.alpha_))
-        features = whiten(table.X, centred=intercept, shrinkage=self.shrinkage_)
+        self._centred = settle_intercept(
+            self, graph, table.X, outcome, lambda fitted: smooth(graph, table.X, fitted.alpha_)
+        )
+        features = whiten(table.X, centred=self._centred, shrinkage=self.shrinkage_)
         self.alpha_, self.cv_results_ = settle(
             level, self, graph, outcome, lambda folds: search_convolution(graph, features, outcome.y, folds)
         )
-        self.omega_ = as_omega(self.alpha_)
-        coef = self._regress(graph, features, outcome)
-        self.coef_, self.feature_means_ = table.columns.named(coef), features.means
-        self._columns, self._single = table.columns, table.single and outcome.single
-        self._centred = intercept
-        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
-        return self
+        self.omega_, self.feature_means_ = as_omega(self.alpha_), features.means
+        self.coef_ = table.columns.named(self._regress(graph, features, outcome))
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
         """Fit on the smoothed features at the level in use; return the coefficients of the features."""
@@ -184,7 +145,10 @@ class LinearGraphConvolution(CheckedEstimator):
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
         self._fit, self._T = fit, features.T
         self._certain = outcome.n_labelled > CERTAIN * fit.n_coefficients
-        self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, self._directions(Z)
+        predicted = Z @ fit.coef + fit.intercept
+        smoothed = self.alpha_ > 0 and not graph.isolated[known].all()
+        self._range = (predicted[known].min(), predicted[known].max()) if smoothed else (-np.inf, np.inf)
+        self._fitted, self.directions_ = self._drawn_in(graph, predicted), self._directions(Z)
         residuals = outcome.y[known] - self._fitted[known]
         spent = fit.n_coefficients if self._certain else float(np.sum(self.directions_[known] ** 2))
         self.dof_ = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
@@ -195,48 +159,20 @@ class LinearGraphConvolution(CheckedEstimator):
     def _directions(self, Z: Floats) -> Floats:
         return np.empty((len(Z), 0)) if self._certain else self._fit.directions(Z)
 
-    @overload
-    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
-    @overload
-    def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
-    ) -> tuple[Floats, Floats]: ...
-    @predicts_tables
-    def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
-        r"""Return what the model says at every node, also at the labelled ones.
+    def _drawn_in(self, graph: Graph, predicted: Floats) -> Floats:
+        """Return predictions, those of isolated nodes within the range of the labelled ones."""
+        return np.where(graph.isolated, np.clip(predicted, *self._range), predicted)
 
-        Parameters
-        ----------
-        graph, X : Graph and array or DataFrame, optional
-            Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
-            By default the graph and features of the fit.
-        return_std : bool, default False
-            Also return the standard deviation of outcome less prediction: that of the field of residuals, of the
-            coefficients and of the noise scale, see `ResidualField`.
+    def _elsewhere(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
+        graph, X = self._other_features(graph, X)
+        X = X - self.feature_means_
+        predictor = X @ np.asarray(self.coef_)  # smoothing is linear, so this one column is enough
+        mean = self._drawn_in(graph, smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_)
 
-        Returns
-        -------
-        array of shape (n,), or two of them
-            In float32 when X and y were.
-        """
-        check_fitted(self, "_residuals")
-        if graph is None and X is None:
-            mean = as_given(self._fitted, single=self._single)
-            if not return_std:
-                return mean
-            return mean, as_given(self.model_std_ * self.interval_check_.factors, single=self._single)
-        if graph is None:
-            raise InvalidInputError(
-                "LinearGraphConvolution predicts other nodes on their graph, got X alone; pass both"
-            )
-        X = match_features(X, check_graph(graph).n_nodes, self._columns, "LinearGraphConvolution") - self.feature_means_
-        mean = as_given(self._smoothed(graph, X @ np.asarray(self.coef_)) + self.intercept_, single=self._single)
-        if not return_std:
-            return mean
-        directions = self._directions(smooth(graph, X @ self._T, self.alpha_))
-        return mean, as_given(self._residuals.std_elsewhere(graph, directions), single=self._single)
+        def std() -> Floats:
+            return self._residuals.std_elsewhere(graph, self._directions(smooth(graph, X @ self._T, self.alpha_)))
+
+        return mean, std
 
     @property
     def model_std_(self) -> Floats:
@@ -250,33 +186,11 @@ class LinearGraphConvolution(CheckedEstimator):
         check_fitted(self, "_residuals")
         return self._residuals.marginal_scale
 
-    @takes_folds
-    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
-
-        Parameters
-        ----------
-        graph, X, y : Graph, features, array of shape (n,)
-            What the fit was given.
-        folds : integer array of shape (n_labelled,)
-            Fold of every labelled node, in node order.
-        """
-        check_fitted(self, "_residuals")
-        return refitted_out_of_fold(self, graph, X, y, folds)
-
     def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
         r"""Return :math:`1 / (1 + \omega \lambda)`, the factor by which features on each eigenvector of `N` count."""
         check_fitted(self, "omega_")
         return np.asarray(1.0 / (1.0 + self.omega_ * np.asarray(eigenvalues, dtype=np.float64)))
 
-    def fixed(self) -> LinearGraphConvolution:
-        """Return an unfitted copy with the level that was chosen."""
-        check_fitted(self, "_residuals")
-        copy: LinearGraphConvolution = clone(self).set_params(
-            alpha=self.alpha_, omega=None, fit_intercept=self._centred, shrinkage=self.shrinkage_
-        )
-        return copy
-
-    def _smoothed(self, graph: Graph, predictor: Floats) -> Floats:
-        """Smoothing is linear, so one column is enough: that of the unsmoothed predictor."""
-        return np.asarray(smooth(graph, predictor[:, None], self.alpha_)[:, 0])
+    def _choices(self) -> dict[str, Any]:
+        level = {"alpha": self.alpha_, "omega": None}
+        return level | {"fit_intercept": self._centred, "shrinkage": self.shrinkage_}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, overload
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -11,36 +12,26 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
+from graphmrf.estimators.base import PropagatingEstimator
 from graphmrf.estimators.choices import Level, as_omega, given_level, given_shrinkage, settle
 from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
-from graphmrf.estimators.inputs import (
-    as_given,
-    check_fitted,
-    check_graph,
-    read_features,
-    read_outcome,
-    refuse_other_graph,
-)
+from graphmrf.estimators.inputs import read_features
 from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.estimators.out_of_fold import NodeRegressor
     from graphmrf.graph import Graph
     from graphmrf.selection import AlphaSearch
 
-
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 
-class ResidualPropagation(CheckedEstimator):
+@dataclass(eq=False, repr=False)
+class ResidualPropagation(PropagatingEstimator):
     r"""A base predictor plus its propagated residuals (RP).
 
     .. math:: y_U = f_U - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - f_L)
@@ -101,36 +92,15 @@ class ResidualPropagation(CheckedEstimator):
     array([1.  , 1.  , 1.14, 3.  , 4.12])
     """
 
-    keeps_labels = True
+    base: Any
+    _: KW_ONLY
+    alpha: Level = "cv"
+    omega: float | None = None
+    cv: int = 5
+    random_state: int = 0
 
-    def __init__(
-        self, base: Any, *, alpha: Level = "cv", omega: float | None = None, cv: int = 5, random_state: int = 0
-    ) -> None:
-        self.base = base
-        self.alpha = alpha
-        self.omega = omega
-        self.cv = cv
-        self.random_state = random_state
-
-    @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
-        """Learn the base and the level, and propagate the residuals.
-
-        Parameters
-        ----------
-        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
-            The graph.
-        X : array or DataFrame of shape (n, p)
-            Features of all nodes.
-        y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted.
-
-        Raises
-        ------
-        InvalidInputError
-            If the inputs break a rule, or a cross-validation is asked for and there are fewer than 2 labels.
-        """
-        level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
+    def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:
+        level, known = given_level(self.alpha, self.omega), outcome.known
         self._check_base()
         if level is None and _chooses_level(self.base):
             residuals = self._fit_jointly(graph, X, outcome)
@@ -138,14 +108,11 @@ class ResidualPropagation(CheckedEstimator):
             residuals = self._fit_in_turn(level, graph, X, outcome)
         else:
             residuals = self._fit_crosswise(level, graph, X, outcome)
-        self.omega_, self._outcome = as_omega(self.alpha_), outcome
+        self.omega_ = as_omega(self.alpha_)
         directions = getattr(self.base_, "directions_", np.empty((graph.n_nodes, 0)))
-        known = outcome.known
-        self.dof_ = self._freedom(directions[known], chosen=level is None)
-        self._residuals = ResidualField(graph, known, residuals, self.alpha_, directions, self.dof_, self.random_state)
-        self._field = self._residuals.propagated
-        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
-        return self
+        dof = self._freedom(directions[known], chosen=level is None)
+        parts = residuals, self.alpha_, directions, dof, self.random_state
+        self._propagate(self._base_values, ResidualField(graph, known, *parts), outcome)
 
     def _freedom(self, directions: Floats, *, chosen: bool) -> float:
         """Return the degrees of freedom left, given the directions of the base at the labelled nodes."""
@@ -153,69 +120,16 @@ class ResidualPropagation(CheckedEstimator):
         spent = float(np.sum(directions**2)) if directions.shape[1] else nonlinear
         return degrees_of_freedom(len(directions), spent, chosen=chosen)
 
-    @overload
-    def predict(self, graph: None = None, X: None = None, *, return_std: Literal[False] = False) -> Floats: ...
-    @overload
-    def predict(self, graph: None = None, X: None = None, *, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
-    @predicts_tables
-    def predict(
-        self, graph: None = None, X: None = None, *, return_std: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
-        r"""Return the outcome of every node; labelled nodes keep their label.
-
-        Parameters
-        ----------
-        graph, X : None
-            Propagation lives on the labels of its graph, so there is no prediction for another one.
-        return_std : bool, default False
-            Also return the standard deviation given the labels, 0 at the labelled nodes. That of the noise scale is
-            part of it, and so is that of the coefficients of a base that is linear, see `ResidualField`; of another
-            base what residuals out of fold tell.
-
-        Returns
-        -------
-        array of shape (n,), or two of them
-            In float32 when y was.
-        """
-        check_fitted(self, "_residuals")
-        refuse_other_graph(graph, X, "ResidualPropagation")
-        outcome = self._outcome
-        mean = as_given(outcome.clamp(self._base_values + self._field), single=outcome.single)
-        if not return_std:
-            return mean
-        return mean, as_given(self.model_std_ * self.interval_check_.factors, single=outcome.single)
-
-    @property
-    def model_std_(self) -> Floats:
-        """Standard deviations (n,) of the model, before intervals are checked; 0 at the labelled nodes."""
-        check_fitted(self, "_residuals")
-        return self._residuals.conditional_std
-
-    @property
-    def scale_(self) -> float:
-        """Noise scale; computed when first asked for."""
-        check_fitted(self, "_residuals")
-        return self._residuals.conditional_scale
-
-    @takes_folds
-    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept.
-
-        Parameters
-        ----------
-        graph, X, y : Graph, features, array of shape (n,)
-            What the fit was given.
-        folds : integer array of shape (n_labelled,)
-            Fold of every labelled node, in node order.
-        """
-        check_fitted(self, "_residuals")
-        outcome = read_outcome(y, graph.n_nodes)
+    def _out_of_fold(self, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
         if knows_graph(self.base_):
             base = refit_folds(self.base_, graph, X, outcome, folds)
         else:
             left_out = cross_predictions(self.base, check_regressor(self.base, X, graph), outcome, folds)
             base = _for_all_folds(left_out, folds)
         return np.asarray(search_residual(graph, outcome.y, base, folds, alphas=(self.alpha_,)).predictions[0])
+
+    def _choices(self) -> dict[str, Any]:
+        return super()._choices() | {"base": self.base_.fixed() if knows_graph(self.base_) else self.base}
 
     def _fit_base(self, base: NodeRegressor, graph: Graph, X: Any, outcome: Outcome) -> Floats:
         """Fit a copy of the base, its hyper-parameters included; return the residuals of that fit."""

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.calibration import CheckedEstimator, IntervalCheck
+from graphmrf.estimators.base import LeastSquaresEstimator
 from graphmrf.estimators.choices import Intercept, settle_intercept
-from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
-from graphmrf.estimators.inputs import (
-    as_given,
-    check_fitted,
-    check_graph,
-    match_features,
-    read_features,
-    read_outcome,
-)
-from graphmrf.estimators.out_of_fold import refitted_out_of_fold
-from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean
+from graphmrf.estimators.inputs import check_fitted
 from graphmrf.linalg.smoothing import loop_engine, power, powers
 from graphmrf.selection import AlphaSearch, fit_least_squares, fold_fits, own_fold, whiten
 
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.estimators.inputs import Outcome
+    from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.graph import Graph
     from graphmrf.selection import Whitened
 
@@ -42,7 +33,8 @@ _LAYERS = (0, 1, 2, 3)
 """Numbers of layers tried: the paper's 1, 2, 3, and 0, linear regression. Twice as many cost twice the products."""
 
 
-class SimpleGraphConvolution(CheckedEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SimpleGraphConvolution(LeastSquaresEstimator):
     r"""Least squares on features that are averaged with those of the neighbours, K times (SGC).
 
     .. math:: y = \tilde S^K (X - 1 m') b + c, \qquad \tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}
@@ -93,45 +85,19 @@ class SimpleGraphConvolution(CheckedEstimator):
     array([1.18, 0.85, 1.68, 2.97, 3.78])
     """
 
-    keeps_labels = False
+    n_layers: Layers = "cv"
+    cv: int = 5
+    random_state: int = 0
+    fit_intercept: Intercept = True
 
-    def __init__(
-        self, *, n_layers: Layers = "cv", cv: int = 5, random_state: int = 0, fit_intercept: Intercept = True
-    ) -> None:
-        self.n_layers = n_layers
-        self.cv = cv
-        self.random_state = random_state
-        self.fit_intercept = fit_intercept
-
-    @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
-        """Learn the number of layers and the coefficients.
-
-        Parameters
-        ----------
-        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
-            The graph.
-        X : array or DataFrame of shape (n, p)
-            Features of all nodes, finite.
-        y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted.
-
-        Raises
-        ------
-        InvalidInputError
-            If the inputs break a rule, or n_layers is "cv" and there are fewer than 2 labels.
-        """
-        given, n = given_layers(self.n_layers), check_graph(graph).n_nodes
-        table, outcome = read_features(X, n, "SimpleGraphConvolution"), read_outcome(y, n)
-        engine = loop_engine(graph)
-        intercept = settle_intercept(self, graph, X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_))
-        features = whiten(table.X, centred=intercept)
-        coef = self._regress(graph, features, outcome, given)
-        self.coef_, self.feature_means_ = table.columns.named(coef), features.means
-        self._graph, self._features, self._columns = graph, features, table.columns
-        self._single = table.single and outcome.single
-        self.interval_check_ = IntervalCheck(self, graph, X, outcome)
-        return self
+    def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
+        given, engine = given_layers(self.n_layers), loop_engine(graph)
+        intercept = settle_intercept(
+            self, graph, table.X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_)
+        )
+        self._graph, self._features = graph, whiten(table.X, centred=intercept)
+        coef = self._regress(graph, self._features, outcome, given)
+        self.coef_, self.feature_means_ = table.columns.named(coef), self._features.means
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
         """Choose the number of layers unless given, fit on its features; return the coefficients of the features."""
@@ -150,70 +116,13 @@ class SimpleGraphConvolution(CheckedEstimator):
         self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.dof_)
         return np.asarray(features.T @ self._fit.coef)
 
-    @overload
-    def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[False] = False) -> Floats: ...
-    @overload
-    def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: Literal[True]
-    ) -> tuple[Floats, Floats]: ...
-    @predicts_tables
-    def predict(
-        self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
-        r"""Return what the model says at every node, also at the labelled ones.
+    def _design(self) -> Floats:
+        return power(loop_engine(self._graph), self._features.Z, self.n_layers_)
 
-        Parameters
-        ----------
-        graph, X : Graph and array or DataFrame, optional
-            Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
-            By default the graph and features of the fit.
-        return_std : bool, default False
-            Also return :math:`s \sqrt{1 + z'(Z'Z)^{-1} z}` with z the averaged features of the node and the intercept:
-            the standard deviation of a new outcome, the uncertainty of the coefficients and of `s` included.
-
-        Returns
-        -------
-        array of shape (n,), or two of them
-            In float32 when X and y were.
-        """
-        check_fitted(self, "_fit")
-        own = graph is None and X is None
-        if own and not return_std:
-            return as_given(self._fitted, single=self._single)
-        Z = self._averaged(graph, X)
-        mean = as_given(self._fitted if own else Z @ self._fit.coef + self.intercept_, single=self._single)
-        if not return_std:
-            return mean
-        std = self._std(Z) * (self.interval_check_.factors if own else 1.0)
-        return mean, as_given(std, single=self._single)
-
-    @property
-    def model_std_(self) -> Floats:
-        """Standard deviations (n,) of the model, before intervals are checked."""
-        check_fitted(self, "_fit")
-        return self._std(self._averaged(None, None))
-
-    def _std(self, Z: Floats) -> Floats:
-        return student_std(self.scale_, 1.0 + self._fit.leverage(Z), self.dof_)
-
-    @property
-    def directions_(self) -> Floats:
-        """Columns (n, k) that span the fit, see `NodeRegressor`."""
-        return self._fit.directions(self._averaged(None, None))
-
-    @takes_folds
-    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, layers kept.
-
-        Parameters
-        ----------
-        graph, X, y : Graph, features, array of shape (n,)
-            What the fit was given.
-        folds : integer array of shape (n_labelled,)
-            Fold of every labelled node, in node order.
-        """
-        check_fitted(self, "_fit")
-        return refitted_out_of_fold(self, graph, X, y, folds)
+    def _elsewhere(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
+        graph, X = self._other_features(graph, X)
+        Z = power(loop_engine(graph), (X - self.feature_means_) @ self._features.T, self.n_layers_)
+        return Z @ self._fit.coef + self.intercept_, lambda: self._std(Z)
 
     def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
         r"""Return :math:`(1 - \lambda)^K`, the factor by which features on each eigenvector of :math:`\tilde S` count.
@@ -224,24 +133,8 @@ class SimpleGraphConvolution(CheckedEstimator):
         check_fitted(self, "n_layers_")
         return np.asarray((1.0 - np.asarray(eigenvalues, dtype=np.float64)) ** self.n_layers_)
 
-    def fixed(self) -> SimpleGraphConvolution:
-        """Return an unfitted copy with the number of layers that was chosen."""
-        check_fitted(self, "_fit")
-        copy: SimpleGraphConvolution = clone(self).set_params(
-            n_layers=self.n_layers_, fit_intercept=self._features.centred
-        )
-        return copy
-
-    def _averaged(self, graph: Graph | None, X: Any) -> Floats:
-        """Return the uncorrelated features of the fit, or of another graph, after the layers."""
-        if graph is None and X is None:
-            return power(loop_engine(self._graph), self._features.Z, self.n_layers_)
-        if graph is None:
-            raise InvalidInputError(
-                "SimpleGraphConvolution predicts other nodes on their graph, got X alone; pass both"
-            )
-        X = match_features(X, check_graph(graph).n_nodes, self._columns, "SimpleGraphConvolution")
-        return power(loop_engine(graph), (X - self.feature_means_) @ self._features.T, self.n_layers_)
+    def _choices(self) -> dict[str, Any]:
+        return {"n_layers": self.n_layers_, "fit_intercept": self._features.centred}
 
 
 def given_layers(n_layers: Layers) -> int | None:
