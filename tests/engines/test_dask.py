@@ -23,7 +23,7 @@ from hypothesis.extra.numpy import arrays
 import graphmrf as gm
 from cases import random_case
 from graphmrf._typing import Floats
-from graphmrf.engines import Engine, dask_columns, map_columns
+from graphmrf.engines import Engine, dask_columns
 from graphmrf.engines.dask import Cluster, column_bytes, with_time_left
 from graphmrf.engines.dask_kept import Iterates, pieces_of, put_piece, read_pieces, same_cut, write_pieces
 from graphmrf.errors import ClusterError, InvalidInputError
@@ -91,7 +91,7 @@ def test_work_of_a_worker_that_is_killed_or_hangs_is_done_by_others(
         monkeypatch.setattr(machines, "workers", others)
     try:
         engine = random_case(0, n=20).graph.to(machines).engine
-        assert list(map_columns(engine, square, [(i,) for i in range(12)])) == [i**2 for i in range(12)]
+        assert list(engine.map_columns(square, [(i,) for i in range(12)])) == [i**2 for i in range(12)]
     finally:
         if blow == signal.SIGSTOP:
             os.kill(int((hit / "pid").read_text()), signal.SIGKILL)
@@ -199,7 +199,7 @@ def test_files_are_read_again_when_a_worker_that_has_rows_is_killed(harmed: Clus
     expected = engine.unload(engine.load(X), 1)
     killed = engine.homes()[0]  # type: ignore[attr-defined]
     os.kill(made.ask(killed, os.getpid), signal.SIGKILL)
-    [found] = map_columns(engine, lambda engine, X: engine.unload(engine.load(X), 1), [(X,)])
+    [found] = engine.map_columns(lambda engine, X: engine.unload(engine.load(X), 1), [(X,)])
     np.testing.assert_array_equal(found, expected)
     made.close()
 
@@ -294,7 +294,7 @@ def test_a_part_is_computed_again_when_rows_are_lost(harmed: Cluster) -> None:
             engine.subtract(V, np.zeros(V.shape[1]), V)
         return np.asarray(engine.unload(V, X.shape[1]))
 
-    [half] = map_columns(case.graph.to(rows).engine, halve, [(case.X,)])
+    [half] = case.graph.to(rows).engine.map_columns(halve, [(case.X,)])
     np.testing.assert_allclose(half, case.X / 2, rtol=1e-12)
     assert len(attempts) == 2
 
@@ -470,7 +470,7 @@ def test_work_that_is_stopped_leaves_nothing_with_the_workers(machines: Cluster)
 
     made = Cluster(machines.client)
     engine: Any = random_case(0, n=20).graph.to(made).engine
-    results: Any = map_columns(engine, add, [(i,) for i in range(8)])
+    results: Any = engine.map_columns(add, [(i,) for i in range(8)])
     assert next(results) == 20
     assert held()
     results.close()  # as an interrupt from the keyboard does
@@ -491,7 +491,7 @@ def test_an_error_of_the_work_is_told_as_it_is(machines: Cluster) -> None:
 
     engine = random_case(0, n=20).graph.to(machines).engine
     with pytest.raises(InvalidInputError, match="7 of 20 is wrong"):
-        list(map_columns(engine, fail, [(7,)]))
+        list(engine.map_columns(fail, [(7,)]))
 
 
 def test_a_checkpoint_spares_what_was_finished(machines: Cluster, tmp_path: Path) -> None:
@@ -505,8 +505,8 @@ def test_a_checkpoint_spares_what_was_finished(machines: Cluster, tmp_path: Path
     kept = Cluster(machines.client, checkpoint=tmp_path / "kept")
     engine = random_case(0, n=20).graph.to(kept).engine
     parts = [(i,) for i in range(4)]
-    list(map_columns(engine, halve, parts[1:3]))
-    results = list(map_columns(engine, halve, parts))
+    list(engine.map_columns(halve, parts[1:3]))
+    results = list(engine.map_columns(halve, parts))
     assert [half for _, half in results] == [0.0, 0.5, 1.0, 1.5]
     np.testing.assert_array_equal(results[2][0], np.full(20, 2))
     assert len(list(marks.iterdir())) == 4
@@ -518,7 +518,7 @@ def test_a_worker_too_small_for_the_graph_is_refused_with_a_remedy(
     monkeypatch.setattr(Cluster, "memory", lambda _: 1000)
     graph = random_case(0, n=20).graph.to(Cluster(machines.client, partition="columns"))
     with pytest.raises(ClusterError, match="partition='rows'"):
-        list(map_columns(graph.engine, max, [(1,)]))
+        list(graph.engine.map_columns(max, [(1,)]))
 
 
 def test_a_graph_leaves_its_cluster_behind_when_pickled(machines: Cluster) -> None:
@@ -564,7 +564,7 @@ def test_a_scheduler_that_is_gone_is_told() -> None:
         engine = random_case(0, n=20).graph.to(client).engine
         inside.close()
         with pytest.raises(ClusterError, match="is gone"):
-            list(map_columns(engine, max, [(1,)]))
+            list(engine.map_columns(max, [(1,)]))
         client.close()
 
 

@@ -1,4 +1,4 @@
-"""A new engine is one class and one row: dense NumPy in under 40 lines, and everything runs on it."""
+"""A new engine is one class and one row: dense NumPy in under 60 lines, and everything runs on it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,35 +8,41 @@ import pytest
 
 import graphmrf as gm
 from cases import check_model_on, random_case
-from graphmrf.engines import ENGINES
-from graphmrf.engines.probes import random_columns
+from graphmrf.engines import ENGINES, Engine
 
 
-class ToyEngine:
+class ToyEngine(Engine):
     """Products by the dense matrix I - N; blocks are arrays (n, k), windows are pairs of values and rows."""
 
     def __init__(self, indptr: Any, indices: Any, weights: Any, degrees: Any) -> None:
-        self.n, S = degrees.size, np.diag((degrees == 0).astype(float))
+        self.n, self.S, self.products = degrees.size, np.diag((degrees == 0).astype(float)), 0
         i, values = np.repeat(np.arange(self.n), np.diff(indptr)), 1.0 if weights is None else weights
-        S[i, indices] = values / np.sqrt(degrees[i] * degrees[indices])
-        self.S, self.like, self.columns, self.products = S, np.zeros_like, lambda _: None, 0
-        self.load = lambda X, rows=None: np.array(X) if rows is None else self.spread(X, rows, 0.0)
-        self.unload = lambda V, k, rows=None: V[:, :k] if rows is None else V[rows, :k]
-        self.zeros = lambda k, dtype=np.float64: np.zeros((self.n, k), dtype)
-        self.random = lambda seed, k, kind="rademacher": random_columns(seed, self.n, k, kind)
-        self.gram = lambda U, V: U.T.astype(float) @ V.astype(float)
-        self.read = lambda window: window[0]
-        self.restore = lambda window, slot, out: np.copyto(out, window[0][:, slot].T)
+        self.S[i, indices] = values / np.sqrt(degrees[i] * degrees[indices])
 
     def spread(self, X: Any, rows: Any, fill: float) -> Any:
         whole = np.full((self.n, X.shape[1]), fill)
         whole[rows] = X
         return whole
 
+    def load(self, X: Any, rows: Any = None) -> Any:
+        return np.array(X) if rows is None else self.spread(X, rows, 0.0)
+
+    def unload(self, V: Any, k: int, rows: Any = None) -> Any:
+        return V[:, :k] if rows is None else V[rows, :k]
+
+    def zeros(self, k: int, dtype: Any = np.float64) -> Any:
+        return np.zeros((self.n, k), dtype)
+
+    def like(self, V: Any) -> Any:
+        return np.zeros_like(V)
+
     def mask(self, allowed: Any, width: int, rows: Any = None) -> Any:
         if allowed is None or rows is None:
             return np.ones((1, width)) if allowed is None else allowed
         return self.spread(allowed, rows, 1.0)
+
+    def gram(self, U: Any, V: Any) -> Any:
+        return U.T.astype(float) @ V.astype(float)
 
     def advance(self, V: Any, scale: Any, previous: Any, back: Any, mask: Any, out: Any) -> Any:
         out[:] = mask * (self.S @ (V * scale) - previous * back)
@@ -56,6 +62,12 @@ class ToyEngine:
 
     def store(self, V: Any, window: Any, slot: int) -> None:
         window[0][:, slot] = (V if window[1] is None else V[window[1]]).T[: len(window[0])]
+
+    def restore(self, window: Any, slot: int, out: Any) -> None:
+        np.copyto(out, window[0][:, slot].T)
+
+    def read(self, window: Any) -> Any:
+        return window[0]
 
     def combine(self, window: Any, coefficients: Any, out: Any, keep: Any = None) -> None:
         out[0][:] *= 1.0 if keep is None else keep[:, :, None]

@@ -172,8 +172,6 @@ def test_single_precision_stays_single_and_is_nearly_as_good(route: tuple[str, L
 def test_single_precision_is_not_called_converged_when_it_cannot_be() -> None:
     graph, X = path(300), columns(300, 2).astype(np.float32)
     with pytest.raises(ConvergenceError, match="use float64"):
-        linalg.smooth(graph, X, 0.9999)
-    with pytest.raises(ConvergenceError, match="use float64"):
         linalg.smooth_grid(graph, X, [0.5, 0.9999], tolerance=1e-6)
 
 
@@ -345,3 +343,13 @@ def test_a_power_of_few_or_many_columns_is_that_of_dense_algebra(k: int, engine:
     root = np.sqrt(W.sum(axis=1))
     expected = np.linalg.matrix_power(W / np.outer(root, root), 3) @ X
     np.testing.assert_allclose(smoothing.power(smoothing.loop_engine(graph), X, 3), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.999, 0.9999, 0.999999])
+def test_single_precision_smooths_at_high_levels(alpha: float) -> None:
+    for name in ("grid", "pieces"):
+        X = columns(FAMILIES[name].n_nodes, 3)
+        found = linalg.smooth(FAMILIES[name], X.astype(np.float32), alpha)
+        assert found.dtype == np.float32
+        expected = linalg.smooth(FAMILIES[name], X, alpha)
+        np.testing.assert_allclose(found, expected, atol=2e-4 * np.abs(expected).max())

@@ -40,6 +40,7 @@ from graphmrf.engines.dask_parts import (
     with_rows,
 )
 from graphmrf.engines.numba import padded_width
+from graphmrf.engines.protocol import Engine
 from graphmrf.errors import ClusterError
 from graphmrf.files import parquet_files
 
@@ -93,7 +94,7 @@ class RowsLostError(ClusterError):
     """Rows were lost with their worker."""
 
 
-class RowsEngine:
+class RowsEngine(Engine):
     """An engine whose rows lie on several workers.
 
     Parameters
@@ -107,6 +108,8 @@ class RowsEngine:
     store : Store
         Where results of parts are kept.
     """
+
+    on_host = False
 
     def __init__(self, machines: Cluster, make: Callable[[], list[Any]], bounds: Ints, store: Store) -> None:
         self.n, self.bounds, self._machines, self._make = int(bounds[-1]), bounds, machines, make
@@ -172,6 +175,10 @@ class RowsEngine:
         counts, weights = zip(*self._machines.collect(sums), strict=True)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return indptr, np.concatenate(weights) if weighted else np.diff(indptr).astype(np.float64)
+
+    def remote_edges(self) -> RowsEngine:
+        """Return itself."""
+        return self
 
     def looped(self) -> RowsEngine:
         """Return the engine of the same graph of files with every node its own neighbour."""
@@ -290,9 +297,6 @@ class RowsEngine:
             return self._new("mask", width, [(allowed[a:b], width) for a, b in self._ranges])
         split = self._split(rows)
         return self._new("mask", width, [(allowed[chosen], width, local) for chosen, local in split])
-
-    def columns(self, n_bytes: int) -> None:
-        """Return that the caller's limits decide."""
 
     def like(self, V: Remote) -> Remote:
         """Return a block of the same shape and type, not initialised."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphmrf.engines import _kernels
-from graphmrf.engines.probes import random_columns
+from graphmrf.engines.protocol import Engine
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _LINE = 64
 _EVERY_ROW = np.empty(0, dtype=np.int64)
 
 
-class NumbaEngine:
+class NumbaEngine(Engine):
     """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
 
     A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows
@@ -71,6 +71,8 @@ class NumbaEngine:
         Compressed rows of the adjacency; `weights` is None for an unweighted graph.
     degrees : array of shape (n,)
         Row sums of the adjacency.
+    order : integer array of shape (n,), optional
+        Nodes of the caller in the order of the rows above, in which neighbours are near; callers see none of it.
     chunk_cost : int
         Work per chunk of a product.
     """
@@ -82,9 +84,11 @@ class NumbaEngine:
         weights: Floats | None,
         degrees: Floats,
         *,
+        order: Ints | None = None,
         chunk_cost: int = CHUNK_COST,
     ) -> None:
-        self.n, self._chunk_cost = degrees.size, chunk_cost
+        self.n, self._chunk_cost, self._order = degrees.size, chunk_cost, order
+        self._place = None if order is None else _inverse(order)
         self._indptr, self._indices, self._weights = indptr, indices, weights
         self._degrees = np.where(degrees > 0, degrees, 1.0)
         self._roots = np.sqrt(self._degrees)[:, None]
@@ -96,13 +100,15 @@ class NumbaEngine:
         X = np.asarray(X)
         block = self.zeros(X.shape[1], X.dtype)
         if rows is None:
-            np.divide(X, self._roots, out=block[:, : X.shape[1]], casting="same_kind")
+            np.divide(self._ordered(X), self._roots, out=block[:, : X.shape[1]], casting="same_kind")
         else:
+            rows = self._places(rows)
             block[rows, : X.shape[1]] = X / self._roots[rows]
         return block
 
     def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
         """Return some rows of the first `k` columns."""
+        rows = self._places(rows)
         wanted, roots = (V[:, :k], self._roots) if rows is None else (V[rows, :k], self._roots[rows])
         return np.multiply(wanted, roots, dtype=V.dtype, casting="same_kind")
 
@@ -110,22 +116,15 @@ class NumbaEngine:
         """Return `k` columns of zeros, and padding."""
         return _aligned(np.zeros, (self.n, padded_width(k)), np.dtype(dtype))
 
-    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
-        """Return `k` random columns."""
-        return self.load(random_columns(seed, self.n, k, kind))
-
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
         """Return `allowed` padded to `width`, or one row of True for None."""
         if allowed is None:
             return np.ones((1, width), dtype=bool)
         block = np.zeros((self.n, width), dtype=bool)
-        block[:, : allowed.shape[1]] = allowed if rows is None else True
+        block[:, : allowed.shape[1]] = self._ordered(allowed) if rows is None else True
         if rows is not None:
-            block[rows, : allowed.shape[1]] = allowed
+            block[self._places(rows), : allowed.shape[1]] = allowed
         return block
-
-    def columns(self, n_bytes: int) -> None:
-        """Return that the caller's limits decide."""
 
     def like(self, V: Floats) -> Floats:
         """Return an uninitialised array of the same shape and type."""
@@ -156,7 +155,7 @@ class NumbaEngine:
 
     def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
         """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
-        rows = self._row_chunks(self.n)
+        rows, kinds = self._row_chunks(self.n), self._ordered(kinds)
         subtracted = np.empty((0, 0), dtype=out.dtype) if minus is None else minus
         values = tables.astype(V.dtype, copy=False)
         if values.shape[1:] == (1, 1):
@@ -165,9 +164,9 @@ class NumbaEngine:
             _kernels.mix(V, values, kinds, subtracted, out, rows)
 
     def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
-        """Return a window of zeros."""
+        """Return a window of zeros; one of all rows has them in the order of blocks until it is read."""
         values = np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype)
-        return values, None if rows is None else np.asarray(rows, dtype=np.int64)
+        return values, None if rows is None else np.asarray(self._places(rows), dtype=np.int64)
 
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
         """Copy the window's rows and columns of a block into one of its slots."""
@@ -188,8 +187,9 @@ class NumbaEngine:
         _kernels.combine(window[0], weights, kept, out[0], self._row_chunks(out[0].shape[2]))
 
     def read(self, window: HostWindow) -> Floats:
-        """Return the array of the window itself."""
-        return window[0]
+        """Return what a window holds: the array itself where no row was moved."""
+        values, rows = window
+        return values if rows is not None or self._place is None else np.take(values, self._place, axis=2)
 
     def affine(self, M: Any, V: Floats, B: Floats | None, numbers: tuple[float, float, float]) -> Floats:
         """Return ``a V + b B + c M V`` for a sparse matrix `M` of the same type, any arrays, and numbers (a, b, c)."""
@@ -198,6 +198,14 @@ class NumbaEngine:
         typed = tuple(V.dtype.type(number) for number in numbers)
         _kernels.affine(M.indptr, M.indices, M.data, V, added, typed, out, rows)
         return out
+
+    def _ordered(self, values: Any) -> Any:
+        """Return what the caller gave for every node in the order of blocks."""
+        return values if self._order is None else values[self._order]
+
+    def _places(self, rows: Ints | None) -> Ints | None:
+        """Return the rows of nodes in blocks; None for all, where none was moved."""
+        return rows if self._place is None else self._place if rows is None else self._place[rows]
 
     def _weights_in(self, dtype: np.dtype[np.floating]) -> Floats | None:
         if dtype not in self._typed_weights:
@@ -231,59 +239,7 @@ def padded_width(k: int) -> int:
     return 4 if k <= 4 else -(-k // 8) * 8
 
 
-class OrderedEngine:
-    """An engine whose blocks have their rows in another order, in which neighbours are near; callers see none of it.
-
-    Parameters
-    ----------
-    engine : NumbaEngine
-        The engine of the graph with its nodes in that order.
-    order : integer array of shape (n,)
-        Row i of a block is node ``order[i]``.
-    """
-
-    def __init__(self, engine: NumbaEngine, order: Ints) -> None:
-        self.n, self._engine, self._order, self._place = engine.n, engine, order, _inverse(order)
-        # What does not look at rows by their number is the same in any order.
-        self.zeros, self.columns, self.like, self.gram = engine.zeros, engine.columns, engine.like, engine.gram
-        self.advance, self.subtract, self.store = engine.advance, engine.subtract, engine.store
-        self.restore, self.combine, self.affine = engine.restore, engine.combine, engine.affine
-
-    def load(self, X: Floats, rows: Ints | None = None) -> Floats:
-        """Return the columns of `X`, padded with zeros."""
-        return (
-            self._engine.load(np.asarray(X)[self._order]) if rows is None else self._engine.load(X, self._place[rows])
-        )
-
-    def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
-        """Return some rows of the first `k` columns."""
-        return self._engine.unload(V, k, self._place if rows is None else self._place[rows])
-
-    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
-        """Return `k` random columns."""
-        return self.load(random_columns(seed, self.n, k, kind))
-
-    def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
-        """Return a mask block."""
-        if allowed is None or rows is None:
-            return self._engine.mask(None if allowed is None else allowed[self._order], width)
-        return self._engine.mask(allowed, width, self._place[rows])
-
-    def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
-        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at node i."""
-        self._engine.mix(V, tables, kinds[self._order], minus, out)
-
-    def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
-        """Return a window of zeros; one of all rows has them in the order of blocks until it is read."""
-        return self._engine.window(k, slots, None if rows is None else self._place[rows], dtype)
-
-    def read(self, window: HostWindow) -> Floats:
-        """Return what a window holds."""
-        values, rows = window
-        return values if rows is not None else np.take(values, self._place, axis=2)
-
-
-def local_engine(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> NumbaEngine | OrderedEngine:
+def local_engine(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> NumbaEngine:
     """Return the engine of a graph, in another order of its nodes where that brings neighbours near each other."""
     order = local_order(indptr, indices)
     if order is None:
@@ -291,7 +247,7 @@ def local_engine(indptr: Ints, indices: Ints, weights: Floats | None, degrees: F
     return ordered_engine((indptr, indices, weights, degrees), order)
 
 
-def ordered_engine(graph: tuple[Ints, Ints, Floats | None, Floats], order: Ints) -> OrderedEngine:
+def ordered_engine(graph: tuple[Ints, Ints, Floats | None, Floats], order: Ints) -> NumbaEngine:
     """Return the engine of a graph (compressed rows, weights, degrees) with its nodes in an order."""
     indptr, indices, weights, degrees = graph
     values = np.ones(indices.size, dtype=np.bool_) if weights is None else weights
@@ -300,7 +256,7 @@ def ordered_engine(graph: tuple[Ints, Ints, Floats | None, Floats], order: Ints)
     W = sparse.csr_array((rows.data, place[rows.indices], rows.indptr), shape=rows.shape)
     W.sort_indices()
     renumbered = W.indptr.astype(indptr.dtype, copy=False), W.indices.astype(indices.dtype, copy=False)
-    return OrderedEngine(NumbaEngine(*renumbered, None if weights is None else W.data, degrees[order]), order)
+    return NumbaEngine(*renumbered, None if weights is None else W.data, degrees[order], order=order)
 
 
 def _inverse(order: Ints) -> Ints:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from graphmrf.engines.probes import random_columns
+from graphmrf.engines.protocol import Engine
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -19,7 +19,7 @@ HostWindow: TypeAlias = "tuple[Floats, Ints | None]"
 """A window in main memory: values of shape (k, slots, n_rows), and the rows, None for all of them."""
 
 
-class ScipyEngine:
+class ScipyEngine(Engine):
     """Products by :math:`I - N` with SciPy; blocks are plain arrays of shape (n, k).
 
     Parameters
@@ -57,10 +57,6 @@ class ScipyEngine:
         """Return `k` columns of zeros."""
         return np.zeros((self.n, k), dtype=dtype)
 
-    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Floats:
-        """Return `k` random columns."""
-        return random_columns(seed, self.n, k, kind)
-
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
         """Return `allowed`, or one row of True for None."""
         if allowed is None or rows is None:
@@ -68,9 +64,6 @@ class ScipyEngine:
         block = np.ones((self.n, width), dtype=bool)
         block[rows] = allowed
         return block
-
-    def columns(self, n_bytes: int) -> None:
-        """Return that the caller's limits decide."""
 
     def like(self, V: Floats) -> Floats:
         """Return an uninitialised array of the same shape and type."""
@@ -127,12 +120,6 @@ class ScipyEngine:
     def read(self, window: HostWindow) -> Floats:
         """Return the array of the window itself."""
         return window[0]
-
-    def affine(self, M: Any, V: Floats, B: Floats | None, numbers: tuple[float, float, float]) -> Floats:
-        """Return ``a V + b B + c M V`` for a sparse matrix `M` of the same type, any arrays, and numbers (a, b, c)."""
-        a, b, c = numbers
-        out = c * (M @ V) if B is None else b * B + c * (M @ V)
-        return np.asarray(out + a * V if a else out)
 
     def _operator(self, dtype: np.dtype[np.floating]) -> sparse.csr_array:
         if dtype not in self._operators:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 
-from graphmrf.engines.device import DeviceArray, Tensor
-from graphmrf.engines.probes import random_columns
+from graphmrf.engines.protocol import Engine
 from graphmrf.errors import InvalidInputError
 from graphmrf.kept import cached_property
 
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from graphmrf._typing import Bools, Floats, Ints
+
+Tensor: TypeAlias = Any
+"""A tensor of PyTorch."""
 
 HEAVY = 1024
 """Edges above which a row is cut into segments of so many, chosen by eye: a program takes about a millisecond for the
@@ -34,7 +36,7 @@ _KEPT = 8
 """Small arrays of the caller kept on the device, where the same ones come with every step of a solve."""
 
 
-class TorchEngine:
+class TorchEngine(Engine):
     """Products by :math:`I - N` on a GPU; blocks are tensors (n, width), zero columns as padding.
 
     As with numba a block holds :math:`D^{-1/2} V`, and an edge of an unweighted graph is one addition of rows. Sums are
@@ -50,9 +52,13 @@ class TorchEngine:
         Where the tensors are. On "cpu" plain PyTorch operations stand in for the kernels.
     heavy : int
         Edges above which a row is cut.
+    memory : float, optional
+        Bytes to plan with; by default most of what is free on the device.
     """
 
-    def __init__(
+    on_host = False
+
+    def __init__(  # noqa: PLR0913 - the graph, and how it is computed
         self,
         indptr: Ints,
         indices: Ints,
@@ -61,7 +67,9 @@ class TorchEngine:
         *,
         device: str = "cuda",
         heavy: int = HEAVY,
+        memory: float | None = None,
     ) -> None:
+        self._memory = memory
         self.n, self._device, self._heavy = degrees.size, torch.device(device), heavy
         self._check_room(indices.nbytes + (0 if weights is None else weights.nbytes) + 40 * self.n, "the graph")
         self._indptr, self._indices = self._put(indptr.astype(np.int64, copy=False)), self._put(indices)
@@ -93,10 +101,6 @@ class TorchEngine:
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Tensor:
         """Return `k` columns of zeros, and padding."""
         return torch.zeros((self.n, _width(k)), dtype=_torch_type(dtype), device=self._device)
-
-    def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Tensor:
-        """Return `k` random columns, drawn on the host."""
-        return self.load(random_columns(seed, self.n, k, kind))
 
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Tensor:
         """Return `allowed` padded to `width`, or one row of True for None."""
@@ -193,11 +197,6 @@ class TorchEngine:
         """Return the values of the window in main memory."""
         return _host(window[0])
 
-    def place(self, A: Floats) -> DeviceArray:
-        """Return a dense matrix on the device, in float64."""
-        self._check_room(6 * 8 * A.size, "a dense matrix, with what its eigenvectors take,")
-        return DeviceArray.of(A, self._device)
-
     def columns(self, n_bytes: int) -> int:
         """Return how many columns of so many bytes fit in the device's memory, at most 64.
 
@@ -207,18 +206,18 @@ class TorchEngine:
             If not even one does.
         """
         self._check_room(n_bytes, "one column of the solve")
-        return int(min(_MOST_COLUMNS, self.room() // max(n_bytes, 1)))
+        return int(min(_MOST_COLUMNS, self._room() // max(n_bytes, 1)))
 
-    def room(self) -> float:
+    def _room(self) -> float:
         """Return the bytes that may be planned with; as many as wanted where the tensors are in main memory."""
-        if self._device.type != "cuda":
-            return float("inf")
+        if self._memory is not None or self._device.type != "cuda":
+            return float("inf") if self._memory is None else self._memory
         free = torch.cuda.mem_get_info(self._device)[0]
         unused = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
         return float(_ROOM * (free + unused))
 
     def _check_room(self, needed: int, what: str) -> None:
-        room = self.room()
+        room = self._room()
         if needed > room:
             raise InvalidInputError(
                 f"{what} must fit in the memory of the GPU: it takes {needed / 1e9:.1f} GB and {room / 1e9:.1f} GB can "

@@ -417,9 +417,8 @@ class Graph(RefusesFormerNames):
 
     @cached_property
     def _components(self) -> tuple[int, Ints]:
-        elsewhere: Any = self.engine if self.is_elsewhere else None
-        if elsewhere is not None:
-            count, labels = elsewhere.components()
+        if self.is_elsewhere:
+            count, labels = self.engine.remote_edges().components()
         else:
             count, labels = connected_components(self.adjacency, directed=False)
         return int(count), _read_only(labels)
@@ -498,9 +497,8 @@ class Graph(RefusesFormerNames):
         The rows are compressed (pointers, columns, and weights or None), from node `first` on. Where edges are here it
         is all of them at once; else what every worker has, in the order of nodes, and it computes the function.
         """
-        elsewhere: Any = self.engine if self.is_elsewhere else None
-        if elsewhere is not None:
-            yield from elsewhere.over_rows(function, state, about)
+        if self.is_elsewhere:
+            yield from self.engine.remote_edges().over_rows(function, state, about)
         else:
             yield function((self.indptr, self.indices, self.weights), 0, state, about)
 
@@ -522,10 +520,9 @@ class Graph(RefusesFormerNames):
         """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
         Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
-        order. Rows are taken by position, as those of arrays are, only where the index says nothing of nodes: when the
-        graph has no ids, or when the index is the 0, 1, ... that pandas makes up and the ids are others.
-        What could be meant in two ways is refused: such an index where ids are the same numbers in another order, or,
-        without ids, rows 0 to n - 1 out of order.
+        order; the 0, 1, ... that pandas makes up is refused where ids are others. Rows are taken by position, as those
+        of arrays are, when the graph has no ids (rows 0 to n - 1 out of order are refused), and so are tables of Polars
+        and Arrow without a column of ids.
 
         Parameters
         ----------

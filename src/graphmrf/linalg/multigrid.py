@@ -207,7 +207,7 @@ def prefers_multigrid(systems: ShiftedSystems, B: Floats, tolerance: float) -> b
     The bound on iterations is reached on grids and roads, and far from reached on most other graphs: one column tells.
     """
     sigma, allowed, limits = systems.sigma, systems.allowed, systems.limits
-    if not B.size or not hasattr(systems.engine, "affine") or systems.engine.n < limits.multigrid_nodes:
+    if not B.size or not systems.engine.on_host or systems.engine.n < limits.multigrid_nodes:
         return False
     if (sigma != sigma.flat[0]).any() or (allowed is not None and (allowed != allowed[:, :1]).any()):
         return False

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from graphmrf.engines import compute, map_columns
 from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.linalg.lanczos import inverse, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
@@ -143,7 +142,7 @@ class ShiftedSystems:
         parts = ((B[:, c], sigma[:, c], None if allowed is None else allowed[:, c]) for c in blocks)
         how = rows, tolerance, self.limits
         iterations, residual = 0, 0.0
-        solved = map_columns(self.engine, solve, ((*part, how) for part in parts), total=len(blocks))
+        solved = self.engine.map_columns(solve, ((*part, how) for part in parts), total=len(blocks))
         for columns, (values, count, left) in zip(blocks, solved, strict=True):
             if len(blocks) == 1 and isinstance(columns, slice) and values.flags.writeable:
                 x = np.asarray(values, dtype=B.dtype)  # all of them, in their order: without a copy
@@ -189,7 +188,7 @@ def iteration_bound(sigma: Floats, tolerance: float) -> int:
 
 def product(engine: Engine, X: Floats, allowed: Bools | None = None) -> Floats:
     """Return :math:`M (I - N) X` for an array `X` of shape (n, k)."""
-    return compute(engine, _product, X, allowed)
+    return engine.compute(_product, X, allowed)
 
 
 def _product(engine: Engine, X: Floats, allowed: Bools | None) -> Floats:

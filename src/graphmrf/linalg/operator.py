@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from graphmrf.engines import SMALL_GRAPH, map_columns
+from graphmrf.engines import SMALL_GRAPH
 from graphmrf.engines.probes import SIGNS, edge_words, signs_of
 from graphmrf.linalg.lanczos import gauss, inverse, squares
 from graphmrf.linalg.limits import LIMITS, Limits
@@ -147,7 +147,7 @@ class WhitenedSystem:
         blocks = [B[:, first : first + width] for first in range(0, B.shape[1], width)]
         parts = ((self.tables, block, tolerance, rows) for block in blocks)
         none = np.empty((self.engine.n if rows[1] is None else rows[1].size, 0)), 0, 0.0
-        values, counts, left = zip(none, *map_columns(self.engine, _solve, parts, total=len(blocks)), strict=True)
+        values, counts, left = zip(none, *self.engine.map_columns(_solve, parts, total=len(blocks)), strict=True)
         x = values[-1] if len(values) <= 2 else np.hstack(values)
         return Solution(x, max(counts), max(left), max(left) <= tolerance)
 

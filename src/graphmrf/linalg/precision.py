@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
-from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
@@ -175,8 +174,7 @@ class NodePrecision:
             np.random.default_rng(random_state),
             (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER)),
         )
-        drawn = map_columns(
-            self.graph.engine,
+        drawn = self.graph.engine.map_columns(
             _squares,
             ((self.system.tables, self.graph.loops, self.noise(k, rng, signs=True)) for k in sizes),
         )

@@ -8,13 +8,13 @@ Beside them are the powers of the normalised adjacency with self loops,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from graphmrf.engines import build_engine, compute
+from graphmrf.engines import build_engine
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
@@ -59,7 +59,7 @@ def smooth(
     graph : Graph
         The graph.
     X : array of shape (n, k)
-        Signals; float32 is computed in float32.
+        Signals; float32 is computed in float32, and again in float64 where it misses the tolerance.
     alpha : float or array of shape (k,)
         Smoothing level in [0, 1), for all columns or for each.
     tolerance : float, optional
@@ -279,9 +279,7 @@ def loop_engine(graph: Graph) -> Engine:
     An isolated node is its only neighbour, so its row of :math:`\tilde S` is that of the identity.
     """
     if graph.is_elsewhere:
-        elsewhere: Any = graph.engine
-        looped: Engine = elsewhere.looped()
-        return looped
+        return graph.engine.remote_edges().looped()
     graph.require_normalised()
     return build_engine(graph.engine_name, *graph.with_loops(np.ones(graph.n_nodes)), graph.degrees + 1.0)
 
@@ -313,7 +311,7 @@ def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> F
     array([[1., 3., 5.],
            [2., 2., 5.]])
     """
-    return compute(engine, _powers, X, order, rows).transpose(1, 2, 0)
+    return engine.compute(_powers, X, order, rows).transpose(1, 2, 0)
 
 
 def _powers(engine: Engine, X: Floats, order: int, rows: Ints | None) -> Floats:
@@ -333,7 +331,7 @@ def power(engine: Engine, X: Floats, order: int) -> Floats:
     >>> power(loop_engine(Graph.from_edges([0], [1], n_nodes=3)), np.array([[1.0], [3.0], [5.0]]), 2).ravel()
     array([2., 2., 5.])
     """
-    return compute(engine, _last_power, X, order)
+    return engine.compute(_last_power, X, order)
 
 
 def _last_power(engine: Engine, X: Floats, order: int) -> Floats:
@@ -396,6 +394,8 @@ def _solve(graph: Graph, B: Floats, levels: Floats, allowed: Bools | None, how: 
         solution = Solution(x[None], 0, residual, residual <= tolerance)
     else:
         solution = solve_hard(graph, systems, B, tolerance) or systems.solve(B, tolerance=tolerance)
+    if B.dtype == np.float32 and not solution.converged:  # rounding of float32, magnified by 1 / (1 - alpha)
+        return _solve(graph, B.astype(np.float64), levels, allowed, (tolerance, limits)).astype(np.float32)
     return np.asarray(solution.or_raise(tolerance)[0])
 
 

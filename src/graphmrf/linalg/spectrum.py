@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.linalg.lanczos import gauss, jacobi_eigen, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
@@ -232,7 +231,7 @@ def quadrature(
 
     def rules(some: list[slice], steps: int | None) -> Iterator[tuple[Floats, ...]]:
         parts = ((Z[:, block], None if allowed is None else allowed[:, block], steps) for block in some)
-        return map_columns(engine, _block_rules, parts)
+        return engine.map_columns(_block_rules, parts)
 
     found = list(rules(blocks[:alone], steps))
     found += rules(blocks[alone:], found[0][0].shape[1] if found else steps)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from graphmrf.engines import map_columns
 from graphmrf.engines.probes import random_columns
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
@@ -165,7 +164,7 @@ class ConditionalPrecision:
         U, root = _constant_vectors(self.graph, ~self.known), np.sqrt(self.omega)
         about = (self.known, self.alpha), (tolerance, self.limits), U
         parts = ((_rounded(nodes + root * edges, self.alpha), *about) for nodes, edges in noise)
-        return np.asarray(sum(map_columns(self.graph.engine, _squared_draws, parts)) / probes + (U**2).sum(axis=1))
+        return np.asarray(sum(self.graph.engine.map_columns(_squared_draws, parts)) / probes + (U**2).sum(axis=1))
 
 
 def _rounded(columns: Floats, alpha: float) -> Floats:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphmrf.engines import map_columns
 from graphmrf.linalg import propagate_labels, smooth_grid
 from graphmrf.selection.least_squares import augmented_design, fit_from_factor, triangular
 
@@ -338,7 +337,7 @@ def fold_predictions(
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
     options = {"intercept": features.centred, "noise": features.noise(tolerance), "shrinkage": features.shrinkage}
     parts = ((Z.T, y[labelled], folds, options) for Z in grid)
-    return np.stack(list(map_columns(graph.engine, _fold_fits, parts, total=len(grid))))
+    return np.stack(list(graph.engine.map_columns(_fold_fits, parts, total=len(grid))))
 
 
 def _fold_fits(_: Engine, columns: Floats, y: Floats, folds: Ints, options: dict[str, Any]) -> Floats:
