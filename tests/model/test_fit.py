@@ -421,3 +421,12 @@ def test_a_start_is_given_in_units_of_the_attributes() -> None:
     np.testing.assert_allclose(inside.C, given.C * np.outer(scale, scale))
     np.testing.assert_allclose(inside.mean, given.mean / scale)
     assert fitting.standardised_start(None, scale) is None
+
+
+def test_a_small_spread_about_a_large_value_is_not_constant() -> None:
+    graph = Graph.from_edges(np.arange(99), np.arange(1, 100))
+    wave = np.sin(np.arange(100) / 7)[:, None] + np.random.default_rng(0).normal(0, 0.3, (100, 1))
+    near, far = (GaussianMRF.fit(graph, offset + wave) for offset in (0.0, 1e12))
+    np.testing.assert_allclose(far.h, near.h, rtol=1e-2)
+    with pytest.raises(InvalidInputError, match="must vary"):
+        GaussianMRF.fit(graph, np.full((100, 1), 1e12))

@@ -106,7 +106,8 @@ class CheckedEstimator(NodeEstimator):
         ----------
         graph, X : Graph and array or DataFrame, optional
             Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
-            By default those of the fit. Propagation predicts the graph of its labels only.
+            By default those of the fit, and given again they are, too. Propagation predicts the graph of its labels
+            only.
         return_std : bool, default False
             Also return the standard deviation of outcome less prediction, 0 where labels are kept. It includes the
             uncertainty of the coefficients and of the noise scale (see `ResidualField` and `student_std`), and what

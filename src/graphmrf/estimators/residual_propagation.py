@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import PropagatingEstimator
@@ -55,8 +54,12 @@ class ResidualPropagation(PropagatingEstimator):
 
     Parameters
     ----------
-    base : estimator
-        A predictor of graphmrf that does not itself return the labels, or a scikit-learn regressor. It is cloned.
+    base : estimator, optional
+        A predictor of graphmrf that does not itself return the labels, or a regressor with methods ``fit(X, y)`` and
+        ``predict(X)``, such as those of scikit-learn. It is cloned.
+    predictions : array or Series of shape (n,), optional
+        In place of a base, predictions of all nodes that are already there, say by a network. Those at labelled nodes
+        must be made without the label of the node (out of fold), or there is no residual to propagate.
     alpha : "cv" or float in [0, 1), default "cv"
         Level of the propagation; "cv" takes the best of the paper's 14, see `selection.AlphaSearch`.
     omega : float >= 0, optional
@@ -92,8 +95,9 @@ class ResidualPropagation(PropagatingEstimator):
     array([1.  , 1.  , 1.14, 3.  , 4.12])
     """
 
-    base: Any
+    base: Any = None
     _: KW_ONLY
+    predictions: Any = None
     alpha: Level = "cv"
     omega: float | None = None
     cv: int = 5
@@ -102,7 +106,9 @@ class ResidualPropagation(PropagatingEstimator):
     def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:
         level, known = given_level(self.alpha, self.omega), outcome.known
         self._check_base()
-        if level is None and _chooses_level(self.base):
+        if self.predictions is not None:
+            residuals = self._take_predictions(level, graph, outcome)
+        elif level is None and _chooses_level(self.base):
             residuals = self._fit_jointly(graph, X, outcome)
         elif knows_graph(self.base):
             residuals = self._fit_in_turn(level, graph, X, outcome)
@@ -123,6 +129,8 @@ class ResidualPropagation(PropagatingEstimator):
     def _out_of_fold(self, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:
         if knows_graph(self.base_):
             base = refit_folds(self.base_, graph, X, outcome, folds)
+        elif self.predictions is not None:
+            base = _for_all_folds(self._base_values[outcome.known], folds)
         else:
             left_out = cross_predictions(self.base, check_regressor(self.base, X, graph), outcome, folds)
             base = _for_all_folds(left_out, folds)
@@ -162,8 +170,16 @@ class ResidualPropagation(PropagatingEstimator):
         folds = outcome.matched_folds(graph, self.cv, self.random_state).folds
         X = check_regressor(self.base, X, graph)
         left_out = cross_predictions(self.base, X, outcome, folds)
-        self.base_ = clone(self.base).fit(_rows(X, outcome.known), outcome.y[outcome.known])
+        self.base_ = clone(self.base, safe=False).fit(_rows(X, outcome.known), outcome.y[outcome.known])
         self._base_values = np.asarray(np.ravel(self.base_.predict(X)), dtype=np.float64)
+        return self._choose_level(level, graph, outcome, left_out)
+
+    def _take_predictions(self, level: float | None, graph: Graph, outcome: Outcome) -> Floats:
+        self.base_, self._base_values = None, read_predictions(graph, self.predictions)
+        return self._choose_level(level, graph, outcome, self._base_values[outcome.known])
+
+    def _choose_level(self, level: float | None, graph: Graph, outcome: Outcome, left_out: Floats) -> Floats:
+        """Choose the level from predictions of labelled nodes without their labels; return the residuals."""
         self.alpha_, self.cv_results_ = settle(
             level,
             self,
@@ -174,6 +190,9 @@ class ResidualPropagation(PropagatingEstimator):
         return np.asarray(outcome.y[outcome.known] - left_out)
 
     def _check_base(self) -> None:
+        if (self.base is None) == (self.predictions is None):
+            found = "neither" if self.base is None else "both"
+            raise InvalidInputError(f"ResidualPropagation needs a base or predictions, got {found}; pass one of them")
         if getattr(self.base, "keeps_labels", False):
             name = type(self.base).__name__
             raise InvalidInputError(
@@ -193,13 +212,28 @@ def knows_graph(base: Any) -> TypeGuard[NodeRegressor]:
 
 def cross_predictions(base: Any, X: Any, outcome: Outcome, folds: Ints) -> Floats:
     """Return the out-of-fold predictions (n_labelled,) of a scikit-learn regressor."""
-    rows, y = _rows(X, outcome.known), outcome.y[outcome.known]
-    return np.ravel(cross_val_predict(base, rows, y, cv=PredefinedSplit(folds))).astype(np.float64)
+    rows, y, predicted = _rows(X, outcome.known), outcome.y[outcome.known], np.empty(folds.size)
+    for fold in np.unique(folds):
+        own = folds == fold
+        fitted = clone(base, safe=False).fit(_rows(rows, ~own), y[~own])
+        predicted[own] = np.ravel(fitted.predict(_rows(rows, own)))
+    return predicted
+
+
+def read_predictions(graph: Graph, predictions: Any) -> Floats:
+    """Return the predictions of all nodes, checked."""
+    values = np.asarray(graph.align(predictions, "predictions"), dtype=np.float64)
+    if values.shape != (graph.n_nodes,) or not np.isfinite(values).all():
+        raise InvalidInputError(
+            f"predictions must be a finite number for each of the {graph.n_nodes} nodes, got shape {values.shape} with "
+            f"{np.count_nonzero(~np.isfinite(values))} that are not finite; predict every node"
+        )
+    return values
 
 
 def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
     """Return the features for a scikit-learn regressor, which checks their values itself."""
-    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or is_classifier(base):
+    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or _classifies(base):
         raise InvalidInputError(
             f"base must be a regressor of graphmrf or scikit-learn, got {base!r}; pass an instance, such as "
             "LinearGraphConvolution()"
@@ -212,6 +246,10 @@ def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
     if len(X) != graph.n_nodes:
         raise InvalidInputError(f"X must have one row for each of the {graph.n_nodes} nodes, got {len(X)}")
     return X
+
+
+def _classifies(base: Any) -> bool:
+    return is_classifier(base) if isinstance(base, BaseEstimator) else hasattr(base, "predict_proba")
 
 
 def _rows(X: Any, rows: Bools) -> Any:

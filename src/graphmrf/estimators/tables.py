@@ -38,10 +38,10 @@ class FittedNodes:
 
     Attributes
     ----------
-    graph_size : pair of int
-        Nodes and edges.
-    ids : Index or None
-        Ids of the graph.
+    graph : Graph
+        The graph.
+    X : array or table, or None
+        Features, in the order of nodes.
     known : bool array of shape (n,)
         Nodes with a label.
     index : Index or None
@@ -52,8 +52,8 @@ class FittedNodes:
         Whether answers are tables of Polars, which have a column of ids where `index` has a name.
     """
 
-    graph_size: tuple[int, int]
-    ids: pd.Index | None
+    graph: Graph
+    X: Any
     known: Bools
     index: pd.Index | None
     name: Any
@@ -61,7 +61,11 @@ class FittedNodes:
 
     def align(self, table: Any, name: str) -> Any:
         """Return a table in the order of these nodes."""
-        return in_node_order(table, self.ids, self.graph_size[0], name)
+        return self.graph.align(table, name)
+
+    def are_those_of(self, graph: Graph | None, X: Any) -> bool:
+        """Whether a graph and the features of its nodes are those of the fit, for which nothing needs to be given."""
+        return X is None if graph is None else graph == self.graph and _same(X, self.X)
 
     def draws(self, values: Any) -> Any:
         """Return draws (k, n), in a table with a column for every node where answers are tables."""
@@ -107,6 +111,7 @@ class NodeEstimator(RefusesFormerNames, BaseEstimator):
             If there is no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of
             `out_of_fold`.
         """
+        graph, X = _located(self, graph, X)
         predicted = _values(self.predict(graph, X))
         if y is None:
             raise InvalidInputError("score needs the true outcomes y, got None; of labels alone score out_of_fold(...)")
@@ -123,8 +128,13 @@ class NodeEstimator(RefusesFormerNames, BaseEstimator):
         nodes = getattr(self, "_nodes", None)
         if nodes is None:
             return f"{type(self).__name__}: not fitted yet"
-        (n, m), labelled = nodes.graph_size, int(np.count_nonzero(nodes.known))
-        facts = {"nodes": f"{n:,}", "edges": f"{m:,}", "labelled": f"{labelled:,}", "features": self.n_features_in_}
+        graph, labelled = nodes.graph, int(np.count_nonzero(nodes.known))
+        facts = {
+            "nodes": f"{graph.n_nodes:,}",
+            "edges": f"{graph.n_edges:,}",
+            "labelled": f"{labelled:,}",
+            "features": self.n_features_in_,
+        }
         learned = {name: getattr(self, f"{name}_", None) for name in _LEARNED}
         facts |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
         lines = [type(self).__name__, *(f"  {name:<12} {value}" for name, value in facts.items())]
@@ -215,10 +225,28 @@ def takes_tables(fit: _Method) -> _Method:
         index = _index(graph, X, y) if isinstance(y, pd.Series) else None
         index = index.rename(id_name) if polars and index is not None else index
         name = y.name if isinstance(y, pd.Series) else None
-        self._nodes = FittedNodes((graph.n_nodes, graph.n_edges), graph.ids, _known(y), index, name, polars)
+        self._nodes = FittedNodes(graph, X, _known(y), index, name, polars)
         return fitted
 
     return cast("_Method", wrapped)
+
+
+def _located(estimator: Any, graph: Any, X: Any) -> tuple[Graph | None, Any]:
+    """Return a graph and the table of its nodes, rows in node order; None and None where they are those of the fit."""
+    if graph is None:
+        return None, as_pandas(X, None)
+    graph = check_graph(graph)
+    X, nodes = graph.align(X, "X"), vars(estimator).get("_nodes")
+    return (None, None) if nodes is not None and nodes.are_those_of(graph, X) else (graph, X)
+
+
+def _same(X: Any, other: Any) -> bool:
+    """Whether two tables have the same columns and cells."""
+    if X is other or X is None or other is None:
+        return X is other
+    if isinstance(X, pd.DataFrame) and isinstance(other, pd.DataFrame):
+        return X.equals(other)
+    return np.shape(X) == np.shape(other) and bool(pd.DataFrame(X).equals(pd.DataFrame(other)))
 
 
 def predicts_tables(predict: _Method) -> _Method:
@@ -226,8 +254,7 @@ def predicts_tables(predict: _Method) -> _Method:
 
     @wraps(predict)
     def wrapped(self: Any, graph: Any = None, X: Any = None, **options: Any) -> Any:
-        graph = None if graph is None else check_graph(graph)
-        X = as_pandas(X, None) if graph is None else graph.align(X, "X")
+        graph, X = _located(self, graph, X)
         answer = predict(self, graph, X, **options)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:
@@ -248,8 +275,8 @@ def answers_tables(method: _Method) -> _Method:
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
         graph = options.get("graph")
         if graph is not None:
-            graph = check_graph(graph)
-            options |= {"graph": graph, "X": graph.align(options.get("X"), "X")}
+            graph, X = _located(self, graph, options.get("X"))
+            options |= {"graph": graph, "X": X}
         answer = method(self, *args, **options)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:

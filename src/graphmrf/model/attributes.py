@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.model.likelihood import Statistics
 
-_CONSTANT = 1e-12
-"""Standard deviation over largest value below which a column is constant: some thousand roundings of its mean."""
+_ROUNDINGS = 16
+"""Spacings of floating-point numbers between the largest and the smallest value of a column that is constant."""
 
 _COLLINEAR = 1e-10
 """Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition of
@@ -164,7 +164,9 @@ def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Flo
         raise InvalidInputError(f"every attribute needs an observed value, got none for {', '.join(empty)}; drop it")
     mean = np.nanmean(A, axis=0) if centre else np.zeros(q)
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
-    flat = scale <= _CONSTANT * np.nanmax(np.abs(A), axis=0)
+    largest = np.nanmax(np.abs(A), axis=0)
+    spread = np.nanmax(A, axis=0) - np.nanmin(A, axis=0) if centre else largest
+    flat = spread <= _ROUNDINGS * np.spacing(largest)
     if flat.any():
         which = ", ".join(np.array(names)[flat])
         what = "vary" if centre else "have a value other than 0"
