@@ -13,13 +13,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
-from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
@@ -29,18 +25,8 @@ from benchmarks.areas import areas
 from benchmarks.paper_data import SETS, root, tasks
 from benchmarks.pool import resume
 from benchmarks.show import show
-from graphmrf import datasets
-
-if find_spec("typer") is None or find_spec("plotly") is None:
-    # a machine for benchmarks need not parse options or draw: these packages are then their folders, and nothing runs
-    sys.modules.setdefault("typer", MagicMock())
-    for _package in ("graphmrf.cli", "graphmrf.report"):
-        _bare = ModuleType(_package)
-        _bare.__path__ = [str(Path(datasets.__file__).parents[1] / _package.split(".")[1])]
-        sys.modules.setdefault(_package, _bare)
-
-from graphmrf.cli.comparison import FIELD, best, choose, fit_numbers, gain
-from graphmrf.cli.options import AUTO
+from graphmrf.comparison import DEFAULT, Settings
+from graphmrf.comparison.compare import compare_methods, gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,20 +77,15 @@ def _one(work: Work) -> Row:
     """Return R2 of every method at the hidden nodes, and what `auto` chose on which evidence."""
     task = _all()[work.task]
     y, X = labels(task, work), pd.DataFrame(task.X)
-    made, options = (
-        datasets.Features(X, (), X),
-        {"alpha": "cv", "cv": FOLDS, "random_state": 0, "transform": "identity"},
-    )
-    methods = choose(AUTO, n_features=X.shape[1])
-    fits = [fit_numbers(method, task.graph, made, y, **options) for method in methods]
-    chosen, hidden = best(fits, folds=FOLDS), np.isnan(y)
-    field = next(fit for fit in fits if fit.method.key == FIELD)
+    found, hidden = compare_methods(task.graph, X, y, Settings(cv=FOLDS)), np.isnan(y)
+    fits, chosen = found.methods, found.chosen
+    field = next(fit for fit in fits if fit.method.key == DEFAULT)
     row: Row = {
         "labels": int(np.sum(~hidden)),
         "chosen": chosen.method.key,
-        "evidence": gain(chosen, field, folds=FOLDS),
+        "evidence": gain(chosen, field),
     }
-    row["r2"] = {fit.method.key: r2_score(task.y[hidden], fit.estimator.predict()[hidden]) for fit in fits}
+    row["r2"] = {fit.method.key: r2_score(task.y[hidden], fit.model.predict()[hidden]) for fit in fits}
     return row | {"held out": {fit.method.key: (fit.score, fit.error) for fit in fits}}
 
 
@@ -120,7 +101,7 @@ def _rows(found: list[Row]) -> Iterator[Row]:
 
 
 def _summary(rows: list[Row]) -> Row:
-    field = np.array([row["r2"][FIELD] for row in rows])
+    field = np.array([row["r2"][DEFAULT] for row in rows])
     auto = np.array([row["r2"][row["chosen"]] for row in rows])
     best_one = np.array([max(row["r2"].values()) for row in rows])
     change = auto - field
@@ -129,7 +110,7 @@ def _summary(rows: list[Row]) -> Row:
     ]
     return {
         "samples": len(rows),
-        "switches": sum(row["chosen"] != FIELD for row in rows),
+        "switches": sum(row["chosen"] != DEFAULT for row in rows),
         "right": int(np.sum(change > 0)),
         "auto - field": float(change.mean()),
         "worst": float(change.min()),

@@ -29,18 +29,18 @@ PREDICT_OPTIONS = refused(
         *((f"{PREDICT} --seed {s}", "Invalid value for '--seed'") for s in ("-1", "0.5", "x")),
         *((f"{PREDICT} --suggest {k}", "Invalid value for '--suggest'") for k in ("-1", "0.5", "x")),
         (f"{PREDICT} --suggest 1000", "--suggest must be at most"),
-        (f"{PREDICT} --method lp --suggest 2", "--suggest is for --method field"),
+        (f"{PREDICT} --method lp --suggest 2", "does not offer suggested labels; use --method field"),
         *((f"{PREDICT} --at-least {x}", "--at-least must be a finite number") for x in ("nan", "inf", "-inf")),
         *((f"{PREDICT} --at-most {x}", "--at-most must be a finite number") for x in ("nan", "inf")),
         (f"{PREDICT} --at-least 5 --at-most 1", "must be below --at-most 1"),
         (f"{PREDICT} --at-least 5 --at-most 5", "must be below --at-most 5"),
         (f"{PREDICT} --at-least 5000", "is not met by a known value"),
         (f"{PREDICT} --at-most -1", "is not met by a known value"),
-        (f"{PREDICT} --whole", "--whole is not met by a known value"),
+        (f"{PREDICT} --integer", "--integer is not met by a known value"),
         *((f"{PREDICT} --method '{m}'", "--method must be one of lp, lr") for m in ("magic", "", "lp,lr", "lp ")),
         *((f"{PREDICT} --transform '{t}'", "--transform must be one of") for t in ("sqrt", "", "LOG")),
         *(
-            (f"{PREDICT} --method lgc {o}", "is for --method field")
+            (f"{PREDICT} --method lgc {o}", "; use --method field")
             for o in ("--conformal", "--transform log", "--group age")
         ),
         *(
@@ -85,7 +85,7 @@ PREDICT_OPTIONS = refused(
         (f"{PREDICT} --report out.csv", "something.html"),
         (f"{PREDICT} --method lr --alpha 0.5", "has no effect on --method lr"),
         (f"{PREDICT} --id age", "is not unique"),
-        (f"{PREDICT} --at-least 0 --whole", "--whole is not met by a known value"),
+        (f"{PREDICT} --at-least 0 --integer", "--integer is not met by a known value"),
         ("predict nodes.csv edges.csv -t rent -t age -o out.csv", "nothing to predict"),
         ("predict nodes.csv edges.csv -t rent,age -o out.csv", "no column 'rent,age'"),
         ("predict nodes.csv edges.csv -t ' rent' -o out.csv", "did you mean 'rent'"),
@@ -211,12 +211,15 @@ MODEL_COMMANDS = [
             ("foresee model.json nodes.csv edges.csv --target id", "the model has no attribute 'id'"),
             ("foresee model.json nodes.csv edges.csv --target age", "nothing to predict"),
             ("foresee model.json nodes.csv edges.csv --target rent --suggest 1000", "--suggest must be at most"),
-            ("foresee model.json nodes.csv edges.csv --target rent --reach 0.5", "are for the field, without MODEL"),
+            (
+                "foresee model.json nodes.csv edges.csv --target rent --target-r2 0.5",
+                "are for the field, without MODEL",
+            ),
             *(
-                (f"foresee nodes.csv edges.csv --target rent --reach {r}", "--reach must be between 0 and 1")
+                (f"foresee nodes.csv edges.csv --target rent --target-r2 {r}", "--target-r2 must be between 0 and 1")
                 for r in (0, 1, -1, 2, "nan", "inf")
             ),
-            ("foresee nodes.csv edges.csv --target rent --reach x", "Invalid value for '--reach'"),
+            ("foresee nodes.csv edges.csv --target rent --target-r2 x", "Invalid value for '--target-r2'"),
             ("foresee nodes.csv edges.csv --target rent --suggest 1000", "--suggest must be at most"),
             ("foresee nodes.csv edges.csv --target age", "leave at least two cells to predict empty"),
             ("foresee nodes.csv edges.csv --target id", "holds the node ids"),

@@ -20,8 +20,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.show import timed
+from graphmrf.comparison import Explanation, FittedMethod, Prediction
+from graphmrf.estimators.methods import METHODS
 from graphmrf.graph import Graph
-from graphmrf.report import ClassReport, MethodRow, PredictionReport, TargetReport, write_report
+from graphmrf.report import PredictionReport, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +67,7 @@ def town(n: int, *, shapes: bool = False) -> PredictionReport:
     )
 
 
-def _numbers(corners: Any, rng: np.random.Generator) -> TargetReport:
+def _numbers(corners: Any, rng: np.random.Generator) -> Prediction:
     n = len(corners)
     truth = np.sin(corners[:, 0] / 7) + np.cos(corners[:, 1] / 5) + 0.3 * rng.normal(size=n)
     y = np.where(rng.random(n) < 0.3, truth, np.nan)
@@ -73,8 +75,8 @@ def _numbers(corners: Any, rng: np.random.Generator) -> TargetReport:
     known = np.flatnonzero(~np.isnan(y))
     residual = rng.normal(size=known.size)
     tested = {"node": known, "out_of_fold": mean[known], "left_out": mean[known], "residual": residual}
-    rows = tuple(MethodRow(key, 0.6, (0.5, 0.6, 0.7), error=0.03) for key in ("field", "lgc-rp", "lp"))
-    return TargetReport(
+    rows = tuple(FittedMethod(METHODS[key], 0.6, 0.03) for key in ("field", "lgc-rp", "lp"))
+    return Prediction(
         "rent",
         y,
         mean,
@@ -83,25 +85,29 @@ def _numbers(corners: Any, rng: np.random.Generator) -> TargetReport:
         lower=mean - 1.6 * std,
         upper=mean + 1.6 * std,
         carries="The graph field carries the prediction.",
-        comparison=rows,
-        shares={"own features": 0.3, "graph field": 0.4, "noise": 0.3},
+        methods=rows,
+        explanation=Explanation({"own features": 0.3, "graph field": 0.4, "noise": 0.3}),
         held_out=pd.DataFrame(tested),
         coverage=pd.DataFrame({"level": [0.5, 0.8, 0.9], "inside": [0.52, 0.8, 0.89]}),
     )
 
 
-def _classes(corners: Any, rng: np.random.Generator) -> ClassReport:
+def _classes(corners: Any, rng: np.random.Generator) -> Prediction:
     n, k = len(corners), 4
     probability = rng.dirichlet(np.full(k, 0.6), n)
     codes, observed = probability.argmax(axis=1), rng.random(n) < 0.3
     m = int(observed.sum())
-    said, names = (
-        np.where(rng.random(m) < 0.7, codes[observed], rng.integers(0, k, m)),
-        ["sea", "wood", "field", "town"],
-    )
-    rows = (MethodRow("lgc-rp", 0.72, error=0.02), MethodRow("lp", 0.66, error=0.02))
-    return ClassReport(
-        "land", names, codes, observed, probability, "lgc-rp", 0.9, said, probability[observed], comparison=rows
+    said = np.where(rng.random(m) < 0.7, codes[observed], rng.integers(0, k, m))
+    return Prediction(
+        "land",
+        np.where(observed, codes, np.nan),
+        codes.astype(float),
+        "lgc-rp",
+        methods=(FittedMethod(METHODS["lgc-rp"], 0.72, 0.02, 0.9), FittedMethod(METHODS["lp"], 0.66, 0.02)),
+        classes=np.array(["sea", "wood", "field", "town"]),
+        probability=probability,
+        held_out=pd.DataFrame({"node": np.flatnonzero(observed), "out_of_fold": said}),
+        held_out_probability=probability[observed],
     )
 
 

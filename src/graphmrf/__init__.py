@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphmrf import datasets, selection
+    from graphmrf import comparison, datasets, selection
+    from graphmrf.comparison import compare, explain
     from graphmrf.datasets import AttributedGraph, read
     from graphmrf.engines.dask import cluster
     from graphmrf.estimators import (
@@ -42,7 +43,10 @@ __all__ = [
     "SimpleGraphConvolution",
     "__version__",
     "cluster",
+    "compare",
+    "comparison",
     "datasets",
+    "explain",
     "read",
     "selection",
 ]
@@ -63,6 +67,8 @@ _HOMES = {
     "ResidualPropagation": "estimators",
     "SimpleGraphConvolution": "estimators",
     "cluster": "engines.dask",
+    "compare": "comparison",
+    "explain": "comparison",
     "read": "datasets",
 }
 

@@ -134,17 +134,29 @@ def above_zero(r2: float, error: float) -> bool:
     return r2 > (error if math.isfinite(error) else 0.0)
 
 
-def r2_in_words(r2: float, error: float, places: int = 3) -> str:
-    """Return an accuracy R², or where it is uncertain the range of two standard errors around it.
+def r2_range(r2: float, error: float) -> str:
+    """Return the range of two standard errors around an accuracy R²; empty where it is certain to a decimal.
 
     Examples
     --------
-    >>> r2_in_words(0.6512, 0.02), r2_in_words(0.45, 0.125), r2_in_words(0.45, float("nan"))
-    ('R² 0.651', 'R² between 0.20 and 0.70', 'R² 0.450')
+    >>> r2_range(0.45, 0.125), r2_range(0.6512, 0.02), r2_range(0.45, float("nan"))
+    ('0.20 to 0.70', '', '')
     """
     if not math.isfinite(error) or 2.0 * error <= WIDE:
-        return f"R² {number(r2, places)}"
-    return f"R² between {number(r2 - 2.0 * error, 2)} and {number(min(r2 + 2.0 * error, 1.0), 2)}"
+        return ""
+    return f"{number(r2 - 2.0 * error, 2)} to {number(min(r2 + 2.0 * error, 1.0), 2)}"
+
+
+def r2_in_words(r2: float, error: float) -> str:
+    """Return an accuracy R², with its range where it is uncertain.
+
+    Examples
+    --------
+    >>> r2_in_words(0.6512, 0.02), r2_in_words(0.45, 0.125)
+    ('R² 0.651', 'R² 0.450, uncertain (0.20 to 0.70)')
+    """
+    within = r2_range(r2, error)
+    return f"R² {number(r2)}" + (f", uncertain ({within})" if within else "")
 
 
 def nothing_predicts(name: str, r2: float, error: float) -> str:

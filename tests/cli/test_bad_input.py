@@ -310,7 +310,8 @@ def test_debug_shows_where(town: Any) -> None:
 @pytest.mark.parametrize(("option", "value"), [("--transform", "log"), ("--conformal", None)])
 def test_options_of_the_field_with_another_method(option: str, value: str | None, refused: Callable[..., str]) -> None:
     given = [option, value] if value else [option]
-    assert f"{option} is for --method field, got --method lp" in refused("--method", "lp", *given)
+    said = "a transform of the outcome" if value else "conformal intervals"
+    assert f"--method lp does not offer {said}; use --method field" in refused("--method", "lp", *given)
 
 
 def test_unknown_transform(refused: Callable[..., str]) -> None:

@@ -37,11 +37,19 @@ def test_words_are_classified_with_a_line_saying_so(worded: Any) -> None:
     out = worded.folder / "out.csv"
     result = worded.run("--target", "wealth", "-o", str(out))
     assert result.exit_code == 0, result.output
-    assert "note: wealth: no numbers, so nodes are classified (2 classes: high, low)" in result.stderr
+    assert "note: wealth: nodes are classified (2 classes: high, low)" in result.stderr
     assert "nodes classified from" in result.stdout
     assert "accuracy" in result.stdout
     frame = pd.read_csv(out, dtype={"place": str})
-    assert list(frame.columns) == ["place", "prediction", "probability", "observed", "left_out"]
+    assert list(frame.columns) == [
+        "place",
+        "prediction",
+        "probability",
+        "observed",
+        "left_out",
+        "probability_high",
+        "probability_low",
+    ]
     assert (frame["left_out"].notna() == frame["observed"]).all()
     assert (frame["left_out"] == frame["prediction"])[frame["observed"]].mean() > 0.5
     given = pd.read_csv(worded.folder / "nodes.csv")["wealth"]
@@ -50,6 +58,25 @@ def test_words_are_classified_with_a_line_saying_so(worded: Any) -> None:
     assert (frame["probability"][frame["observed"]] == 1).all()
     hidden = frame["probability"][~frame["observed"]]
     assert ((hidden > 0) & (hidden < 1)).all()
+    both = frame[["probability_high", "probability_low"]]
+    np.testing.assert_allclose(both.sum(axis=1), 1.0)
+    np.testing.assert_allclose(
+        both.max(axis=1)[frame["probability"] > 0.5], frame["probability"][frame["probability"] > 0.5]
+    )
+
+
+def test_numbers_are_classes_where_that_is_asked(town: Any) -> None:
+    rich = (town.nodes["income"] > 30).where(town.nodes["income"].notna()).astype(float)
+    town.write(town.nodes.drop(columns="income").assign(rich=rich))
+    plain = town.run("--target", "rich", "--method", "lp")
+    assert "rich: all known values are 0 or 1, treated as numbers; use --classify for classes" in plain.stderr
+    out = town.folder / "out.csv"
+    result = town.run("--target", "rich", "--method", "lp", "--classify", "-o", str(out))
+    assert result.exit_code == 0, result.output
+    assert "rich: nodes are classified (2 classes: 0, 1)" in result.stderr
+    frame = pd.read_csv(out)
+    assert {"probability_0", "probability_1"} <= {*frame.columns}
+    assert (frame["prediction"][rich.notna()] == rich.dropna()).all()
 
 
 def test_the_summary_of_classes(worded: Any) -> None:
@@ -91,7 +118,7 @@ def test_several_targets_may_be_of_both_kinds(town: Any) -> None:
     assert "note: wealth, income: targets, so none is a feature of another" in result.stderr
     columns = list(pd.read_csv(out).columns)
     assert columns[1:4] == ["wealth_prediction", "wealth_probability", "wealth_observed"]
-    assert columns[5:7] == ["income_prediction", "income_std"]
+    assert columns[7:9] == ["income_prediction", "income_std"]
 
 
 @pytest.mark.parametrize(

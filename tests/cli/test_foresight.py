@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from cli.conftest import Town
 from graphmrf import GraphRegressor, datasets
 from graphmrf.cli import app
-from graphmrf.cli.foresight import group_report, suggestion_report
+from graphmrf.report.tables import group_cells, suggestion_cells
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -73,8 +73,8 @@ def test_groups_and_suggestions_are_in_the_summary(wards: Town) -> None:
         (("--group", "place"), "holds the node ids"),
         (("--group", "total"), "has the name of a result"),
         (("--suggest", "60"), "--suggest must be at most"),
-        (("--suggest", "2", "--method", "lp"), "--suggest is for --method field"),
-        (("--group", "ward", "--method", "lr"), "--group is for --method field"),
+        (("--suggest", "2", "--method", "lp"), "method lp does not offer suggested labels; use --method field"),
+        (("--group", "ward", "--method", "lr"), "method lr does not offer totals of groups; use --method field"),
     ],
 )
 def test_what_cannot_be_grouped_or_suggested_is_refused(wards: Town, options: tuple[str, ...], why: str) -> None:
@@ -93,11 +93,11 @@ def test_groups_do_not_overwrite_other_files(wards: Town) -> None:
 
 
 def test_ids_and_groups_that_are_numbers_stay_whole() -> None:
-    named = pd.DataFrame({"node": [116], "std": [0.5], "expected_r2": [0.9]})
-    assert suggestion_report(named, "said").body[0][0] == "116"
+    named = pd.DataFrame({"node": [0], "std": [0.5], "expected_r2": [0.9]})
+    assert suggestion_cells(named, [116])[0][0] == "116"
     sums = dict.fromkeys(("prediction", "lower", "upper", "total", "total_lower", "total_upper"), 1.5)
     groups = pd.DataFrame([{"area": 28, "n_nodes": 1200, "n_observed": 3} | sums])
-    assert group_report(groups, "income", 0.9).body[0][:3] == ("28", "1,200", "3")
+    assert group_cells(groups)[1][0][:3] == ("28", "1,200", "3")
 
 
 def foresee(town: Town, *options: str) -> Result:
@@ -107,22 +107,25 @@ def foresee(town: Town, *options: str) -> Result:
 
 def test_foresee_fits_the_field_where_no_model_is_named(waves: Town) -> None:
     page = waves.folder / "page.html"
-    result = foresee(waves, "--reach", "0.9999", "--suggest", "2", "--report", str(page))
+    result = foresee(waves, "--target-r2", "0.9999", "--suggest", "2", "--report", str(page))
     assert result.exit_code == 0, result.output
     model, frame = fitted(waves)
-    assert f"expect R² {model.expected_r2():.3f} on the others" in result.stdout
+    r2 = json.loads(waves.run(*FIELD, "--json").stdout)["targets"][0]["r2"]
+    assert f"expect R² {r2:.3f} on the others" in result.stdout
     assert "R² 0.9999 is not reached with" in result.stdout
     assert str(frame["place"].iloc[model.suggest(1)["node"].iloc[0]]) in result.stdout
     assert "How many labels" in page.read_text()
     assert 'data-figure="learning"' in page.read_text()
-    assert "Ask these next" in page.read_text()
+    assert "Label these next" in page.read_text()
 
 
 def test_foresee_tells_scripts_what_the_library_says(waves: Town) -> None:
     summary = json.loads(foresee(waves, "--json", "--suggest", "1").stdout)
     model, _ = fitted(waves)
     curve = model.expected_learning_curve()
-    assert summary["r2"]["field"]["r2"] == pytest.approx(model.expected_r2())
+    predicted = json.loads(waves.run(*FIELD, "--json").stdout)["targets"][0]
+    assert summary["r2"]["field"] == {"r2": predicted["r2"], "error": predicted["r2_error"]}
+    assert summary["curve"][0]["expected_r2"] == pytest.approx(predicted["r2"])
     assert [row["n_labels"] for row in summary["curve"]] == curve["n_labels"].tolist()
     assert len(summary["suggest"]) == 1
 
@@ -141,7 +144,7 @@ def test_where_no_label_helps_foresee_says_so(town: Town) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--reach", "80"), "--reach must be between 0 and 1"),
+        (("--target-r2", "80"), "--target-r2 must be between 0 and 1"),
         (("--suggest", "99"), "--suggest must be at most"),
         (("--report", "page.txt"), "name the file something.html"),
         (("extra.csv", "more.csv"), "foresee takes NODES and EDGES, or MODEL, NODES and EDGES"),

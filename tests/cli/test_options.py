@@ -32,9 +32,9 @@ def test_predictions_and_intervals_keep_to_the_bounds(town: Any) -> None:
 
 
 def test_whole_values_have_whole_intervals(town: Any, refused: Callable[..., str]) -> None:
-    assert "--whole is not met by a known value" in refused(*LR, "--whole")
+    assert "--integer is not met by a known value" in refused(*LR, "--integer")
     town.write(town.nodes.assign(income=town.nodes["income"].round()))
-    plain, whole = result(town, *LR), result(town, *LR, "--whole")
+    plain, whole = result(town, *LR), result(town, *LR, "--integer")
     for name in ("prediction", "lower", "upper"):
         assert (whole[name] == whole[name].round()).all()
     np.testing.assert_array_equal(whole["prediction"], plain["prediction"].round())

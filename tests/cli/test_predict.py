@@ -15,8 +15,8 @@ from scipy.stats import t as student
 from typer.testing import CliRunner
 
 import graphmrf as gm
-from graphmrf.cli import COMMANDS, app, load_command, prediction
-from graphmrf.cli.options import AUTO
+from graphmrf.cli import COMMANDS, app, load_command
+from graphmrf.comparison import AUTO, TRANSFORMS
 from graphmrf.datasets import written_tables
 from graphmrf.errors import ConvergenceError
 from graphmrf.estimators import methods
@@ -218,13 +218,13 @@ def test_a_constant_prediction_is_shown_plainly(town: Any) -> None:
 
 def test_numbers_of_two_values_are_told(town: Any) -> None:
     income = town.nodes["income"]
-    said = "note: rich: all known values are 0 or 1, and predicted as numbers; words would be classified"
+    said = "note: rich: all known values are 0 or 1, treated as numbers; use --classify for classes"
     rich = (income > income.median()).astype(float).where(income.notna())
     for column in (rich, rich.map({1.0: "true", 0.0: "false"})):
         town.write(town.nodes.drop(columns="income").assign(rich=column))
         assert said in town.run("--target", "rich", "--method", "lr").stderr
     town.write()
-    assert "predicted as numbers" not in town.run("--target", "income", "--method", "lr").stderr
+    assert "treated as numbers" not in town.run("--target", "income", "--method", "lr").stderr
 
 
 def test_one_target_is_no_feature_of_another(town: Any) -> None:
@@ -238,7 +238,7 @@ def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
     age = town.nodes["age"].mask(np.arange(64) == 7)
     town.write(town.nodes.assign(age=age, flat=1, side=["n", "s"] * 32, street=[f"s{i}" for i in range(64)]))
     notes = town.run("--target", "income").stderr
-    jointly = "filled missing cells with what the other features and the neighbours say"
+    jointly = "filled missing cells from the other features and the neighbours"
     assert f"note: {jointly} (field; other methods: with the column mean): 'age' (1 cell)" in notes
     assert "note: ignored columns with a single value: 'flat'" in notes
     assert "note: one-hot encoded: 'side' (2 levels)" in notes
@@ -333,8 +333,8 @@ def test_a_failure_of_ours_is_exit_code_1_and_leaves_nothing(town: Any, monkeypa
     def fail(*_: object, **__: object) -> None:
         raise ConvergenceError("no convergence\nafter 10 steps")
 
-    monkeypatch.setattr(prediction, "fit_all", fail)
-    result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
+    monkeypatch.setattr(gm.LabelPropagation, "fit", fail)
+    result = town.run("--target", "income", "--method", "lp", "-o", str(town.folder / "out.csv"))
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "failed: no convergence after 10 steps\n"
     assert town.made == []
@@ -361,8 +361,8 @@ def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> No
     def stumble(*_: object, **__: object) -> None:
         raise KeyError("fits")
 
-    monkeypatch.setattr(prediction, "fit_all", stumble)
-    result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
+    monkeypatch.setattr(gm.LabelPropagation, "fit", stumble)
+    result = town.run("--target", "income", "--method", "lp", "-o", str(town.folder / "out.csv"))
     assert result.exit_code == 1
     assert result.stderr.startswith("failed: KeyError")
     assert result.stderr.count("\n") == 1
@@ -416,7 +416,7 @@ def test_a_misspelt_command_is_guessed() -> None:
 def test_every_method_is_explained() -> None:
     text = CliRunner().invoke(app, ["predict", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).stdout
     words = set(re.findall("[a-z-]+", text))
-    assert {*methods.METHODS, AUTO, *prediction.TRANSFORMS} <= words
+    assert {*methods.METHODS, AUTO, *TRANSFORMS} <= words
 
 
 def test_the_real_command(town: Any) -> None:

@@ -1,7 +1,6 @@
 """The general field at the command line: intervals, transforms, shares, effects, and where it does not run."""
 
 import json
-import re
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import graphmrf as gm
-from graphmrf.cli import comparison, inputs
-from graphmrf.cli.prediction import field_note
+from graphmrf.cli import inputs
 from graphmrf.estimators import graph_regressor
 from graphmrf.text import number, r2_in_words
 
@@ -53,34 +51,6 @@ def test_the_likeliest_transform_is_told(town: Any) -> None:
     assert any("income: transform chosen by likelihood: " in note for note in summary["notes"])
 
 
-def test_a_method_in_place_of_the_field_is_told(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_surely", lambda difference, error: 1.0)  # noqa: ARG005
-    monkeypatch.setattr(comparison, "ENOUGH", 0)
-    _, summary = made(town, "--target", "income")
-    [note] = [note for note in summary["notes"] if re.search(r"higher R² than field, by \S+ ± \S+ \(standard", note)]
-    assert note.endswith(f"so {summary['targets'][0]['method']} is used")
-    assert summary["targets"][0]["method"] != "field"
-
-
-@pytest.mark.parametrize(
-    ("options", "asked"),
-    [
-        (("--transform", "log"), "--transform"),
-        (("--conformal",), "--conformal"),
-        (("--transform", "log", "--conformal"), "--transform and --conformal"),
-    ],
-)
-def test_an_option_of_the_field_asks_for_it(
-    options: tuple[str, ...], asked: str, town: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comparison, "_surely", lambda difference, error: 1.0)  # noqa: ARG005
-    monkeypatch.setattr(comparison, "ENOUGH", 0)
-    _, summary = made(town, "--target", "income", *options)
-    [note] = [note for note in summary["notes"] if "has a higher R²" in note]
-    assert note.endswith(f"which is used because {asked} asks for it")
-    assert summary["targets"][0]["method"] == "field"
-
-
 def test_conformal_intervals_without_a_bound_are_told(town: Any) -> None:
     known = town.nodes["income"].notna().cumsum()
     town.write(town.nodes.assign(income=town.nodes["income"].where(known <= 6)))
@@ -119,26 +89,18 @@ def test_without_features_the_field_is_left(town: Any) -> None:
     assert summary["targets"][0]["shares"]["own features"] == 0
 
 
-def test_classes_have_the_field_under_the_rule_for_numbers(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_are_predicted_by_the_method_with_the_least_log_loss(town: Any) -> None:
     income = town.nodes["income"]
     words = np.where(income > income.median(), "high", "low").astype(object)
     words[income.isna()] = None
     town.write(town.nodes.drop(columns="income").assign(wealth=words))
-    target = ("--target", "wealth", "--json")
-    by_field, by_auto = (json.loads(town.run(*target, "--method", name).stdout) for name in ("field", "auto"))
-    assert by_field["targets"][0]["method"] == "field"
-    chosen, accuracy = by_auto["targets"][0], {}
-    for row in chosen["comparison"]:
-        accuracy[row["method"]] = row["accuracy"]
-    assert list(accuracy) == ["lp", "lr", "lgc", "lgc-rp", "field"]
-    assert accuracy["field"] == by_field["targets"][0]["accuracy"]
-    assert chosen["method"] == "field"
-    monkeypatch.setattr(comparison, "_surely", lambda difference, error: 1.0)  # noqa: ARG005
-    monkeypatch.setattr(comparison, "ENOUGH", 0)
-    told = json.loads(town.run(*target, "--method", "auto").stdout)["notes"]
-    assert any("lp has a higher accuracy than field, by" in note for note in told)
-    said = json.loads(town.run(*target, "--conformal", "--method", "field").stdout)["notes"]
-    assert "wealth: --conformal is for numbers, not for classes" in said
+    (target,) = json.loads(town.run("--target", "wealth", "--json").stdout)["targets"]
+    losses = {row["method"]: row["log_loss"] for row in target["comparison"]}
+    assert list(losses) == ["lp", "lr", "lgc", "lgc-rp", "field"]
+    assert losses[target["method"]] == min(losses.values()) == target["log_loss"]
+    assert target["reason"].startswith(f"{target['method']} is used: its log loss at held-out labels is the lowest")
+    said = json.loads(town.run("--target", "wealth", "--json", "--conformal", "--method", "field").stdout)["notes"]
+    assert "wealth: conformal intervals are for numbers, not for classes" in said
 
 
 def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any) -> None:
@@ -148,27 +110,6 @@ def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any)
     said = "note: wealth: 3 classes, so field is fitted 3 times; --method lgc-rp is faster\n"
     assert town.run(*job, "field").stderr.startswith(said)
     assert said not in town.run(*job, "lr").stderr
-
-
-@pytest.mark.parametrize(
-    ("solver", "known", "said"),
-    [
-        ("dense", 600, "field has a dense covariance; its hyper-parameters are searched again without each fold"),
-        (
-            "sparse",
-            700,
-            "field has a sparse covariance; out-of-fold predictions have the hyper-parameters of all 700 known values",
-        ),
-    ],
-)
-def test_the_note_on_the_field_says_how_labels_were_held_out(solver: str, known: int, said: str) -> None:
-    assert field_note(solver, known) == said
-
-
-def test_the_solver_is_in_the_summary_and_the_notes(town: Any) -> None:
-    result = town.run(*FIELD, "--json")
-    assert json.loads(result.stdout)["targets"][0]["solver"] == "dense"
-    assert "note: income: field has a dense covariance" in result.stderr
 
 
 def test_held_out_numbers_are_the_same_in_the_terminal_the_page_the_file_and_the_summary(town: Any) -> None:
@@ -200,6 +141,10 @@ def test_the_narrowest_and_the_widest_interval_contain_the_prediction(level: str
     assert np.isfinite(frame[["lower", "upper"]]).all(axis=None)
 
 
+def test_the_solver_is_in_the_summary(town: Any) -> None:
+    assert json.loads(town.run(*FIELD, "--json").stdout)["targets"][0]["solver"] == "dense"
+
+
 def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any) -> None:
     age = town.nodes["age"].mask(np.arange(64) % 5 == 0)
     town.write(town.nodes.assign(age=age, rooms=0.1 * town.nodes["age"] + np.sin(np.arange(64))))
@@ -208,9 +153,7 @@ def test_missing_cells_reach_the_field_and_other_methods_have_the_mean(town: Any
     frame, summary = made(town, *FIELD)
     expected = gm.GraphRegressor().fit(read.graph, X, y).predict()
     np.testing.assert_allclose(frame["prediction"], expected, rtol=1e-8)
-    assert (
-        "filled missing cells with what the other features and the neighbours say: 'age' (13 cells)" in summary["notes"]
-    )
+    assert "filled missing cells from the other features and the neighbours: 'age' (13 cells)" in summary["notes"]
     frame, summary = made(town, "--target", "income", "--method", "lr")
     expected = gm.LinearRegression().fit(read.graph, X.fillna(X.mean()), y).predict()
     np.testing.assert_allclose(frame["prediction"], np.where(np.isnan(y), expected, y), rtol=1e-8)

@@ -15,14 +15,24 @@ import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
+from graphmrf.comparison import Effects, Explanation, FittedMethod
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, Effects, MethodRow, render, write_report
+from graphmrf.estimators.methods import METHODS, Method
+from graphmrf.report import render, write_report
 from graphmrf.report.charts import coverage_chart
 from graphmrf.report.page import accuracy
 from graphmrf.text import DASH, MINUS
+from report.conftest import lp
 
 Maker = Callable[..., Any]
 EVIL = '<script>alert("1")</script><img src=x onerror=alert(2)>'
+
+LEVELS = {"alpha": np.array([0.0, 0.5]), "mean_r2": np.zeros(2), "fold_r2": np.zeros((2, 2))}
+
+
+def explained(target: Any, **changes: Any) -> Any:
+    """A target with another explanation."""
+    return replace(target, explanation=replace(target.explanation, **changes))
 
 
 class Reader(HTMLParser):
@@ -58,7 +68,7 @@ def data_of(content: str) -> dict[str, Any]:
 def test_the_page_says_what_was_predicted_how_well_and_by_what(make_report: Maker) -> None:
     words = Reader(render(make_report())).words()
     assert "Predicted income for 20 of 40 nodes." in words
-    assert "Expect an R² of about 0.62" in words
+    assert "R² is about 0.62" in words
     assert "Neighbours carry the prediction." in words
     assert "Held out fold by fold, 88 % of the known values lie inside their 90 % interval." in words
     assert "dropped constant column 'zone'" in words
@@ -72,10 +82,8 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
         report.targets[0],
         carries=EVIL,
         method=EVIL,
-        comparison=(MethodRow(EVIL, 0.5, (0.4,), 0.1),),
-        curves=(AlphaCurve(EVIL, np.zeros(1), np.zeros(1), np.zeros((1, 2)), 0.0),),
-        effects=Effects((EVIL,), np.ones(1), np.ones(1), transform=EVIL),
-        shares={EVIL: 1.0},
+        methods=(FittedMethod(Method(EVIL, None, EVIL, EVIL), 0.5, search=LEVELS),),
+        explanation=Explanation({EVIL: 1.0}, Effects((EVIL,), np.ones(1), np.ones(1), transform=EVIL)),
     )
     content = render(replace(report, targets=(odd, report.targets[1])))
     clean, dirty = Reader(render(make_report(names=("a", "b")))), Reader(content)
@@ -88,7 +96,7 @@ def test_strings_of_users_are_never_markup(make_report: Maker) -> None:
 
 def test_names_are_literal_in_plotly_texts_too(make_report: Maker) -> None:
     effects = Effects(("<b>x</b>",), np.ones(1), np.ones(1))
-    target = replace(make_report().targets[0], effects=effects)
+    target = explained(make_report().targets[0], effects=effects)
     figure = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]["effects"]
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b&gt;x&lt;/b&gt;"]
 
@@ -138,14 +146,10 @@ def test_sections_without_rows_are_left_out(make_report: Maker) -> None:
         std=None,
         lower=None,
         upper=None,
-        comparison=(),
-        curves=(),
-        effects=None,
-        shares={},
+        methods=(),
+        explanation=Explanation(),
         held_out=None,
         coverage=None,
-        dependence=None,
-        learning=None,
         carries="",
     )
     content = render(make_report(targets=(bare,), notes=(), command="", version=""))
@@ -185,7 +189,7 @@ def test_shares_have_bars_and_effects_their_units(make_report: Maker) -> None:
 
 def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Maker) -> None:
     rows = Effects("abcd", np.array([0.00138, -78.21, 0.0, 5.5e-8]), scales=np.ones(4), transform="log")
-    words = Reader(render(make_report(targets=(replace(make_report().targets[0], effects=rows),)))).words()
+    words = Reader(render(make_report(targets=(explained(make_report().targets[0], effects=rows),)))).words()
     assert f"Feature coefficient b {MINUS}78.2 a 0.00138 d 5.50e{MINUS}08 c {DASH}" in words
     assert "of the outcome after its transform (log)" in words
 
@@ -200,7 +204,7 @@ def test_every_coefficient_has_three_digits_whatever_its_units(make_report: Make
 def test_coefficients_say_whose_features_they_are_of(
     method: str, where: str, constant: str, make_report: Maker
 ) -> None:
-    target = replace(make_report().targets[0], method=method, shares={})
+    target = replace(make_report().targets[0], method=method, methods=(FittedMethod(METHODS[method], 0.5),))
     words = Reader(render(make_report(targets=(target,)))).words()
     assert where in words
     assert constant in words
@@ -208,7 +212,7 @@ def test_coefficients_say_whose_features_they_are_of(
 
 def test_features_without_effect_are_left_out(make_report: Maker) -> None:
     none = Effects("ab", np.zeros(2), scales=np.ones(2))
-    words = Reader(render(make_report(targets=(replace(make_report().targets[0], effects=none),)))).words()
+    words = Reader(render(make_report(targets=(explained(make_report().targets[0], effects=none),)))).words()
     assert "features contribute" not in words
 
 
@@ -216,19 +220,17 @@ def test_unmeasured_accuracy_is_a_dash_not_a_crash(make_report: Maker) -> None:
     nothing = np.full(3, np.nan)
     target = replace(
         make_report().targets[0],
-        comparison=(MethodRow("lp", np.nan, (np.nan, np.nan), 0.5),),
-        curves=(AlphaCurve("lp", np.array([0.0, 0.5, 0.9]), nothing, np.full((3, 2), np.nan), 0.5),),
+        methods=(lp(nothing, np.full((3, 2), np.nan)),),
     )
     words = Reader(render(make_report(targets=(target,)))).words()
-    assert "Expect an R²" not in words
+    assert "R² is about" not in words
     assert DASH in words
 
 
 @pytest.mark.parametrize("worst", [-11.0, -3e10])
 def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_report: Maker) -> None:
     scores = np.array([0.7, worst, 0.5])
-    curve = AlphaCurve("lp", np.array([0.0, 0.5, 0.9]), scores, np.c_[scores, scores], 0.0)
-    target = replace(make_report().targets[0], curves=(curve,))
+    target = replace(make_report().targets[0], methods=(lp(scores, np.c_[scores, scores], alpha=0.0),))
     figures = data_of(render(make_report(targets=(target,))))["targets"][0]["figures"]
     low, high = figures["alpha_curves"]["layout"]["yaxis"]["range"]
     assert -1.1 < low <= -1
@@ -239,7 +241,7 @@ def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_r
 
 
 def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
-    target = replace(make_report().targets[0], comparison=(MethodRow("lp", -0.2, (-0.3, -0.1), 0.5),))
+    target = replace(make_report().targets[0], methods=(FittedMethod(METHODS["lp"], -0.2),))
     assert (
         f"better than its mean, as far as held-out values show: R² {MINUS}0.20."
         in Reader(render(make_report(targets=(target,)))).words()
@@ -262,13 +264,13 @@ def test_the_table_counts_observed_neighbours(make_report: Maker) -> None:
 @pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e5, 1e15])
 def test_any_scale_of_values_is_readable(make_report: Maker, scale: float) -> None:
     target = make_report().targets[0]
-    target = replace(target, y=target.y * scale, prediction=target.prediction * scale, lower=None, upper=None)
+    target = replace(target, y=target.y * scale, value=target.value * scale, lower=None, upper=None)
     target = replace(target, held_out=None)
     pattern = r'<tr data-node="(\d+)" data-place="\d+">.*?</th><td[^>]*>([^<]*)</td>'
     rows = re.findall(pattern, render(make_report(targets=(target,))))
     assert max(len(text) for _, text in rows) <= 10
     shown = [float(text.replace(",", "").replace(MINUS, "-")) for _, text in rows]
-    np.testing.assert_allclose(shown, target.prediction[[int(node) for node, _ in rows]], atol=0.01 * scale)
+    np.testing.assert_allclose(shown, target.value[[int(node) for node, _ in rows]], atol=0.01 * scale)
 
 
 def test_the_same_report_gives_the_same_page(make_report: Maker) -> None:
@@ -332,8 +334,8 @@ def test_embedded_json_cannot_end_its_script(make_report: Maker) -> None:
 @pytest.mark.parametrize(
     ("r2", "error", "words"),
     [
-        (0.6, 0.02, "Expect an R² of about 0.60:"),
-        (0.45, 0.125, "Expect an R² between 0.20 and 0.70:"),
+        (0.6, 0.02, "R² is about 0.60: the prediction"),
+        (0.45, 0.125, "R² is about 0.45, but uncertain (0.20 to 0.70):"),
         (
             0.1,
             0.2,
@@ -344,7 +346,7 @@ def test_embedded_json_cannot_end_its_script(make_report: Maker) -> None:
 def test_the_headline_has_a_range_where_accuracy_is_uncertain(
     r2: float, error: float, words: str, make_report: Maker
 ) -> None:
-    target = replace(make_report().targets[0], method="lp", comparison=(MethodRow("lp", r2, error=error),))
+    target = replace(make_report().targets[0], method="lp", methods=(FittedMethod(METHODS["lp"], r2, error),))
     assert accuracy(target).startswith(words)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from graphmrf.comparison import Effects, Prediction
 from graphmrf.errors import InvalidInputError
-from graphmrf.report import AlphaCurve, ClassReport, Effects
 
 Maker = Callable[..., Any]
 
@@ -15,8 +15,8 @@ Maker = Callable[..., Any]
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"prediction": np.zeros(3)}, "prediction of 'income' must have the shape of y"),
-        ({"prediction": np.full(40, np.nan)}, "must be finite where y is NaN, got 20"),
+        ({"value": np.zeros(3)}, "value of 'income' must have the shape of y"),
+        ({"value": np.full(40, np.nan)}, "must be finite where y is NaN, got 20"),
         ({"std": np.full(40, -1.0)}, "std of 'income' must be >= 0 where y is NaN, got 20"),
         ({"std": np.full(40, np.nan)}, "use None for no std"),
         ({"upper": None}, "come together"),
@@ -49,18 +49,15 @@ def test_a_report_rejects_a_target_of_another_graph(make_report: Maker) -> None:
         replace(make_report(30), targets=make_report(40).targets)
 
 
-def test_curves_and_coefficients_reject_ragged_rows() -> None:
-    sure, codes = np.ones((3, 1)), np.zeros(3, int)
-    with pytest.raises(InvalidInputError, match="one row for each level"):
-        AlphaCurve("lp", np.zeros(3), np.zeros(3), np.zeros(3), 0.0)
+def test_coefficients_and_classes_reject_ragged_rows() -> None:
     with pytest.raises(InvalidInputError, match="a value and a scale for each of 2 names"):
         Effects(("a", "b"), np.zeros(2), scales=np.ones((2, 1)))
-    with pytest.raises(InvalidInputError, match="classes of 'land' need arrays of shapes"):
-        ClassReport("land", ["a"], codes, np.ones(3, bool), sure, "lp", None, codes[:1], sure)
+    with pytest.raises(InvalidInputError, match="classes of 'land' need probabilities of shapes"):
+        Prediction("land", np.zeros(3), np.zeros(3), "lp", classes=np.array(["a"]), probability=np.ones((2, 1)))
 
 
 def test_observed_nodes_may_lack_std_and_prediction(make_report: Maker) -> None:
     target = make_report().targets[0]
     bare = np.where(target.observed, np.nan, 1.0)
-    kept = replace(target, std=bare, prediction=bare)
+    kept = replace(target, std=bare, value=bare)
     np.testing.assert_array_equal(kept.values, np.where(target.observed, target.y, 1.0))

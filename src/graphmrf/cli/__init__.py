@@ -16,7 +16,7 @@ COMMANDS = {
     "report": ("report", "Make the page of RESULTS again, without fitting."),
     "fit": ("model_commands", "Fit the generative model to the numeric columns of NODES."),
     "sample": ("model_commands", "Draw attributes for all nodes from MODEL, or, with --given, only what is empty."),
-    "foresee": ("model_commands", "Say how accurate predictions of a column will be, now and with more labels."),
+    "foresee": ("model_commands", "Estimate how accurate predictions of a column are, now and with more labels."),
     "reproduce": ("reproduce", "Run the experiments of the paper again, beside its numbers."),
     "cluster": ("cluster", "Clusters of Dask to run on."),
     "datasets": ("datasets", "The paper's data sets by name, and an example to try."),

@@ -1,6 +1,7 @@
 """Inputs of a command: tables that make a graph, files to write, and the columns to predict."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,20 +18,20 @@ from pyarrow.types import is_integer
 
 from graphmrf import datasets
 from graphmrf._typing import Floats
-from graphmrf.cli.comparison import FIELD, choose, imputation_note
-from graphmrf.cli.foresight import check_page, group_file
-from graphmrf.cli.options import AUTO
-from graphmrf.cli.prediction import Contest, PredictionSettings, folds_of_classes
-from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS
+from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS, group_file
+from graphmrf.comparison import AUTO, Bounds, Settings, choose
+from graphmrf.comparison.compare import DEFAULT, ENOUGH, Outcome, folds_of_classes
+from graphmrf.comparison.prediction import GROUP_COLUMNS
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.attributed_graph import id_column
-from graphmrf.datasets.columns import is_dates, is_text
+from graphmrf.datasets.columns import FILLED, is_dates, is_text
 from graphmrf.datasets.edge_files import named_ends, read_edge_file
 from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, listing, parts_of
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
+from graphmrf.estimators.methods import Method
 from graphmrf.field import POSITIVE
-from graphmrf.files import check_apart
+from graphmrf.files import check_apart, check_place
 from graphmrf.graph import Graph
 from graphmrf.linalg.limits import LIMITS
 from graphmrf.selection import search_time_weight
@@ -41,7 +42,7 @@ A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 _ROLES = {"MODEL": A_MODEL, "NODES": OF_NODES, "EDGES": OF_EDGES, "--given": OF_NODES}
 """What the file of an argument should look like."""
 LARGE = 100_000
-"""Nodes from which the memory of a fit is foreseen, and compared with what is free; below it is at most a gigabyte."""
+"""Nodes from which the memory of a fit is estimated, and compared with what is free; below it is at most a gigabyte."""
 NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 3 * 8, "field": 8000}
 """Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps, which
 had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`)."""
@@ -51,6 +52,8 @@ million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80
 READ_BYTES = {"numbers": 70, "text": 120}
 """Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
 them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes."""
+_SKEWED = 1.5
+"""Skewness from which a transform is hinted at: of a log-normal whose logarithms vary by .45."""
 _MANY_CLASSES = 20
 """Classes up to which most cells of a target may have one of their own, as in small tables, by eye."""
 _DIGITS = frozenset("0123456789")
@@ -228,14 +231,59 @@ def check_places(*inputs: Path | None, output: Path | None, group: str | None, r
     return [path for path in (output, groups, report) if path is not None]
 
 
+def check_page(report: Path, *inputs: Path | None) -> None:
+    """Raise unless a page can be written there without harming an input."""
+    if report.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(f"a report is a page of HTML, got {report}; name the file something.html")
+    check_place(report)
+    check_apart((report,), inputs)
+
+
+def settings_of(options: Mapping[str, Any], bounds: Mapping[str, Any]) -> Settings:
+    """Return the options of a prediction, checked; what is wrong is said of the option of that name."""
+    with said_of_options():
+        return Settings(**options, bounds=Bounds(**bounds))
+
+
+_OPTIONS = {"cv": "--folds"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in ("alpha", "interval", "method", "transform", "at_least", "at_most", "integer")
+}
+"""Option of every setting."""
+_NAMED = re.compile(r"^[a-z_]+|\bmethod(?= \w)|\bat_most(?= )")
+
+
+@contextmanager
+def said_of_options() -> Iterator[None]:
+    """Let errors that begin with the name of a setting begin with its option instead."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(_said_of_option(str(error))) from error
+
+
+def _said_of_option(problem: str) -> str:
+    return _NAMED.sub(lambda found: _OPTIONS.get(found[0], found[0]), problem)
+
+
 def read_targets(
-    table: AttributedGraph, named: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
-) -> dict[str, Floats | Labels]:
-    """Return the columns to predict, as numbers or classes: those named, else the only numeric one with empty cells."""
+    table: AttributedGraph,
+    named: Sequence[str],
+    ignore: Sequence[str],
+    settings: Settings,
+    *,
+    group: str | None = None,
+    suggest: int = 0,
+    classify: bool = False,
+) -> dict[str, Outcome]:
+    """Return the columns to predict, as numbers or classes: those named, else the only numeric one with empty cells.
+
+    With `classify` numbers are classes, too.
+    """
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
-    _check_roles(names, ignore, settings.group)
-    targets = {name: _read_target(table, name, settings) for name in names}
-    if settings.group is not None and all(isinstance(each, Labels) for each in targets.values()):
+    _check_roles(names, ignore, group)
+    targets = {name: _read_target(table, name, settings, suggest, classify=classify) for name in names}
+    if group is not None and all(isinstance(each, Labels) for each in targets.values()):
         raise InvalidInputError(f"--group adds up numbers, got classes in {listing(names)}; leave out --group")
     results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
     if {*table.keys} & (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
@@ -244,6 +292,34 @@ def read_targets(
             f"{table.path}"
         )
     return targets
+
+
+def read_groups(table: AttributedGraph, column: str | None) -> pd.Series | None:
+    """Return the group of every node, an empty cell being in none; None where no column is named."""
+    if column is None:
+        return None
+    table.require(column, option="--group")
+    groups = table.frame[column].reset_index(drop=True)
+    if groups.isna().all():
+        raise InvalidInputError(f"{table.path}, column {column}: every cell is empty, so there is no group; fill some")
+    if column in GROUP_COLUMNS:
+        raise InvalidInputError(f"the column of groups '{column}' has the name of a result; rename it in {table.path}")
+    return groups
+
+
+def group_notes(groups: pd.Series | None) -> list[str]:
+    """Return that some nodes are in no group, so that totals of groups do not add up to that of all nodes.
+
+    Examples
+    --------
+    >>> group_notes(pd.Series(["north", None], name="zone"))
+    ['1 node is in no group: its cell of zone is empty']
+    """
+    outside = 0 if groups is None else int(groups.isna().sum())
+    if groups is None or not outside:
+        return []
+    nodes = "node is in no group: its cell" if outside == 1 else "nodes are in no group: their cells"
+    return [f"{outside} {nodes} of {groups.name} {'is' if outside == 1 else 'are'} empty"]
 
 
 def _check_roles(targets: Sequence[str], ignore: Sequence[str], group: str | None) -> None:
@@ -301,8 +377,23 @@ def _means_numbers(column: pd.Series) -> bool:
     return MOSTLY < _share_of_numbers(column) < 1
 
 
+def read_forecast(table: AttributedGraph, target: str, suggest: int) -> Floats:
+    """Return the numbers of a column whose accuracy is to be forecast, or say what is wrong with them."""
+    check_numbers(table, target, "foresee")
+    y = table.outcome(target)
+    left, known = int(np.isnan(y).sum()), y[~np.isnan(y)]
+    if left < 2 or known.size < 2 or np.ptp(known) == 0:
+        raise InvalidInputError(
+            f"{table.path}, column {target}: {known.size} known and {left} empty cells; give at least two "
+            "different values, and leave at least two cells to predict empty"
+        )
+    if problem := _too_many(y, suggest):
+        raise InvalidInputError(problem)
+    return y
+
+
 def check_numbers(table: AttributedGraph, column: str, command: str) -> None:
-    """Raise where a column to be foreseen has classes."""
+    """Raise where a column has classes."""
     table.require(column, option="--target")
     if is_category(table.frame[column]):
         raise InvalidInputError(
@@ -330,13 +421,15 @@ def _share_of_numbers(column: pd.Series) -> float:
     return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
 
 
-def _read_target(table: AttributedGraph, name: str, settings: PredictionSettings) -> Floats | Labels:
+def _read_target(table: AttributedGraph, name: str, settings: Settings, suggest: int, *, classify: bool) -> Outcome:
     """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):
-        return _read_classes(table, name, settings.folds)
+        return _read_classes(table, name, settings.cv, table.frame[name])
     y = table.outcome(name)
-    problem = _problem(y, settings.transform) or settings.bounds.problem(y) or _too_many(y, settings.suggest)
+    if classify:
+        return _read_classes(table, name, settings.cv, pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore"))
+    problem = _problem(y, settings.transform) or _said_of_option(settings.bounds.problem(y)) or _too_many(y, suggest)
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y
@@ -370,13 +463,13 @@ def _transform_problem(known: Floats, transform: str) -> str:
     return ""
 
 
-def _read_classes(table: AttributedGraph, name: str, n_folds: int) -> Labels:
+def _read_classes(table: AttributedGraph, name: str, n_folds: int, column: pd.Series) -> Labels:
     if is_dates(table.frame[name]):
         raise InvalidInputError(f"{table.path}, column {name}: holds dates; give numbers, such as days or years")
-    if table.frame[name].dtype.kind != "b" and _dressed(table.frame[name]):
+    if column is table.frame[name] and column.dtype.kind != "b" and _dressed(column):
         raise InvalidInputError(f"{table.path}, column {name}: {_dressed(table.frame[name])}")
     try:
-        labels = read_labels(table.frame[name], len(table.frame))
+        labels = read_labels(column, len(table.frame))
         _check_many(labels)
         check_classes(labels, folds_of_classes(labels, n_folds))
     except InvalidInputError as error:
@@ -429,86 +522,90 @@ def time_columns(time: str | None, horizon: int, machines: Any) -> dict[str, Any
     return {"time": time, "horizon": horizon}
 
 
-def _panel(table: AttributedGraph, targets: Sequence[str], features: Features, settings: PredictionSettings) -> Graph:
-    """Return the graph; that of a panel with the weight of steps in time that predicts the first target best."""
-    numbers = [name for name in targets if not is_category(table.frame[name])]
+def with_time_weight(
+    table: AttributedGraph, targets: Mapping[str, Outcome], features: Features, settings: Settings
+) -> AttributedGraph:
+    """Return the table; a panel with the weight of steps in time that predicts the first target of numbers best."""
+    numbers = [y for y in targets.values() if not isinstance(y, Labels)]
     if table.time is None or not numbers:
-        return table.graph
-    y = table.outcome(numbers[0])
-    return search_time_weight(table.graph, features.X, y, cv=settings.folds, random_state=settings.seed)
+        return table
+    graph = search_time_weight(table.graph, features.X, numbers[0], cv=settings.cv, random_state=settings.random_state)
+    product = graph.product
+    assert product is not None
+    note = (
+        f"a step in time weighs {product.weight:g} times as much as all neighbours at the same time, "
+        "which predicts held-out values best"
+    )
+    return replace(table, graph=graph, notes=(*table.notes, note))
 
 
-def contest(
-    table: AttributedGraph, targets: Sequence[str], ignore: Sequence[str], settings: PredictionSettings
-) -> Contest:
-    """Return the methods that compete, on the columns that are left as features.
-
-    Of those that nobody asked for the field is left out where there is no memory for it.
-    """
-    features = datasets.features(table, targets=targets, ignore=ignore)
-    graph = _panel(table, targets, features, settings)
-    chosen = Contest(graph, features, choose(settings.method, n_features=features.X.shape[1]), settings)
-    if settings.method != AUTO or settings.for_numbers or _fits(_foreseen_bytes(chosen)):
-        return chosen
-    return replace(chosen, methods=tuple(method for method in chosen.methods if method.key != FIELD))
+def any_numbers(targets: Mapping[str, Outcome]) -> bool:
+    """Return whether any target has numbers."""
+    return not all(isinstance(y, Labels) for y in targets.values())
 
 
-def slow_fits(contest: Contest, targets: Mapping[str, Floats | Labels]) -> Iterator[str]:
-    """Warn of more than two classes, each of which has a field of its own."""
-    if all(method.key != FIELD for method in contest.methods):
-        return
-    for name, y in targets.items():
-        count = y.classes.size if isinstance(y, Labels) else 0
-        if count > 2:
-            yield f"{name}: {count} classes, so {FIELD} is fitted {count} times; --method lgc-rp is faster"
-
-
-def foreseen_memory(contest: Contest) -> Iterator[str]:
-    """Say how much memory and time the fits of a large graph will take, and what is left out for want of it.
+def within_memory(
+    graph: Graph, n_features: int, settings: Settings, *, numbers: bool
+) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings without a method that nobody asked for and no memory has room for, and notes on large graphs.
 
     Raises
     ------
     InvalidInputError
-        If that is more than is free, with what would fit.
+        If the fit takes more memory than is free, with what would fit.
     """
-    graph, p, free = contest.graph, contest.features.X.shape[1], _free_bytes()
-    needed = _foreseen_bytes(contest)
-    if needed == 0:
-        return
-    everything = replace(contest, methods=choose(contest.settings.method, n_features=p))
-    if free is not None and needed > free:
-        linear = _foreseen_bytes(replace(contest, methods=()))
-        remedy = "--method lgc-rp" if linear <= free < needed else "fewer features (--ignore), or --cluster"
-        raise InvalidInputError(
-            f"the fit of {graph.n_nodes:,} nodes and {p} features would take about {needed / 1e9:.1f} GB of memory "
-            f"more, and {free / 1e9:.1f} GB are free; use {remedy}"
+    with said_of_options():
+        wanted = settings.wanted if numbers else ()
+        methods = choose(settings.methods, n_features=n_features, wanted=wanted)
+    everything = needed = _bytes_needed(graph, n_features, methods)
+    notes = []
+    if settings.methods == (AUTO,) and not settings.wanted and not _fits(needed):
+        methods = tuple(method for method in methods if method.key != DEFAULT)
+        settings, needed = (
+            replace(settings, methods=tuple(each.key for each in methods)),
+            _bytes_needed(graph, n_features, methods),
         )
-    if len(everything.methods) > len(contest.methods):
-        yield (
-            f"{FIELD} is left out, as it would take about {_foreseen_bytes(everything) / 1e9:.1f} GB of memory more, "
-            f"and {(free or 0) / 1e9:.1f} GB are free"
+        free = (_free_bytes() or 0) / 1e9
+        notes.append(
+            f"{DEFAULT} is left out, as it would take about {everything / 1e9:.1f} GB of memory more, and {free:.1f} "
+            "GB are free"
         )
-    yield (
+    if not needed:
+        return settings, ()
+    _check_memory(graph, n_features, needed)
+    notes.append(
         f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB more memory"
-        f"{_foreseen_time(contest)}"
+        f"{_time_needed(graph, n_features, methods)}"
+    )
+    return settings, tuple(notes)
+
+
+def _check_memory(graph: Graph, n_features: int, needed: float) -> None:
+    free = _free_bytes()
+    if free is None or needed <= free:
+        return
+    linear = _bytes_needed(graph, n_features, ())
+    remedy = "--method lgc-rp" if linear <= free < needed else "fewer features (--ignore), or --cluster"
+    raise InvalidInputError(
+        f"the fit of {graph.n_nodes:,} nodes and {n_features} features would take about {needed / 1e9:.1f} GB of "
+        f"memory more, and {free / 1e9:.1f} GB are free; use {remedy}"
     )
 
 
-def _foreseen_bytes(contest: Contest) -> float:
-    """Return how much more memory fits of a large graph take; 0 where that is small, or that of workers elsewhere."""
-    n, graph, p = contest.graph.n_nodes, contest.graph, contest.features.X.shape[1]
+def _bytes_needed(graph: Graph, n_features: int, methods: Sequence[Method]) -> float:
+    """Return how much more memory fits of a large graph take; 0 where that is small, or that of a cluster."""
+    n = graph.n_nodes
     if n < LARGE or not isinstance(graph.engine_name, str):
         return 0.0
     vectors = min(n * NODE_BYTES["solve"], LIMITS.solve_bytes)
-    field = any(method.key == FIELD for method in contest.methods)
-    return n * (NODE_BYTES["feature"] * p + NODE_BYTES["field"] * field) + vectors
+    field = any(method.key == DEFAULT for method in methods)
+    return n * (NODE_BYTES["feature"] * n_features + NODE_BYTES["field"] * field) + vectors
 
 
-def _foreseen_time(contest: Contest) -> str:
+def _time_needed(graph: Graph, n_features: int, methods: Sequence[Method]) -> str:
     """Return how long the paper's methods take, from a minute on; the field takes longer, which another note says."""
-    columns = 2 * contest.features.X.shape[1] + 150
-    minutes = contest.graph.n_edges * columns * COLUMN_SECONDS / (os.cpu_count() or 1) / 60
-    linear = [method.key for method in contest.methods if method.key != FIELD]
+    minutes = graph.n_edges * (2 * n_features + 150) * COLUMN_SECONDS / (os.cpu_count() or 1) / 60
+    linear = [method.key for method in methods if method.key != DEFAULT]
     return f", {joined(linear)} about {minutes:.0f} minutes" if linear and minutes > 0.5 else ""
 
 
@@ -526,16 +623,50 @@ def _free_bytes() -> int | None:
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), None)
 
 
-def column_notes(targets: Mapping[str, Floats | Labels], contest: Contest, *, named: bool) -> Iterator[str]:
-    """Say which column was taken as the target, and how features were made of the others."""
-    features, methods = contest.features, contest.methods
+def slow_fits(targets: Mapping[str, Outcome], methods: Sequence[Method]) -> Iterator[str]:
+    """Warn of more than two classes, each of which has a field of its own."""
+    for name, y in targets.items():
+        k = y.classes.size if isinstance(y, Labels) else 0
+        if k > 2 and DEFAULT in [method.key for method in methods]:
+            yield f"{name}: {k} classes, so {DEFAULT} is fitted {k} times; --method lgc-rp is faster"
+
+
+def column_notes(
+    targets: Mapping[str, Outcome],
+    features: Features,
+    settings: Settings,
+    methods: Sequence[Method],
+    *,
+    named: bool,
+) -> Iterator[str]:
+    """Say what was made of the columns."""
+    yield from target_notes(targets, settings, named=named)
+    yield from feature_notes(targets, features, methods)
+
+
+def target_notes(targets: Mapping[str, Outcome], settings: Settings, *, named: bool) -> Iterator[str]:
+    """Say which column was taken as the target, and what its known values suggest."""
     if not named:
         yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
-    if contest.graph.product is not None:
-        yield (
-            f"a step in time weighs {contest.graph.product.weight:g} times as much as all neighbours at the same time, "
-            "which predicts held-out values best"
-        )
+    able = {AUTO, DEFAULT} & {*settings.methods}
+    for name, y in targets.items():
+        if isinstance(y, Labels):
+            continue
+        known = y[~np.isnan(y)]
+        values = [f"{value:g}" for value in np.unique(known)]
+        if len(values) == 2:
+            yield f"{name}: all known values are {' or '.join(values)}, treated as numbers; use --classify for classes"
+        elif able and settings.transform == "identity" and known.size >= ENOUGH and _skewness(known) > _SKEWED:
+            yield f"{name}: its values have a long tail; --transform auto may be more accurate, with intervals that fit"
+
+
+def _skewness(known: Floats) -> float:
+    z = (known - known.mean()) / known.std()
+    return abs(float(np.mean(z**3)))
+
+
+def feature_notes(targets: Mapping[str, Outcome], features: Features, methods: Sequence[Method]) -> Iterator[str]:
+    """Say how features were made of the other columns."""
     if not any(method.features for method in methods):
         return
     if features.names or features.notes:
@@ -544,3 +675,13 @@ def column_notes(targets: Mapping[str, Floats | Labels], contest: Contest, *, na
         yield imputation_note(note, methods)
     if len(targets) > 1:
         yield f"{', '.join(targets)}: targets, so none is a feature of another"
+
+
+def imputation_note(note: str, methods: Sequence[Method]) -> str:
+    """Return a note on the features, which says of missing cells how every method fills them."""
+    able = [method.key for method in methods if method.missing]
+    if not note.startswith(FILLED) or not able:
+        return note
+    jointly = "filled missing cells from the other features and the neighbours"
+    others = "" if len(able) == len(methods) else f" ({joined(able)}; other methods: with the column mean)"
+    return note.replace(FILLED, jointly + others, 1)

@@ -7,32 +7,31 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from graphmrf import datasets, model, paper, report
-    from graphmrf.cli import foresight, inputs, model_results, prediction, results
+    from graphmrf import comparison, datasets, model, paper, report
+    from graphmrf.cli import inputs, model_results, results
     from graphmrf.engines import dask as clusters
 
 __all__ = [
     "CommandGroup",
     "clusters",
+    "comparison",
     "datasets",
-    "foresight",
     "inputs",
     "model",
     "model_results",
     "paper",
-    "prediction",
     "report",
     "results",
 ]
 
-_BELOW = {"clusters": "engines.dask", "datasets": "datasets", "model": "model", "paper": "paper", "report": "report"}
-"""Those that lie below; the others are chapters of the command line."""
+_HOMES = {name: f"cli.{name}" for name in ("inputs", "model_results", "results")} | {"clusters": "engines.dask"}
+"""Chapters of the command line, and what has another name here; the others are packages below."""
 
 
 def __getattr__(name: str) -> ModuleType:
     if name not in __all__:
         raise AttributeError(f"module 'graphmrf.cli.later' has no attribute {name!r}")
-    return import_module(f"graphmrf.{_BELOW.get(name, f'cli.{name}')}")
+    return import_module(f"graphmrf.{_HOMES.get(name, name)}")
 
 
 class CommandGroup(TyperGroup):

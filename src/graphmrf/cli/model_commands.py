@@ -1,7 +1,8 @@
 """graphmrf fit, sample and foresee: the generative model of the paper on the same files as predict."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,8 +44,9 @@ _Files = Annotated[
         show_default=False,
     ),
 ]
-_Reach = Annotated[
-    float | None, typer.Option(metavar="R²", help="Also say how many labels it takes to reach this R², such as 0.8.")
+_TargetR2 = Annotated[
+    float | None,
+    typer.Option("--target-r2", metavar="R²", help="Also say how many labels it takes to reach this R², such as 0.8."),
 ]
 _Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
 
@@ -160,7 +162,7 @@ def foresee(
     shapes: options.Shapes = None,
     target: OneTarget,
     suggest: _Suggest = 0,
-    reach: _Reach = None,
+    target_r2: _TargetR2 = None,
     ignore: options.Ignore = None,
     id: options.Id = None,  # noqa: A002 - named like the option
     source: options.Source = None,
@@ -173,7 +175,7 @@ def foresee(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Say how accurate predictions of a column will be, now and with more labels.
+    """Estimate how accurate predictions of a column are, now and with more labels.
 
     Nodes with a value in the column are labelled. Printed is the R² to expect
     on the others, by the field that graphmrf predict fits, and how it grows
@@ -182,15 +184,17 @@ def foresee(
 
     [bold]Example[/bold]:
 
-        graphmrf foresee nodes.csv edges.csv --target rent --reach 0.8 --suggest 5
+        graphmrf foresee nodes.csv edges.csv --target rent --target-r2 0.8 --suggest 5
     """
     with terminal.errors_as_exit_codes(debug=debug):
         places = knn is not None or shapes is not None
         model, nodes, edges = later.model_results.check_files(files, places=places)
-        if model is not None and (report is not None or reach is not None or ignore):
-            raise InvalidInputError("--report, --reach and --ignore are for the field, without MODEL; drop one of them")
+        if model is not None and (report is not None or target_r2 is not None or ignore):
+            raise InvalidInputError(
+                "--report, --target-r2 and --ignore are for the field, without MODEL; drop one of them"
+            )
         if report is not None:
-            later.foresight.check_page(report, *(path for path in (nodes, edges, shapes) if path is not None))
+            later.inputs.check_page(report, nodes, edges, shapes)
         with later.inputs.explained("foresee", model=model, nodes=nodes, edges=edges):
             mrf = None if model is None else later.model.GaussianMRF.load(model)
             columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
@@ -198,17 +202,44 @@ def foresee(
         if mrf is not None:
             notes, summary, show = later.model_results.under_model(table, mrf, target, suggest)
         else:
-            later.inputs.check_numbers(table, target, "foresee")
-            with terminal.progress([1.0], quiet=quiet):
-                seen = later.foresight.FieldForecast.of(
-                    table, target, ignore=ignore or (), reach=reach, suggest=suggest
-                )
-            notes, summary, show = (*table.notes, *seen.notes), seen.summary, seen.show
+            notes, summary, show, page = _forecast(
+                context, table, target, ignore or (), target_r2, suggest, quiet=quiet
+            )
             if report is not None:
-                later.report.write_report(report, seen.page(terminal.command_line(context)))
-        if not quiet:
-            terminal.note(notes)
+                later.report.write_report(report, page)
+        terminal.note([] if quiet else notes)
         if json:
             terminal.print_json(summary)
         elif not quiet:
             show()
+
+
+def _forecast(
+    context: typer.Context,
+    table: "later.datasets.AttributedGraph",
+    target: str,
+    ignore: Sequence[str],
+    target_r2: float | None,
+    suggest: int,
+    *,
+    quiet: bool,
+) -> "tuple[tuple[str, ...], dict[str, Any], Callable[[], None], later.report.PredictionReport]":
+    """Return notes, summary, a way to print it, and the page of the accuracy to expect of the default method."""
+    y = later.inputs.read_forecast(table, target, suggest)
+    if target_r2 is not None and not 0 < target_r2 < 1:
+        raise InvalidInputError(f"--target-r2 must be between 0 and 1, got {target_r2:g}; 0.8 means R² 0.8")
+    made = later.datasets.features(table, targets=(target,), ignore=ignore)
+    settings = later.comparison.Settings((later.comparison.DEFAULT,), needs=("a learning curve", "suggested labels"))
+    with terminal.progress([1.0, 1.0], quiet=quiet) as advance:
+        found = later.comparison.predict(table.graph, made.unfilled, y, settings, name=target, advance=advance)
+        found = found.with_details(made.unfilled)
+        found = found.with_suggestions(suggest) if suggest else found
+    curve = found.explanation.learning
+    needed = "" if target_r2 is None or curve is None else later.comparison.labels_needed(curve, target_r2)
+    methods = later.comparison.choose(settings.methods, n_features=made.X.shape[1])
+    about = (later.inputs.imputation_note(each, methods) for each in made.notes)
+    notes = (*table.notes, *about, *found.notes)
+    said = (*notes, *([needed] if needed else []))
+    page = later.results.forecast_page(table, found, notes=said, command=terminal.command_line(context))
+    summary = later.results.forecast_summary(table, found, needed)
+    return notes, summary, lambda: later.results.show_forecast(table, found, needed), page

@@ -85,7 +85,7 @@ def _memory() -> float:
 def under_model(
     table: datasets.AttributedGraph, mrf: GaussianMRF, target: str, suggest: int
 ) -> tuple[tuple[str, ...], dict[str, Any], Callable[[], None]]:
-    """Return notes, summary and a way to print what the paper's model foresees."""
+    """Return notes, summary and a way to print the accuracy that the paper's model expects."""
     labelled = _labelled(table, mrf, target, suggest)
     problem = target_covariance(mrf.parameters, table.graph, mrf.index(target), labelled)
     expected = {
@@ -166,7 +166,7 @@ def _labelled(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str, su
 def _assumed(table: datasets.AttributedGraph, mrf: GaussianMRF, target: str) -> tuple[str, ...]:
     lacking = [name for name in mrf.names if name != target and name not in table.frame.columns[1:]]
     named = ", ".join(f"'{name}'" for name in lacking)
-    note = f"lgc and lgc-rp are foreseen as if features {named} were known, which {table.path} does not have"
+    note = f"lgc and lgc-rp are estimated as if features {named} were known, which {table.path} does not have"
     return (note,) if lacking else ()
 
 

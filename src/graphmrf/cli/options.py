@@ -7,9 +7,6 @@ import typer
 
 _COLUMNS, _OUTPUT, _METHOD, _CLUSTER = "Columns", "Output", "Method", "Many machines"
 
-AUTO = "auto"
-"""The method that is several, of which the best is taken."""
-
 NodesFile = Annotated[
     Path,
     typer.Argument(
@@ -121,7 +118,8 @@ MethodName = Annotated[
     str,
     typer.Option(
         metavar="M",
-        help="auto: field, unless lp, lr, lgc or lgc-rp is surely better at held-out values, by two standard errors; "
+        help="auto: field, unless lp, lr, lgc or lgc-rp is clearly better at held-out values; for classes the best of "
+        "them; "
         "field: effects of features, straight and curved, and of the graph; lp: outcomes of neighbours; lr: own "
         "features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged, or through a neural network; "
         "lr-rp, lgc-rp, sgc-rp, gcn-rp: the same and outcomes of neighbours.",
@@ -160,9 +158,17 @@ AtMost = Annotated[
     float | None,
     typer.Option(metavar="MAX", help="No prediction or interval goes above this number.", rich_help_panel=_METHOD),
 ]
-Whole = Annotated[
+Integer = Annotated[
     bool,
-    typer.Option("--whole", help="Predictions and intervals are whole numbers, like counts.", rich_help_panel=_METHOD),
+    typer.Option(
+        "--integer", help="Predictions and intervals are whole numbers, like counts.", rich_help_panel=_METHOD
+    ),
+]
+Classify = Annotated[
+    bool,
+    typer.Option(
+        "--classify", help="Treat numbers of the target, such as 0 and 1, as classes.", rich_help_panel=_METHOD
+    ),
 ]
 Folds = Annotated[int, typer.Option(metavar="K", help="Folds of the cross-validation.", rich_help_panel=_METHOD)]
 FoldSeed = Annotated[

@@ -1,14 +1,19 @@
 """graphmrf predict: files, columns, fits; then the table, the page and the summary."""
 
-import logging
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from graphmrf.cli import later, options, terminal
 from graphmrf.cli.cluster import on_cluster, read_placed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FIELD_TAKES = 30.0
+"""Time of the field over that of another method, for the time left."""
 
 
 def predict(
@@ -30,14 +35,15 @@ def predict(
     time: options.Time = None,
     horizon: options.Horizon = 0,
     group: options.GroupBy = None,
-    method: options.MethodName = options.AUTO,
+    method: options.MethodName = "auto",
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
     conformal: options.Conformal = False,
     transform: options.Transform = "identity",
     at_least: options.AtLeast = None,
     at_most: options.AtMost = None,
-    whole: options.Whole = False,
+    integer: options.Integer = False,
+    classify: options.Classify = False,
     folds: options.Folds = 5,
     seed: options.FoldSeed = 0,
     suggest: options.Suggest = 0,
@@ -67,14 +73,15 @@ def predict(
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction
     without their fold, and its residual in standard deviations. For a target
-    of words: prediction, probability, observed, left_out. Exit code: 0 done,
-    1 a failure of graphmrf, 2 wrong input.
+    of words: prediction, probability, observed, left_out, and the probability
+    of every class. Exit code: 0 done, 1 a failure of graphmrf, 2 wrong input.
     """
     running = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), running as machines:
-        settings = later.prediction.PredictionSettings(
-            *(method, interval, conformal, alpha, folds, seed, transform, group, suggest),
-            later.prediction.Bounds(at_least, at_most, whole),
+        settings = later.inputs.settings_of(
+            {"methods": (method,), "alpha": alpha, "cv": folds, "random_state": seed, "level": interval}
+            | {"transform": transform, "conformal": conformal, "needs": _needs(group, suggest)},
+            {"at_least": at_least, "at_most": at_most, "integer": integer},
         )
         saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
         columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown} | (
@@ -87,51 +94,67 @@ def predict(
             )
 
         later.results.places_of(table, output)
-        groups = later.foresight.read_groups(table, group)
-        targets = later.inputs.read_targets(table, target or (), ignore or (), settings)
-        contest = later.inputs.contest(table, tuple(targets), ignore or (), settings)
-        foreseen = [*later.inputs.foreseen_memory(contest), *later.inputs.slow_fits(contest, targets)]
-        terminal.note([] if quiet else foreseen)
+        groups = later.inputs.read_groups(table, group)
+        targets = later.inputs.read_targets(
+            table, target or (), ignore or (), settings, group=group, suggest=suggest, classify=classify
+        )
+        features = later.datasets.features(table, targets=tuple(targets), ignore=ignore or ())
+        table = later.inputs.with_time_weight(table, targets, features, settings)
+        settings, large = later.inputs.within_memory(
+            table.graph, features.X.shape[1], settings, numbers=later.inputs.any_numbers(targets)
+        )
+        methods = later.comparison.choose(settings.methods, n_features=features.X.shape[1])
+        terminal.note([] if quiet else [*large, *later.inputs.slow_fits(targets, methods)])
 
-        with terminal.progress([*contest.durations] * len(targets), quiet=quiet) as advance:
-            predictions = [contest.predict(name, y, advance) for name, y in targets.items()]
+        with terminal.progress([*_durations(methods)] * len(targets), quiet=quiet) as advance:
+            predictions = [
+                later.comparison.predict(table.graph, features.unfilled, y, settings, name=name, advance=advance)
+                for name, y in targets.items()
+            ]
+            page = _wants_page(table, output, report)
+            predictions = [
+                _complete(each, groups, suggest, features.unfilled if page else None) for each in predictions
+            ]
 
-        about_columns = [
-            *later.inputs.column_notes(targets, contest, named=bool(target)),
-            *later.foresight.group_notes(groups),
+        notes = [
+            *table.notes,
+            *later.inputs.column_notes(targets, features, settings, methods, named=bool(target)),
+            *later.inputs.group_notes(groups),
+            *(note for each in predictions for note in each.notes),
         ]
-        notes = [*table.notes, *about_columns, *(note for each in predictions for note in each.notes)]
-        beyond = later.foresight.BeyondNodes.of(table, groups, predictions, settings)
-        page = partial(later.results.result_page, table, predictions, contest.features, notes=notes)
-        shown = partial(page, command=terminal.command_line(context))
-        _save(table, predictions, beyond, shown, output=output, keep_columns=keep_columns, report=report)
-        if not quiet:
-            terminal.note(notes)
+        content = later.results.page_content(table, predictions, features, notes, context) if page else None
+        later.results.write_all(
+            table, predictions, content, output=output, keep_columns=keep_columns, group=group, page=report
+        )
+        terminal.note([] if quiet else notes)
         if json:
-            terminal.print_json(beyond.in_summary(later.results.result_summary(table, predictions, notes=notes)))
+            terminal.print_json(later.results.result_summary(table, predictions, notes=notes))
         elif not quiet:
             later.results.show_results(table, predictions, saved=saved)
-            beyond.show()
 
 
-def _save(
-    table: "later.datasets.AttributedGraph",
-    predictions: "later.results.Predictions",
-    beyond: "later.foresight.BeyondNodes",
-    page: Callable[[], "later.report.PredictionReport"],
-    *,
-    output: Path | None,
-    keep_columns: bool,
-    report: Path | None,
-) -> None:
-    """Write the table, the groups and the page, as far as they are asked for; Parquet keeps what the page shows."""
-    shown = report is not None or (
-        output is not None and later.datasets.keeps_page(output) and not table.graph.is_elsewhere
-    )
-    logging.getLogger(terminal.LOGGER).info("writing")
-    content = later.report.page_content(beyond.on_page(page())) if shown else None
-    if output is not None:
-        later.results.write_results(table, predictions, output, keep_columns=keep_columns, content=content)
-        beyond.write(output)
-    if report is not None and content is not None:
-        later.report.write_content(report, content)
+def _complete(
+    found: "later.comparison.Prediction", groups: "pd.Series | None", suggest: int, X: "pd.DataFrame | None"
+) -> "later.comparison.Prediction":
+    """Return a prediction with groups and suggestions, as far as asked for, and with what a page shows, given X."""
+    found = found if groups is None else found.with_groups(groups)
+    found = found.with_suggestions(suggest) if suggest else found
+    return found if X is None else found.with_details(X)
+
+
+def _needs(group: str | None, suggest: int) -> tuple[str, ...]:
+    """Return what options ask of a method, in the words of `comparison.capabilities`."""
+    return (*(["totals of groups"] if group else []), *(["suggested labels"] if suggest else []))
+
+
+def _wants_page(table: "later.datasets.AttributedGraph", output: Path | None, report: Path | None) -> bool:
+    """Return whether a page is made: where it is asked for, and into Parquet, which retains what the page shows."""
+    if report is not None:
+        return True
+    return output is not None and later.datasets.keeps_page(output) and not table.graph.is_elsewhere
+
+
+def _durations(methods: "Sequence[Any]") -> Iterator[float]:
+    """How long the methods take, beside each other, and at the end the error bars of the best."""
+    yield from (_FIELD_TAKES if method.key == later.comparison.DEFAULT else 1.0 for method in methods)
+    yield 1.0

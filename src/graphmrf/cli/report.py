@@ -1,4 +1,4 @@
-"""graphmrf report: the page of results that were kept in Parquet, made again without fitting."""
+"""graphmrf report: the page of results in Parquet, made again without fitting."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +37,7 @@ def report(
     with terminal.errors_as_exit_codes(debug=debug):
         check_readable(results)
         page = results.with_suffix(".html") if output is None else output
-        later.foresight.check_page(page, results)
+        later.inputs.check_page(page, results)
         later.report.write_content(page, later.report.unpack_content(later.datasets.read_page(results)))
         if not quiet:
             terminal.say(f"Saved {page}")

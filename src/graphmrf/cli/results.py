@@ -1,59 +1,42 @@
-"""What a prediction leaves behind: the table, the rows of the page, the summary for scripts and that for people."""
+"""What a prediction leaves behind: the table, the page, the summary for scripts and that for people."""
 
+import logging
 import math
-import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from graphmrf import datasets
-from graphmrf._typing import Floats, Ints
-from graphmrf.cli import distances, terminal
-from graphmrf.cli.comparison import Fit
-from graphmrf.cli.prediction import ClassPrediction, Prediction, transform_name
+from graphmrf import datasets, report
+from graphmrf._typing import Floats
+from graphmrf.cli import terminal
+from graphmrf.comparison import FittedMethod, Prediction
+from graphmrf.comparison.explain import effect_name
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators import GraphRegressor
-from graphmrf.report import (
-    AlphaCurve,
-    ClassReport,
-    Content,
-    Effects,
-    FurtherTable,
-    MethodRow,
-    PredictionReport,
-    TargetReport,
-    pack_content,
-)
-from graphmrf.report.rows import effect_name
-from graphmrf.text import above_zero, decimals, nothing_predicts, number, r2_in_words
-
-Predictions: TypeAlias = Sequence[Prediction | ClassPrediction]
+from graphmrf.report import Content, PredictionReport, pack_content, tables
+from graphmrf.text import decimals, number, r2_in_words
 
 OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed", "left_out", "residual")
 CLASS_COLUMNS = ("prediction", "probability", "observed", "left_out")
-_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-"""Levels of the intervals whose coverage is shown, by eye: a line through them is smooth."""
-_BENT = 0.005
-"""Share of nonlinear effects from which dependence is drawn: less rounds to 0 %, and lines are straight."""
-_CURVES, _STEPS = 12, 15
-"""Features that are tried, and points of a curve."""
 _POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
-_PREVIEW = 8
-"""Rows shown where nothing is saved, by eye: a screen has room for them and for the table of methods."""
-_BAR = 30
-"""Characters of a share of 100 %, by eye: the table stays within 80 columns."""
+_PREVIEW, _SHOWN_GROUPS = 8, 12
+"""Rows shown where nothing is saved, and groups: half a screen; all of them are in the file and on the page."""
+_BAR, _CURVE_BAR = 30, 24
+"""Characters of a share of 100 %, and of an R² of 1: tables stay within 80 columns."""
 
 
-def result_table(table: AttributedGraph, predictions: Predictions, *, keep_columns: bool = False) -> pd.DataFrame:
+def result_table(
+    table: AttributedGraph, predictions: Sequence[Prediction], *, keep_columns: bool = False
+) -> pd.DataFrame:
     """Return one row per node: the id, prediction, std, lower, upper, observed (of each target); the input's columns.
 
     Raises
@@ -70,13 +53,15 @@ def result_table(table: AttributedGraph, predictions: Predictions, *, keep_colum
 
 def write_results(
     table: AttributedGraph,
-    predictions: Predictions,
-    output: Path,
+    predictions: Sequence[Prediction],
+    output: Path | None,
     *,
     keep_columns: bool = False,
     content: Content | None = None,
 ) -> None:
-    """Write the table of results; GeoJSON with the places of the nodes, Parquet with the content of the page."""
+    """Write the table of results, if anywhere; GeoJSON with the places of nodes, Parquet with the page's content."""
+    if output is None:
+        return
     frame = result_table(table, predictions, keep_columns=keep_columns)
     places = places_of(table, output)
     kept = pack_content(content) if content is not None and datasets.keeps_page(output) else None
@@ -99,191 +84,55 @@ def _kept(table: AttributedGraph, results: dict[str, Any]) -> dict[str, Any]:
     return others
 
 
-def _columns(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
+def _columns(found: Prediction) -> dict[str, Any]:
     """Return the columns of the result by name: the prediction, how sure it is, and whether it was given."""
-    if isinstance(prediction, ClassPrediction):
-        position = np.searchsorted(prediction.labels.classes, prediction.value)
-        likely = prediction.probability[np.arange(position.size), position]
-        said = np.full(position.size, None, dtype=object)
-        said[prediction.observed] = prediction.labels.classes[_held_out_codes(prediction.chosen)]
-        return dict(zip(CLASS_COLUMNS, (prediction.value, likely, prediction.observed, said), strict=True))
-    known, (left_out, residual) = prediction.observed, held_out(prediction)
-    whole = [np.full(known.size, np.nan) for _ in range(2)]
-    whole[0][known], whole[1][known] = left_out, residual
-    columns = (prediction.value, prediction.std, prediction.lower, prediction.upper, prediction.observed, *whole)
-    return dict(zip(OUTPUT_COLUMNS, columns, strict=True))
+    known = found.observed
+    if found.classes is not None:
+        out_of_fold = np.full(known.size, None, dtype=object)
+        out_of_fold[known] = found.classes[found.tested]
+        columns = (found.classes[found.codes], found.sure, known, out_of_fold)
+        each = zip(found.classes.tolist(), found.probability.T, strict=True)
+        return dict(zip(CLASS_COLUMNS, columns, strict=True)) | {f"probability_{name}": p for name, p in each}
+    unknown = np.where(known, 0.0, np.nan), *[np.where(known, found.values, np.nan)] * 2
+    bars = unknown if found.std is None else (found.std, found.lower, found.upper)
+    tested = found.at_labels("out_of_fold"), found.at_labels("residual")
+    return dict(zip(OUTPUT_COLUMNS, (found.values, *bars, known, *tested), strict=True))
 
 
-def held_out(prediction: Prediction) -> tuple[Floats, Floats]:
-    """Return the out-of-fold prediction (m,) of every known value, and its standardised residual.
-
-    The field has a standard deviation for each; residuals of other methods are over the root mean square of all.
-    """
-    fit, known = prediction.chosen, prediction.y[prediction.observed]
-    left_out = fit.out_of_fold
-    std = np.full(known.size, np.sqrt(np.mean((known - left_out) ** 2)))
-    if fit.held_out is not None and isinstance(fit.estimator, GraphRegressor):
-        std = fit.held_out.predictions[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        residual = (known - left_out) / std
-    return left_out, np.where(np.isfinite(residual), residual, np.nan)
-
-
-def _held_out_codes(fit: Fit) -> Ints:
-    """Return the class, as its position, of every label by a fit without its fold."""
-    return np.asarray(fit.estimator.held_out_).astype(np.int64)
-
-
-def result_page(
-    table: AttributedGraph, predictions: Predictions, features: Features, *, notes: Sequence[str], command: str
-) -> PredictionReport:
-    """Return what the HTML page shows."""
+def forecast_page(table: AttributedGraph, found: Prediction, *, notes: Sequence[str], command: str) -> PredictionReport:
+    """Return the page of an expected accuracy: the prediction, the curve, and the nodes to label next."""
     return PredictionReport(
+        title=f"Expected accuracy for {table.path.name if table.path else 'a graph'}",
+        graph=table.graph,
+        node_ids=table.labels,
+        targets=(found,),
+        notes=notes,
+        command=command,
+    )
+
+
+def page_content(
+    table: AttributedGraph,
+    predictions: Sequence[Prediction],
+    features: Features,
+    notes: Sequence[str],
+    context: typer.Context,
+) -> Content:
+    """Return the content of the HTML page."""
+    logging.getLogger(terminal.LOGGER).info("writing")
+    page = PredictionReport(
         title=f"Predictions for {table.path.name if table.path else 'a graph'}",
         graph=table.graph,
         node_ids=table.labels,
-        targets=tuple(
-            _section(each, features.unfilled) if isinstance(each, Prediction) else _class_section(each)
-            for each in predictions
-        ),
+        targets=tuple(predictions),
         coordinates=_coordinates(table),
         shapes=_outlines(table.shapes),
         features=table.frame[list(features.names)],
         notes=notes,
-        command=command,
+        command=terminal.command_line(context),
         version=version("graphmrf"),
     )
-
-
-def _class_section(prediction: ClassPrediction) -> ClassReport:
-    chosen, labels = prediction.chosen, prediction.labels
-    return ClassReport(
-        name=prediction.name,
-        classes=[str(each) for each in labels.classes],
-        codes=np.searchsorted(labels.classes, prediction.value),
-        observed=prediction.observed,
-        probability=prediction.probability,
-        method=chosen.method.key,
-        alpha=chosen.alpha,
-        left_out=_held_out_codes(chosen),
-        left_out_probability=chosen.estimator.held_out_proba_,
-        comparison=tuple(MethodRow(fit.method.key, fit.score, (), fit.alpha, fit.error) for fit in prediction.fits),
-    )
-
-
-def _section(prediction: Prediction, features: pd.DataFrame) -> TargetReport:
-    chosen = prediction.chosen
-    bars = prediction.has_error_bars
-    out_of_fold, residual = held_out(prediction)
-    tested = {"node": np.flatnonzero(prediction.observed), "out_of_fold": out_of_fold, "residual": residual}
-    return TargetReport(
-        name=prediction.name,
-        y=prediction.y,
-        prediction=prediction.value,
-        method=chosen.method.key,
-        alpha=chosen.alpha,
-        std=prediction.std if bars else None,
-        lower=prediction.lower if bars else None,
-        upper=prediction.upper if bars else None,
-        level=prediction.interval,
-        carries=prediction.carries,
-        comparison=tuple(_method_row(fit) for fit in prediction.fits),
-        curves=tuple(_curve(fit) for fit in prediction.fits if len(fit.scores["alpha"]) > 1),
-        effects=effects_of(chosen, features),
-        shares=chosen.shares,
-        held_out=pd.DataFrame(tested),
-        coverage=coverage_table(chosen, prediction.interval) if bars else None,
-        dependence=dependence_table(chosen, features),
-        learning=learning_curve(chosen),
-        further=(*_by_distance(prediction), *without_learning(chosen, prediction.name)),
-        measured=() if chosen.held_out is None else chosen.held_out.folds.notes,
-        in_regions=chosen.regions is not None,
-    )
-
-
-def _by_distance(prediction: Prediction) -> tuple[FurtherTable, ...]:
-    """Return the table of accuracy by distance; none where distances are not known."""
-    rows = _distance_rows(prediction)
-    return () if rows.empty else (distances.page_table(rows, prediction.interval),)
-
-
-def _distance_rows(prediction: Prediction) -> pd.DataFrame:
-    held_out = prediction.chosen.held_out
-    if held_out is None:
-        return pd.DataFrame()
-    return held_out.by_distance(prediction.chosen.out_of_fold, prediction.interval)
-
-
-def learning_curve(fit: Fit) -> pd.DataFrame | None:
-    """Return the accuracy to expect of the field with more labels; None for others, and where few nodes are left."""
-    if not isinstance(fit.estimator, GraphRegressor):
-        return None
-    curve = fit.estimator.expected_learning_curve()
-    return curve.assign(upper=curve["upper"].clip(upper=1.0)) if len(curve) > 1 else None
-
-
-def without_learning(fit: Fit, target: str) -> tuple[FurtherTable, ...]:
-    """Return the section of the page that stands for the learning curve where the field was not used."""
-    if isinstance(fit.estimator, GraphRegressor):
-        return ()
-    about = (
-        "Only field regression estimates this before they are known. Use: graphmrf foresee NODES EDGES --target "
-        f"{shlex.quote(target)}"
-    )
-    return (FurtherTable("What more known values would bring", about, (), ()),)
-
-
-def dependence_table(fit: Fit, features: pd.DataFrame) -> pd.DataFrame | None:
-    """Return the mean prediction against each feature; None without nonlinear effects."""
-    model = fit.estimator
-    if not isinstance(model, GraphRegressor) or fit.shares.get("nonlinear effects", 0.0) < _BENT:
-        return None
-    rows = []
-    for name in [name for name in features.columns if features[name].nunique() > 2][:_CURVES]:
-        low, high = np.nanquantile(features[name].to_numpy(float), [0.02, 0.98])
-        x = np.linspace(low, high, _STEPS)
-        rows.append(pd.DataFrame({"feature": str(name), "x": x, "mean": model.partial_dependence(name, x)}))
-    return pd.concat(rows, ignore_index=True) if rows else None
-
-
-def coverage_table(fit: Fit, level: float) -> pd.DataFrame | None:
-    """Return the share of known values inside their out-of-fold intervals of several levels."""
-    if fit.held_out is None or not fit.held_out.has_error_bars:
-        return None
-    levels, weights = np.unique([*_LEVELS, level]), fit.held_out.folds.weights
-    inside = [float(np.average(fit.held_out.covered(each), weights=weights)) for each in levels]
-    return pd.DataFrame({"level": levels, "inside": inside})
-
-
-def _method_row(fit: Fit) -> MethodRow:
-    return MethodRow(fit.method.key, fit.score, fit.fold_r2, fit.alpha, fit.error)
-
-
-def _curve(fit: Fit) -> AlphaCurve:
-    scores = fit.scores
-    return AlphaCurve(fit.method.key, scores["alpha"], scores["mean_r2"], scores["fold_r2"], fit.alpha or 0.0)
-
-
-def _linear(fit: Fit) -> Any:
-    """Return the estimator that has the coefficients: the base, when residuals are propagated on top of it."""
-    return getattr(fit.estimator, "base_", fit.estimator)
-
-
-def _coefficients(fit: Fit) -> dict[str, float] | None:
-    """Return the coefficients by feature; None for methods without."""
-    coef = getattr(_linear(fit), "coef_", None)
-    return {str(name): float(value) for name, value in coef.items()} if isinstance(coef, pd.Series) else None
-
-
-def effects_of(fit: Fit, features: pd.DataFrame) -> Effects | None:
-    """Return the coefficients of the method in use, with the standard deviations of the features."""
-    named = _coefficients(fit)
-    if not named:
-        return None
-    scales = np.array([float(np.nanstd(features[name].to_numpy(float))) for name in named])
-    transform = transform_name(fit.estimator) if isinstance(fit.estimator, GraphRegressor) else ""
-    intercept = getattr(_linear(fit), "intercept_", None)
-    return Effects(tuple(named), np.array(list(named.values())), scales, transform, intercept)
+    return report.page_content(page)
 
 
 def _coordinates(table: AttributedGraph) -> Floats | None:
@@ -331,10 +180,62 @@ def _rings(area: Any) -> list[Floats]:
     return [np.asarray(ring.coords, dtype=float)[:-1, :2] for ring in lines]
 
 
-def result_summary(table: AttributedGraph, predictions: Predictions, *, notes: Sequence[str]) -> dict[str, Any]:
+def write_all(
+    table: AttributedGraph,
+    predictions: Sequence[Prediction],
+    content: Content | None,
+    *,
+    output: Path | None,
+    keep_columns: bool,
+    group: str | None,
+    page: Path | None,
+) -> None:
+    """Write the table, the groups and the page, as far as they are asked for."""
+    write_results(table, predictions, output, keep_columns=keep_columns, content=content)
+    write_groups(predictions, output, group)
+    if page is not None and content is not None:
+        report.write_content(page, content)
+
+
+def write_groups(predictions: Sequence[Prediction], output: Path | None, column: str | None) -> None:
+    """Write the groups of all targets beside the predictions of nodes, where there are any."""
+    groups = {each.name: each.groups for each in predictions if each.groups is not None}
+    if groups and output is not None and column is not None:
+        datasets.write(all_groups(groups), group_file(output, column))
+
+
+def group_file(output: Path, column: str) -> Path:
+    """Return the file of the groups, beside that of the nodes.
+
+    Examples
+    --------
+    >>> group_file(Path("rents.2024.csv.gz"), "borough").name
+    'rents.2024-by-borough.csv.gz'
+    """
+    packed = output.suffix if output.suffix in (".gz", ".zst", ".bz2", ".xz") else ""
+    name = output.name.removesuffix(packed)
+    stem, dot, rest = name.rpartition(".") if "." in name else (name, "", "")
+    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in column)
+    return output.with_name(f"{stem}-by-{safe}{dot}{rest}{packed}")
+
+
+def all_groups(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the groups of every target in one table, columns named after it where there are several."""
+    first = next(iter(found.values()))
+    if len(found) == 1:
+        return first
+    kept = list(first.columns[:3])
+    parts = [each.drop(columns=kept).add_prefix(f"{name}_") for name, each in found.items()]
+    observed = [each["n_observed"].rename(f"{name}_n_observed") for name, each in found.items()]
+    return pd.concat([first[kept[:2]], *observed, *parts], axis=1)
+
+
+def result_summary(
+    table: AttributedGraph, predictions: Sequence[Prediction], *, notes: Sequence[str]
+) -> dict[str, Any]:
     """Return what a script may want to know, ready for JSON."""
-    graph = table.graph
-    return {
+    graph, keys = table.graph, table.frame[list(table.keys)]
+    summary = {
         "version": version("graphmrf"),
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,
@@ -343,68 +244,106 @@ def result_summary(table: AttributedGraph, predictions: Predictions, *, notes: S
         "targets": [_target_summary(prediction) for prediction in predictions],
         "notes": list(notes),
     }
+    groups = {each.name: rows_for_json(each.groups) for each in predictions if each.groups is not None}
+    suggested = {each.name: _suggestions(each.suggested, keys) for each in predictions if each.suggested is not None}
+    return summary | ({"groups": groups} if groups else {}) | ({"suggest": suggested} if suggested else {})
 
 
-def _target_summary(prediction: Prediction | ClassPrediction) -> dict[str, Any]:
-    counts = {
-        "target": prediction.name,
-        "observed": int(prediction.observed.sum()),
-        "predicted": int((~prediction.observed).sum()),
+def _suggestions(found: pd.DataFrame, keys: pd.DataFrame) -> dict[str, Any]:
+    named = keys.iloc[found["node"]].reset_index(drop=True).join(found.drop(columns="node"))
+    return {"nodes": rows_for_json(named), "reason": str(found.attrs["reason"])}
+
+
+def forecast_summary(table: AttributedGraph, found: Prediction, needed: str) -> dict[str, Any]:
+    """Return an expected accuracy, ready for JSON."""
+    curve, ids = found.explanation.learning, table.labels
+    assert curve is not None
+    assert found.chosen is not None
+    suggested = [] if found.suggested is None else [str(ids[node]) for node in found.suggested["node"]]
+    r2 = {found.method: {"r2": _finite(found.chosen.score), "error": _finite(found.chosen.error)}}
+    summary = {"target": found.name, "labelled": int(found.observed.sum()), "r2": r2, "curve": rows_for_json(curve)}
+    return summary | {"target_r2": needed, "suggest": suggested}
+
+
+def show_forecast(table: AttributedGraph, found: Prediction, needed: str) -> None:
+    """Print the learning curve, the labels needed, and the nodes to label next."""
+    show_curve(found)
+    if needed:
+        terminal.say(needed)
+    show_suggestions(found, table)
+
+
+def rows_for_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table, ready for JSON."""
+    plain = frame.astype(dict.fromkeys(frame.columns, object))
+    return [{str(name): _plain(value) for name, value in row.items()} for row in plain.to_dict(orient="records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    return str(value)
+
+
+def _target_summary(found: Prediction) -> dict[str, Any]:
+    assert found.chosen is not None
+    summary = {
+        "target": found.name,
+        "observed": int(found.observed.sum()),
+        "predicted": int((~found.observed).sum()),
+        "method": found.method,
+        "alpha": found.alpha,
+        "reason": found.reason,
+        "held_out_regions": found.in_regions,
     }
-    if isinstance(prediction, ClassPrediction):
-        return counts | _class_summary(prediction)
-    return counts | _number_summary(prediction)
+    about = _number_summary if found.classes is None else _class_summary
+    return summary | about(found, found.chosen) | {"comparison": [_row(each, found) for each in found.methods]}
 
 
-def _number_summary(prediction: Prediction) -> dict[str, Any]:
-    chosen = prediction.chosen
+def _number_summary(found: Prediction, chosen: FittedMethod) -> dict[str, Any]:
+    effects = found.explanation.effects
+    mean_std = None if found.std is None else _finite(float(found.std[~found.observed].mean()))
     return {
-        "method": chosen.method.key,
-        "alpha": chosen.alpha,
-        "solver": getattr(chosen.estimator, "solver_", None),
+        "solver": getattr(chosen.model, "solver_", None),
         "r2": _finite(chosen.score),
         "r2_error": _finite(chosen.error),
-        "interval": prediction.interval,
-        "mean_std": _finite(float(prediction.std[~prediction.observed].mean())),
-        "carries": prediction.carries,
-        "comparison": [
-            {
-                "method": fit.method.key,
-                "r2": _finite(fit.score),
-                "r2_error": _finite(fit.error),
-                "fold_r2": [_finite(score) for score in fit.fold_r2],
-                "alpha": fit.alpha,
-            }
-            for fit in prediction.fits
-        ],
-        "coefficients": _coefficients(chosen),
-        "shares": chosen.shares or None,
-        "held_out_regions": chosen.regions is not None,
+        "interval": found.level,
+        "mean_std": mean_std,
+        "carries": found.carries,
+        "coefficients": dict(zip(effects.names, effects.values.tolist(), strict=True)) if effects else None,
+        "shares": dict(found.explanation.shares) or None,
     }
 
 
-def _class_summary(prediction: ClassPrediction) -> dict[str, Any]:
-    chosen = prediction.chosen
+def _class_summary(found: Prediction, chosen: FittedMethod) -> dict[str, Any]:
     return {
-        "classes": prediction.labels.classes.tolist(),
-        "method": chosen.method.key,
-        "alpha": chosen.alpha,
-        "cutoff": _finite(chosen.estimator.cutoff_),
-        "accuracy": chosen.score,
-        "comparison": [
-            {"method": fit.method.key, "accuracy": fit.score, "alpha": fit.alpha} for fit in prediction.fits
-        ],
+        "classes": found.classes.tolist(),
+        "cutoff": _finite(chosen.model.cutoff_),
+        "accuracy": _finite(chosen.score),
+        "log_loss": _finite(chosen.loss),
     }
+
+
+def _row(fit: FittedMethod, found: Prediction) -> dict[str, Any]:
+    about: dict[str, Any] = {"method": fit.method.key}
+    if found.classes is not None:
+        about |= {"accuracy": _finite(fit.score), "log_loss": _finite(fit.loss)}
+    else:
+        folds = [_finite(score) for score in fit.fold_scores]
+        about |= {"r2": _finite(fit.score), "r2_error": _finite(fit.error), "fold_r2": folds}
+    return about | {"alpha": fit.alpha}
 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def show_results(table: AttributedGraph, predictions: Predictions, *, saved: Sequence[Path]) -> None:
+def show_results(table: AttributedGraph, predictions: Sequence[Prediction], *, saved: Sequence[Path]) -> None:
     """Print how every target was predicted, and where the results are or how to keep them."""
     for prediction in predictions:
-        if isinstance(prediction, ClassPrediction):
+        if prediction.classes is not None:
             _show_classes(prediction)
         else:
             _show_numbers(prediction)
@@ -412,81 +351,118 @@ def show_results(table: AttributedGraph, predictions: Predictions, *, saved: Seq
         terminal.say("Saved " + " and ".join(str(path) for path in saved))
     else:
         _preview(table, predictions)
+    for prediction in predictions:
+        show_groups(prediction)
+        show_suggestions(prediction, table)
 
 
-def _show_numbers(prediction: Prediction) -> None:
-    chosen = prediction.chosen
-    accuracy = r2_in_words(chosen.score, chosen.error)
-    terminal.say(f"{_counted(prediction, 'predicted', 'known values')}, cross-validated {accuracy}")
-    if not above_zero(chosen.score, chosen.error):
-        terminal.say(nothing_predicts(prediction.name, chosen.score, chosen.error))
-    if len(prediction.fits) > 1:
-        _print_methods(prediction, ("R²", "±", "alpha"))
-    if chosen.regions is not None:
-        _print_distances(prediction)
-    if prediction.chosen.shares:
-        _print_shares(prediction.chosen.shares)
-    if prediction.carries:
-        terminal.say(prediction.carries)
+def _show_numbers(found: Prediction) -> None:
+    assert found.chosen is not None
+    accuracy = r2_in_words(found.chosen.score, found.chosen.error)
+    terminal.say(f"{_counted(found, 'predicted', 'known values')}, cross-validated {accuracy}")
+    if found.predicts_nothing:
+        terminal.say(found.predicts_nothing)
+    if len(found.methods) > 1:
+        _print_methods(found, ("R²", "±", "alpha"))
+    if found.by_distance is not None and found.in_regions:
+        terminal.say(f"{tables.DISTANCE_TITLE}:")
+        terminal.print_text_table(tables.distance_heads(found.level), tables.distance_cells(found.by_distance))
+    if found.explanation.shares:
+        _print_shares(dict(found.explanation.shares))
+    if found.carries:
+        terminal.say(found.carries)
 
 
-def _show_classes(prediction: ClassPrediction) -> None:
-    right = f"right for {100 * prediction.chosen.score:.0f} % of the labels held out"
-    terminal.say(f"{_counted(prediction, 'classified', 'labels')}, {right}")
-    if len(prediction.fits) > 1:
-        _print_methods(prediction, ("accuracy",))
+def _show_classes(found: Prediction) -> None:
+    assert found.chosen is not None
+    right = f"right for {100 * found.chosen.score:.0f} % of the labels held out"
+    terminal.say(f"{_counted(found, 'classified', 'labels')}, {right}")
+    if len(found.methods) > 1:
+        _print_methods(found, ("accuracy", "log loss", "alpha"))
 
 
-def _counted(prediction: Prediction | ClassPrediction, verb: str, known: str) -> str:
+def _counted(found: Prediction, verb: str, known: str) -> str:
     """Return how many nodes were predicted, from how many others, by which method."""
-    chosen, observed = prediction.chosen, prediction.observed
-    smoothing = "" if chosen.alpha is None else f", alpha {chosen.alpha:g}"
+    smoothing = "" if found.alpha is None else f", alpha {found.alpha:g}"
     return (
-        f"{prediction.name}: {int((~observed).sum())} of {observed.size} nodes {verb} from {int(observed.sum())} "
-        f"{known} by {chosen.method.name.lower()} ({chosen.method.key}{smoothing})"
+        f"{found.name}: {int((~found.observed).sum())} of {found.observed.size} nodes {verb} from "
+        f"{int(found.observed.sum())} {known} by {found.method_name.lower()} ({found.method}{smoothing})"
     )
 
 
-def _print_methods(prediction: Prediction | ClassPrediction, numbers: Sequence[str]) -> None:
-    """Print a row for every method: what it uses, its accuracy and, of numbers, standard error and smoothing level."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("method")
-    table.add_column("uses")
-    for name in numbers:
-        table.add_column(name, justify="right")
-    for fit in prediction.fits:
-        star = " *" if fit is prediction.chosen else ""
-        more = [number(fit.error), "" if fit.alpha is None else f"{fit.alpha:g}"] if fit.scores else []
-        table.add_row(fit.method.key + star, fit.method.uses, number(fit.score), *more)
-    terminal.print_rich(table)
-
-
-def _print_distances(prediction: Prediction) -> None:
-    """Print accuracy and coverage by distance to the nearest known value."""
-    table = Table(box=box.SIMPLE_HEAD, title=distances.TITLE, title_justify="left")
-    for name in distances.heads(prediction.interval):
-        table.add_column(name, justify="right")
-    for row in distances.cells(_distance_rows(prediction)):
-        table.add_row(*row)
-    terminal.print_rich(table)
+def _print_methods(found: Prediction, numbers: Sequence[str]) -> None:
+    """Print a row for every method: what it uses, its accuracy, its error or loss, and its smoothing level."""
+    rows = []
+    for fit in found.methods:
+        star = " *" if fit.method.key == found.method else ""
+        second = fit.error if found.classes is None else fit.loss
+        alpha = "" if fit.alpha is None else f"{fit.alpha:g}"
+        rows.append([fit.method.key + star, fit.method.uses, number(fit.score), number(second), alpha])
+    terminal.print_text_table(("method", "uses", *(f"#{name}" for name in numbers)), rows)
 
 
 def _print_shares(shares: dict[str, float]) -> None:
     """Print the share of the variance by kind of effect, with bars."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("what carries it")
-    table.add_column("share", justify="right")
-    table.add_column("")
     block = "█" if Console().encoding.startswith("utf") else "#"
-    for name, share in shares.items():
-        table.add_row(effect_name(name), f"{100 * share:.0f} %", block * round(_BAR * share))
-    terminal.print_rich(table)
+    rows = [[effect_name(name), f"{100 * share:.0f} %", block * round(_BAR * share)] for name, share in shares.items()]
+    terminal.print_text_table(("what carries it", "#share", ""), rows)
 
 
-def _preview(table: AttributedGraph, predictions: Predictions) -> None:
+def show_groups(found: Prediction) -> None:
+    """Print the first groups, with the interval of their mean."""
+    if found.groups is None:
+        return
+    column, n = found.groups.columns[0], len(found.groups)
+    terminal.say(f"{found.name} by {column}, mean and total with {100 * found.level:g} % intervals:")
+    heads, rows = tables.group_cells(found.groups.head(_SHOWN_GROUPS))
+    terminal.print_text_table([head.lower() for head in heads], rows)
+    if n > _SHOWN_GROUPS:
+        terminal.say(f"The first {_SHOWN_GROUPS} of {n} groups; save all with -o predictions.csv")
+
+
+def show_suggestions(found: Prediction, table: AttributedGraph) -> None:
+    """Print the nodes to label next."""
+    if found.suggested is None:
+        return
+    terminal.say(f"{found.name}: {tables.suggestion_line(found.suggested)}")
+    if len(found.suggested):
+        cells = tables.suggestion_cells(found.suggested, table.labels)
+        terminal.print_text_table((table.id, "#expected R² then"), [[node, r2] for node, _, r2 in cells])
+
+
+def show_curve(found: Prediction) -> None:
+    """Print what to expect with more labels: the curve with its band as bars."""
+    curve = found.explanation.learning
+    assert curve is not None
+    first = curve.iloc[0]
+    terminal.say(
+        f"{found.name}: {int(first['n_labels'])} of {found.y.size} nodes are labelled; expect R² "
+        f"{number(first['expected_r2'])} on the others ({number(first['lower'], 2)} to {number(first['upper'], 2)})"
+    )
+    shades = "█▓░" if Console().encoding.startswith("utf") else "#=-"
+    bands = curve[["lower", "expected_r2", "upper"]].itertuples(index=False)
+    bars = [banded_bar(low, r2, high, shades) for low, r2, high in bands]
+    rows = [(*cells, bar) for cells, bar in zip(tables.learning_cells(curve), bars, strict=True)]
+    terminal.print_text_table((*(head.lower().replace("r²", "R²") for head in tables.LEARNING_HEADS), ""), rows)
+
+
+def banded_bar(lower: float, middle: float, upper: float, shades: str) -> str:
+    """Return a bar in three shades: up to the lower end of a band, to the value, and to the upper end.
+
+    Examples
+    --------
+    >>> banded_bar(0.5, 0.75, 1.2, "#=-")
+    '############======------'
+    """
+    ends = [round(_CURVE_BAR * float(np.clip(value, 0.0, 1.0))) for value in (lower, middle, upper)]
+    return "".join(shade * length for shade, length in zip(shades, np.diff([0, *ends]).tolist(), strict=True))
+
+
+def _preview(table: AttributedGraph, predictions: Sequence[Prediction]) -> None:
     for prediction in predictions:
         columns: dict[str, Any] = {**table.frame[list(table.keys)], **_columns(prediction)}
-        known_only = [name for name in ("observed", "left_out", "residual") if name in columns]
+        hidden = ("observed", "left_out", "residual")
+        known_only = [name for name in columns if name in hidden or name.startswith("probability_")]
         frame = pd.DataFrame(columns)[~prediction.observed].drop(columns=known_only)
         terminal.print_rich(_first(frame, title=prediction.name if len(predictions) > 1 else None))
         shown = min(_PREVIEW, len(frame))

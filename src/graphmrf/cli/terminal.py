@@ -227,9 +227,15 @@ def print_json(summary: dict[str, Any]) -> None:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on stdout, columns of numbers to the right and of words to the left."""
+    numeric = (all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True))
+    print_text_table([f"#{name}" if right else name for name, right in zip(header, numeric, strict=True)], rows)
+
+
+def print_text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on stdout; columns whose head starts with # are aligned to the right."""
     table = Table(box=box.SIMPLE_HEAD)
-    for name, column in zip(header, zip(*rows, strict=True), strict=True):
-        table.add_column(name, justify="right" if all(_NUMBER.fullmatch(cell) for cell in column) else "left")
+    for name in heads:
+        table.add_column(name.removeprefix("#"), justify="right" if name.startswith("#") else "left")
     for row in rows:
         table.add_row(*row)
     print_rich(table)

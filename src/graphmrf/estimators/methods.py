@@ -38,6 +38,8 @@ class Method:
         Whether a prediction uses features.
     needs_features : bool
         Whether it cannot do without features.
+    smooths : bool
+        Whether coefficients are of features smoothed over the neighbourhood of a node, not of its own.
     missing : bool
         Whether features may have missing cells.
     automatic : bool
@@ -52,6 +54,7 @@ class Method:
     labels: bool = False
     features: bool = True
     needs_features: bool = True
+    smooths: bool = False
     missing: bool = False
     automatic: bool = False
 
@@ -103,7 +106,7 @@ METHODS = {
             automatic=True,
         ),
         Method("lr", LinearRegression, "Linear regression", "own features", automatic=True),
-        Method("lgc", LinearGraphConvolution, "Linear graph convolution", _AROUND, automatic=True),
+        Method("lgc", LinearGraphConvolution, "Linear graph convolution", _AROUND, smooths=True, automatic=True),
         Method(
             "lgc-rp",
             LinearGraphConvolution,
@@ -111,6 +114,7 @@ METHODS = {
             _BOTH,
             residuals=True,
             labels=True,
+            smooths=True,
             automatic=True,
         ),
         Method(
@@ -131,7 +135,7 @@ METHODS = {
             residuals=True,
             labels=True,
         ),
-        Method("sgc", SimpleGraphConvolution, "Simple graph convolution", _AROUND),
+        Method("sgc", SimpleGraphConvolution, "Simple graph convolution", _AROUND, smooths=True),
         Method(
             "sgc-rp",
             SimpleGraphConvolution,
@@ -139,6 +143,7 @@ METHODS = {
             _BOTH,
             residuals=True,
             labels=True,
+            smooths=True,
         ),
         Method("gcn", GraphConvolutionalNetwork, "Graph convolutional network", _AROUND),
         Method(

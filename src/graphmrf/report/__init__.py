@@ -10,25 +10,11 @@ from graphmrf.report.page import (
     write_content,
     write_report,
 )
-from graphmrf.report.rows import (
-    AlphaCurve,
-    ClassReport,
-    Effects,
-    FurtherTable,
-    MethodRow,
-    PredictionReport,
-    TargetReport,
-)
+from graphmrf.report.rows import PredictionReport
 
 __all__ = [
-    "AlphaCurve",
-    "ClassReport",
     "Content",
-    "Effects",
-    "FurtherTable",
-    "MethodRow",
     "PredictionReport",
-    "TargetReport",
     "pack_content",
     "page_content",
     "render",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats
-from graphmrf.report.rows import AlphaCurve, ClassReport, Effects, MethodRow, TargetReport, method_name
+from graphmrf.comparison import Effects, FittedMethod, Prediction
 from graphmrf.text import number, smoothing_level
 
 Spec: TypeAlias = dict[str, Any]
@@ -84,35 +84,35 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def comparison_chart(target: TargetReport | ClassReport) -> Spec | None:
+def comparison_chart(target: Prediction) -> Spec | None:
     """Accuracy of every method as bars with a dot for each fold; None without rows."""
-    rows = sorted((row for row in target.comparison if np.isfinite(row.r2)), key=lambda row: row.r2)
+    rows = sorted((row for row in target.methods if np.isfinite(row.score)), key=lambda row: row.score)
     if not rows:
         return None
-    name = "right" if isinstance(target, ClassReport) else "R²"
-    colors = ["var(--accent)" if row.method == target.method else "var(--quiet)" for row in rows]
+    name = "right" if target.classes is not None else "R²"
+    colors = ["var(--accent)" if row.method.key == target.method else "var(--quiet)" for row in rows]
     heights = bars(
-        x=[max(row.r2, WORST_R2) for row in rows],
+        x=[max(row.score, WORST_R2) for row in rows],
         orientation="h",
         width=0.36,
         marker={"color": colors, "line": {"width": 0}},
-        customdata=[row.r2 for row in rows],
+        customdata=[row.score for row in rows],
         hovertemplate=name + " %{customdata:.3f}<extra></extra>",
     )
     dots = _fold_dots(rows)
-    shown = [value for row in rows for value in (row.r2, *row.fold_r2)]
+    shown = [value for row in rows for value in (row.score, *row.fold_scores)]
     title = "share of right classes, held out" if name == "right" else "R² in cross-validation"
     axis = AXIS | {"title": _title(title), "range": _r2_range(shown)}
-    names = [_above(i, method_name(row.method), bold=row.method == target.method) for i, row in enumerate(rows)]
+    names = [_above(i, row.method.name, bold=row.method.key == target.method) for i, row in enumerate(rows)]
     y = AXIS | {"visible": False, "range": [-0.4, len(rows) - 0.2]}
     return specification(
         [heights, *dots], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
     )
 
 
-def _fold_dots(rows: list[MethodRow]) -> list[Any]:
+def _fold_dots(rows: list[FittedMethod]) -> list[Any]:
     """A dot for each fold; a triangle at the edge, with its value, where the axis ends before it."""
-    folds = [(fold, i) for i, row in enumerate(rows) for fold in row.fold_r2 if np.isfinite(fold)]
+    folds = [(fold, i) for i, row in enumerate(rows) for fold in row.fold_scores if np.isfinite(fold)]
     inside, cut = [(r, i) for r, i in folds if r >= WORST_R2], [(r, i) for r, i in folds if r < WORST_R2]
     outline = {"width": 1.3, "color": "var(--ink)"}
     dots = scatter(
@@ -154,12 +154,13 @@ def _above(bar: int, name: str, *, bold: bool) -> Spec:
     return place | {"text": text, "xshift": -3, "font": {"color": "var(--ink)" if bold else "var(--ink-2)", "size": 13}}
 
 
-def alpha_chart(target: TargetReport) -> Spec | None:
+def alpha_chart(target: Prediction) -> Spec | None:
     """Accuracy against the smoothing level, evenly spaced levels; None when no level was searched."""
-    if not target.curves:
+    curves = _searched(target)
+    if not curves:
         return None
-    levels = np.unique(np.concatenate([curve.alphas for curve in target.curves]))
-    ordered = sorted(target.curves, key=lambda curve: curve.method == target.method)
+    levels = np.unique(np.concatenate([curve.search["alpha"] for curve in curves]))
+    ordered = sorted(curves, key=lambda curve: curve.method.key == target.method)
     traces = [trace for i, curve in enumerate(ordered) for trace in _curve(curve, levels, target.method, i)]
     traces += _beyond(target, levels) + _without_level(target, len(levels))
     ticks = list(range(len(levels))) if len(levels) <= 8 else [*range(0, len(levels) - 2, 2), len(levels) - 1]
@@ -171,73 +172,80 @@ def alpha_chart(target: TargetReport) -> Spec | None:
         "showgrid": False,
         "range": [-0.4, len(levels) - 0.6],
     }
-    chosen = [target.chosen.r2] if target.chosen else []
-    values = np.concatenate([*(np.ravel(curve.mean_r2) for curve in target.curves), chosen])
+    chosen = [target.chosen.score] if target.chosen else []
+    values = np.concatenate([*(np.ravel(curve.search["mean_r2"]) for curve in curves), chosen])
     accuracy = AXIS | {"title": _title("R²"), "range": _r2_range(values, start=None, headroom=0.2)}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "reversed"}
     layout = {"xaxis": axis, "yaxis": accuracy, "legend": legend, "showlegend": True, "height": CHART_HEIGHT}
     return specification(traces, layout | {"hovermode": "closest"})
 
 
-def _beyond(target: TargetReport, levels: Floats) -> list[Any]:
+def _searched(target: Prediction) -> list[FittedMethod]:
+    """The methods for which several levels were tried."""
+    return [each for each in target.methods if each.search and len(each.search["alpha"]) > 1]
+
+
+def _beyond(target: Prediction, levels: Floats) -> list[Any]:
     """A mark at the lower edge for each level whose accuracy is below it."""
     found = [
         (float(np.searchsorted(levels, alpha)), float(r2))
-        for curve in target.curves
-        for alpha, r2 in zip(curve.alphas, curve.mean_r2, strict=True)
+        for curve in _searched(target)
+        for alpha, r2 in zip(curve.search["alpha"], curve.search["mean_r2"], strict=True)
         if r2 < WORST_R2
     ]
     worst = {x: min(r2 for at, r2 in found if at == x) for x, _ in found}
     return _cut_marks(list(worst), [WORST_R2] * len(worst), list(worst.values()), "triangle-down")
 
 
-def _without_level(target: TargetReport, n_levels: int) -> list[Any]:
+def _without_level(target: Prediction, n_levels: int) -> list[Any]:
     """The accuracy of the method in use as a line across, where it has no level to choose."""
     row = target.chosen
-    if row is None or not np.isfinite(row.r2) or any(curve.method == target.method for curve in target.curves):
+    if row is None or not np.isfinite(row.score) or row in _searched(target):
         return []
     return [
         scatter(
             x=[-0.4, n_levels - 0.6],
-            y=[row.r2, row.r2],
+            y=[row.score, row.score],
             mode="lines",
-            name=_label(f"{method_name(row.method)} (no such level)", 60),
+            name=_label(f"{row.method.name} (no such level)", 60),
             line={"color": "var(--accent)", "width": 3},
             hovertemplate="R² %{y:.3f}<extra>%{fullData.name}</extra>",
         )
     ]
 
 
-def _curve(curve: AlphaCurve, levels: Floats, method: str, position: int) -> list[Any]:
-    chosen = curve.method == method
+def _curve(curve: FittedMethod, levels: Floats, method: str, position: int) -> list[Any]:
+    chosen = curve.method.key == method
     color = "var(--accent)" if chosen else "var(--ink-3)"
     dash, symbol = ("solid", "circle") if chosen else MUTED_STYLES[position % len(MUTED_STYLES)]
-    x = np.searchsorted(levels, curve.alphas)
+    x = np.searchsorted(levels, curve.search["alpha"])
     line = scatter(
         x=x,
-        y=curve.mean_r2,
+        y=curve.search["mean_r2"],
         mode="lines+markers",
-        name=_label(method_name(curve.method), 60),
+        name=_label(curve.method.name, 60),
         line={"color": color, "width": 3 if chosen else 1.6, "dash": dash},
         marker={"size": 6 if chosen else 5, "symbol": symbol, "color": color},
-        customdata=[smoothing_level(alpha) for alpha in curve.alphas],
+        customdata=[smoothing_level(alpha) for alpha in curve.search["alpha"]],
         hovertemplate="α = %{customdata}<br>R² %{y:.3f}<extra>%{fullData.name}</extra>",
     )
     mark = _chosen_mark(curve, levels, color, large=chosen)
     return [*(_band(curve, x) if chosen else []), line, *mark]
 
 
-def _band(curve: AlphaCurve, x: Any) -> list[Any]:
-    if curve.fold_r2.shape[1] < 2:
+def _band(curve: FittedMethod, x: Any) -> list[Any]:
+    if curve.search["fold_r2"].shape[1] < 2:
         return []
     outline = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    low = scatter(x=x, y=curve.fold_r2.min(axis=1), **outline)
-    high = scatter(x=x, y=curve.fold_r2.max(axis=1), fill="tonexty", fillcolor="var(--accent-wash)", **outline)
+    low = scatter(x=x, y=curve.search["fold_r2"].min(axis=1), **outline)
+    high = scatter(
+        x=x, y=curve.search["fold_r2"].max(axis=1), fill="tonexty", fillcolor="var(--accent-wash)", **outline
+    )
     return [low, high]
 
 
-def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) -> list[Any]:
-    at = np.flatnonzero(np.isclose(curve.alphas, curve.chosen))
+def _chosen_mark(curve: FittedMethod, levels: Floats, color: str, *, large: bool) -> list[Any]:
+    at = np.flatnonzero(np.isclose(curve.search["alpha"], (curve.alpha or 0.0)))
     if not at.size:
         return []
     marker = {
@@ -246,8 +254,8 @@ def _chosen_mark(curve: AlphaCurve, levels: Floats, color: str, *, large: bool) 
         "color": color,
         "line": {"width": 2.5 if large else 1.5, "color": color},
     }
-    x, y = np.searchsorted(levels, curve.alphas[at[:1]]), curve.mean_r2[at[:1]]
-    label = [f"<b>chosen: α = {smoothing_level(curve.chosen)}</b>"] if large else None
+    x, y = np.searchsorted(levels, curve.search["alpha"][at[:1]]), curve.search["mean_r2"][at[:1]]
+    label = [f"<b>chosen: α = {smoothing_level(curve.alpha)}</b>"] if large else None
     return [
         scatter(
             x=x,
@@ -280,13 +288,13 @@ def _bin_edges(values: Floats) -> Floats:
     return np.linspace(low, high, BINS + 1)
 
 
-def distribution_chart(target: TargetReport) -> Spec:
+def distribution_chart(target: Prediction) -> Spec:
     """Shares of observed and of predicted values over common bins."""
     edges = _bin_edges(target.values)
     centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
     groups = (
         ("observed", target.y[target.observed], "var(--quiet)"),
-        ("predicted", target.prediction[~target.observed], "var(--accent)"),
+        ("predicted", target.value[~target.observed], "var(--accent)"),
     )
     heights = [
         bars(
@@ -314,7 +322,7 @@ def distribution_chart(target: TargetReport) -> Spec:
     return specification(heights, layout)
 
 
-def accuracy_chart(target: TargetReport) -> Spec | None:
+def accuracy_chart(target: Prediction) -> Spec | None:
     """Observed values against predictions of them without their fold; None where nothing was held out."""
     if target.held_out is None:
         return None
@@ -388,12 +396,12 @@ def _ribbon(x: Any, low: Any, high: Any, color: str, **axes: str) -> list[Any]:
     return [scatter(x=x, y=low, **plain), scatter(x=x, y=high, fill="tonexty", fillcolor=color, **plain)]
 
 
-def reliability_chart(target: ClassReport) -> Spec | None:
+def reliability_chart(target: Prediction) -> Spec | None:
     """Share of right classes against the probability they were given, of labels that were held out, by bins."""
-    sure = target.left_out_probability[np.arange(len(target.left_out)), target.left_out]
+    sure = target.held_out_probability[np.arange(len(target.tested)), target.tested]
     if not len(sure):
         return None
-    right = np.asarray(target.left_out) == target.codes[target.observed]
+    right = target.tested == target.codes[target.observed]
     bins = np.array_split(np.argsort(sure, kind="stable"), int(np.clip(len(sure) // 20, 1, 10)))
     x, y = (np.array([100 * values[each].mean() for each in bins]) for values in (sure, right))
     error = 100 * np.array([1.645 * np.sqrt(sure[each].mean() * (1 - sure[each].mean()) / len(each)) for each in bins])
@@ -433,12 +441,13 @@ def learning_chart(rows: pd.DataFrame) -> Spec:
     return specification([*band, line], {"xaxis": labels, "yaxis": accuracy, "height": CHART_HEIGHT})
 
 
-def dependence_charts(target: TargetReport) -> dict[str, Spec]:
+def dependence_charts(target: Prediction) -> dict[str, Spec]:
     """The prediction against one feature at a time, all on one scale; those first that bend or rise most."""
-    if target.dependence is None or target.dependence.empty:
+    curves = target.explanation.dependence
+    if curves is None or curves.empty:
         return {}
-    reach = target.dependence.groupby("feature", sort=False)["mean"].agg(np.ptp).sort_values(ascending=False)
-    shown = target.dependence[target.dependence["feature"].isin(reach.index[:CURVES])]
+    reach = curves.groupby("feature", sort=False)["mean"].agg(np.ptp).sort_values(ascending=False)
+    shown = curves[curves["feature"].isin(reach.index[:CURVES])]
     ends, found = _padded(shown["mean"]), {}
     for k, name in enumerate(reach.index[:CURVES]):
         rows = shown[shown["feature"] == name]

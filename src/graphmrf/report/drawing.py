@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats, Ints
+from graphmrf.comparison import Prediction
 from graphmrf.report.layout import positions
-from graphmrf.report.rows import ClassReport, PredictionReport, TargetReport
+from graphmrf.report.rows import PredictionReport
 from graphmrf.text import count, decimals, number
 
 DRAWN_NODES = 20_000
@@ -85,7 +86,7 @@ def draw_graph(report: PredictionReport, *, max_nodes: int = DRAWN_NODES, max_ed
     --------
     >>> from graphmrf.graph import Graph
     >>> y = np.array([1.0, np.nan, np.nan])
-    >>> target = TargetReport("income", y, np.ones(3), method="lp", std=np.ones(3))
+    >>> target = Prediction("income", y, np.ones(3), method="lp", std=np.ones(3))
     >>> graph = Graph.from_edges([0, 1], [1, 2])
     >>> draw_graph(PredictionReport("wards", graph, "abc", (target,))).edges
     array([[0, 1],
@@ -192,11 +193,11 @@ def _feature(name: str, column: pd.Series, drawing: GraphDrawing) -> Packed:
     return {"name": name, "values": packed(codes, "<i4"), "levels": [str(level) for level in levels], "decimals": 0}
 
 
-def target_arrays(target: TargetReport | ClassReport, drawing: GraphDrawing) -> Packed:
+def target_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     """What is known and predicted of every place, and how many decimals to show."""
     observed = drawing.mean(target.observed) > 0.5
     found: Packed = {"observed": packed(observed, "u1"), "file": re.sub(r"\W+", "-", target.name)[:40] or "target"}
-    if isinstance(target, ClassReport):
+    if target.classes is not None:
         return found | _class_arrays(target, drawing)
     hidden = ~target.observed
     columns = {
@@ -215,11 +216,11 @@ def target_arrays(target: TargetReport | ClassReport, drawing: GraphDrawing) -> 
     return found | arrays | {"decimals": decimals(target.values), "interval": f"{100 * target.level:g} % interval"}
 
 
-def _class_arrays(target: ClassReport, drawing: GraphDrawing) -> Packed:
+def _class_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     """Of cells the class with the largest mean probability."""
     share = np.column_stack([drawing.mean(column) for column in target.probability.T])
     left_out = np.full(len(target.codes), np.nan)
-    left_out[target.observed] = target.left_out
+    left_out[target.observed] = target.tested
     return {
         "classes": list(target.classes),
         "code": packed(share.argmax(axis=1) if drawing.size else target.codes, "<i4"),
@@ -231,7 +232,7 @@ def _class_arrays(target: ClassReport, drawing: GraphDrawing) -> Packed:
     }
 
 
-def value_map(target: TargetReport) -> Packed:
+def value_map(target: Prediction) -> Packed:
     """Colours by value: observed where known, predicted elsewhere."""
     return _scale(target.values, "value", 7, decimals(target.values)) | {
         "values": "value",
@@ -240,7 +241,7 @@ def value_map(target: TargetReport) -> Packed:
     }
 
 
-def std_map(target: TargetReport) -> Packed | None:
+def std_map(target: Prediction) -> Packed | None:
     """Colours by standard deviation; None for a method without error bars."""
     if target.std is None:
         return None
@@ -248,7 +249,7 @@ def std_map(target: TargetReport) -> Packed | None:
     return _scale(target.std[~target.observed], "std", 5, places) | {"values": "std", "only": "predicted"}
 
 
-def residual_map(target: TargetReport) -> Packed | None:
+def residual_map(target: Prediction) -> Packed | None:
     """Colours by the standardised residual of labels that were left out; None where they were not."""
     if target.held_out is None:
         return None
@@ -257,13 +258,13 @@ def residual_map(target: TargetReport) -> Packed | None:
     return scale | _colours("residual", 7) | {"values": "residual", "only": "observed"}
 
 
-def class_map(target: ClassReport) -> Packed:
+def class_map(target: Prediction) -> Packed:
     """Colours by class."""
     colours = [f"--class-{k}" for k in range(8)]
     return {"values": "code", "only": "all", "classes": list(target.classes), "colors": colours, "outlined": True}
 
 
-def sure_map(target: ClassReport) -> Packed:
+def sure_map(target: Prediction) -> Packed:
     """Colours by the probability of the predicted class; strong where it is low, as of large standard deviations."""
     scale = _scale(target.sure[~target.observed], "std", 5, 2)
     return scale | {"colors": scale["colors"][::-1], "values": "sure", "only": "predicted"}

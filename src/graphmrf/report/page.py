@@ -15,11 +15,12 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from markupsafe import Markup, escape
 
+from graphmrf.comparison import FittedMethod, Prediction
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place
 from graphmrf.report import charts, drawing, tables
-from graphmrf.report.rows import ClassReport, MethodRow, PredictionReport, TargetReport, method_name
-from graphmrf.text import DASH, above_zero, count, nothing_predicts, number, r2_in_words, smoothing_level
+from graphmrf.report.rows import PredictionReport
+from graphmrf.text import DASH, count, number, r2_range, smoothing_level
 
 Content: TypeAlias = dict[str, Any]
 """What a page shows, as values of JSON: texts, tables, specifications of figures, arrays in base64."""
@@ -29,9 +30,6 @@ CONTENT_FORMAT = 1
 
 LARGEST_CONTENT = 200_000_000
 """Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them."""
-
-OWN_FEATURES = ("lr", "lr-rp", "field")
-"""Methods whose coefficients are of a node's own features, and whose constant is where features are 0."""
 
 GLOSSARY = {
     "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, which known "
@@ -82,7 +80,7 @@ def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path
     --------
     >>> import tempfile
     >>> from graphmrf.graph import Graph
-    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
+    >>> target = Prediction("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
     >>> report = PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(Path(folder) / "report.html", report).name
@@ -108,7 +106,7 @@ def render(report: PredictionReport) -> str:
     Examples
     --------
     >>> from graphmrf.graph import Graph
-    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
+    >>> target = Prediction("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
     >>> "Predicted income for 1 of 2 nodes." in render(
     ...     PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
     ... )
@@ -123,7 +121,7 @@ def page_content(report: PredictionReport) -> Content:
     Examples
     --------
     >>> from graphmrf.graph import Graph
-    >>> target = TargetReport("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
+    >>> target = Prediction("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
     >>> report = PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
     >>> page_content(report)["title"]
     'Two wards'
@@ -271,11 +269,9 @@ def asset(name: str) -> Markup:
     return Markup(files("graphmrf.report").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
-def _target(
-    report: PredictionReport, target: TargetReport | ClassReport, drawn: drawing.GraphDrawing
-) -> tuple[Content, Content]:
+def _target(report: PredictionReport, target: Prediction, drawn: drawing.GraphDrawing) -> tuple[Content, Content]:
     """What the template says of one target, and what the scripts need for it; a part without rows is None."""
-    if isinstance(target, ClassReport):
+    if target.classes is not None:
         figures, maps, section = _class_figures(target), _class_maps(target), _class_section(report, target, drawn)
     else:
         figures, maps, section = _figures(target), _maps(target), _section(report, target, drawn)
@@ -285,7 +281,7 @@ def _target(
         "facts": {term: fact for term, fact in _facts(target).items() if fact != DASH},
         "hidden": f"{int(np.sum(~target.observed)):,}",
         "methods": tables.method_rows(target),
-        "further": [[each.title, each.about, tables.further_rows(each)] for each in target.further],
+        "further": [list(each) for each in tables.further_tables(report, target)],
         "figures": list(figures),
         "maps": maps,
     }
@@ -299,7 +295,7 @@ def _plain(value: Content) -> Content:
     return plain
 
 
-def _maps(target: TargetReport) -> Content:
+def _maps(target: Prediction) -> Content:
     maps = {
         "value": drawing.value_map(target),
         "std": drawing.std_map(target),
@@ -308,33 +304,33 @@ def _maps(target: TargetReport) -> Content:
     return {name: spec for name, spec in maps.items() if spec is not None}
 
 
-def _class_maps(target: ClassReport) -> Content:
+def _class_maps(target: Prediction) -> Content:
     return {"class": drawing.class_map(target), "sure": drawing.sure_map(target)}
 
 
-def _figures(target: TargetReport) -> Content:
-    rows, n_labels = target.effects, int(target.observed.sum())
+def _figures(target: Prediction) -> Content:
+    rows, n_labels = target.explanation.effects, int(target.observed.sum())
     figures = {
         "accuracy": charts.accuracy_chart(target),
         "coverage": None if target.coverage is None else charts.coverage_chart(target.coverage, n_labels, target.level),
         "comparison": charts.comparison_chart(target),
         "effects": charts.effects_chart(rows) if rows and rows.values.any() else None,
         **charts.dependence_charts(target),
-        "learning": None if target.learning is None else charts.learning_chart(target.learning),
+        "learning": None if target.explanation.learning is None else charts.learning_chart(target.explanation.learning),
         "alpha_curves": charts.alpha_chart(target),
         "distribution": charts.distribution_chart(target),
     }
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _class_figures(target: ClassReport) -> Content:
+def _class_figures(target: Prediction) -> Content:
     figures = {"reliability": charts.reliability_chart(target), "comparison": charts.comparison_chart(target)}
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _section(report: PredictionReport, target: TargetReport, drawn: drawing.GraphDrawing) -> Content:
+def _section(report: PredictionReport, target: Prediction, drawn: drawing.GraphDrawing) -> Content:
     """The sentences and tables of a target of numbers."""
-    rows, tested = target.effects, 0 if target.held_out is None else len(target.held_out)
+    rows, tested = target.explanation.effects, 0 if target.held_out is None else len(target.held_out)
     return {
         "kind": "numbers",
         "sentences": [each for each in _summary(target) if each],
@@ -345,21 +341,21 @@ def _section(report: PredictionReport, target: TargetReport, drawn: drawing.Grap
         "surprising": tables.surprising_nodes(report, target, drawn),
         "effects": tables.effect_rows(rows, standardised=True),
         "raw_effects": tables.effect_rows(rows),
-        "own_features": target.method in OWN_FEATURES,
+        "own_features": target.chosen is None or not target.chosen.method.smooths,
         "transform": rows.transform if rows else "",
         "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
         "tested": tested,
         "shown_labels": charts.shown_labels(tested),
-        "has_field": bool(target.shares),
+        "has_field": bool(target.explanation.shares),
     }
 
 
-def _summary(target: TargetReport) -> tuple[str, ...]:
+def _summary(target: Prediction) -> tuple[str, ...]:
     measured = (f"{each[:1].upper()}{each[1:]}." for each in target.measured)
-    return (accuracy(target), *measured, target.carries, intervals_hold(target))
+    return (accuracy(target), *measured, target.carries, coverage_sentence(target))
 
 
-def _class_section(report: PredictionReport, target: ClassReport, drawn: drawing.GraphDrawing) -> Content:
+def _class_section(report: PredictionReport, target: Prediction, drawn: drawing.GraphDrawing) -> Content:
     """The sentences and tables of a target of classes."""
     return {
         "kind": "classes",
@@ -370,15 +366,15 @@ def _class_section(report: PredictionReport, target: ClassReport, drawn: drawing
     }
 
 
-def _facts(target: TargetReport | ClassReport) -> dict[str, str]:
+def _facts(target: Prediction) -> dict[str, str]:
     row = target.chosen
     known = {
         "Predicted": count(int(np.sum(~target.observed)), "node"),
         "Observed": count(int(np.sum(target.observed)), "node"),
-        "Method": method_name(target.method),
+        "Method": target.method_name,
         "Smoothing level α": smoothing_level(target.alpha),
     }
-    if isinstance(target, ClassReport):
+    if target.classes is not None:
         return known | {"Right, held out": _percent(row) if row else DASH}
     inside = DASH
     if target.coverage is not None:
@@ -390,59 +386,58 @@ def _facts(target: TargetReport | ClassReport) -> dict[str, str]:
     }
 
 
-def _measured(row: MethodRow) -> str:
+def _measured(row: FittedMethod) -> str:
     """Return an accuracy with its standard error."""
-    return number(row.r2, 3) + (f" ± {number(row.error, 3)}" if math.isfinite(row.error) else "")
+    return number(row.score, 3) + (f" ± {number(row.error, 3)}" if math.isfinite(row.error) else "")
 
 
-def _percent(row: MethodRow) -> str:
-    return f"{100 * row.r2:.0f} %" + (f" ± {100 * row.error:.0f} %" if math.isfinite(row.error) else "")
+def _percent(row: FittedMethod) -> str:
+    return f"{100 * row.score:.0f} %" + (f" ± {100 * row.error:.0f} %" if math.isfinite(row.error) else "")
 
 
-def headline(target: TargetReport | ClassReport) -> str:
+def headline(target: Prediction) -> str:
     """What was predicted, for how many nodes.
 
     Examples
     --------
     >>> y = np.array([1.0, np.nan])
-    >>> headline(TargetReport("income", y, np.array([1.0, 2.0]), method="lp"))
+    >>> headline(Prediction("income", y, np.array([1.0, 2.0]), method="lp"))
     'Predicted income for 1 of 2 nodes.'
     """
     hidden = int(np.sum(~target.observed))
     return f"Predicted {target.name} for {hidden:,} of {count(len(target.observed), 'node')}."
 
 
-def accuracy(target: TargetReport) -> str:
+def accuracy(target: Prediction) -> str:
     """Sentence on the accuracy to expect; empty when it was not measured.
 
     Examples
     --------
-    >>> from graphmrf.report.rows import MethodRow
+    >>> from graphmrf.estimators.methods import METHODS
     >>> y = np.array([1.0, np.nan])
-    >>> rows = (MethodRow("lp", 0.714, (0.7, 0.72)),)
-    >>> accuracy(TargetReport("income", y, np.array([1.0, 2.0]), method="lp", comparison=rows))
-    'Expect an R² of about 0.71: it explains 71 % of the variation at nodes it has not seen.'
+    >>> rows = (FittedMethod(METHODS["lp"], 0.714),)
+    >>> accuracy(Prediction("income", y, np.array([1.0, 2.0]), method="lp", methods=rows))
+    'R² is about 0.71: the prediction explains 71 % of the variation at nodes it has not seen.'
     """
     row = target.chosen
-    if row is None or not math.isfinite(row.r2):
+    if row is None or not math.isfinite(row.score):
         return ""
-    if not above_zero(row.r2, row.error):
-        return nothing_predicts(target.name, row.r2, row.error)
-    explains = f"it explains {100 * row.r2:.0f} % of the variation at nodes it has not seen"
-    expected = r2_in_words(row.r2, row.error, 2)
-    if "between" in expected:
-        return f"Expect an {expected}: {explains}, but known values are too few, or too uneven, to be sure."
-    return f"Expect an R² of about {number(row.r2, 2)}: {explains}."
+    if target.predicts_nothing:
+        return target.predicts_nothing
+    about, within = f"R² is about {number(row.score, 2)}", r2_range(row.score, row.error)
+    if within:
+        return f"{about}, but uncertain ({within}): known values are few, or uneven."
+    return f"{about}: the prediction explains {100 * row.score:.0f} % of the variation at nodes it has not seen."
 
 
-def intervals_hold(target: TargetReport) -> str:
+def coverage_sentence(target: Prediction) -> str:
     """Sentence on the share of known values inside their out-of-fold interval; empty where that was not measured.
 
     Examples
     --------
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"level": [0.5, 0.9], "inside": [0.5, 0.88]})
-    >>> intervals_hold(TargetReport("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
+    >>> coverage_sentence(Prediction("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
     'Held out fold by fold, 88 % of the known values lie inside their 90 % interval.'
     """
     if target.coverage is None:
@@ -453,23 +448,23 @@ def intervals_hold(target: TargetReport) -> str:
     return f"Held out {way}, {100 * inside:.0f} % of the known values lie inside their {percent} interval."
 
 
-def class_accuracy(target: ClassReport) -> str:
+def class_accuracy(target: Prediction) -> str:
     """Sentence on the share of right classes, beside that of always the most frequent one; empty if not measured."""
     row = target.chosen
-    if row is None or not math.isfinite(row.r2):
+    if row is None or not math.isfinite(row.score):
         return ""
     known = target.codes[target.observed]
     often = int(np.bincount(known, minlength=len(target.classes)).argmax())
     share = 100 * float(np.mean(known == often))
     return (
-        f"Expect {100 * row.r2:.0f} % of the classes to be right; always saying “{target.classes[often]}” would be "
+        f"Expect {100 * row.score:.0f} % of the classes to be right; always saying “{target.classes[often]}” would be "
         f"right for {share:.0f} % of the known ones."
     )
 
 
-def most_confused(target: ClassReport) -> str:
+def most_confused(target: Prediction) -> str:
     """Sentence on the two classes that are confused most; empty where none is."""
-    truth, said = target.codes[target.observed], np.asarray(target.left_out)
+    truth, said = target.codes[target.observed], target.tested
     k = len(target.classes)
     mistakes = np.bincount(truth * k + said, minlength=k * k).reshape(k, k)
     np.fill_diagonal(mistakes, 0)

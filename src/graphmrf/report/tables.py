@@ -5,24 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 
 from graphmrf._typing import Ints
+from graphmrf.comparison import Effects, FittedMethod, Prediction
+from graphmrf.comparison.explain import effect_name
 from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
 from graphmrf.report.charts import LISTED_COEFFICIENTS
 from graphmrf.report.drawing import GraphDrawing
-from graphmrf.report.rows import (
-    ClassReport,
-    Effects,
-    FurtherTable,
-    MethodRow,
-    PredictionReport,
-    TargetReport,
-    effect_name,
-    method_name,
-    method_uses,
-)
+from graphmrf.report.rows import PredictionReport
 from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
 SMALLEST = -1e308
@@ -60,13 +53,13 @@ class TextTable(TypedDict):
     which: NotRequired[str]
 
 
-def most_uncertain(target: TargetReport, limit: int = LISTED_NODES) -> Ints:
+def most_uncertain(target: Prediction, limit: int = LISTED_NODES) -> Ints:
     """Predicted nodes with the largest std, largest first; ties in node order.
 
     Examples
     --------
     >>> y = np.array([1.0, np.nan, np.nan])
-    >>> most_uncertain(TargetReport("income", y, np.ones(3), method="lp", std=np.array([9.0, 1.0, 2.0])))
+    >>> most_uncertain(Prediction("income", y, np.ones(3), method="lp", std=np.array([9.0, 1.0, 2.0])))
     array([2, 1])
     """
     if target.std is None:
@@ -75,7 +68,7 @@ def most_uncertain(target: TargetReport, limit: int = LISTED_NODES) -> Ints:
     return hidden[np.argsort(-target.std[hidden], kind="stable")[:limit]]
 
 
-def uncertain_nodes(report: PredictionReport, target: TargetReport, drawn: GraphDrawing) -> TextTable | None:
+def uncertain_nodes(report: PredictionReport, target: Prediction, drawn: GraphDrawing) -> TextTable | None:
     """The predicted nodes with the largest standard deviations; None without error bars."""
     nodes = most_uncertain(target)
     if not len(nodes):
@@ -87,7 +80,7 @@ def uncertain_nodes(report: PredictionReport, target: TargetReport, drawn: Graph
     return {"caption": f"Most uncertain predictions of {target.name}", "heads": heads, "body": body}
 
 
-def surprising_nodes(report: PredictionReport, target: TargetReport, drawn: GraphDrawing) -> TextTable | None:
+def surprising_nodes(report: PredictionReport, target: Prediction, drawn: GraphDrawing) -> TextTable | None:
     """The labels farthest from their out-of-fold prediction, in standard deviations; None where none was held out."""
     residual = target.at_labels("residual")
     beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= SURPRISING)
@@ -121,16 +114,18 @@ def _node_row(report: PredictionReport, drawn: GraphDrawing, node: int, *cells: 
     return {"cells": [(name, name), *cells], "node": int(node), "place": int(drawn.place[node])}
 
 
-def method_rows(target: TargetReport | ClassReport) -> TextTable | None:
+def method_rows(target: Prediction) -> TextTable | None:
     """Accuracy, spread over folds and smoothing level of every method, best first; None without rows."""
-    if not target.comparison:
+    if not target.methods:
         return None
-    rows = sorted(target.comparison, key=lambda row: -row.r2 if np.isfinite(row.r2) else np.inf)
-    body = [_method_row(row, chosen=row.method == target.method) for row in rows]
+    rows = sorted(target.methods, key=lambda row: -row.score if np.isfinite(row.score) else np.inf)
+    body = [_method_row(row, chosen=row.method.key == target.method) for row in rows]
     caption = f"Accuracy of each method for {target.name}"
-    if isinstance(target, ClassReport):
-        body = [{**row, "cells": [row["cells"][0], row["cells"][1], row["cells"][3]]} for row in body]
-        return {"caption": caption, "heads": ["Method", "#Right", "#α"], "body": body}
+    if target.classes is not None:
+        for text, row in zip(body, rows, strict=True):
+            name, right, _, alpha = text["cells"]
+            text["cells"] = [name, right, _numeric(row.loss, 3), alpha]
+        return {"caption": caption, "heads": ["Method", "#Right", "#Log loss", "#α"], "body": body}
     return {"caption": caption, "heads": ["Method", "#R²", "#Folds", "#α"], "body": body}
 
 
@@ -149,9 +144,9 @@ def effect_rows(rows: Effects | None, *, standardised: bool = False) -> TextTabl
     return {"caption": caption, "heads": ["Feature", "#coefficient"], "body": body, "which": which}
 
 
-def class_rows(target: ClassReport) -> TextTable:
+def class_rows(target: Prediction) -> TextTable:
     """Nodes of every class, known and predicted, and how often it was found and right among held-out labels."""
-    truth, said = target.codes[target.observed], np.asarray(target.left_out)
+    truth, said = target.codes[target.observed], target.tested
     body: list[TextRow] = []
     for k, name in enumerate(target.classes):
         hits, is_k, said_k = int(np.sum((truth == k) & (said == k))), int(np.sum(truth == k)), int(np.sum(said == k))
@@ -165,13 +160,13 @@ def _share(part: int, whole: int) -> TextCell:
     return (f"{100 * part / whole:.0f} %", part / whole) if whole else (DASH, SMALLEST)
 
 
-def confusion_matrix(target: ClassReport) -> dict[str, Any] | None:
+def confusion_matrix(target: Prediction) -> dict[str, Any] | None:
     """Counts of held-out labels by true and predicted class, with the share of the row that shades a cell."""
     k = len(target.classes)
-    if k > LISTED_CLASSES or not len(target.left_out):
+    if k > LISTED_CLASSES or not len(target.tested):
         return None
     counts = np.zeros((k, k), dtype=np.int64)
-    np.add.at(counts, (target.codes[target.observed], np.asarray(target.left_out)), 1)
+    np.add.at(counts, (target.codes[target.observed], target.tested), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     cells = [
         [[f"{n:,}", round(float(p), 3)] for n, p in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
@@ -179,7 +174,7 @@ def confusion_matrix(target: ClassReport) -> dict[str, Any] | None:
     return {"classes": list(target.classes), "rows": cells, "caption": f"Confusion matrix of {target.name}"}
 
 
-def unsure_classes(report: PredictionReport, target: ClassReport, drawn: GraphDrawing) -> TextTable | None:
+def unsure_classes(report: PredictionReport, target: Prediction, drawn: GraphDrawing) -> TextTable | None:
     """The predicted nodes whose class is least sure, with the runner-up."""
     hidden = np.flatnonzero(~target.observed)
     nodes = hidden[np.argsort(target.sure[hidden], kind="stable")[:LISTED_NODES]]
@@ -197,12 +192,12 @@ def unsure_classes(report: PredictionReport, target: ClassReport, drawn: GraphDr
     return {"caption": f"Least sure classes of {target.name}", "heads": heads, "body": body}
 
 
-def share_rows(target: TargetReport) -> TextTable | None:
+def share_rows(target: Prediction) -> TextTable | None:
     """Share of the variance of every kind of effect, as a number and a bar; None where shares are not known."""
-    if not target.shares:
+    if not target.explanation.shares:
         return None
     body: list[TextRow] = []
-    for name, share in target.shares.items():
+    for name, share in target.explanation.shares.items():
         label = effect_name(name)
         cells: list[TextCell] = [(label[0].upper() + label[1:], label), (f"{100 * share:.0f} %", float(share))]
         about, width = EFFECTS.get(name, ("", ""))[1], f"{100 * share:.1f}"
@@ -211,15 +206,115 @@ def share_rows(target: TargetReport) -> TextTable | None:
     return {"caption": caption, "heads": ["Effect", "#Share", ""], "body": body}
 
 
-def further_rows(table: FurtherTable) -> TextTable | None:
-    """A table of texts, sorted by the numbers they begin with; None without rows."""
-    if not table.body:
-        return None
+def further_tables(report: PredictionReport, target: Prediction) -> list[tuple[str, str, TextTable]]:
+    """Tables that come after the others, each with a title and a sentence; only those that have rows."""
+    found: list[tuple[str, str, TextTable]] = []
+    if target.by_distance is not None and len(target.by_distance):
+        rows = distance_cells(target.by_distance)
+        found.append(
+            (DISTANCE_TITLE, _ABOUT_DISTANCES, _text_table(DISTANCE_TITLE, distance_heads(target.level), rows))
+        )
+    if target.groups is not None:
+        title = f"By {target.groups.columns[0]}"
+        about = (
+            f"Mean and total of {target.name}, known values included, with {100 * target.level:g} % intervals from the "
+            "joint distribution of all nodes."
+        )
+        found.append((title, about, _text_table(title, *group_cells(target.groups))))
+    learning = target.explanation.learning
+    if learning is not None:
+        title, about = "How many labels", "The curve in numbers: R² to expect on the nodes without a label."
+        found.append((title, about, _text_table(title, LEARNING_HEADS, learning_cells(learning))))
+    if target.suggested is not None:
+        title, said = "Label these next", suggestion_line(target.suggested)
+        heads = ("Node", "#Standard deviation now", "#Expected R² then")
+        rows = suggestion_cells(target.suggested, report.node_ids)
+        found.append((title, f"{said[0].upper()}{said[1:]}.", _text_table(title, heads, rows)))
+    return found
+
+
+_ABOUT_DISTANCES = (
+    "Steps along edges from a node to the nearest known value; of a held-out value, to the nearest one that was "
+    "not held out with it. The typical error is the root mean square of out-of-fold errors."
+)
+DISTANCE_TITLE = "Accuracy by distance to the nearest known value"
+LEARNING_HEADS = ("#Labels", "#Expected R²", "#90 % band")
+
+
+def distance_heads(level: float) -> tuple[str, ...]:
+    """Heads of the table of accuracy by distance; those over numbers start with #."""
+    return ("steps", "#nodes to predict", "#held-out values", "#typical error", f"#inside {100 * level:g} % interval")
+
+
+def distance_cells(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Rows of accuracy by distance as text.
+
+    Examples
+    --------
+    >>> distance_cells(pd.DataFrame({"steps": ["1"], "to_predict": 1200, "held_out": 30, "error": 0.5, "covered": 0.9}))
+    [('1', '1,200', '30', '0.500', '90 %')]
+    """
+    numbers = [[f"{n:,}" for n in rows[name].tolist()] for name in ("to_predict", "held_out")]
+    errors = map(number, rows["error"].tolist())
+    shares = (f"{100 * share:.0f} %" if math.isfinite(share) else DASH for share in rows["covered"].tolist())
+    return list(zip(rows["steps"].tolist(), *numbers, errors, shares, strict=True))
+
+
+def group_cells(frame: pd.DataFrame) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and rows of a table of groups as text."""
+    places, sums = decimals(frame["prediction"].to_numpy()), decimals(frame["total"].to_numpy())
+    body: list[tuple[str, ...]] = [
+        (
+            str(name),
+            f"{row['n_nodes']:,.0f}",
+            f"{row['n_observed']:,.0f}",
+            number(row["prediction"], places),
+            f"{number(row['lower'], places)} to {number(row['upper'], places)}",
+            number(row["total"], sums),
+            f"{number(row['total_lower'], sums)} to {number(row['total_upper'], sums)}",
+        )
+        for name, (_, row) in zip(frame.iloc[:, 0], frame.iterrows(), strict=True)
+    ]
+    heads = (str(frame.columns[0]), "#Nodes", "#Observed", "#Mean", "#Interval", "#Total", "#Interval of total")
+    return heads, body
+
+
+def learning_cells(curve: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Rows of a learning curve as text.
+
+    Examples
+    --------
+    >>> learning_cells(pd.DataFrame({"n_labels": [1200], "expected_r2": [0.5], "lower": [0.4], "upper": [0.6]}))
+    [('1,200', '0.500', '0.40 to 0.60')]
+    """
+    return [
+        (f"{int(n):,}", number(r2, 3), f"{number(low, 2)} to {number(high, 2)}")
+        for n, r2, low, high in curve[["n_labels", "expected_r2", "lower", "upper"]].itertuples(index=False)
+    ]
+
+
+def suggestion_line(found: pd.DataFrame) -> str:
+    """What suggested labels would bring, or why there are none."""
+    if found.empty:
+        return str(found.attrs["reason"])
+    now, then = number(found.attrs["now"], 3), number(found["expected_r2"].iloc[-1], 3)
+    return f"labels that would help most, in this order: expected R² {now} now, {then} then"
+
+
+def suggestion_cells(found: pd.DataFrame, ids: Sequence[object]) -> list[tuple[str, ...]]:
+    """Rows of suggested labels as text: the id, the standard deviation now, and the R² then."""
+    places = decimals(found["std"].to_numpy()) if len(found) else None
+    rows = found[["node", "std", "expected_r2"]].itertuples(index=False)
+    return [(str(ids[int(node)]), number(std, places), number(r2, 3)) for node, std, r2 in rows]
+
+
+def _text_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+    """A table of texts, sorted by the numbers they begin with."""
     body: list[TextRow] = []
-    for texts in table.body:
-        pairs = zip(table.heads, texts, strict=True)
+    for texts in rows:
+        pairs = zip(heads, texts, strict=True)
         body.append({"cells": [(text, _leading(text) if head.startswith("#") else text) for head, text in pairs]})
-    return {"caption": table.title, "heads": table.heads, "body": body}
+    return {"caption": caption, "heads": heads, "body": body}
 
 
 def _leading(text: str) -> float:
@@ -240,27 +335,26 @@ def _estimate(value: float) -> TextCell:
     return _numeric(value, decimals([-value, value])) if value else (DASH, 0.0)
 
 
-def _moments(target: TargetReport, node: int, places: int | None) -> Iterator[TextCell]:
+def _moments(target: Prediction, node: int, places: int | None) -> Iterator[TextCell]:
     """Prediction, standard deviation and, where there is one, the interval of a node."""
     assert target.std is not None
-    yield _numeric(target.prediction[node], places)
+    yield _numeric(target.value[node], places)
     yield _numeric(target.std[node], places)
     if target.lower is not None and target.upper is not None:
         low, high = float(target.lower[node]), float(target.upper[node])
         yield f"{number(low, places)} to {number(high, places)}", _sortable(high - low)
 
 
-def _method_row(row: MethodRow, *, chosen: bool) -> TextRow:
-    folds = [fold for fold in row.fold_r2 if np.isfinite(fold)]
+def _method_row(row: FittedMethod, *, chosen: bool) -> TextRow:
+    folds = [fold for fold in row.fold_scores if np.isfinite(fold)]
     spread = f"{number(min(folds), 2)} to {number(max(folds), 2)}" if folds else DASH
     cells: list[TextCell] = [
-        (method_name(row.method), row.method),
-        _numeric(row.r2, 3),
+        (row.method.name, row.method.key),
+        _numeric(row.score, 3),
         (spread, max(folds) - min(folds) if folds else -1.0),
         (smoothing_level(row.alpha), -1.0 if row.alpha is None else row.alpha),
     ]
-    uses = method_uses(row.method)
-    return {"cells": cells, "chosen": chosen, "about": f"uses {uses}" if uses else ""}
+    return {"cells": cells, "chosen": chosen, "about": f"uses {row.method.uses}" if row.method.uses else ""}
 
 
 def _numeric(value: float, places: int | None) -> TextCell:
@@ -271,7 +365,7 @@ def _sortable(value: float) -> float:
     return float(value) if math.isfinite(value) else SMALLEST
 
 
-def _neighbours(graph: Graph, target: TargetReport | ClassReport) -> Callable[[int], list[TextCell]]:
+def _neighbours(graph: Graph, target: Prediction) -> Callable[[int], list[TextCell]]:
     """The cells that count the neighbours of a node, and the observed ones among them."""
     pattern = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(graph.n_nodes,) * 2)
     degree, known = np.diff(graph.indptr), pattern @ target.observed

@@ -1,7 +1,6 @@
 """Which method is taken, and the sentence on what carries the prediction."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,39 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmrf._typing import Floats
-from graphmrf.cli.comparison import (
-    ENOUGH,
-    Fit,
-    best,
-    carrier,
-    fit_numbers,
-    gain,
-    nested_choice,
-    passed_over,
-    preferred,
-    standard_error,
-)
-from graphmrf.datasets import Features
+from graphmrf.comparison import Comparison, FittedMethod, Settings, as_outcome, choose, compare
+from graphmrf.comparison.compare import ENOUGH, best_of, compare_methods, gain, nested_choice, standard_error
+from graphmrf.comparison.explain import what_carries
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS
 from graphmrf.graph import Graph
 from graphmrf.text import MINUS, number
 
 
-def fit(method: str, r2: float, *, noise: float = 0.0, labels: int = 100) -> Fit:
+def fit(method: str, r2: float, *, noise: float = 0.0, labels: int = 100) -> FittedMethod:
     """A fit with this R², whose losses vary by `noise` in another way for every method."""
-    scores = {"alpha": np.zeros(1), "mean_r2": np.array([r2]), "fold_r2": np.array([[r2]])}
     draws = np.random.default_rng(len(method)).standard_normal(labels)
     losses = 1 - r2 + noise * (draws - draws.mean())
-    return Fit(METHODS[method], METHODS[method].make(), r2, losses, 0.1, None, scores)
+    return FittedMethod(METHODS[method], r2, 0.1, losses=losses, model=METHODS[method].make())
 
 
 OTHERS = ("lp", "lr", "lgc", "lgc-rp")
-
-
-def a_field(r2: float, **shares: float) -> Fit:
-    """A fit of the field whose shares are known."""
-    known = {name.replace("_", " "): share for name, share in shares.items()}
-    return replace(fit("field", r2), estimator=SimpleNamespace(shares_=known))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +44,7 @@ def a_field(r2: float, **shares: float) -> Fit:
 )
 def test_what_carries_the_prediction(scores: tuple[float, ...], start: str) -> None:
     fits = [fit(method, r2) for method, r2 in zip(OTHERS, scores, strict=True)]
-    sentence = carrier(fits, best(fits, folds=5))
+    sentence = what_carries(fits, best_of(fits), {})
     assert sentence.startswith(start)
     assert number(scores[0], 2) in sentence
 
@@ -78,66 +62,54 @@ def test_what_carries_the_prediction(scores: tuple[float, ...], start: str) -> N
     ],
 )
 def test_the_shares_of_the_field_are_told_in_one_sentence(shares: dict[str, float], sentence: str) -> None:
-    chosen = a_field(0.8, **shares)
+    chosen, shares = fit("field", 0.8), {name.replace("_", " "): share for name, share in shares.items()}
     fits = [*(fit(method, r2) for method, r2 in zip(OTHERS, (0.5, 0.4, 0.6, 0.7), strict=True)), chosen]
     alone = "outcomes of neighbours alone reach R² 0.50, linear effects of features alone 0.60, all together 0.80"
-    assert carrier(fits, chosen) == f"{sentence}: {alone}."
-    assert carrier([chosen], chosen) == f"{sentence}."
+    assert what_carries(fits, chosen, shares) == f"{sentence}: {alone}."
+    assert what_carries([chosen], chosen, shares) == f"{sentence}."
 
 
 def test_all_together_is_the_accuracy_of_the_method_chosen() -> None:
-    chosen = a_field(0.695, own_features=0.7, noise=0.3)
+    chosen, shares = fit("field", 0.695), {"own features": 0.7, "noise": 0.3}
     fits = [*(fit(method, r2) for method, r2 in zip(OTHERS, (0.5, 0.4, 0.6, 0.73), strict=True)), chosen]
-    assert carrier(fits, chosen).endswith("all together 0.69.")
+    assert what_carries(fits, chosen, shares).endswith("all together 0.69.")
     surer = fit("lgc-rp", 0.6)
     without = [*(fit(method, r2) for method, r2 in zip(OTHERS[:3], (0.5, 0.4, 0.55), strict=True)), surer]
-    assert carrier([*without, fit("field", 0.65)], surer).endswith("together 0.60.")
+    assert what_carries([*without, fit("field", 0.65)], surer, {}).endswith("together 0.60.")
 
 
 def test_numbers_below_zero_have_minus_signs() -> None:
     fits = [fit(method, r2) for method, r2 in zip(OTHERS, (-0.2, -0.1, -0.3, -0.001), strict=True)]
-    told = carrier(fits, fits[-1])
+    told = what_carries(fits, fits[-1], {})
     assert told.endswith(f"alone reach R² {MINUS}0.20, features alone {MINUS}0.10, both 0.00.")
     assert "-" not in told
 
 
 @pytest.mark.parametrize(("r2", "taken"), [(0.7, "field"), (0.691, "field"), (0.689, "lgc-rp"), (np.nan, "lgc-rp")])
 def test_the_field_gives_way_to_a_clearly_better_method(r2: float, taken: str) -> None:
-    fits = [*(fit(method, score) for method, score in zip(OTHERS, (0.5, 0.4, 0.6, 0.7), strict=True)), a_field(r2)]
-    chosen = best(fits, folds=5)
-    assert chosen.method.key == taken
-    assert passed_over(fits, chosen, folds=5).endswith(f"so {taken} is used") == (taken != "field")
+    fits = [*(fit(method, score) for method, score in zip(OTHERS, (0.5, 0.4, 0.6, 0.7), strict=True)), fit("field", r2)]
+    assert best_of(fits).method.key == taken
 
 
 @pytest.mark.parametrize(("noise", "taken"), [(0.1, "lgc"), (2.0, "field")])
 def test_a_gain_within_two_standard_errors_is_none(noise: float, taken: str) -> None:
     field, other = fit("field", 0.5), fit("lgc", 0.6, noise=noise)
-    difference, error = gain(other, field, folds=5)
+    difference, error = gain(other, field)
     assert difference == pytest.approx(0.1)
     assert (difference > 2 * error) == (taken == "lgc")
-    chosen = best([other, field], folds=5)
-    assert chosen.method.key == taken
-    told = passed_over([other, field], chosen, folds=5)
-    assert told == ("" if taken == "field" else _told(error, "so lgc is used"))
-    asked = best([other, field], folds=5, asked=True)
-    assert asked is field
-    said = preferred([other, field], field, folds=5, asked="--conformal")
-    assert said == ("" if taken == "field" else _told(error, "which is used because --conformal asks for it"))
-
-
-def _told(error: float, end: str) -> str:
-    return f"at held-out values lgc has a higher R² than field, by 0.100 ± {error:.3f} (standard error), {end}"
+    assert best_of([other, field]).method.key == taken
+    assert best_of([other, field], ["totals of groups"]) is field
 
 
 def test_the_field_is_never_left_with_few_labels() -> None:
     for labels in (2, ENOUGH - 1, ENOUGH):
         fits = [fit("lp", 0.9, labels=labels), fit("field", 0.1, labels=labels)]
-        assert best(fits, folds=5).method.key == ("lp" if labels == ENOUGH else "field")
+        assert best_of(fits).method.key == ("lp" if labels == ENOUGH else "field")
 
 
 def test_of_several_better_methods_the_surest_is_taken() -> None:
     fits = [fit("lr", 0.7, noise=0.8), fit("lgc", 0.65, noise=0.01), fit("field", 0.3)]
-    assert best(fits, folds=5).method.key == "lgc"
+    assert best_of(fits).method.key == "lgc"
 
 
 @given(rivals=st.integers(1, 4), seed=st.integers(0, 10_000))
@@ -150,7 +122,7 @@ def test_equal_methods_rarely_take_the_place_of_the_field(rivals: int, seed: int
         fits = [
             replace(fit(key, 0.5), losses=row) for key, row in zip((*OTHERS[:rivals], "field"), losses, strict=True)
         ]
-        left += best(fits, folds=5).method.key != "field"
+        left += best_of(fits).method.key != "field"
     assert left <= 3
 
 
@@ -174,33 +146,82 @@ def test_the_level_of_a_fold_is_chosen_by_the_others() -> None:
     np.testing.assert_array_equal(nested_choice(losses[:1], folds), losses[0])
 
 
-def _path(n: int, seed: int) -> tuple[Graph, Features, Floats]:
+def _path(n: int, seed: int) -> tuple[Graph, pd.DataFrame, Floats]:
     rng = np.random.default_rng(seed)
     X, y = pd.DataFrame({"age": rng.standard_normal(n)}), rng.standard_normal(n)
     y += X["age"].to_numpy()
     y[::2] = np.nan
-    return Graph.from_edges(range(n - 1), range(1, n)), Features(X, (), X), y
+    return Graph.from_edges(range(n - 1), range(1, n)), X, y
+
+
+def fitted(method: str, data: tuple[Graph, pd.DataFrame, Floats], **options: Any) -> FittedMethod:
+    return compare_methods(*data, Settings((method,), **options)).chosen
 
 
 @pytest.mark.parametrize("method", ["lr", "lgc-rp"])
 def test_losses_of_a_fit_are_squared_errors_in_units_of_the_variance(method: str) -> None:
-    graph, made, y = _path(120, 0)
-    options = {"cv": 5, "random_state": 0, "transform": "identity"}
-    fitted = fit_numbers(METHODS[method], graph, made, y, alpha=0.5, **options)
-    assert 1 - fitted.losses.mean() == pytest.approx(fitted.score)
-    searched = fit_numbers(METHODS[method], graph, made, y, alpha="cv", **options)
+    alpha = 0.5 if method == "lgc-rp" else None
+    found = fitted(method, _path(120, 0), alpha=alpha)
+    assert 1 - found.losses.mean() == pytest.approx(found.score)
+    searched = fitted(method, _path(120, 0))
     assert 1 - searched.losses.mean() <= searched.score + 1e-12
 
 
 def test_the_standard_error_of_r2_is_the_spread_over_samples() -> None:
     """Of linear regression with a hundred labels; the correction for shared training data makes it 1.5 times that."""
-    options: Any = {"alpha": "cv", "cv": 5, "random_state": 0, "transform": "identity"}
-    fits = [fit_numbers(METHODS["lr"], *_path(200, seed), **options) for seed in range(60)]
-    spread = np.std([fitted.score for fitted in fits])
-    assert np.mean([fitted.error for fitted in fits]) == pytest.approx(1.5 * spread, rel=0.25)
+    fits = [fitted("lr", _path(200, seed)) for seed in range(60)]
+    spread = np.std([each.score for each in fits])
+    assert np.mean([each.error for each in fits]) == pytest.approx(1.5 * spread, rel=0.25)
 
 
 def test_of_equals_the_simplest_is_best() -> None:
     fits = [fit("lp", np.nan), fit("lgc", 0.5), fit("lgc-rp", 0.5)]
-    assert best(fits, folds=5) is fits[1]
-    assert passed_over(fits, fits[1], folds=5) == ""
+    assert best_of(fits) is fits[1]
+
+
+def test_a_comparison_says_what_was_chosen_and_why() -> None:
+    graph, X, y = _path(120, 0)
+    found = compare(graph, X, y, methods=["lp", "lr"])
+    assert isinstance(found, Comparison)
+    assert found.chosen.method.key == "lr"
+    assert found.reason == "lr is used: it has the highest R² at held-out values"
+    table = found.table
+    assert table.index.tolist() == ["lp", "lr"]
+    assert table["chosen"].tolist() == [False, True]
+    assert table.loc["lr", "r2"] == found.chosen.score
+    np.testing.assert_array_equal(found.model.predict(), METHODS["lr"].make().fit(graph, X, y).predict())
+
+
+def test_a_method_that_offers_what_is_wanted_is_used() -> None:
+    graph, X, y = _path(120, 0)
+    found = compare_methods(graph, X, y, Settings(("lr", "field"), needs=("totals of groups",)))
+    assert found.chosen.method.key == "field"
+    with pytest.raises(
+        InvalidInputError, match="method lr does not offer a learning curve and suggested labels; use method field"
+    ):
+        choose(["lr"], n_features=1, wanted=["a learning curve", "suggested labels"])
+
+
+def test_the_least_log_loss_decides_between_classes() -> None:
+    """Two cliques with a bridge between them: neighbours say all, the feature nothing."""
+    clique = np.kron(np.eye(2), np.ones((12, 12)) - np.eye(12))
+    clique[0, 12] = clique[12, 0] = 1
+    X = pd.DataFrame({"noise": np.random.default_rng(0).standard_normal(24)})
+    truth = np.repeat(["a", "b"], 12)
+    y = [value if k % 2 else None for k, value in enumerate(truth)]
+    found = compare(Graph(clique), X, y)
+    losses = found.table["log_loss"]
+    assert losses[found.chosen.method.key] == losses.min()
+    assert np.mean(found.model.predict() == truth) > 0.9
+    codes = np.repeat([0, 1], 12)
+    model = found.chosen.model
+    known = np.arange(24) % 2 == 1
+    probability = model.held_out_proba_[np.arange(12), codes[known]]
+    assert found.chosen.loss == pytest.approx(-np.log(probability).mean())
+
+
+def test_words_are_classes_and_numbers_are_not() -> None:
+    labels = as_outcome(pd.Series([True, None, False]), 3)
+    assert isinstance(labels, Labels)
+    assert labels.classes.tolist() == [False, True]
+    np.testing.assert_array_equal(as_outcome(pd.Series([0, 1, None]), 3), [0, 1, np.nan])

@@ -12,8 +12,8 @@ import families
 from graphmrf import LabelPropagation
 from graphmrf._typing import Bools, Floats
 from graphmrf.cli import app
-from graphmrf.cli.comparison import standard_error
-from graphmrf.cli.distances import HeldOut
+from graphmrf.comparison import HeldOut
+from graphmrf.comparison.compare import standard_error
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
 from graphmrf.selection import split, steps_to_label
@@ -50,7 +50,7 @@ def written(folder: Path, known: Bools, values: object) -> tuple[str, str]:
 def test_every_node_is_in_one_band(random: bool) -> None:
     known = split(SIDE**2, 0.3) if random else left_half()
     found = held_out(known)
-    predictions = found.estimator.out_of_fold(found.graph, None, found.outcome.y, found.folds.folds)
+    predictions = found.model.out_of_fold(found.graph, None, found.outcome.y, found.folds.folds)
     rows = found.by_distance(predictions, 0.9)
     assert rows["to_predict"].sum() == (~known).sum()
     assert rows["held_out"].sum() == known.sum()

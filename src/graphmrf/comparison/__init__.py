@@ -1,0 +1,28 @@
+"""Methods compared, chosen and explained: the work behind `graphmrf predict`, for Python users too."""
+
+from graphmrf.comparison.compare import DEFAULT, Comparison, FittedMethod, as_outcome, choose, compare
+from graphmrf.comparison.explain import Effects, Explanation, explain, labels_needed, learning_curve
+from graphmrf.comparison.held_out import HeldOut
+from graphmrf.comparison.prediction import Prediction, predict
+from graphmrf.comparison.settings import AUTO, TRANSFORMS, Bounds, Settings
+
+__all__ = [
+    "AUTO",
+    "DEFAULT",
+    "TRANSFORMS",
+    "Bounds",
+    "Comparison",
+    "Effects",
+    "Explanation",
+    "FittedMethod",
+    "HeldOut",
+    "Prediction",
+    "Settings",
+    "as_outcome",
+    "choose",
+    "compare",
+    "explain",
+    "labels_needed",
+    "learning_curve",
+    "predict",
+]

@@ -1,0 +1,473 @@
+"""Methods side by side on the same folds: fitted, scored on held-out labels, and the one to use."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from graphmrf._typing import Floats, Ints
+from graphmrf.comparison.capabilities import CAPABILITIES
+from graphmrf.comparison.held_out import HeldOut
+from graphmrf.comparison.settings import AUTO, Settings
+from graphmrf.errors import ConvergenceError, InvalidInputError
+from graphmrf.estimators import GraphClassifier
+from graphmrf.estimators.error_bars import interval_width
+from graphmrf.estimators.inputs import Labels, read_labels, read_outcome
+from graphmrf.estimators.methods import METHODS, Method
+from graphmrf.estimators.tables import in_rows
+from graphmrf.graph import Graph
+from graphmrf.selection import AlphaSearch, MatchedFolds, distance_matched_folds
+from graphmrf.text import joined, number
+
+DEFAULT = "field"
+"""The method for numbers that is used unless another is clearly better."""
+MARGIN, SURE, ENOUGH = 0.01, 2.0, 30
+"""To take the place of the default: the least gain in R², standard errors that it must be above 0, known values."""
+
+Outcome: TypeAlias = Floats | Labels
+"""Numbers, NaN where they are to be predicted; or classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMethod:
+    """One method, fitted and scored on held-out labels.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    score : float
+        R², or for classes the share of right ones; NaN where it could not be measured.
+    error : float
+        Standard error of the score.
+    alpha : float or None
+        Smoothing level in use; None for a method without one, or with one for each class.
+    search : mapping of arrays
+        Scores at every level tried, as in ``cv_results_``; empty for classes.
+    losses : array of shape (n_labelled,)
+        Loss at each held-out label: squared errors in units of the variance, whose mean is 1 - R² (a smoothing level
+        being chosen without the label's fold, so that having tried many is no advantage); for classes minus the
+        logarithm of the probability of the true class.
+    model : estimator
+        Fitted.
+    held_out : HeldOut or None
+        Known values predicted without their fold; None for classes.
+    folds : MatchedFolds or None
+        The folds.
+    note : str
+        What is to be known about the fit.
+
+    Examples
+    --------
+    >>> FittedMethod(METHODS["lp"], 0.6, alpha=0.9).method.name
+    'Label propagation'
+    """
+
+    method: Method
+    score: float
+    error: float = float("nan")
+    alpha: float | None = None
+    search: Mapping[str, Floats] = field(default_factory=dict)
+    losses: Floats = field(default_factory=lambda: np.empty(0))
+    model: Any = None
+    held_out: HeldOut | None = None
+    folds: MatchedFolds | None = None
+    note: str = ""
+
+    @property
+    def regions(self) -> Ints | None:
+        """Region of each held-out label where folds are regions, whose losses are dependent; None for random folds."""
+        return None if self.folds is None else self.folds.regions
+
+    @property
+    def loss(self) -> float:
+        """Mean loss; NaN where none was measured."""
+        return float(self.losses.mean()) if self.losses.size else float("nan")
+
+    @property
+    def fold_scores(self) -> tuple[float, ...]:
+        """Score in every fold at the level in use; none for classes."""
+        return tuple(self._row("fold_r2").tolist()) if self.search else ()
+
+    @property
+    def out_of_fold(self) -> Floats:
+        """Prediction (n_labelled,) of every known number without its fold, at the level in use."""
+        return self._row("out_of_fold")
+
+    def _row(self, name: str) -> Floats:
+        return np.asarray(self.search[name][_row(self.search, self.alpha)], dtype=np.float64)
+
+    def interval_width(self, level: float) -> float:
+        """Return half the width of an interval in standard deviations; normal without degrees of freedom."""
+        return interval_width(level, getattr(self.model, "dof_", 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Methods fitted to one outcome, the one that is used, and why.
+
+    Attributes
+    ----------
+    methods : tuple of FittedMethod
+        In the order of `estimators.methods.METHODS`.
+    chosen : FittedMethod
+        The one to use; its ``model`` is fitted to all labels.
+    reason : str
+        Why it is used; empty if only one was fitted.
+    notes : tuple of str
+        What went otherwise than asked.
+    metric : str
+        "r2", or "accuracy" for classes.
+    """
+
+    methods: tuple[FittedMethod, ...]
+    chosen: FittedMethod
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    metric: str = "r2"
+
+    @property
+    def model(self) -> Any:
+        """The estimator to use, fitted to all labels."""
+        return self.chosen.model
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each method: its score at held-out labels with a standard error, alpha, and whether it is used.
+
+        For classes with the mean `log_loss`, by which methods are chosen.
+        """
+        rows = {
+            each.method.key: {"uses": each.method.uses, self.metric: each.score, "error": each.error}
+            | ({"log_loss": each.loss} if self.metric == "accuracy" else {})
+            | {"alpha": each.alpha, "chosen": each is self.chosen}
+            for each in self.methods
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+
+def compare(
+    graph: Any, X: Any, y: Any, *, methods: str | Sequence[str] = AUTO, cv: int = 5, random_state: int = 0
+) -> Comparison:
+    """Fit several methods and compare them at known values that are held out like the ones to predict.
+
+    All methods have the same folds, which imitate the holes (see `selection.distance_matched_folds`). For numbers the
+    field is used unless another method is clearly more accurate: by .01 in R² and by two standard errors of the
+    difference, from 30 known values. For classes the lowest log loss decides.
+
+    Parameters
+    ----------
+    graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
+        The graph.
+    X : array or DataFrame of shape (n, p), or None
+        Features; missing cells are filled with the mean of their column for methods that cannot take them.
+    y : array or Series of shape (n,)
+        Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
+    methods : "auto" or sequence of str
+        Names of `estimators.methods.METHODS`; "auto" takes those that suit the data.
+    cv, random_state : int
+        Number of folds, and their seed.
+
+    Examples
+    --------
+    >>> import graphmrf as gm
+    >>> ring = gm.Graph.from_edges(np.arange(60), (np.arange(60) + 1) % 60)
+    >>> y = np.sin(np.arange(60) / 5.0)
+    >>> y[1::2] = np.nan
+    >>> found = compare(ring, None, y, methods=["lp", "field"])
+    >>> found.chosen.method.key, found.table["r2"].round(1).to_dict()
+    ('field', {'lp': 1.0, 'field': 1.0})
+    """
+    graph, X, y = in_rows(graph, X, y)
+    X = None if X is None else pd.DataFrame(X)
+    outcome = as_outcome(y, graph.n_nodes)
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    return compare_methods(graph, X, outcome, Settings(names, cv=cv, random_state=random_state))
+
+
+def as_outcome(y: Any, n_nodes: int) -> Outcome:
+    """Return numbers where all known values are numbers, else classes; booleans are classes.
+
+    Examples
+    --------
+    >>> as_outcome([1, None, 2.5], 3)
+    array([1. , nan, 2.5])
+    >>> as_outcome(["red", None, "blue"], 3).classes.tolist()
+    ['blue', 'red']
+    """
+    column = pd.Series(y).astype(object)
+    known = column[column.notna()]
+    words = [isinstance(value, str | bool | np.bool_) for value in known]
+    return read_labels(column, n_nodes) if any(words) else read_outcome(column.astype(float), n_nodes).y
+
+
+def compare_methods(
+    graph: Graph,
+    X: pd.DataFrame | None,
+    y: Outcome,
+    settings: Settings,
+    advance: Callable[[], None] = lambda: None,
+) -> Comparison:
+    """Return methods fitted to one outcome; `advance` is called after each.
+
+    Raises
+    ------
+    ConvergenceError
+        If no method converges.
+    """
+    n_features, numbers = 0 if X is None else X.shape[1], not isinstance(y, Labels)
+    fits: list[FittedMethod] = []
+    failures: dict[str, ConvergenceError] = {}
+    for method in choose(settings.methods, n_features=n_features, wanted=settings.wanted if numbers else ()):
+        try:
+            fits.append(_fitted(method, graph, X, y, settings))
+        except ConvergenceError as error:
+            failures[method.key] = error
+        advance()
+    if not fits:
+        raise next(iter(failures.values()))
+    lost = tuple(f"{key} is left out, as it did not converge: {why}" for key, why in failures.items())
+    notes = (*lost, *(each.note for each in fits if each.note))
+    if numbers:
+        best = best_of(fits, settings.wanted)
+        return Comparison(tuple(fits), best, _why(fits, best, settings.wanted), notes)
+    best = min(fits, key=lambda each: each.loss if np.isfinite(each.loss) else np.inf)
+    return Comparison(tuple(fits), best, _least_loss(fits, best), notes, "accuracy")
+
+
+def choose(names: Sequence[str], *, n_features: int, wanted: Sequence[str] = ()) -> tuple[Method, ...]:
+    """Return the methods to fit: those named, and for "auto" those that are tried and suit the data.
+
+    Raises
+    ------
+    InvalidInputError
+        If a name is unknown, or its method needs features that are not there or lacks what is wanted.
+
+    Examples
+    --------
+    >>> [method.key for method in choose(["auto"], n_features=0)]
+    ['lp', 'field']
+    """
+    chosen: dict[str, Method] = {}
+    for name in names:
+        tried = [each for each in METHODS.values() if each.automatic and (n_features or not each.needs_features)]
+        for method in tried if name == AUTO else [_named(name, n_features)]:
+            chosen[method.key] = method
+    if not any(_offers(method, wanted) for method in chosen.values()):
+        able = [each.key for each in METHODS.values() if _offers(each, wanted)]
+        raise InvalidInputError(
+            f"method {joined([*chosen])} does not offer {joined(wanted)}; use method {' or '.join(able)}"
+        )
+    return tuple(chosen.values())
+
+
+def _named(name: str, n_features: int) -> Method:
+    if name not in METHODS:
+        raise InvalidInputError(f"method must be one of {', '.join([*METHODS, AUTO])}, got '{name}'")
+    method = METHODS[name]
+    if method.needs_features and not n_features:
+        raise InvalidInputError(f"method {name} needs features and no column is left for them; use method lp")
+    return method
+
+
+def _offers(method: Method, wanted: Sequence[str]) -> bool:
+    """Return whether the estimator of a method has all that is wanted, see `CAPABILITIES`."""
+    return all(CAPABILITIES[name](method.make()) for name in wanted)
+
+
+def _fitted(method: Method, graph: Graph, X: pd.DataFrame | None, y: Outcome, settings: Settings) -> FittedMethod:
+    fit = _fit_classes if isinstance(y, Labels) else _fit_numbers
+    return fit(method, graph, X, y, settings)  # type: ignore[arg-type]  # chosen by the type of y
+
+
+def _fit_numbers(method: Method, graph: Graph, X: pd.DataFrame | None, y: Floats, settings: Settings) -> FittedMethod:
+    """Return a method fitted to numbers and scored; the same seed gives all methods the same folds."""
+    model = settings.make(method)
+    X, note = _fit(model, method, graph, X, y)
+    outcome = read_outcome(y, graph.n_nodes)
+    folds = outcome.matched_folds(graph, settings.cv, settings.random_state)
+    held_out, known = HeldOut(model, graph, X, outcome, folds), outcome.y[outcome.known]
+    search: dict[str, Floats] | None = getattr(model, "cv_results_", None)
+    if not search or "alpha" not in search:
+        level = settings.alpha or 0.0
+        search = AlphaSearch.score((level,), held_out.mean[None], known, folds.folds, folds.weights).table()
+    alpha = getattr(model, "alpha_", None)
+    losses, error = _squared(search["out_of_fold"], known, folds)
+    score = float(search["mean_r2"][_row(search, alpha)])
+    return FittedMethod(method, score, error, alpha, search, losses, model, held_out, folds, note)
+
+
+def _fit_classes(
+    method: Method, graph: Graph, X: pd.DataFrame | None, labels: Labels, settings: Settings
+) -> FittedMethod:
+    """Return a classifier by a method, scored by the log loss of held-out labels."""
+    cv = folds_of_classes(labels, settings.cv)
+    regressor = settings.make(method, transform="identity")
+    model = GraphClassifier(regressor, cv=cv, random_state=settings.random_state)
+    y = np.where(labels.known, labels.classes.astype(object)[labels.codes], None)
+    _, note = _fit(model, method, graph, X, y)
+    levels = {getattr(each, "alpha_", None) for each in model.regressors_}
+    folds, truth = class_folds(graph, labels, settings), labels.codes[labels.known]
+    right = folds.weights * (np.searchsorted(labels.classes, model.held_out_) == truth)
+    probability = model.held_out_proba_[np.arange(truth.size), truth]
+    losses = -folds.weights * np.log(np.maximum(probability, np.finfo(float).tiny))
+    error = standard_error(right, folds.n_folds, folds.regions)
+    alpha = levels.pop() if len(levels) == 1 else None
+    score = float(model.held_out_score_)
+    return FittedMethod(method, score, error, alpha, losses=losses, model=model, folds=folds, note=note)
+
+
+def class_folds(graph: Graph, labels: Labels, settings: Settings) -> MatchedFolds:
+    """Return the folds of a classifier, which imitate the holes."""
+    cv = folds_of_classes(labels, settings.cv)
+    return distance_matched_folds(graph, labels.known, cv, random_state=settings.random_state)
+
+
+def folds_of_classes(labels: Labels, cv: int) -> int:
+    """Return how many folds there can be so that each has a label of every class that has two; at least two."""
+    counts = np.bincount(labels.codes[labels.known])
+    return int(max(2, min([cv, *counts[counts > 1].tolist()])))
+
+
+def _fit(model: Any, method: Method, graph: Graph, X: pd.DataFrame | None, y: Any) -> tuple[pd.DataFrame | None, str]:
+    """Fit, and return the features that were used, with a line where missing cells are too many for the method."""
+    if not method.features or X is None or not X.shape[1]:
+        model.fit(graph, None, y)
+        return None, ""
+    filled = X.fillna(X.mean()) if X.isna().to_numpy().any() else X
+    try:
+        features = X if method.missing else filled
+        model.fit(graph, features, y)
+    except InvalidInputError as error:
+        if features is filled:
+            raise
+        model.fit(graph, filled, y)
+        return filled, f"{method.key} has missing cells filled with the column mean, too: {error}"
+    return features, ""
+
+
+def _squared(predictions: Floats, known: Floats, folds: MatchedFolds) -> tuple[Floats, float]:
+    """Return the losses at held-out labels from predictions (n_levels, n_labelled), and the standard error of R².
+
+    Losses are weighted as their folds are, so that their mean is that at the distances of the nodes to predict.
+    """
+    weights = folds.weights
+    squares = weights * (known - np.average(known, weights=weights)) ** 2
+    losses = nested_choice(weights * (predictions - known) ** 2 / squares.mean(), folds.folds)
+    differences = losses - losses.mean() * squares / squares.mean()
+    return losses, standard_error(differences, folds.n_folds, folds.regions)
+
+
+def nested_choice(losses: Floats, folds: Ints) -> Floats:
+    """Return the loss (n_labelled,) of each label at the level best in other folds, from those of all levels (rows).
+
+    Examples
+    --------
+    >>> nested_choice(np.array([[0.0, 0.0, 3.0, 3.0], [2.0, 2.0, 1.0, 1.0]]), np.array([0, 0, 1, 1]))
+    array([2., 2., 3., 3.])
+    """
+    sums = np.stack([losses[:, folds == fold].sum(axis=1) for fold in range(int(folds.max()) + 1)], axis=1)
+    level = np.argmin(sums.sum(axis=1, keepdims=True) - sums, axis=0)
+    return np.asarray(losses[level[folds], np.arange(folds.size)])
+
+
+def standard_error(differences: Floats, n_folds: int, regions: Ints | None = None) -> float:
+    r"""Return the standard error of the mean of cross-validated differences (n,), which share training data.
+
+    It is the corrected resampled one of Nadeau and Bengio (2003): with a variance :math:`s^2` of the differences
+
+    .. math:: \frac{s^2 K}{n} \left(\frac{1}{K} + \frac{1}{K - 1}\right).
+
+    Where folds are regions, labels of a region count as one observation: :math:`s^2` is n times the variance of the
+    mean by the sums over regions.
+
+    Examples
+    --------
+    >>> round(standard_error(np.array([1.0, -1.0, 1.0, -1.0]), n_folds=2), 6)
+    1.0
+    """
+    if differences.size < 2:
+        return float("nan")
+    n = differences.size
+    regions = np.arange(n) if regions is None else regions
+    sums = np.bincount(regions, weights=differences - differences.mean())
+    if sums.size < 2:
+        return float("nan")
+    variance = np.sum(sums**2) / n * sums.size / (sums.size - 1)
+    return float(np.sqrt(variance * (1 + n_folds / (n_folds - 1)) / n))
+
+
+def _row(search: Mapping[str, Floats], alpha: float | None) -> int:
+    """Return the position of the level in use among those tried."""
+    return int(np.argmin(np.abs(search["alpha"] - (alpha or 0.0))))
+
+
+def best_of(fits: Sequence[FittedMethod], wanted: Sequence[str] = ()) -> FittedMethod:
+    """Return the default method, unless it is not among those that offer what is wanted or another is clearly better.
+
+    That is one whose gain in R² is above .01 and two standard errors, from 30 known values; of several the one with the
+    most standard errors. Without the default it is the most accurate, of equals the first, which is the simplest.
+    """
+    able = [each for each in fits if _offers(each.method, wanted)]
+    default = _default(able)
+    if default is None:
+        return max(able, key=lambda each: -np.inf if np.isnan(each.score) else each.score)
+    if default.losses.size < ENOUGH:
+        return default
+    return max(able, key=lambda each: 0.0 if each is default else _surely(*gain(each, default)))
+
+
+def _default(fits: Sequence[FittedMethod]) -> FittedMethod | None:
+    """Return the fit of the default method, if there is one that can be scored."""
+    return next((each for each in fits if each.method.key == DEFAULT and np.isfinite(each.losses).all()), None)
+
+
+def gain(fit: FittedMethod, other: FittedMethod) -> tuple[float, float]:
+    """Return by how much R² is above that of another fit at the same held-out labels, and its standard error."""
+    difference = other.losses - fit.losses
+    n_folds = 5 if other.folds is None else other.folds.n_folds
+    return float(difference.mean()), standard_error(difference, min(n_folds, difference.size), other.regions)
+
+
+def _surely(difference: float, error: float) -> float:
+    """Return a gain in standard errors if it is a sure one, else -1."""
+    return difference / max(error, 1e-300) if difference > max(MARGIN, SURE * error) else -1.0
+
+
+def _why(fits: Sequence[FittedMethod], best: FittedMethod, wanted: Sequence[str]) -> str:
+    """Return why a method for numbers is used; empty where it is the only one."""
+    default, free = _default(fits), best_of(fits)
+    if len(fits) < 2:
+        return ""
+    if free is not best:
+        return f"{_ahead(free, best)}; {best.method.key} is used because it offers {joined(wanted)}"
+    if best is default:
+        return f"{best.method.key} is used: no other method is clearly more accurate at held-out values"
+    if default is None:
+        return f"{best.method.key} is used: it has the highest R² at held-out values"
+    return f"{_ahead(best, default)}, so {best.method.key} is used"
+
+
+def _ahead(fit: FittedMethod, other: FittedMethod) -> str:
+    difference, error = gain(fit, other)
+    by = f"by {number(difference, 3)} ± {number(error, 3)} (standard error)"
+    return f"at held-out values {fit.method.key} has a higher R² than {other.method.key}, {by}"
+
+
+def _least_loss(fits: Sequence[FittedMethod], best: FittedMethod) -> str:
+    others = [f"{each.method.key} {number(each.loss, 3)}" for each in fits if each is not best]
+    least = f"{best.method.key} is used: its log loss at held-out labels is the lowest, {number(best.loss, 3)}"
+    return f"{least} ({', '.join(others)})" if others else ""
+
+
+def few_of_a_class(labels: Labels, cv: int) -> Iterator[str]:
+    """Say where classes have so few labels that folds are fewer, or that nothing can be checked."""
+    used, counts = folds_of_classes(labels, cv), np.bincount(labels.codes[labels.known])
+    if used < cv:
+        rarest = labels.classes[np.where(counts > 1, counts, counts.max() + 1).argmin()]
+        yield f"only {used} labels are {rarest}, so cross-validation uses {used} folds"
+    single = labels.classes[counts == 1]
+    if single.size:
+        yield f"only one label is {joined([str(each) for each in single])}: it can be predicted, but not checked"

@@ -1,0 +1,156 @@
+"""Known values predicted without their fold: errors, coverage of the intervals, and both by distance to a label."""
+
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from graphmrf._typing import Bools, Floats
+from graphmrf.comparison.capabilities import ChecksIntervals
+from graphmrf.estimators.calibration import has_std_out_of_fold
+from graphmrf.estimators.error_bars import interval_width
+from graphmrf.estimators.inputs import Outcome
+from graphmrf.estimators.out_of_fold import out_of_fold
+from graphmrf.graph import Graph
+from graphmrf.kept import cached_property
+from graphmrf.selection import MatchedFolds
+
+BANDS = ((1, 1, "1"), (2, 3, "2 to 3"), (4, 9, "4 to 9"), (10, np.inf, "10 and more"))
+"""Bands of steps to the nearest known value, ends included, and their names."""
+NOT_CONNECTED = "not connected"
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Levels of the intervals whose coverage is measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Known values predicted by a fit without their fold.
+
+    Parameters
+    ----------
+    model : estimator
+        The fit.
+    graph, X, outcome : Graph, features, Outcome
+        What it was fitted on.
+    folds : MatchedFolds
+        Folds that imitate the holes.
+
+    Examples
+    --------
+    >>> from graphmrf.estimators import LabelPropagation
+    >>> from graphmrf.estimators.inputs import read_outcome
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> y = np.array([1.0, 2.0, np.nan, 4.0, 5.0])
+    >>> outcome = read_outcome(y, 5)
+    >>> model = LabelPropagation(alpha=0.9).fit(path, None, y)
+    >>> held = HeldOut(model, path, None, outcome, outcome.matched_folds(path, 2, 0))
+    >>> held.mean.shape, held.has_error_bars
+    ((4,), True)
+    """
+
+    model: Any
+    graph: Graph
+    X: pd.DataFrame | None
+    outcome: Outcome
+    folds: MatchedFolds
+
+    @cached_property
+    def predictions(self) -> tuple[Floats, Floats]:
+        """Out-of-fold means and standard deviations (n_labelled,)."""
+        if has_std_out_of_fold(self.model):
+            data = self.graph, self.X, self.outcome.y, self.folds.folds
+            mean, std = self.model.out_of_fold(*data, return_std=True)
+            return np.asarray(mean), np.asarray(std)
+        if isinstance(self.model, ChecksIntervals):
+            mean, std = self.model.interval_check_.predictions
+            return mean, std
+        return self._refitted()
+
+    def _refitted(self) -> tuple[Floats, Floats]:
+        """Return means and standard deviations by plain refits without each fold."""
+        unfitted = self.model.fixed() if hasattr(self.model, "fixed") else clone(self.model)
+        labelled, folds = np.flatnonzero(self.outcome.known), self.folds.folds
+        mean, std = np.empty(labelled.size), np.empty(labelled.size)
+        for fold in range(self.folds.n_folds):
+            own, hidden = folds == fold, self.outcome.y.copy()
+            hidden[labelled[own]] = np.nan
+            found = clone(unfitted).fit(self.graph, self.X, hidden).predict(return_std=True)
+            mean[own], std[own] = (np.asarray(each)[labelled[own]] for each in found)
+        return mean, std
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Out-of-fold means (n_labelled,)."""
+        if has_std_out_of_fold(self.model):
+            return self.predictions[0]
+        return out_of_fold(self.model, self.graph, self.X, self.outcome.y, self.folds.folds)
+
+    @property
+    def has_error_bars(self) -> bool:
+        """Whether the model has standard deviations."""
+        return "return_std" in signature(self.model.predict).parameters
+
+    def covered(self, level: float) -> Bools:
+        """Return whether each known value (n_labelled,) lies inside its out-of-fold interval, widened as others are."""
+        if isinstance(self.model, ChecksIntervals):
+            return np.asarray(self.model.interval_check_.covered(level))
+        mean, std = self.predictions
+        width = interval_width(level, getattr(self.model, "dof_", 0.0)) * std
+        return np.asarray(np.abs(self.outcome.y[self.outcome.known] - mean) <= width)
+
+    def standardised(self, predictions: Floats) -> Floats:
+        """Return residuals (n_labelled,) of out-of-fold predictions, in standard deviations; NaN where there are none.
+
+        Each is over its own standard deviation where the model has an out-of-fold one, else over the root mean square
+        of all.
+        """
+        errors = self.outcome.y[self.outcome.known] - predictions
+        own = has_std_out_of_fold(self.model)
+        std = self.predictions[1] if own else np.full(errors.size, np.sqrt(np.mean(errors**2)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            residual = errors / std
+        return np.where(np.isfinite(residual), residual, np.nan)
+
+    def coverage(self, level: float) -> pd.DataFrame | None:
+        """Return the share of known values `inside` their intervals of each `level`, the one given among them."""
+        if not self.has_error_bars:
+            return None
+        levels = np.unique([*LEVELS, level])
+        inside = [float(np.average(self.covered(each), weights=self.folds.weights)) for each in levels]
+        return pd.DataFrame({"level": levels, "inside": inside})
+
+    def by_distance(self, predictions: Floats, level: float) -> pd.DataFrame:
+        """Return a row for each band of distances that has nodes.
+
+        Parameters
+        ----------
+        predictions : array of shape (n_labelled,)
+            Out-of-fold predictions.
+        level : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            `steps` (the band), `to_predict` and `held_out` (numbers of nodes), `error` (root mean square of held-out
+            values, NaN for none) and `covered` (share of them inside their interval, NaN where there are none).
+        """
+        errors = predictions - self.outcome.y[self.outcome.known]
+        inside = self.covered(level).astype(float) if self.has_error_bars else np.full(errors.size, np.nan)
+        rows = []
+        for low, high, name in (*BANDS, (np.inf, np.inf, NOT_CONNECTED)):
+            target, held = (_within(each, low, high) for each in (self.folds.target, self.folds.distances))
+            error = float(np.sqrt(np.mean(errors[held] ** 2))) if held.any() else np.nan
+            covered = float(inside[held].mean()) if held.any() else np.nan
+            rows.append((name, int(target.sum()), int(held.sum()), error, covered))
+        frame = pd.DataFrame(rows, columns=["steps", "to_predict", "held_out", "error", "covered"])
+        return frame[(frame["to_predict"] > 0) | (frame["held_out"] > 0)].reset_index(drop=True)
+
+
+def _within(distances: Floats, low: float, high: float) -> Bools:
+    """Return which distances lie in a band; infinite ones in the last only."""
+    finite = np.isfinite(distances)
+    return ~finite & ~np.isnan(distances) if np.isinf(low) else finite & (distances >= low) & (distances <= high)

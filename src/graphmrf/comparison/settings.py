@@ -1,0 +1,141 @@
+"""How methods are tuned, what is asked of them, and between which bounds values lie."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphmrf._typing import Floats
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.methods import METHODS, Method
+
+AUTO = "auto"
+"""The method that is several, of which one is chosen."""
+TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
+LARGEST_ALPHA = 1 - 1e-8
+"""Largest level that is solved to a residual of 1e-8 in float64 on all kinds of graphs."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of the values: least and most, None for no bound, and whether they are whole numbers.
+
+    Examples
+    --------
+    >>> Bounds(at_least=0).clipped(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    >>> Bounds(integer=True).interval(np.array([2.4]), np.array([0.6]), np.array([4.2]))
+    (array([2.]), array([1.]), array([4.]))
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+    integer: bool = False
+
+    def __post_init__(self) -> None:
+        for name, bound in (("at_least", self.at_least), ("at_most", self.at_most)):
+            if bound is not None and not np.isfinite(bound):
+                raise InvalidInputError(f"{name} must be a finite number, got {bound}; leave it out for no bound")
+        if self.at_least is not None and self.at_most is not None and self.at_least >= self.at_most:
+            raise InvalidInputError(f"at_least {self.at_least:g} must be below at_most {self.at_most:g}")
+
+    def clipped(self, values: Floats) -> Floats:
+        """Return values within the bounds."""
+        unbounded = self.at_least is None and self.at_most is None
+        return values if unbounded else np.clip(values, self.at_least, self.at_most)
+
+    def interval(self, value: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return predictions and the ends of their intervals within the bounds.
+
+        Of whole numbers an interval has the same ones as before, its ends being the first and the last of them; where
+        it has none, the prediction itself.
+        """
+        value, lower, upper = (self.clipped(each) for each in (value, lower, upper))
+        if not self.integer:
+            return value, lower, upper
+        value = np.round(value)
+        return value, np.minimum(np.ceil(lower), value), np.maximum(np.floor(upper), value)
+
+    def problem(self, y: Floats) -> str:
+        """Return what is wrong with known values, and the remedy; empty for nothing."""
+        broken = y[~np.isnan(y) & (np.round(y) != y)] if self.integer else y[:0]
+        if broken.size:
+            return f"integer is not met by a known value, {broken[0]:g}; round it, or leave the option out"
+        stray = y[~np.isnan(y) & (self.clipped(y) != y)]
+        if not stray.size:
+            return ""
+        below = self.at_least is not None and stray[0] < self.at_least
+        broken_bound = f"at_least {self.at_least:g}" if below else f"at_most {self.at_most:g}"
+        return f"{broken_bound} is not met by a known value, {stray[0]:g}; correct the value or the bound"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How methods are tuned, and what is asked of them.
+
+    Parameters
+    ----------
+    methods : tuple of str
+        Names of `estimators.methods.METHODS`, or "auto" for those that suit the data.
+    alpha : float or None
+        Smoothing level; None is by cross-validation.
+    cv, random_state : int
+        Folds of the cross-validation, and the seed of these and of random probes.
+    transform : str
+        Transform of the outcome.
+    conformal : bool
+        Whether intervals are conformal.
+    needs : tuple of str
+        Further capabilities, of `capabilities.CAPABILITIES`, without which a method is not used.
+    level : float
+        Probability of the intervals.
+    bounds : Bounds
+        Bounds of the values.
+
+    Examples
+    --------
+    >>> Settings(transform="log").wanted
+    ('a transform of the outcome',)
+    """
+
+    methods: tuple[str, ...] = (AUTO,)
+    alpha: float | None = None
+    cv: int = 5
+    random_state: int = 0
+    transform: str = "identity"
+    conformal: bool = False
+    needs: tuple[str, ...] = ()
+    level: float = 0.9
+    bounds: Bounds = Bounds()
+
+    def __post_init__(self) -> None:
+        if not 0.5 < (1 + self.level) / 2 < 1:  # the quantile of its upper end, rounded
+            close = f", too close to {self.level:.0f} to compute with" if 0 < self.level < 1 else ""
+            raise InvalidInputError(f"interval must be between 0 and 1, got {self.level}{close}; 0.9 means 90 %")
+        if self.cv < 2:
+            raise InvalidInputError(f"cv must be at least 2, got {self.cv}")
+        if self.transform not in TRANSFORMS:
+            raise InvalidInputError(f"transform must be one of {', '.join(TRANSFORMS)}, got '{self.transform}'")
+        if self.alpha is not None:
+            self._check_alpha(self.alpha)
+
+    def _check_alpha(self, alpha: float) -> None:
+        if not 0 <= alpha <= LARGEST_ALPHA:
+            close = ", too close to 1 to compute with" if alpha < 1 else ""
+            raise InvalidInputError(
+                f"alpha must be in [0, 1), got {alpha}{close}; 0 ignores the edges, 0.99 smooths strongly"
+            )
+        (name, *others) = self.methods
+        if not others and name in METHODS and not METHODS[name].has_level:
+            raise InvalidInputError(f"alpha has no effect on method {name}; drop one of them")
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """All capabilities that a method for numbers must have."""
+        own = {"a transform of the outcome": self.transform != "identity", "conformal intervals": self.conformal}
+        return (*(name for name, on in own.items() if on), *self.needs)
+
+    def make(self, method: Method, *, transform: str | None = None) -> Any:
+        """Return a new estimator of a method."""
+        options = {"cv": self.cv, "random_state": self.random_state, "transform": transform or self.transform}
+        return method.make(alpha="cv" if self.alpha is None else self.alpha, **options)  # type: ignore[arg-type]
