@@ -1,5 +1,6 @@
 """The general field in plain algebra: covariances of its terms by definition, and joint Gaussian posteriors."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,15 @@ from graphmrf._typing import Floats, Ints
 from graphmrf.field import Design, Observations
 from graphmrf.field.dense import INTERCEPT
 
-VARIANCES = {"own": 0.6, "neighbours": 0.3, "smoothed": 0.5, "nonlinear": 0.4, "local": 0.35, "field": 0.8}
+VARIANCES = {
+    "own": 0.6,
+    "neighbours": 0.3,
+    "smoothed": 0.5,
+    "nonlinear": 0.4,
+    "local": 0.35,
+    "field": 0.8,
+    "learned": 0.45,
+}
 
 
 def filtered(W: Floats, kappa2: float, order: float) -> Floats:
@@ -55,6 +64,7 @@ def covariance_of(term: str, W: Floats, design: Design, h: dict[str, Any]) -> Fl
         "own": X @ X.T / X.shape[1],
         "neighbours": M @ M.T / X.shape[1],
         "smoothed": TX @ TX.T / X.shape[1],
+        "learned": design.learned @ design.learned.T,
         "nonlinear": kernel(Z / h["nonlinear.lengths"]),
         "local": kernel(Z / h["local.length"]) * near,
         "field": correlations(W, kappa2, order),
@@ -89,7 +99,8 @@ def problem(seed: int, n: int = 16, p: int = 2, labelled: int = 9) -> tuple[Floa
     case, rng = random_case(seed, n=n, p=p), np.random.default_rng(seed)
     rows: Ints = np.sort(rng.permutation(n)[:labelled])
     observations = Observations.of(rows, rng.standard_normal(labelled)).weighted(rng.uniform(0.3, 2.0, labelled))
-    return case.W, Design.of(case.graph, case.X), observations
+    design = replace(Design.of(case.graph, case.X), learned=rng.standard_normal((n, 1)))
+    return case.W, design, observations
 
 
 def slopes(value: Any, x: Floats, step: float = 1e-5) -> Floats:

@@ -120,5 +120,7 @@ def test_other_observations_at_the_same_hyperparameters() -> None:
 
 
 def test_terms_of_features_are_left_out_without_features() -> None:
-    assert [term.name for term in Prior.of(NAMES, 0).terms] == ["field"]
-    assert [term.name for term in Prior.of(NAMES, 2).terms] == list(NAMES)
+    W, design, _ = latent.problem(4)
+    without = Design.of(design.graph, np.zeros((len(W), 0)))
+    assert [term.name for term in Prior.of(NAMES, without).terms] == ["field"]
+    assert [term.name for term in Prior.of(NAMES, design).terms] == list(NAMES)

@@ -9,7 +9,7 @@ without neighbours has the overall mean there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +17,8 @@ from scipy import sparse
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Bools, Floats
+    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.field.learned import LearnedEffects
     from graphmrf.graph import Graph
 
 _TAIL = 3.0
@@ -94,6 +95,12 @@ class Design:
         A node's own features and the means of its neighbours; columns of the fitted graph have mean 0 and variance 1.
     centre, spread : arrays of shape (p,)
         Mean and standard deviation of neighbours' means before they were standardised.
+    wider : array of shape (n, p + 2)
+        Means of second neighbours; log degree of a node, and its mean over neighbours.
+    learned : array of shape (n, 1), or (n, 0) where there is no learner
+        Column of learned effects, see `with_learned`.
+    learner : LearnedEffects, optional
+        What predicts that column at other nodes.
     """
 
     graph: Graph
@@ -102,6 +109,9 @@ class Design:
     neighbours: Floats
     centre: Floats
     spread: Floats
+    wider: Floats
+    learned: Floats
+    learner: LearnedEffects | None = None
 
     @classmethod
     def of(cls, graph: Graph, X: Floats) -> Design:
@@ -111,14 +121,27 @@ class Design:
         means = neighbour_means(graph, own)
         linked = means[~graph.isolated] if not graph.isolated.all() else means
         centre, spread = linked.mean(axis=0), linked.std(axis=0)
-        plain = cls(graph, scale, own, own, centre, np.where(spread > 1e-12, spread, np.inf))
+        spread = np.where(spread > 1e-12, spread, np.inf)
+        plain = cls(graph, scale, own, own, centre, spread, _wider(graph, means), np.zeros((len(own), 0)))
         return replace(plain, neighbours=plain._standardised(graph, means))
 
     def on(self, graph: Graph, X: Floats) -> Design:
         """Return the design of another graph, or of other features, on the scale of this one."""
         own = self.scale(X)
-        neighbours = self._standardised(graph, neighbour_means(graph, own))
-        return replace(self, graph=graph, own=own, neighbours=neighbours)
+        means = neighbour_means(graph, own)
+        found = replace(self, graph=graph, own=own, neighbours=self._standardised(graph, means))
+        found = replace(found, wider=_wider(graph, means), learned=np.zeros((len(own), 0)))
+        return found if self.learner is None else replace(found, learned=self.learner(found))
+
+    def at(self, nodes: Ints, graph: Graph) -> Design:
+        """Return the rows of some nodes, which are those of a part of the graph."""
+        rows: dict[str, Any] = {name: getattr(self, name)[nodes] for name in _BY_NODE}
+        return replace(self, graph=graph, **rows)
+
+    def above(self, other: Design) -> Design:
+        """Return the features of two sets of nodes one below the other; the graph is the first's."""
+        rows: dict[str, Any] = {name: np.vstack([getattr(self, name), getattr(other, name)]) for name in _BY_NODE}
+        return replace(self, **rows)
 
     def _standardised(self, graph: Graph, means: Floats) -> Floats:
         """Return neighbours' means on the scale of the fitted graph, 0 at isolated nodes."""
@@ -133,3 +156,17 @@ class Design:
     def both(self) -> Floats:
         """Own and neighbours' features side by side, shape (n, 2 p): the arguments of nonlinear functions."""
         return np.hstack([self.own, self.neighbours])
+
+    @property
+    def learnable(self) -> Floats:
+        """What a learner sees, shape (n, 3 p + 2)."""
+        return np.hstack([self.both, self.wider])
+
+
+_BY_NODE = ("own", "neighbours", "wider", "learned")
+
+
+def _wider(graph: Graph, means: Floats) -> Floats:
+    """Return means of second neighbours, log degrees, and their means over neighbours."""
+    degrees = np.log1p(graph.degrees)[:, None]
+    return np.hstack([neighbour_means(graph, means), degrees, neighbour_means(graph, degrees)])

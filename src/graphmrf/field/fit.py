@@ -108,6 +108,8 @@ class FieldOptions:
         Dense covariance, sparse precision, or by the number of nodes.
     members : int
         Members of the average over hyper-parameters; 1 for the mode alone.
+    learner : regressor of scikit-learn, optional
+        Its out-of-fold predictions are a term.
     seed : int
         Seed of everything random.
     """
@@ -116,6 +118,7 @@ class FieldOptions:
     likelihood: str = "auto"
     representation: str = "auto"
     members: int = MEMBERS
+    learner: Any = None
     seed: int = 0
 
 
@@ -131,7 +134,7 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
     options : FieldOptions
         Terms, likelihood, representation, members and seed.
     """
-    prior = Prior.of(options.terms, design.p)
+    prior = Prior.of(options.terms, design)
     if options.likelihood in ("auto", "student") and isinstance(observations, Observations):
         observations = observations.weighted(_marginal_weights(observations.z))
     small = design.own.shape[0] <= DENSE_NODES
@@ -240,10 +243,7 @@ def _connected_part(
     place[nodes] = np.arange(nodes.size)
     small = Graph(graph.adjacency[nodes][:, nodes])
     inside = observations.part(place[observations.nodes] >= 0)
-    return (
-        replace(design, graph=small, own=design.own[nodes], neighbours=design.neighbours[nodes]),
-        replace(inside, nodes=place[inside.nodes]),
-    )
+    return design.at(nodes, small), replace(inside, nodes=place[inside.nodes])
 
 
 def _with_tails(

@@ -12,6 +12,7 @@ from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
 from graphmrf.field.fit import FieldOptions, FittedField, fit_field, refit
 from graphmrf.field.imputation import impute
+from graphmrf.field.learned import with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
@@ -90,6 +91,8 @@ class FieldOutcome:
         scale = choose_transform(design, rows, y[rows], kinds, seed=options.seed)
         labels = Observations.of(rows, scale.z)
         labels = labels if weight is None else labels.weighted(weight[rows] / weight[rows].mean())
+        if options.learner is not None and design.p:
+            design = with_learned(design, labels, options.learner, options.seed)
         return cls(graph, X, y, labels, Numbers(scale), imputed, _fitted(design, labels, imputed, options), options)
 
     @classmethod
@@ -225,9 +228,18 @@ class FieldOutcome:
         mean, std = np.empty(folds.size), np.empty(folds.size)
         for fold in np.unique(folds):
             own = folds == fold
-            others = refit(self.fitted, self.fitted.field.observations.part(~own), seed=self.options.seed)
+            others = refit(self._learned_from(~own), self.fitted.field.observations.part(~own), seed=self.options.seed)
             mean[own], std[own] = self._held_out(others, own)
         return mean, std
+
+    def _learned_from(self, chosen: Bools) -> FittedField:
+        """Return the field with a learner that sees some of the labels only."""
+        field = self.fitted.field
+        if field.design.learner is None or not isinstance(field.observations, Observations):
+            return self.fitted
+        labels = field.observations.part(chosen)
+        design = with_learned(field.design, labels, self.options.learner, self.options.seed)
+        return replace(self.fitted, field=field.on(design))
 
     def _held_out(self, others: AveragedPosterior, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of some labels by a posterior without them."""
@@ -278,8 +290,10 @@ class FieldOutcome:
         X = np.repeat((self.X if self.imputed is None else self.imputed.X)[chosen][None], values.size, axis=0)
         X[:, :, column] = values[:, None]
         own = design.scale(X.reshape(-1, X.shape[2]))
-        other = replace(design, own=own, neighbours=np.tile(design.neighbours[chosen], (values.size, 1)))
-        posterior = _over_designs(self.features_alone, [_stacked(design, other)])
+        other = replace(design.at(np.tile(chosen, values.size), design.graph), own=own)
+        if design.learner is not None:
+            other = replace(other, learned=design.learner(other))
+        posterior = _over_designs(self.features_alone, [design.above(other)])
         others = np.arange(self.y.size, self.y.size + len(own))
         mean, _ = self.reading.moments(AtNodes(posterior, others), self.reading.default)
         return np.asarray(mean.reshape(values.size, -1).mean(axis=1))
@@ -287,7 +301,7 @@ class FieldOutcome:
     @cached_property
     def features_alone(self) -> FittedField:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
-        terms = tuple(t.name for t in Prior.of(self.options.terms, self.fitted.field.design.p).terms if t.transfers)
+        terms = tuple(t.name for t in Prior.of(self.options.terms, self.fitted.field.design).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
         return fit_field(
             self.fitted.field.design, self.labels, replace(self.options, terms=terms, representation=representation)
@@ -298,7 +312,7 @@ class FieldOutcome:
         design = self.fitted.field.design
         imputed = impute(graph, X, like=(self.graph, self.X), seed=self.options.seed) if np.isnan(X).any() else None
         tables = [X] if imputed is None else [imputed.X] if imputed.posterior is None else list(imputed.draws)
-        stacked = [_stacked(design, design.on(graph, table)) for table in tables]
+        stacked = [design.above(design.on(graph, table)) for table in tables]
         posterior = _over_designs(self.features_alone, stacked)
         return OtherGraph(self, posterior, np.arange(self.y.size, self.y.size + graph.n_nodes))
 
@@ -347,14 +361,8 @@ def _fitted(
     fitted = fit_field(design, labels, options)
     if imputed is None or imputed.posterior is None:
         return fitted
-    designs = [design.on(design.graph, draw) for draw in imputed.draws]
+    designs = [replace(design.on(design.graph, draw), learned=design.learned) for draw in imputed.draws]
     return replace(fitted, posterior=_over_designs(fitted, designs))
-
-
-def _stacked(design: Design, other: Design) -> Design:
-    """Return the features of two graphs one below the other; its graph is the first."""
-    own, neighbours = np.vstack([design.own, other.own]), np.vstack([design.neighbours, other.neighbours])
-    return replace(design, own=own, neighbours=neighbours)
 
 
 def _over_designs(fitted: FittedField, designs: list[Design]) -> AveragedPosterior:

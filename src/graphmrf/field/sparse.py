@@ -96,7 +96,8 @@ def make_columns(design: Design, terms: tuple[Term, ...], rows: Ints, fixed: Map
             Z = term.arguments(design, fixed)
             found[term.name] = pivoted_columns(partial(_kernel, Z), rows, n)
         elif isinstance(term, LinearTerm) and not isinstance(term, Smoothed):
-            found[term.name] = term.columns(design) / math.sqrt(design.p), np.zeros(n)
+            columns = term.columns(design)
+            found[term.name] = columns / math.sqrt(columns.shape[1]), np.zeros(n)
     return found
 
 

@@ -7,6 +7,7 @@ With standardised features `X`, neighbours' means `M`, :math:`Z = [X, M]`, squar
 `own`          :math:`XX' / p`
 `neighbours`   :math:`MM' / p`
 `smoothed`     :math:`TX (TX)' / p`, with `T` the field's filter over its mean
+`learned`      :math:`cc'`, with `c` out-of-fold predictions of a learner
 `nonlinear`    :math:`k(Z, Z')`, with a length scale for every column
 `local`        :math:`k(Z, Z') \circ R`, with one length scale
 `field`        :math:`R`
@@ -212,6 +213,18 @@ class Smoothed(LinearTerm):
         return Among(scale * (F @ F.T), vjp, jvp)
 
 
+class Learned(LinearTerm):
+    """The effect of out-of-fold predictions of a learner."""
+
+    name = "learned"
+    effect = "learned effects"
+    words = ("learned effects", "out-of-fold predictions of a learner, such as boosted trees")
+
+    def columns(self, design: Design) -> Floats:
+        """Return the column of the learner."""
+        return design.learned
+
+
 class Nonlinear(Term):
     """A smooth function of own and neighbours' features, with a length scale for each."""
 
@@ -351,7 +364,7 @@ def squared_exponential(A: Floats, B: Floats) -> Floats:
 
 
 TERMS: dict[str, Term] = {
-    term.name: term for term in (Own(), Neighbours(), Smoothed(), Nonlinear(), Local(), GraphField())
+    term.name: term for term in (Own(), Neighbours(), Smoothed(), Learned(), Nonlinear(), Local(), GraphField())
 }
 """All terms of the default field by name."""
 
@@ -363,11 +376,12 @@ EFFECTS: dict[str, tuple[str, str]] = {term.effect: term.words for term in TERMS
 
 @dataclass(frozen=True)
 class Prior:
-    """The terms that a fit can use: those chosen, less those of features where there are none."""
+    """The terms that a fit can use: those chosen, less those of features or of a learner where there are none."""
 
     terms: tuple[Term, ...]
 
     @classmethod
-    def of(cls, names: tuple[str, ...], p: int) -> Prior:
-        """Return the terms of some names for `p` features."""
-        return cls(tuple(TERMS[name] for name in names if p or not TERMS[name].needs_features))
+    def of(cls, names: tuple[str, ...], design: Design) -> Prior:
+        """Return the terms of some names for a design."""
+        terms = (TERMS[name] for name in names if name != Learned.name or design.learned.size)
+        return cls(tuple(term for term in terms if design.p or not term.needs_features))

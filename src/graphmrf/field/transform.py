@@ -229,7 +229,7 @@ def choose_transform(design: Design, nodes: Ints, y: Floats, kinds: tuple[Kind, 
     if kinds == ("identity",):
         return Scale(y)
     part = np.sort(np.random.default_rng(seed).permutation(y.size)[:_PART])
-    terms = tuple(term for term in Prior.of(tuple(TERMS), design.p).terms if term.transfers)
+    terms = tuple(term for term in Prior.of(tuple(TERMS), design).terms if term.transfers)
     field = DenseField.of(design, terms, Observations.of(nodes[part], Scale(y[part]).z))
     plain = find_mode(field, np.zeros(field.size))
     powers = {kind: _power(field, plain.x, y[part], kind) for kind in kinds}

@@ -1,0 +1,87 @@
+"""Learned effects: cross-fitted columns, what they add, and what they do on other graphs."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression as Plain
+from sklearn.metrics import r2_score
+
+from graphmrf import Graph, GraphRegressor
+from graphmrf.errors import InvalidInputError
+from graphmrf.field.features import Design
+from graphmrf.field.learned import with_learned
+from graphmrf.field.observations import Observations
+from graphmrf.selection import distance_matched_folds
+
+
+def ring(n: int) -> Graph:
+    return Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+
+
+def problem(n: int = 60) -> tuple[Graph, Design, Observations]:
+    rng = np.random.default_rng(0)
+    graph, X = ring(n), rng.standard_normal((n, 2))
+    nodes = np.sort(rng.permutation(n)[: 2 * n // 3])
+    z = X[nodes, 0] + 0.1 * rng.standard_normal(nodes.size)
+    return graph, Design.of(graph, X), Observations.of(nodes, z)
+
+
+def test_a_learned_column_is_out_of_fold_at_labels_and_the_mean_of_folds_elsewhere() -> None:
+    graph, design, labels = problem()
+    found = with_learned(design, labels, Plain(), 0)
+    assert found.learner is not None
+    known = np.isin(np.arange(60), labels.nodes)
+    folds = distance_matched_folds(graph, known, 5, random_state=0).folds
+    inputs, expected, models = design.learnable, np.empty(60), []
+    for fold in range(5):
+        models.append(Plain().fit(inputs[labels.nodes[folds != fold]], labels.z[folds != fold]))
+        expected[labels.nodes[folds == fold]] = models[-1].predict(inputs[labels.nodes[folds == fold]])
+    expected[~known] = np.mean([model.predict(inputs[~known]) for model in models], axis=0)
+    at_labels = expected[known]
+    np.testing.assert_allclose(found.learned[:, 0], (expected - at_labels.mean()) / at_labels.std(), atol=1e-9)
+
+
+def test_a_learner_sees_second_neighbours_and_degrees() -> None:
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], n_nodes=5)
+    X = np.array([[0.0], [1.0], [2.0], [4.0], [8.0]])
+    design = Design.of(graph, X)
+    S = graph.adjacency.toarray() / np.maximum(graph.degrees, 1)[:, None]
+    degrees = np.log1p(graph.degrees)
+    np.testing.assert_allclose(design.learnable[:, 2], (S @ S @ design.own)[:, 0])
+    np.testing.assert_allclose(design.learnable[:, 3:], np.column_stack([degrees, S @ degrees]))
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_boosted_trees_add_what_no_other_term_has(solver: str) -> None:
+    rng, n = np.random.default_rng(1), 600
+    graph, X = ring(n), rng.standard_normal((n, 8))
+    y = 2.0 * (np.floor(4.0 * norm.cdf(X[:, 0])) % 2) + 0.3 * rng.standard_normal(n)
+    known = rng.random(n) < 0.6
+    labels = np.where(known, y, np.nan)
+    trees = HistGradientBoostingRegressor(max_iter=100, random_state=0)
+    plain = GraphRegressor(solver=solver).fit(graph, X, labels)
+    learned = GraphRegressor(solver=solver, learner=trees).fit(graph, X, labels)
+    found = [r2_score(y[~known], model.predict()[~known]) for model in (plain, learned)]
+    assert found[1] > found[0] + 0.1
+    assert learned.shares_["learned effects"] > 0.4
+    low, high = learned.predict_interval(0.9)
+    assert np.mean((low <= y)[~known] & (y <= high)[~known]) > 0.85
+
+
+def test_learned_effects_hold_on_another_graph_and_out_of_fold() -> None:
+    rng, n = np.random.default_rng(2), 300
+    graph, X = ring(n), rng.standard_normal((n, 4))
+    y = 2.0 * np.sign(X[:, 0]) + 0.2 * rng.standard_normal(n)
+    model = GraphRegressor(learner=HistGradientBoostingRegressor(max_iter=50, random_state=0)).fit(graph, X, y)
+    other = rng.standard_normal((100, 4))
+    assert r2_score(2.0 * np.sign(other[:, 0]), model.predict(ring(100), other)) > 0.9
+    folds = np.arange(n) % 3
+    assert r2_score(y, model.out_of_fold(graph, X, y, folds)) > 0.9
+    line = model.partial_dependence(0, np.array([-1.0, 1.0]))
+    assert 3.0 < line[1] - line[0] < 4.5
+
+
+def test_a_learner_of_counts_is_refused() -> None:
+    with pytest.raises(InvalidInputError):
+        GraphRegressor(learner=Plain(), likelihood="poisson").fit(ring(9), None, np.arange(9.0))
