@@ -160,7 +160,7 @@ def test_a_damaged_cache_is_told_and_passed_by(tmp_path: Path) -> None:
         kept.write_bytes(b"\x80\x04damaged")
         done = run(*words, **variables)
         assert done.stdout.strip() == RIGHT
-        assert "compiled code of total cannot be kept" in done.stderr
+        assert "compiled code of total cannot be cached" in done.stderr
 
 
 def test_the_code_for_one_core_is_kept_under_a_name_of_its_own(tmp_path: Path) -> None:

@@ -404,7 +404,7 @@ def test_a_solve_goes_on_with_a_new_scheduler_where_the_old_was_killed(
                     time.sleep(0.01)
 
             _harmed_at(systems.engine, 35, kill, monkeypatch)
-            with pytest.raises(ClusterError, match=f"is gone.*; the same command goes on from {kept}"):
+            with pytest.raises(ClusterError, match=f"is gone.*; the same command continues from {kept}"):
                 systems.solve(B, tolerance=1e-8)
     systems = _path_systems(Cluster(machines.client, partition="rows", checkpoint=kept))
     products = _harmed_at(systems.engine, -1, process.kill, monkeypatch)

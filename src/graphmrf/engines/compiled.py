@@ -23,8 +23,8 @@ class Kernel:
     """A function compiled for all cores, or for one in a process that was forked from one that could use all.
 
     numba's OpenMP layer ends a forked child that asks for its threads, and its own layer (workqueue) ends a process in
-    which two threads ask at once. So kernels take turns, a fork waits for the end of the one that runs, and its child
-    computes on one core. Where compiled code cannot be kept, or what was kept is damaged, it is compiled anew.
+    which two threads ask at once. So kernels take turns, a fork waits for the running one, and its child computes on
+    one core. If compiled code cannot be cached, or the cache is damaged, it is compiled again.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Kernel:
                 return self._dispatcher(parallel)(*arguments)
             except MemoryError:
                 raise
-            except Exception as error:  # whatever a damaged cache or a full disk raises, before the code has run
+            except Exception as error:  # any error of a damaged cache or a full disk, before the code has run
                 if parallel in self._uncached:
                     raise
                 self._uncached.add(parallel)
                 del self._dispatchers[parallel]
-                _LOGGER.warning("compiled code of %s cannot be kept (%r)", self._function.__name__, error)
+                _LOGGER.warning("compiled code of %s cannot be cached (%r)", self._function.__name__, error)
                 return self._dispatcher(parallel)(*arguments)
 
     def _dispatcher(self, parallel: bool) -> Any:  # noqa: FBT001 - a key
@@ -72,14 +72,14 @@ def _compiled(function: Callable[..., Any], *, cache: bool, parallel: bool) -> A
     if not _TOLD.is_set():
         _TOLD.set()
         _LOGGER.warning(
-            "no folder for compiled code can be written, so every process compiles it anew, for some seconds; "
+            "no folder for compiled code can be written, so every process compiles it again, for some seconds; "
             "name one with the environment variable NUMBA_CACHE_DIR"
         )
     return njit(parallel=parallel, **_OPTIONS)(function)
 
 
 def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a copy of a function under a name of its own: numba's cache tells functions apart by name, not option."""
+    """Return a copy of a function under its own name, because numba's cache ignores options."""
     assert isinstance(function, FunctionType)
     copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     copy.__qualname__ = f"{function.__qualname__}_serial"

@@ -1,8 +1,8 @@
 """Clusters: the workers of Dask distributed as an engine, ``graph.to(cluster)``.
 
-Workers share out columns, each with the whole graph, see `graphmrf.engines.dask_columns`; or its rows, where the graph
-does not fit one, see `graphmrf.engines.dask_rows`. Here is what both stand on: the connection, waiting for workers that
-may be lost at any moment, and data on its way to them.
+Workers divide either the columns, each holding the whole graph (`graphmrf.engines.dask_columns`), or, for graphs that
+do not fit one worker, its rows (`graphmrf.engines.dask_rows`). This module has what both need: the connection, waiting
+for workers that may be lost at any moment, and sending data to them.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ __all__ = ["Cluster", "cluster"]
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 Partition: TypeAlias = Literal["auto", "columns", "rows"]
-"""What is shared out."""
+"""What is divided among the workers."""
 
 _SILENCE = 120.0
 """Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold it
 back for as long as one product takes."""
 
 _BLOCKS = 19
-"""Blocks of 16 float64 columns that a worker holds at the peak of a solve, counted: right-hand sides as they came, as
-they are kept and of the next part, three Lanczos vectors and a window of four, solutions and directions, which for 14
-levels at 30 per cent of the nodes take nine."""
+"""Blocks of 16 float64 columns that a worker holds at the peak of a solve: three of right-hand sides (received, stored,
+and those of the next part), three Lanczos vectors, a window of four, and nine of solutions and directions, for 14
+levels at 30 per cent of the nodes."""
 
 _HALO = 1.5
-"""Memory that rows take on all workers together, over that of columns on one: rows of neighbours are held, too, up to a
-block on every worker."""
+"""Memory of rows on all workers together, over that of columns on one; it includes rows of neighbours, up to a block on
+every worker."""
 
 USABLE = 0.8
 """Share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it."""
@@ -65,14 +65,15 @@ _COMEBACK = 120.0
 minute."""
 
 _FAREWELL = 10.0
-"""Seconds that workers have to let go of a graph in the end; one that hangs does not hold up the others, nor Ctrl-C."""
+"""Seconds that workers have to release a graph at the end, so that one that hangs delays neither the others nor
+Ctrl-C."""
 
 _CONNECT = "20s"
 """How long a scheduler, or a first worker, may take to answer."""
 
 
 class Cluster:
-    """Workers of Dask as something a graph runs on: ``with gm.cluster("local:4") as machines: graph.to(machines)``.
+    """Dask workers as an engine of graphs: ``with gm.cluster("local:4") as machines: graph.to(machines)``.
 
     A graph that is pickled comes back without its cluster, on the engine "auto".
 
@@ -81,13 +82,13 @@ class Cluster:
     client : distributed.Client
         The connection.
     partition : {"auto", "columns", "rows"}
-        Whether workers share out columns, each with the whole graph, or rows of the graph; "auto" takes columns while
-        the graph fits every worker.
+        Whether workers divide columns, each holding the whole graph, or rows of the graph; "auto" takes columns if the
+        graph fits every worker.
     engine : str
         Engine of the workers.
     checkpoint : path, optional
-        Folder that keeps the result of every part, and iterates of the one that runs on rows, so that a run that was
-        stopped goes on from there.
+        Folder for the results of finished parts, and with rows for iterates of the running part, so that an interrupted
+        run can continue.
     silence : float
         Seconds without a sign of life after which a worker counts as lost.
     parts : int, optional
@@ -117,7 +118,7 @@ class Cluster:
         self._seeing: dict[tuple[str, Path], bool] = {}
 
     def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
-        """Return an engine for a graph; the workers get what they need of it when they first compute."""
+        """Return an engine for a graph; workers receive the graph when they first compute."""
         arrays = indptr, indices, weights, degrees
         if self._by_columns(arrays):
             made: Engine = import_module("graphmrf.engines.dask_columns").ColumnsEngine(self, arrays)
@@ -132,13 +133,13 @@ class Cluster:
         return found
 
     def will_release(self, engine: Any) -> None:
-        """Take note of an engine whose rows workers must let go of in the end."""
+        """Register an engine whose rows workers must release at the end."""
         self._rows.append(engine)
 
     def collect(self, futures: list[Any]) -> list[Any]:
-        """Return the results of futures; errors of the work as they are, a lost scheduler as such."""
+        """Return the results of futures; raise errors of the work as they are, ClusterError for a lost scheduler."""
         try:
-            found: list[Any] = self.wait([], self.client._gather, futures)  # which notices workers that are silent
+            found: list[Any] = self.wait([], self.client._gather, futures)  # which detects silent workers
         except (OSError, CancelledError) as error:
             self.look_again()
             self.workers()
@@ -175,7 +176,7 @@ class Cluster:
         return str(self.client.dashboard_link or "")
 
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Return what the scheduler says of every worker that gives signs of life, by address; at most a second old."""
+        """Return the scheduler's information on every live worker, by address; at most a second old."""
         now = time.monotonic()
         if self.client.status != "running":
             raise self.lost()
@@ -194,17 +195,17 @@ class Cluster:
         return {name: about for name, about in found.items() if name not in silent}
 
     def _dismiss(self, worker: str) -> None:
-        """Have the scheduler give up a worker that is silent, so that what only it holds is made again elsewhere.
+        """Make the scheduler drop a silent worker, so that others recompute what only it had.
 
-        By itself it would do so after five minutes, and let others wait for data of that worker until then.
+        By default it waits five minutes, and other workers wait for that worker's data until then.
         """
         self._dismissed.add(worker)
         self.look_again()
-        with suppress(Exception):  # the scheduler is gone, too, which others will find
+        with suppress(Exception):  # the scheduler is gone, too, which is detected later
             self.client.run_on_scheduler(_remove_worker, worker)
 
     def wait(self, needed: Iterable[str], call: Callable[..., Any], /, *values: Any, **options: Any) -> Any:
-        """Return what a coroutine of the client returns, however long it takes; give up when a worker is gone."""
+        """Return the result of a coroutine of the client, without a time limit; stop if a worker is gone."""
         if self.client.status != "running":
             raise self.lost()
         running = asyncio.run_coroutine_threadsafe(call(*values, **options), self.client.loop.asyncio_loop)
@@ -220,22 +221,22 @@ class Cluster:
             running.cancel()
 
     def ask(self, worker: str, function: Callable[..., Any], *values: Any) -> Any:
-        """Return what a function returns on one worker, beside its work; no other worker is waited for."""
+        """Return the result of a function on one worker, alongside its work, without waiting for others."""
         return self.wait([worker], self.client._run, function, *values, workers=[worker])[worker]
 
     def executor(self) -> Executor:
-        """Return what functions can be submitted to, as to a pool of processes; lost ones are run again."""
+        """Return an executor, like a pool of processes; lost tasks run again."""
         pool: Executor = self.client.get_executor(pure=False)
         return pool
 
     def look_again(self) -> None:
-        """Ask the scheduler the next time, however fresh the list of workers is."""
+        """Discard the cached list of workers."""
         self._seen = -np.inf, {}
 
     def lost(self) -> ClusterError:
         """Return the error of a scheduler that is gone."""
-        kept = f"; the same command goes on from {self.checkpoint}" if self.checkpoint else ""
-        again = kept or ", and the work with --checkpoint DIR, which keeps what is done"
+        kept = f"; the same command continues from {self.checkpoint}" if self.checkpoint else ""
+        again = kept or ", and the work with --checkpoint DIR, which saves finished work"
         return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{again}")
 
     def memory(self) -> int:
@@ -244,7 +245,7 @@ class Cluster:
         return min((limit for limit in limits if limit), default=0)
 
     def close(self) -> None:
-        """Free the memory of the workers; stop them if they are our own."""
+        """Free the memory of the workers; stop those that were started here."""
         tokens, self._tokens = self._tokens, []
         try:
             for engine in self._rows:
@@ -272,20 +273,20 @@ class Cluster:
         return self._seeing[key]
 
     def keep(self, token: str, arrays: tuple[Any, ...]) -> str:
-        """Return the folder that arrays are kept in, to be mapped into memory by workers that see it."""
+        """Return the folder of arrays for workers that see it to map into memory."""
         folder = self.folder / token
         if not folder.exists():
             _write(_made(folder), arrays)
         return str(folder)
 
     def send(self, worker: str, value: Any) -> Any:
-        """Return a future of a value that is now with a worker."""
+        """Return a future of a value sent to a worker."""
         options = {"workers": [worker], "hash": False, "direct": self.direct}
         [sent] = self.wait([worker], self.client._scatter, [value], **options)
         return sent
 
     def may_hold(self, token: str) -> None:
-        """Take note of what workers must forget in the end."""
+        """Register what workers must release at the end."""
         if token not in self._tokens:
             self._tokens.append(token)
 
@@ -303,11 +304,11 @@ class Cluster:
 
     @cached_property
     def direct(self) -> bool:
-        """Whether data goes to the workers without a detour by the scheduler: whether they can be reached from here."""
+        """Whether data can go to the workers directly instead of through the scheduler."""
         for worker in self.some_workers():
             try:
                 self.wait([worker], self.client._scatter, b"", workers=[worker], direct=True, hash=False)
-            except Exception:  # whatever a network says no with
+            except Exception:  # any error of the network
                 self.look_again()
                 if worker in self.workers():
                     return False
@@ -347,14 +348,14 @@ def column_bytes(arrays: tuple[Any, ...]) -> int:
 
 
 def largest_graphs(machines: Cluster) -> dict[str, int]:
-    """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is shared out."""
+    """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is divided."""
     memory, one = int(USABLE * machines.memory()), np.zeros(1)
     per_node = column_bytes((np.zeros(1, np.int64), np.zeros(40, np.int32), None, one))
     return {"columns": memory // per_node, "rows": memory * len(machines.workers()) // int(_HALO * per_node)}
 
 
 def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluster:
-    """Return a cluster that graphs can run on, to be used in a ``with`` statement.
+    """Return a cluster for graphs, as a context manager.
 
     Parameters
     ----------
@@ -369,7 +370,7 @@ def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluste
     Raises
     ------
     ClusterError
-        If nobody answers, if there are too few workers, or if they run other versions of what must be the same.
+        If there is no scheduler at the address, there are too few workers, or their versions differ.
 
     Examples
     --------
@@ -392,7 +393,7 @@ def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluste
 
 
 def _connect(where: Any) -> tuple[Any, list[Any]]:
-    """Return a client, and what of it is ours to close."""
+    """Return a client, and what must be closed at the end."""
     if hasattr(where, "scheduler_info"):
         return where, []
     try:
@@ -417,9 +418,9 @@ _WHERE = "tcp://host:8786, tls://host:8786, a scheduler file .json, or local:4"
 
 
 def _checked_address(where: str) -> dict[str, str]:
-    """Return how a client finds a scheduler, or raise ValueError for an address that it would try until time is up.
+    """Return the address of a scheduler as a client needs it; raise ValueError for an invalid one.
 
-    For a file that is not there it would wait for ever.
+    The client would try an invalid address until the time limit, and wait for ever for a missing file.
     """
     if not where.strip():
         raise InvalidInputError(f"a cluster is {_WHERE}, got an empty address")
@@ -430,7 +431,7 @@ def _checked_address(where: str) -> dict[str, str]:
             import_module("distributed.comm.addressing").parse_host_port(place)
         return {"address": where}
     if not Path(where).is_file():
-        raise InvalidInputError(f"{where} is not there; make it with: dask scheduler --scheduler-file {where}")
+        raise InvalidInputError(f"{where} does not exist; create it with: dask scheduler --scheduler-file {where}")
     return {"scheduler_file": where}
 
 
@@ -466,7 +467,7 @@ def _check_workers(made: Cluster, wanted: int) -> None:
     for worker in made.some_workers():
         try:
             theirs = _packages(made.ask(worker, versions, list(_SAME)))
-        except OSError:  # it went away just now
+        except OSError:  # it was just lost
             continue
         other = [f"{name} {theirs[name] or 'not installed'} instead of {ours[name]}" for name in ours]
         other = [each for each, name in zip(other, ours, strict=True) if theirs[name] != ours[name]]
@@ -478,11 +479,11 @@ def _check_workers(made: Cluster, wanted: int) -> None:
 
 
 _SAME = ("graphmrf", "numpy", "scipy", "distributed")
-"""Packages that must be the same on all machines: they pickle functions and arrays for each other."""
+"""Packages whose versions must agree, because machines exchange pickled functions and arrays."""
 
 
 def own_versions() -> dict[str, str | None]:
-    """Return the versions here of what must be the same on all machines."""
+    """Return the local versions of what must agree on all machines."""
     return _packages(import_module("distributed.versions").get_versions(packages=list(_SAME)))
 
 
@@ -507,7 +508,7 @@ def limit_threads(worker: Any) -> None:
 def at_work(worker: Any) -> Iterator[None]:
     """Compute alone on a worker, without Dask's statistical profiler.
 
-    That looks a hundred times a second where all threads are, which takes two fifths of the time of one that computes.
+    It samples all threads a hundred times a second, which takes two fifths of the time of a computing one.
     """
     profiler = worker.periodic_callbacks.get("profile")
     with _ALONE:
@@ -545,10 +546,12 @@ def read_arrays(folder: str) -> list[Any]:
     return [np.asarray(np.load(file, mmap_mode="r")) if file.exists() else None for file in files]
 
 
-def with_time_left(results: Iterator[Any], total: int, tell: Callable[[str], object] = _PROGRESS.info) -> Iterator[Any]:
-    """Yield results, telling how many there are, and how long the others will take where their number is known."""
+def with_time_left(
+    results: Iterator[Any], total: int, report: Callable[[str], object] = _PROGRESS.info
+) -> Iterator[Any]:
+    """Yield results, and report their number and, if the total is known, the time left."""
     start = time.monotonic()
     for done, result in enumerate(results, 1):
         left = timedelta(seconds=round((time.monotonic() - start) / done * (total - done)))
-        tell(f"{done} of {total} parts done, about {left} left" if total > done else f"{count(done, 'part')} done")
+        report(f"{done} of {total} parts done, about {left} left" if total > done else f"{count(done, 'part')} done")
         yield result

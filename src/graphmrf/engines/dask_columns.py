@@ -1,7 +1,7 @@
-"""Columns shared out: every worker of a cluster holds the whole graph and an engine of its own.
+"""Columns divided among workers: each worker of a cluster holds the whole graph and an engine of its own.
 
-It takes parts of the work as `map_columns` cuts it, whole solves of blocks of columns; nothing travels while they run.
-The client keeps what it sent until the result is back. So a worker may be lost at any moment: its part is sent again.
+A worker computes the parts of `map_columns`, whole solves of blocks of columns, without communication. The client
+stores what it sent until the result is back, so a worker may be lost at any moment: its part is sent again.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _ATTEMPTS = 4
 
 
 _AHEAD = 2
-"""Parts that a worker is given: the one it computes, and the next, which travels meanwhile."""
+"""Parts assigned to a worker: the one it computes, and the next, sent meanwhile."""
 
 
 class ColumnsEngine:
-    """An engine whose workers each hold the graph and take parts of the work; single products are made here.
+    """An engine whose workers each hold the graph and take parts of the work; single products are computed here.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ class ColumnsEngine:
             errands.cancel()
 
     def _graph_for(self, worker: str) -> Any:
-        """Return what a worker finds the graph by: a folder, or a future that was sent to the first who asked.
+        """Return the reference to the graph for a worker: a folder, or a future sent to the first worker.
 
-        The others get it from there, by Dask; where all who had it were lost, it is sent again.
+        Dask copies it to the others; if all workers that had it are lost, it is sent again.
         """
         if self._machines.sees_disk(worker):
             return self._machines.keep(self._token, self._arrays)
@@ -98,19 +98,19 @@ class ColumnsEngine:
         if 0 < USABLE * limit < needed:
             raise ClusterError(
                 f"a worker needs {needed / USABLE / 1e9:.1f} GB to hold this graph and solve on it, the smallest has "
-                f"{limit / 1e9:.1f}; give workers more memory, or share out rows: partition='rows'"
+                f"{limit / 1e9:.1f}; give workers more memory, or divide rows: partition='rows'"
             )
 
 
 class Errands:
-    """Parts on their way: up to two with each worker, sent again if they are lost, given back in order.
+    """Parts in progress: up to two at each worker, sent again if they are lost, returned in order.
 
     Parameters
     ----------
     machines : Cluster
         The workers.
     graph_for : callable
-        What a worker finds the graph by.
+        Reference to the graph for a worker.
     task : tuple
         First arguments of `work`.
     """
@@ -138,14 +138,14 @@ class Errands:
                 turn += 1
 
     def cancel(self) -> None:
-        """Let go of all that is under way, so that its memory is freed."""
+        """Cancel everything in progress, so that its memory is freed."""
         futures = [future for future, *_ in self._out.values()]
         self._out = {}
         if futures and self._machines.client.status == "running":
             self._machines.client.cancel(futures, force=True)
 
     def _hand_out(self, waiting: Iterator[tuple[int, tuple[Any, ...], int]]) -> bool:
-        """Give every worker a part, and then the next, so that none waits for it; return whether there may be more."""
+        """Send every worker a part, and then the next, so that none waits; return whether there may be more."""
         workers = self._machines.some_workers()
         pending = Counter(worker for future, worker, *_ in self._out.values() if future.status == "pending")
         for held, worker in product(range(_AHEAD), workers):
@@ -161,7 +161,7 @@ class Errands:
         try:
             graph, sent = self._graph_for(worker), self._machines.send(worker, tuple(map(_in_one_piece, part)))
             future = self._machines.client.submit(work, *self._task, graph, sent, workers=[worker], pure=False)
-        except Exception as error:  # the worker went away just now, or the part cannot be sent
+        except Exception as error:  # the worker was just lost, or the part cannot be sent
             self._send_again(number, part, attempt, error)
         else:
             self._out[number] = future, worker, part, attempt
@@ -172,7 +172,7 @@ class Errands:
     def _finished(self) -> list[int]:
         """Wait a moment; return the parts that are done or lost."""
         if self._out:
-            # time is up, or some were cancelled: their status says so
+            # the time limit, or some were cancelled, as their status shows
             with self._machines.client.as_current(), suppress(TimeoutError, CancelledError):
                 futures = [future for future, *_ in self._out.values()]
                 import_module("distributed").wait(futures, timeout=1.0, return_when="FIRST_COMPLETED")
@@ -183,7 +183,7 @@ class Errands:
         return [number for number, (future, *_) in self._out.items() if future.status != "pending"]
 
     def _send_again(self, number: int, part: tuple[Any, ...], attempt: int, error: Exception) -> None:
-        """List a part that was lost with its worker; raise an error of the work itself, or one that came too often."""
+        """Queue a part that was lost with its worker; raise an error of the work itself, or one repeated too often."""
         self._machines.look_again()
         self._machines.workers()  # raises where the scheduler is gone, too
         network = OSError, CancelledError, import_module("distributed").KilledWorker, RuntimeError
@@ -192,13 +192,13 @@ class Errands:
         if attempt + 1 >= _ATTEMPTS:
             raise ClusterError(
                 f"{_ATTEMPTS} workers in a row were lost at the same work ({error}); most likely it needs more "
-                "memory than they have: start them with a higher --memory-limit, or share out rows: partition='rows'"
+                "memory than they have: start them with a higher --memory-limit, or divide rows: partition='rows'"
             ) from error
         self._again.append((number, part, attempt + 1))
 
 
 def _in_one_piece(value: Any) -> Any:
-    """Return a value, an array such that it travels without being copied twice."""
+    """Return a value, arrays in a form that is sent without a second copy."""
     cut = isinstance(value, np.ndarray) and not (value.flags.c_contiguous or value.flags.f_contiguous)
     return np.ascontiguousarray(value) if cut else value
 
@@ -206,9 +206,9 @@ def _in_one_piece(value: Any) -> Any:
 _HELD: dict[str, Engine] = {}
 """Engines of this worker, by the token of their graph."""
 _FORGOTTEN: set[str] = set()
-"""Tokens of graphs that nobody will ask for: one that is being built when it is forgotten is not kept."""
+"""Tokens of released graphs: an engine that is still being built for one is not stored."""
 _MOST_HELD = 2
-"""Engines that a worker keeps: of a graph, and of the same with loops."""
+"""Engines cached by a worker: of a graph, and of the same with loops."""
 
 
 def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part: tuple[Any, ...]) -> Any:
@@ -228,7 +228,7 @@ def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part
 
 
 def forget(tokens: list[str]) -> None:
-    """Let go of engines of graphs on this worker."""
+    """Release engines of graphs on this worker."""
     _FORGOTTEN.update(tokens)
     for token in tokens:
         _HELD.pop(token, None)

@@ -31,15 +31,14 @@ _EVERY = 30.0
 in which a new one starts."""
 
 _SHARE = 0.05
-"""Share of the time that keeping iterates may take: it is done less often where it takes long, as with 30 GB for every
-worker, which take half a minute, every ten minutes."""
+"""Share of the time that saving iterates may take; if it takes long it is done less often (30 GB a worker take half a
+minute, every ten minutes)."""
 
 _SPARE = 0.25
 """Share of the free disk that iterates may take; they are there twice while they are written."""
 
 _LONG = 2**20
-"""Bytes of a result that is no sum but rows asked for, which comes at the end of a part: nothing is kept after it. Sums
-over nodes of 128 columns have 128 kB."""
+"""Bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after them."""
 
 
 class Store:
@@ -48,7 +47,7 @@ class Store:
     Parameters
     ----------
     folder : Path, optional
-        None keeps nothing.
+        None saves nothing.
     arrays : tuple
         Those of the graph.
     """
@@ -57,16 +56,16 @@ class Store:
         self._folder = folder
         self._graph = b"" if folder is None else _fingerprint(arrays)
         self.running: Path | None = None
-        """Folder of the part handed out last, for what is kept while it runs."""
+        """Folder of the latest part, for iterates while it runs."""
 
     def of(self, name: str) -> Store:
-        """Return a store for a graph that is made of this one in a way that has a name."""
+        """Return a store for a graph derived from this one by a named operation."""
         return Store(self._folder, (self._graph, name))
 
     def remembered(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], run: Callable[..., Iterator[Any]]
     ) -> Iterator[Any]:
-        """Yield what is kept of the parts, and what `run` makes of the others."""
+        """Yield stored results, and those that `run` computes for the other parts."""
         if self._folder is None:
             yield from run(function, parts)
             return
@@ -83,7 +82,7 @@ class Store:
     def _missing(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], files: deque[tuple[Path, bool]]
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the parts that are not kept; list the file of every part, and whether it is there."""
+        """Yield the parts without a stored result; list the file of every part and whether it exists."""
         for part in parts:
             name = _fingerprint((self._graph, function.__module__, function.__qualname__, part)).hex()
             file = (self._folder or Path()) / f"{name}.npz"
@@ -98,16 +97,16 @@ def _fingerprint(values: Any) -> bytes:
 
 
 def _keep(file: Path, result: Any) -> None:
-    """Write a tuple of arrays and numbers, whole or not at all."""
+    """Write a tuple of arrays and numbers atomically."""
     with atomic(file) as draft, draft.open("wb") as stream:
         np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
 
 
 def _is_kept(file: Path) -> bool:
-    """Return whether a part is there and whole: its arrays have checksums, so that damage is found by reading them."""
+    """Return whether the file of a part exists and is undamaged; reading verifies the checksums of its arrays."""
     try:
         _kept(file)
-    except Exception:  # a damaged file makes its reader raise anything, and its part is run again
+    except Exception:  # a damaged file can raise any error; its part runs again
         return False
     return True
 
@@ -122,15 +121,15 @@ def _kept(file: Path) -> Any:
 class Iterates:
     """The iterates of a part: results of its operations in their order, and blocks of the workers after some of them.
 
-    A function that is called again with the same part asks for the same operations. Those whose results are here are
-    not done again; after the last of them workers get their blocks back, and the work goes on from there.
+    A function called again with the same part repeats the same operations. Those with stored results are skipped; after
+    the last of them workers restore their blocks and the work continues.
 
     Parameters
     ----------
     folder : Path
-        Where it is kept.
+        Where they are stored.
     bounds : integer array
-        First row of every part of the rows, and n: what another cut of the rows left is of no use.
+        First row of every part of the rows, and n; files of another division are useless.
     """
 
     def __init__(self, folder: Path, bounds: Ints) -> None:
@@ -143,12 +142,12 @@ class Iterates:
 
     @property
     def knows(self) -> bool:
-        """Whether the next result is one that is kept."""
+        """Whether the next result is stored."""
         return self._next < self._kept
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to keep the blocks."""
+        """Whether it is time to save the blocks."""
         return not self.is_closed and time.monotonic() - self._last >= self._pause
 
     def rewind(self) -> Iterates:
@@ -158,7 +157,7 @@ class Iterates:
         return self
 
     def next_result(self) -> Any:
-        """Return a result that is kept."""
+        """Return a stored result."""
         self._next += 1
         return self._results[self._next - 1].copy()
 
@@ -174,7 +173,7 @@ class Iterates:
         return self.folder / f"{len(self._results) if new else self._kept}-{part}.npz"
 
     def has_room(self, n_bytes: int) -> bool:
-        """Whether the disk has room for so many bytes of blocks, to be written now; if not, no more are kept."""
+        """Whether the disk has room for this many bytes of blocks; if not, saving stops."""
         self._began = time.monotonic()
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -199,7 +198,7 @@ class Iterates:
         self._pause = max(_EVERY, (self._last - self._began) / _SHARE)
 
     def discard(self) -> None:
-        """Remove all that is kept."""
+        """Remove all files."""
         self._results, self._kept, self.is_behind = [], 0, False
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -249,7 +248,7 @@ def put_piece(kept: dict[int, Any], first: int, name: str, array: Any) -> None:
 
 
 def write_pieces(file: Path, pieces: Iterable[tuple[str, Any]]) -> None:
-    """Write arrays one after the other into a file that NumPy reads, whole or not at all."""
+    """Write arrays one by one into a file that NumPy reads, atomically."""
     with atomic(file) as draft, zipfile.ZipFile(draft, "w") as archive:
         for name, array in pieces:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:

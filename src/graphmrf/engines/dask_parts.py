@@ -1,7 +1,7 @@
 """Parts of the rows of a graph on workers: read from Parquet files, and held as actors.
 
-Edges of a file go by the part of their row, and so become the rows of a part. Every such function is one task of Dask,
-which runs it again where its worker is lost; none sees more edges than a file or a part of the rows has. `RowBlock` is
+Edges of files are distributed by the part of their row and assembled into the rows of a part. Each function is a Dask
+task, repeated if its worker is lost; none sees more edges than a file or a part has. `RowBlock` is
 the actor that has the rows of a part, and the same rows of blocks and windows.
 """
 
@@ -49,7 +49,7 @@ def split_edges(file: str, names: tuple[str, ...], bounds: Ints, ids: Any = None
 
     An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both. Ends are
     numbers of nodes, or their ids. The weight of an edge that is listed from the larger number to the smaller is
-    negative, so that one listed in both directions can be told from one listed twice.
+    negative, to distinguish an edge listed in both directions from one listed twice.
     """
     with opened(file) as stream:
         table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
@@ -168,7 +168,7 @@ def joined_components(labels: Ints, others: Ints) -> Ints:
 
 
 class KeptAt(int):
-    """Number of a block or window that workers keep."""
+    """Number of a block or window on the workers."""
 
     __slots__ = ()
 
@@ -222,7 +222,7 @@ class RowBlock:
         return dict(zip(calls, found, strict=True))
 
     async def connect(self, peers: list[Home]) -> None:
-        """Take note of where the other parts are, and tell them which of their rows are needed here."""
+        """Store where the other parts are, and send them the list of their rows needed here."""
         self._homes = {address: [] for address, _ in peers}
         for part in self._halo:
             self._homes[peers[part][0]].append((part, peers[part][1]))
@@ -236,11 +236,11 @@ class RowBlock:
         return await call_parts(self._worker.rpc(address), name, calls) if calls else {}
 
     async def expect(self, asker: int, rows: Ints) -> None:
-        """Take note of the rows that another part will ask for."""
+        """Store the rows that another part will request."""
         self._asked[asker] = rows
 
     async def rows(self, batch: int, place: int, asker: int) -> Floats:
-        """Return the rows of a block that another part asked for, once this part is as far as that one."""
+        """Return the requested rows of a block once this part has reached the same step."""
         async with self._moved:
             await asyncio.wait_for(self._moved.wait_for(lambda: self._ready >= batch), self._patience)
         found: Floats = await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
@@ -305,7 +305,7 @@ class RowBlock:
         try:
             for name, array in await self._in_thread(list, read_pieces(Path(file))):
                 put_piece(self._kept, first, name, array)
-        except Exception:  # a damaged file makes its reader raise anything
+        except Exception:  # a damaged file can raise any error
             return False
         return True
 
