@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 
 from tools.pages import ROOT, pages, run_page
 
+pytestmark = pytest.mark.slow
+
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("[a-z]*.py"))
 
 

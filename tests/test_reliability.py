@@ -10,6 +10,8 @@ from tools import reliability
 from tools.fuzz import Target, kept, outcomes, tables
 from tools.torture import flips
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 FUZZED = tables() | kept()
 

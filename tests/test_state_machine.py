@@ -4,6 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -12,6 +13,8 @@ import oracle
 from cases import random_case
 from graphmrf import GaussianMRF, Graph, LinearGraphConvolution, ResidualPropagation
 from graphmrf._typing import Floats
+
+pytestmark = pytest.mark.slow
 
 SEEDS = st.integers(0, 10**6)
 

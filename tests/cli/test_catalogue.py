@@ -7,6 +7,8 @@ from catalogue_commands import COMMANDS
 from catalogue_containers import CONTAINERS
 from catalogue_tables import TABLES
 
+pytestmark = pytest.mark.slow
+
 CATALOGUE = (*COMMANDS, *TABLES, *CONTAINERS)
 
 

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from graphmrf.cli import app
 from graphmrf.cli.inputs import is_category
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def worded(town: Any) -> Any:

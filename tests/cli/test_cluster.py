@@ -13,7 +13,8 @@ from graphmrf.cli import app
 from graphmrf.datasets import example
 
 fsspec: Any = pytest.importorskip("fsspec")
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
+# Warnings ignored are those of Dask and Tornado, of connections that were cut.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 run = CliRunner().invoke
 
 

@@ -158,6 +158,7 @@ def test_export_to_a_place_that_refuses(run: Run, raw: Path, tmp_path: Path) -> 
     assert "cannot be made" in message
 
 
+@pytest.mark.slow
 def test_predict_on_an_export(run: Run, raw_data: Path, tmp_path: Path) -> None:
     assert run("export", "london-2016", tmp_path / "out", "--data-dir", raw_data).exit_code == 0
     nodes = pd.read_csv(tmp_path / "out" / "nodes.csv")

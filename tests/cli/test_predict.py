@@ -419,6 +419,7 @@ def test_every_method_is_explained() -> None:
     assert {*methods.METHODS, AUTO, *TRANSFORMS} <= words
 
 
+@pytest.mark.slow
 def test_the_real_command(town: Any) -> None:
     command = [sys.executable, "-c", "from graphmrf.cli import main; main()", "predict"]
     paths = [str(town.folder / "nodes.csv"), str(town.folder / "edges.csv")]

@@ -14,6 +14,8 @@ from graphmrf_paper import runner
 from graphmrf_paper.experiments import EXPERIMENTS
 from graphmrf_paper.methods import TABLE_METHODS
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = runner._pool
 
 

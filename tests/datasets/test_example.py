@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from graphmrf.datasets import example, read
 
@@ -22,6 +23,7 @@ def test_the_hidden_rents_are_those_missing_in_the_nodes() -> None:
     assert table.graph.n_components == 1
 
 
+@pytest.mark.slow
 def test_the_script_makes_the_bundled_files(tmp_path: Path) -> None:
     runpy.run_path(str(SCRIPT))["main"](tmp_path)
     files = example()

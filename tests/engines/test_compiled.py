@@ -17,6 +17,8 @@ from graphmrf.estimators import LabelPropagation
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 FIT = """
 import multiprocessing, threading
 import numpy as np

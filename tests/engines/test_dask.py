@@ -32,7 +32,8 @@ from graphmrf.linalg.multishift import ShiftedSystems
 
 distributed: Any = pytest.importorskip("distributed")
 fsspec: Any = pytest.importorskip("fsspec")
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado, of connections that were cut
+# Warnings ignored are those of Dask and Tornado, of connections that were cut.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")

@@ -122,6 +122,7 @@ def test_the_unit_of_the_weights_does_not_matter(kind: str, dtype: Any, scale: f
     check_advance(build(kind, Graph(case.W * scale)), case.W, columns(rng, len(case.W), 3, dtype), None, rng)
 
 
+@pytest.mark.slow
 @every_engine
 def test_indices_of_64_bits_are_followed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "_LARGEST_INT32", 2)

@@ -12,6 +12,8 @@ from sklearn.metrics import r2_score
 from graphmrf import Graph, GraphRegressor, datasets
 from graphmrf._typing import Bools, Floats
 
+pytestmark = pytest.mark.slow
+
 SIDE = 14
 
 

@@ -89,9 +89,9 @@ def test_the_search_takes_the_best_pair() -> None:
 
 @pytest.mark.parametrize("training", ["full", "paper"])
 def test_the_same_seed_gives_the_same_network(training: Any) -> None:
-    first, second = fitted(training=training, seed=4), fitted(training=training, seed=4)
+    first, second = fitted(training=training, random_state=4), fitted(training=training, random_state=4)
     np.testing.assert_array_equal(first.predict(), second.predict())
-    assert not np.array_equal(first.predict(), fitted(training=training, seed=5).predict())
+    assert not np.array_equal(first.predict(), fitted(training=training, random_state=5).predict())
 
 
 def test_nothing_outside_is_seeded() -> None:

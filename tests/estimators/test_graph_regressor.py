@@ -51,6 +51,7 @@ def test_fit_returns_self_and_predicts_every_node() -> None:
     np.testing.assert_array_equal(mean[~U], CASE.y[~U])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("solver", "most"), [("dense", 1e-2), ("sparse", 1e-2)])
 def test_the_numbers_of_londons_wards_have_no_part_in_predictions(
     raw_data: Path, tmp_path: Path, solver: str, most: float

@@ -12,6 +12,8 @@ from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 
+pytestmark = pytest.mark.slow
+
 CASE = random_case(11, n=60, p=3, labelled=40)
 GRAPH, U = CASE.graph, ~CASE.known
 LINEAR = np.where(U, np.nan, CASE.X @ [1.0, 2.0, 3.0])

@@ -22,6 +22,8 @@ from graphmrf.linalg import smooth
 from graphmrf.metrics import coverage
 from graphmrf.selection import assign_folds, split
 
+pytestmark = pytest.mark.slow
+
 CASE = random_case(11, n=60, p=3, labelled=40)
 GRAPH, U = CASE.graph, ~CASE.known
 N = 800

@@ -20,6 +20,8 @@ from graphmrf.graph import Graph
 from graphmrf.linalg import smooth
 from graphmrf.selection import assign_folds, distance_matched_folds, split
 
+pytestmark = pytest.mark.slow
+
 SIDE = 40
 GRAPH = families.grid(SIDE)
 LINEAR = [

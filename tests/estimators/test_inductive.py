@@ -28,6 +28,8 @@ from graphmrf.estimators.inputs import read_outcome
 from graphmrf.selection import split
 from graphmrf_paper import synthetic
 
+pytestmark = pytest.mark.slow
+
 LINEAR: dict[str, Any] = {
     "LR": LinearRegression,
     "LGC": LinearGraphConvolution,

@@ -14,8 +14,10 @@ import oracle
 from graphmrf import Graph, GraphRegressor
 from graphmrf._typing import Floats, Ints
 
+pytestmark = pytest.mark.slow
+
 N = 500
-SIZES = (5, 60, 120, 200, 400)
+SIZES = (5, 60, 120, 400)
 SOLVERS = ("dense", "sparse")
 EXACT = 1e-6
 both = pytest.mark.parametrize("solver", SOLVERS)
@@ -78,18 +80,15 @@ def test_the_order_of_nodes(m: int, solver: str) -> None:
 @pytest.mark.parametrize("m", [5, 60, 200])
 def test_shift_scale_and_sign_of_the_outcome(m: int, solver: str) -> None:
     W, X, _ = example()
-    scaled = predicted(W, X, 100.0 * labels(m) - 3.0, solver)
-    assert moved(np.stack([(scaled[0] + 3.0) / 100.0, scaled[1] / 100.0]), m, solver) < EXACT
-    mirrored = predicted(W, X, -labels(m), solver)
-    assert moved(mirrored * [[-1.0], [1.0]], m, solver) < EXACT
+    found = predicted(W, X, -100.0 * labels(m) - 3.0, solver)
+    assert moved(np.stack([(found[0] + 3.0) / -100.0, found[1] / 100.0]), m, solver) < EXACT
 
 
 @both
 @pytest.mark.parametrize("m", [5, 200])
 def test_shift_scale_and_sign_of_features_and_the_unit_of_weights(m: int, solver: str) -> None:
     W, X, _ = example()
-    assert moved(predicted(W, X * [1e3, -1e-3, 7.0] + 5.0, labels(m), solver), m, solver) < EXACT
-    assert moved(predicted(7.0 * W, X, labels(m), solver), m, solver) < EXACT
+    assert moved(predicted(7.0 * W, X * [1e3, -1e-3, 7.0] + 5.0, labels(m), solver), m, solver) < EXACT
 
 
 @pytest.mark.parametrize(("m", "most"), [(20, 0.2), (120, 0.05), (400, 0.02)])
@@ -143,22 +142,17 @@ def test_a_duplicated_graph_without_features(m: int) -> None:
 @pytest.mark.parametrize("m", [20, 200])
 def test_an_added_isolated_node(m: int, solver: str) -> None:
     W, X, _ = example()
-    for row in (X.mean(axis=0), np.array([1.0, -1.0, 0.5])):
-        found = predicted(np.pad(W, (0, 1)), np.vstack([X, row]), np.append(labels(m), np.nan), solver)
-        assert moved(found[:, :N], m, solver) < 0.03
-        assert 0.0 < found[1, N] < 4.0 * example()[2].std()
+    found = predicted(np.pad(W, (0, 1)), np.vstack([X, [1.0, -1.0, 0.5]]), np.append(labels(m), np.nan), solver)
+    assert moved(found[:, :N], m, solver) < 0.03
+    assert 0.0 < found[1, N] < 4.0 * example()[2].std()
 
 
 @both
 @sizes
 def test_labels_moved_by_a_millionth(m: int, solver: str) -> None:
     W, X, _ = example()
-    one, y = labels(m), labels(m)
-    one[order_of(m)[0]] += 1e-6
-    assert moved(predicted(W, X, one, solver), m, solver) < 1e-4
-    if solver == "dense":
-        noise = 1e-6 * np.random.default_rng(0).standard_normal(N)
-        assert moved(predicted(W, X, y + noise, solver), m, solver) < 1e-4
+    noise = 1e-6 * np.random.default_rng(0).standard_normal(N)
+    assert moved(predicted(W, X, labels(m) + noise, solver), m, solver) < 1e-4
 
 
 @pytest.mark.parametrize(("m", "most"), [(5, 0.5), (60, 0.2), (120, 0.1), (200, 0.1), (400, 0.05)])
@@ -252,7 +246,7 @@ def test_one_wild_cell(place: str, solver: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("size", [10.0, 1e3, 1e5, -1e5])
+@pytest.mark.parametrize("size", [10.0, 1e3, -1e5])
 def test_one_wild_label(size: float, solver: str) -> None:
     W, X, truth = example()
     y = labels(300)

@@ -9,6 +9,8 @@ from sklearn.base import clone
 from graphmrf import Graph, GraphRegressor
 from graphmrf.estimators.inputs import read_outcome
 
+pytestmark = pytest.mark.slow
+
 N = 50
 
 

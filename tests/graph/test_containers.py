@@ -111,6 +111,7 @@ def test_pyg_weights_are_read_from_tensors(name: str, shape: tuple[int, ...]) ->
     assert not Graph.from_pyg(data, weight=None).is_weighted
 
 
+@pytest.mark.slow
 def test_pyg_data_of_the_library_itself_is_read() -> None:
     torch, pyg = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
     data = pyg.Data(edge_index=torch.tensor(BOTH_WAYS.values), num_nodes=3)

@@ -63,6 +63,7 @@ def _agree(actual: Floats, expected: Floats) -> None:
     np.testing.assert_allclose(actual, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @given(precisions())
 def test_factor_agrees_with_dense_algebra(Q: sp.csc_array[Any]) -> None:
     n, factor, inverse = Q.shape[0], _factor(Q), np.linalg.inv(Q.toarray())

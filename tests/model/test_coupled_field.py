@@ -144,6 +144,7 @@ def test_a_general_optimiser_finds_nothing_better(seed: int) -> None:
     np.testing.assert_allclose(fitted.C, Q @ Q.T, rtol=2e-3, atol=1e-3 * np.abs(fitted.C).max())
 
 
+@pytest.mark.slow
 @given(seeds)
 @settings(max_examples=25)
 def test_every_direction_from_the_fit_is_downhill(seed: int) -> None:

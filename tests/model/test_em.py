@@ -124,6 +124,7 @@ def test_nothing_missing_gives_the_complete_fit(center: Any) -> None:
     np.testing.assert_allclose(likelihood - 50 * np.log(scale).sum(), report(complete).log_likelihood, rtol=1e-12)
 
 
+@pytest.mark.slow
 @given(seeds)
 @settings(max_examples=8)
 def test_nodes_without_any_value_do_not_break_the_fit(seed: int) -> None:
@@ -151,6 +152,7 @@ def test_probed_rounds_agree_with_exact_ones() -> None:
     assert any("probes" in flag for flag in d.flags)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupled", [True, False])
 def test_one_attribute_with_missing_entries_is_fitted_by_quadrature_as_exactly(coupled: bool) -> None:
     graph = ring(1200)
@@ -165,6 +167,7 @@ def test_one_attribute_with_missing_entries_is_fitted_by_quadrature_as_exactly(c
     assert abs(d.log_likelihood - known.log_likelihood) < 4 * d.log_likelihood_error
 
 
+@pytest.mark.slow
 @given(seeds)
 @settings(max_examples=5)
 def test_quadrature_of_many_probes_gives_the_sums_of_dense_algebra(seed: int) -> None:

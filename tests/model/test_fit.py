@@ -65,6 +65,7 @@ def numerical_gradient(graph: Graph, A: Floats, mrf: GaussianMRF) -> tuple[Float
     return np.array(by_h), np.array(by_H)
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_the_gradient_that_is_reported_is_that_of_finite_differences(seed: int) -> None:
     graph, rng = small_world(40, seed), np.random.default_rng(seed)
@@ -87,6 +88,7 @@ def test_newton_steps_are_counted() -> None:
     assert maximise_diagonal(data, density_of_states(graph), np.eye(2), np.ones(2), near=False)[2] > 1
 
 
+@pytest.mark.slow
 @settings(max_examples=10)  # of a quarter of a second
 @given(seeds)
 def test_gradient_vanishes_at_the_optimum_by_finite_differences(seed: int) -> None:
@@ -318,6 +320,7 @@ def test_nearly_collinear_attributes_do_not_stop_the_fit() -> None:
         assert np.linalg.cond(mrf.H) > 1e6
 
 
+@pytest.mark.slow
 def test_probed_spectrum_gives_nearly_the_same_fit() -> None:
     graph = small_world(2500)
     A = random_model(np.random.default_rng(2), 3).sample(graph, random_state=2)[0]

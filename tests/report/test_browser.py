@@ -15,6 +15,8 @@ import pytest
 from graphmrf.report import PredictionReport, drawing, write_report
 from tools import page as towns
 
+pytestmark = pytest.mark.slow
+
 Maker = Callable[..., Any]
 FLAGS = [
     "--no-sandbox",

@@ -37,6 +37,7 @@ def test_distances_in_a_grid_follow_its_geometry() -> None:
     assert np.corrcoef(drawn, true)[0, 1] > 0.97
 
 
+@pytest.mark.slow
 def test_the_same_graph_gets_the_same_drawing() -> None:
     graph = grid(20)
     first, second = (layout.positions(graph.adjacency, graph.components) for _ in range(2))

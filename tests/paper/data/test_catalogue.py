@@ -22,6 +22,8 @@ from graphmrf.errors import FetchError, InvalidInputError, MissingExtraError
 from graphmrf_paper import catalogue
 from mirror import EDGES, NODES, Mirror, serve, tiny, write_raw
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = {
     *("us-2012", "us-2016", "london-2012", "london-2016", "elliptic"),
     *(f"cdc-{year}" for year in range(2003, 2009)),

@@ -9,6 +9,8 @@ import pytest
 from graphmrf.datasets import load, paper
 from graphmrf.errors import InvalidInputError
 
+pytestmark = pytest.mark.slow
+
 IDS = (230425980, 5530458, 232022460, 232438397)
 
 

@@ -8,6 +8,8 @@ from graphmrf.datasets import load
 from graphmrf_paper import places
 from published import same_as_reference
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:

@@ -12,6 +12,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf_paper.attributes import component_scores, z_scores
 
+pytestmark = pytest.mark.slow
+
 
 def dataset(name: str, **columns: list[float]) -> Dataset:
     n = len(next(iter(columns.values())))

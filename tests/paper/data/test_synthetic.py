@@ -11,6 +11,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf_paper import synthetic
 
+pytestmark = pytest.mark.slow
+
 GRAPHS: dict[str, Callable[[int], Graph]] = {
     "watts_strogatz": lambda seed: synthetic.watts_strogatz(300, 6, 0.1, random_state=seed),
     "erdos_renyi": lambda seed: synthetic.erdos_renyi(300, 6.0, random_state=seed),

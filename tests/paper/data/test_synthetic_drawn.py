@@ -7,6 +7,8 @@ from graphmrf.datasets import load, names, paper
 from graphmrf.model import Precision
 from graphmrf_paper import synthetic
 
+pytestmark = pytest.mark.slow
+
 KINDS = list(synthetic._KINDS)
 
 

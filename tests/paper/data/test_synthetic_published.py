@@ -10,6 +10,8 @@ from graphmrf.datasets import load, names
 from graphmrf_paper import catalogue, synthetic
 from mirror import serve
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_published_form(tmp_path: Path) -> None:
     """Three nodes on a path, two samples, two attributes; parameters as h, the diagonal of H, the rest of H."""

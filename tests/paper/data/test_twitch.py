@@ -9,6 +9,8 @@ from graphmrf.datasets import load
 from graphmrf_paper import catalogue, twitch
 from published import same_as_reference, same_table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:

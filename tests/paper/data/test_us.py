@@ -10,6 +10,8 @@ from graphmrf.datasets import load
 from graphmrf_paper import places
 from published import same_table
 
+pytestmark = pytest.mark.slow
+
 # 01001 and 01003 are ordinary, 46102 is Oglala Lakota under its new code, 51515 has no shares, 02158 no income.
 RAW = {
     "county-info": "county,id,sh_usfr_within_50miles,sh_usfr_within_100miles,sh_usfr_within_500miles\n"

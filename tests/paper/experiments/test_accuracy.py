@@ -10,6 +10,8 @@ from graphmrf_paper.accuracy import inductive, transductive
 from graphmrf_paper.attributes import load_task
 from graphmrf_paper.published import printed
 
+pytestmark = pytest.mark.slow
+
 
 def test_accuracy_is_that_of_the_estimator_on_hidden_nodes() -> None:
     graph, X, y = load_task(None, "us-2016", "income")

@@ -6,6 +6,8 @@ import pytest
 from graphmrf_paper.classification import _at_random, _problem, classify_nodes
 from graphmrf_paper.runs import Run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def elliptic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:

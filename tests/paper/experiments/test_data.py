@@ -3,6 +3,8 @@ import pytest
 
 from graphmrf_paper.attributes import load_attributes, load_raw
 
+pytestmark = pytest.mark.slow
+
 
 def test_attributes_are_standardised_over_all_nodes() -> None:
     values = load_attributes(None, "london-2016")[1].to_numpy()

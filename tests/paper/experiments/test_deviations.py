@@ -4,6 +4,8 @@ import pytest
 from graphmrf_paper.deviations import expected_from_authors, truncated_lgc, truncated_smoothing
 from graphmrf_paper.synthetic import watts_strogatz
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9])
 def test_smoothing_without_end_is_that_of_a_dense_inverse(alpha: float) -> None:

@@ -10,6 +10,8 @@ from graphmrf_paper.methods import LINEAR_COLUMNS, PAPER_COLUMNS
 from graphmrf_paper.published import authors, printed
 from graphmrf_paper.runs import Experiment, RunSettings
 
+pytestmark = pytest.mark.slow
+
 TABLES, FILES = (
     json.loads(files("graphmrf_paper").joinpath(f"{name}.json").read_text(encoding="utf-8"))
     for name in ("published", "authors")

@@ -12,6 +12,8 @@ from graphmrf.errors import InvalidInputError
 from graphmrf_paper.figures import _outlined, draw, packaged_shapes, read_outlines
 from graphmrf_paper.findings import Chart, Figure, Heat, Map, Series
 
+pytestmark = pytest.mark.slow
+
 SERIES = (Series("LP", [0.1, 0.2], [0.4, 0.5], [0.01, 0.02]), Series("LGC", [0.1, 0.2], [0.5, 0.6]))
 PANELS: dict[str, Chart | Heat | Map] = {
     "lines": Chart("lines", "U.S.", "share", "R²", SERIES),

@@ -12,6 +12,8 @@ from small_paper import N_NODES
 if TYPE_CHECKING:
     from graphmrf.model.foresee import KnownData
 
+pytestmark = pytest.mark.slow
+
 
 def test_foreseen_accuracy_is_that_of_the_model() -> None:
     graph, frame = load_attributes(None, "cdc-2008")

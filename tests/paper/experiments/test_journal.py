@@ -7,6 +7,8 @@ import pytest
 from graphmrf.errors import InvalidInputError
 from graphmrf_paper.runner import Journal, Record, open_journal
 
+pytestmark = pytest.mark.slow
+
 RECORDS = [Record(f"accuracy seed={k}", {"LP": {"value": k / 7}}, 0.5) for k in range(3)]
 
 

@@ -1,12 +1,16 @@
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
+
 from graphmrf.report.page import asset, templates
 from graphmrf_paper.figures import Drawing
 from graphmrf_paper.findings import Figure, Findings, Goal, PaperTable, TableCell, TableRow
 from graphmrf_paper.pages import Reproduction, as_page
 from graphmrf_paper.runner import timings
 from graphmrf_paper.runs import Experiment, RunSettings
+
+pytestmark = pytest.mark.slow
 
 
 class Outline(HTMLParser):

@@ -22,6 +22,8 @@ from graphmrf_paper.accuracy import transductive
 from graphmrf_paper.runner import execute, open_journal, pending
 from graphmrf_paper.runs import Options, Result, Run
 
+pytestmark = pytest.mark.slow
+
 RUNS = [
     Run.of(transductive, {"data": "us-2016", "outcome": outcome, "method": method, "seed": seed, "fraction": 0.3})
     for outcome in ("income", "education")

@@ -1,5 +1,9 @@
+import pytest
+
 from graphmrf_paper.small_tables import count_data, lgc_coefficients
 from small_paper import N_NODES
+
+pytestmark = pytest.mark.slow
 
 
 def test_coefficients_are_named() -> None:

@@ -1,6 +1,9 @@
 import numpy as np
+import pytest
 
 from graphmrf_paper.smoothing import OMEGA_GRID, recover_omega
+
+pytestmark = pytest.mark.slow
 
 
 def test_omega_is_scored_at_every_level_of_the_grid() -> None:
