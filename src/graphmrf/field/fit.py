@@ -34,6 +34,9 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 DENSE_NODES = 3500
 """Nodes up to which the covariance is dense: the eigenvectors of more take minutes."""
 
+DENSE_NETWORK = 6000
+"""Nodes up to which it is dense where a sparse factor takes more than a tenth of the operations of a dense one."""
+
 PART = 400
 """Labels on which a search begins when there are many more."""
 
@@ -137,14 +140,22 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
     prior = Prior.of(options.terms, design)
     if options.likelihood in ("auto", "student") and isinstance(observations, Observations):
         observations = observations.weighted(_marginal_weights(observations.z))
-    small = design.own.shape[0] <= DENSE_NODES
-    dense = options.representation == "dense" or (options.representation == "auto" and small)
+    dense = _is_dense(design.graph) if options.representation == "auto" else options.representation == "dense"
     with one_blas_thread():
         field, mode = (_search_dense if dense else _search_sparse)(design, prior, observations, options.seed)
         found = _with_tails(field, mode, options.likelihood)
         if isinstance(field, SparseField) and field.design is not design:
             found = _on_whole(*found, design, observations)
         return _average(*found, seed=options.seed, members=options.members)
+
+
+def _is_dense(graph: Graph) -> bool:
+    """Return whether the covariance is dense: the graph is small, or has no sparse factor and is not large."""
+    n = graph.n_nodes
+    if DENSE_NODES < n <= DENSE_NETWORK:
+        ordering = GraphPrecisions.of(graph, 1).ordering
+        return ordering is None or ordering.flops > n**3 / 30
+    return n <= DENSE_NODES
 
 
 def _marginal_weights(z: Floats) -> Floats:
@@ -187,14 +198,15 @@ def _search_sparse(
     """
     prior = Prior(tuple(term for term in prior.terms if term.is_sparse))
     fixed = _feature_shapes(design, prior, observations, seed)
-    has_field = any(term.name == "field" for term in prior.terms)
-    factored = has_field and GraphPrecisions.of(design.graph, 1).ordering is not None
-    orders = ORDERS if factored else ORDERS[:1]
+    whole, has_field = design.graph, any(term.name == "field" for term in prior.terms)
+    factored = has_field and GraphPrecisions.of(whole, 1).ordering is not None
     if factored and design.own.shape[0] > 2 * PART_NODES:
         design, observations = _connected_part(design, observations, seed)
     part = SparseField.of(design, prior.terms, observations, fixed)
     best: tuple[SparseField, Mode] | None = None
-    for order in orders:
+    for order in ORDERS if factored else ORDERS[:1]:
+        if order > 1 and GraphPrecisions.of(whole, order).ordering is None:
+            break
         field = replace(part, order=order)
         start = np.zeros(field.size) if best is None else best[1].x
         _PROGRESS.info("field: order %d on %d nodes", order, field.design.own.shape[0])
