@@ -12,7 +12,7 @@ from families import FAMILIES
 from fields import covariance_gap
 from graphmrf import Graph
 from graphmrf._typing import Floats
-from graphmrf.field import TERMS, Design, Observations
+from graphmrf.field import TERMS, Design, FieldOptions, Observations, fit_field
 from graphmrf.field.dense import DenseField, DensePosterior
 from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem, pivoted_columns
 
@@ -170,3 +170,16 @@ def test_other_observations_at_the_same_hyperparameters() -> None:
     others = Observations.of(np.array([1, 1, 5]), np.array([0.3, 0.5, -1.0]))
     dense, sparse = both(design, observations)
     check_equal(dense.given(others), sparse.given(others), 16)
+
+
+@pytest.mark.slow
+def test_a_network_without_a_sparse_factor_is_dense_and_a_map_is_not() -> None:
+    rng, n = np.random.default_rng(0), 3600
+    row, column = np.divmod(np.arange(n), 60)
+    right, below = np.flatnonzero(column < 59), np.flatnonzero(row < 59)
+    lattice = Graph.from_edges(np.append(right, below), np.append(right + 1, below + 60))
+    network = Graph.from_edges(*rng.integers(0, n, (2, 20 * n)), n_nodes=n)
+    observations = Observations.of(np.arange(30), rng.standard_normal(30))
+    options = FieldOptions(terms=("field",), members=1)
+    fields = [fit_field(Design.of(g, np.zeros((n, 0))), observations, options).field for g in (network, lattice)]
+    assert [type(field) for field in fields] == [DenseField, SparseField]

@@ -27,6 +27,9 @@ MEMBERS = 24
 WARM = 0.01
 """First damping of a search that begins near its mode."""
 
+_NEGLIGIBLE = 0.1
+"""Weight, over that of an equal share, below which a member is left out of the average."""
+
 _LARGEST_STEP = 2.0
 """Largest change of a coordinate in one step, in prior standard deviations."""
 
@@ -136,5 +139,5 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
     weights = np.exp(logs - logs.max())
     weights = np.minimum(weights, weights.mean() * np.sqrt(count))
     weights /= weights.sum()
-    present = weights > 1e-3 / count
+    present = weights > _NEGLIGIBLE / count
     return list(points[present]), weights[present] / weights[present].sum()
