@@ -234,7 +234,7 @@ class Nonlinear(Term):
 
     def shapes(self, graph: Graph, p: int) -> tuple[Shape, ...]:  # noqa: ARG002 - as for every term
         """Return the length scales: about the distance of two typical nodes."""
-        return (Shape("nonlinear.lengths", math.sqrt(4.0 * p), 1.0, 2 * p),)
+        return (Shape("nonlinear.lengths", math.sqrt(4.0 * p), 0.5, 2 * p),)
 
     def arguments(self, design: Design, h: Values) -> Floats:
         """Return features over their length scales."""
