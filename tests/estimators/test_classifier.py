@@ -103,12 +103,27 @@ def test_without_a_regressor_the_field_is_used() -> None:
     X = CASE.X.copy()
     X[3:9, 1] = np.nan
     model = GraphClassifier(cv=2).fit(CASE.graph, X, LABELS)
-    by_name = GraphClassifier(GraphRegressor(), cv=2).fit(CASE.graph, X, LABELS)
-    np.testing.assert_array_equal(model.predict_proba(), by_name.predict_proba())
+    indicator = np.where(CASE.known, TRUTH == "yes", np.nan).astype(float)
+    probability = GraphRegressor(likelihood="binomial").fit(CASE.graph, X, indicator).predict()
+    np.testing.assert_allclose(model.predict_proba()[~CASE.known, 1], probability[~CASE.known])
     np.testing.assert_array_equal(model.predict_proba()[CASE.known, 1], TRUTH[CASE.known] == "yes")
     assert isinstance(model.regressors_[0], GraphRegressor)
     assert model.get_params()["regressor"] is None
     assert model.score(None, None, TRUTH) > 0.8
+
+
+@pytest.mark.parametrize("colours", [["red", "blue"], ["red", "green", "blue"]])
+def test_one_label_of_each_class_is_enough_for_the_field(colours: list[str]) -> None:
+    n = 4 * len(colours)
+    y = [colours[k // 4] if k % 4 == 1 else None for k in range(n)]
+    path = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    model = GraphClassifier().fit(path, None, y)
+    np.testing.assert_allclose(model.predict_proba().sum(axis=1), 1.0)
+    assert model.predict()[1::4].tolist() == colours
+    assert model.predict()[0] == colours[0]
+    assert model.predict()[-1] == colours[-1]
+    with pytest.raises(InvalidInputError, match="every class must have"):
+        GraphClassifier(GraphRegressor()).fit(path, None, y)
 
 
 def test_scores_that_say_nothing_leave_the_shares_of_the_classes() -> None:

@@ -1,4 +1,4 @@
-"""Classification: a regression for every class, a cut-off and probabilities from labels that were held out."""
+"""Classification: a field with a logistic link for each class, or a regression and held-out labels."""
 
 from __future__ import annotations
 
@@ -35,13 +35,16 @@ _MAX_ITERATIONS = 1000
 
 
 class GraphClassifier(NodeEstimator):
-    r"""Classes of nodes from a regression of their indicator.
+    r"""Classes of nodes from the field of `GraphRegressor` with a logistic link, or from any regression.
 
-    Of two classes the later in sorted order has outcome 1 and the other 0, and the prediction of the regressor is its
-    score. Of more classes each is set against the rest. Probabilities are Platt's sigmoid of the score, fitted to
-    scores of labels that were held out, by the regressor refitted without each fold (a `GraphRegressor` of up to 600
-    labels searches its hyper-parameters again, others retain theirs); those of more than two classes are divided by
-    their sum. Where scores do not grow with the outcome, the probability of a class is its share.
+    Of two classes the later in sorted order has outcome 1 and the other 0. Of more classes each is set against the
+    rest, and their probabilities are divided by their sum.
+
+    By default labels are Bernoulli variables given the field, whose posterior mean is the probability. With a
+    `regressor` the prediction of the indicator is a score. Probabilities are then Platt's sigmoid of the score, fitted
+    to scores of labels that were held out, by the regressor refitted without each fold (a `GraphRegressor` of up to 600
+    labels searches its hyper-parameters again, others retain theirs). Where scores do not grow with the outcome, the
+    probability of a class is its share.
 
     The most probable class wins. But of two classes and by F1, where one may be rare, the later wins from a cut-off of
     the score which has the best F1 on the labels that were held out, whatever its probability there.
@@ -50,7 +53,8 @@ class GraphClassifier(NodeEstimator):
     ----------
     regressor : estimator, optional
         Any predictor of graphmrf, such as ``ResidualPropagation(LinearGraphConvolution())``. It is cloned. By default
-        ``GraphRegressor()``, which takes features or none, and missing cells in them; linear methods are faster.
+        ``GraphRegressor(likelihood="binomial")``, which takes features or none, and missing cells in them; linear
+        methods are faster.
     metric : "accuracy" or "f1", default "accuracy"
         What `score` returns, and what is maximised: the share of right answers, or the F1 score of the later class
         (with more than two classes, the mean of the F1 scores of all).
@@ -68,7 +72,7 @@ class GraphClassifier(NodeEstimator):
         The score from which a node is in the later of two classes; infinite when all nodes are in the same. None with
         more than two classes.
     held_out_score_ : float
-        The metric on held-out labels, which also chose the sigmoids and the cut-off, so a little too good.
+        The metric on held-out labels, which also chose the cut-off and any sigmoids, so a little too good.
     held_out_ : array of shape (n_labelled,)
         The class of each labelled node, in node order, by regressors that did not see its fold.
     held_out_proba_ : array of shape (n_labelled, n_classes)
@@ -118,15 +122,16 @@ class GraphClassifier(NodeEstimator):
         Raises
         ------
         InvalidInputError
-            If the inputs break a rule: one class only, or a class with fewer labelled nodes than folds
-            (but for a class of one labelled node, which is held out once).
+            If the inputs break a rule: one class only, or, with a regressor, a class with fewer labelled nodes than
+            folds (but for a class of one labelled node, which is held out once).
         """
         regressor = self._checked()
         labels = read_labels(y, check_graph(graph).n_nodes)
         strata = assign_strata(labels.codes[labels.known], self.cv, random_state=self.random_state)
-        check_classes(labels, self.cv)
+        check_classes(labels, 1 if self.regressor is None else self.cv)
         matched = distance_matched_folds(graph, labels.known, self.cv, random_state=self.random_state)
         folds = strata if matched.is_random else matched.folds
+        folds = folds if np.ptp(folds) else np.arange(folds.size)
         self.classes_, self._codes = labels.classes, labels.codes
         targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
         outcomes = [labels.against_the_rest(code) for code in targets]
@@ -140,12 +145,14 @@ class GraphClassifier(NodeEstimator):
         """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors) and weights of labels."""
         codes, binary = labels.codes[labels.known], scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
-        self._probabilities = [_sigmoid(s, side, weights) for s, side in zip(scores.T, sides, strict=True)]
+        own, each = self.regressor is None, zip(scores.T, sides, strict=True)
+        self._probabilities = [_IDENTITY if own else _sigmoid(s, side, weights) for s, side in each]
         self.cutoff_ = None
         if binary and self.metric == "f1":
             self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric, weights)
         elif binary:
-            self.cutoff_ = _even_odds(self._probabilities[0])
+            first = self._probabilities[0]
+            self.cutoff_ = _even_odds(first) if isinstance(first, ClassProbability) else 0.5
         decided = self._decide(scores)
         self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided, weights)
         self.held_out_proba_ = self._probability(scores)
@@ -223,7 +230,8 @@ class GraphClassifier(NodeEstimator):
         return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
 
     def _keeps(self, graph: Graph | None, X: Any) -> bool:
-        return graph is None and X is None and getattr(self.regressors_[0], "keeps_labels", False)
+        own = self.regressor is None
+        return graph is None and X is None and (own or getattr(self.regressors_[0], "keeps_labels", False))
 
     def _measure(self, truth: Ints, predicted: Ints, weights: Floats | None = None) -> float:
         if self.metric == "accuracy":
@@ -237,7 +245,7 @@ class GraphClassifier(NodeEstimator):
         if self.metric not in ("accuracy", "f1"):
             raise InvalidInputError(f"metric must be 'accuracy' or 'f1', got {self.metric!r}")
         if self.regressor is None:
-            return GraphRegressor(random_state=self.random_state)
+            return GraphRegressor(likelihood="binomial", random_state=self.random_state)
         fit = getattr(self.regressor, "fit", None)
         if isinstance(self.regressor, type) or fit is None or "graph" not in inspect.signature(fit).parameters:
             raise InvalidInputError(
@@ -283,6 +291,18 @@ class ClassProbability:
     def __call__(self, scores: Floats) -> Floats:
         """Return the probabilities."""
         return np.asarray(expit(self.slope * scores + self.offset))
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """Scores that are probabilities."""
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Return the scores."""
+        return scores
+
+
+_IDENTITY = _Identity()
 
 
 def best_cutoff(scores: Floats, positive: Bools, metric: str, weights: Floats | None = None) -> tuple[float, float]:

@@ -18,8 +18,10 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.rows import NAMES, NUMBERS, long_outcome, read_rows
+from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
+from graphmrf.field.criteria import Criteria
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.model.attributes import check_count
 
@@ -103,7 +105,8 @@ class GraphRegressor(NodeEstimator):
     hyperparameters_ : dict
         Most probable variances (in shares of the variance of the labels), ranges, orders and length scales.
     log_evidence_ : float
-        Log posterior density of the standardised labels at these hyper-parameters.
+        Log density of the observations, hyper-parameters integrated by Laplace's approximation: greater of the better
+        of two models of the same observations.
     shares_ : Series
         Share of the variance at unlabelled nodes that each kind of effect predicts, and noise; they add up to 1.
     coef_ : array of shape (p,), or Series
@@ -222,7 +225,8 @@ class GraphRegressor(NodeEstimator):
         self.solver_ = "sparse" if hasattr(self._field.fitted.field, "order") else "dense"
         self.hyperparameters_ = dict(self._field.posterior.h)
         self.transform_: Any = self._field.scale if self.keeps_labels else None
-        self.log_evidence_ = -self._field.fitted.mode.value
+        self._criteria = Criteria(self._field)
+        self.log_evidence_ = self._criteria.log_evidence
         return self
 
     def _fitted(self, graph: Graph, X: Floats, y: Floats, rows: Rows, options: FieldOptions) -> FieldOutcome:
@@ -568,6 +572,24 @@ class GraphRegressor(NodeEstimator):
         check_fitted(self, "_field")
         found = self._field.out_of_fold(folds)
         return found if return_std else found[0]
+
+    def summary(self) -> str:
+        """Return effects, hyper-parameters and what the fit is judged by, as a table of text.
+
+        Linear effects with standard errors and 95 % intervals: of a feature of the node itself, all others and those of
+        its neighbours held fixed, on the scale of the link (of counts the logarithm, of shares the logit). Log
+        evidence, expected log predictive density (elpd) by leaving one node out and by WAIC, Moran's I of leave-one-out
+        residuals over the edges among labelled nodes with its p-value, and `phi`, the share of the graph field in it
+        and the part that is each node's own.
+        """
+        if "_field" not in vars(self):
+            return Summary("GraphRegressor: not fitted yet")
+        n, m = self._nodes.graph.n_nodes, self._nodes.graph.n_edges
+        names = range(self._columns.count) if self._columns.names is None else self._columns.names
+        labels = self._field.labels
+        likelihood = labels.likelihood.name if isinstance(labels, Responses) else self.likelihood
+        facts = {"likelihood": likelihood, "nodes": f"{n:,}", "edges": f"{m:,}", "labelled": f"{labels.nodes.size:,}"}
+        return summarise(facts, self._field.shares, [str(name) for name in names], self._criteria)
 
     @property
     def shares_(self) -> pd.Series:

@@ -20,6 +20,7 @@ from sklearn.utils import estimator_html_repr
 
 from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
 from graphmrf.estimators.inputs import check_graph, read_outcome
+from graphmrf.estimators.summary import Summary
 from graphmrf.graph.ids import as_pandas, in_node_order
 from graphmrf.text import number
 
@@ -127,7 +128,7 @@ class NodeEstimator(RefusesFormerNames, BaseEstimator):
         """Return what was fitted, on what, and with which coefficients, as a table of text."""
         nodes = getattr(self, "_nodes", None)
         if nodes is None:
-            return f"{type(self).__name__}: not fitted yet"
+            return Summary(f"{type(self).__name__}: not fitted yet")
         graph, labelled = nodes.graph, int(np.count_nonzero(nodes.known))
         facts = {
             "nodes": f"{graph.n_nodes:,}",
@@ -138,7 +139,8 @@ class NodeEstimator(RefusesFormerNames, BaseEstimator):
         learned = {name: getattr(self, f"{name}_", None) for name in _LEARNED}
         facts |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
         lines = [type(self).__name__, *(f"  {name:<12} {value}" for name, value in facts.items())]
-        return "\n".join([*lines, *_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")])
+        lines += [*_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")]
+        return Summary("\n".join(lines))
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's own drawing of an estimator, and the summary of its fit."""

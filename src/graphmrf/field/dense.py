@@ -23,7 +23,7 @@ from graphmrf.field.spectrum import Correlations, Spectrum
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
@@ -274,6 +274,15 @@ class DensePosterior:
             term.name: term.between(self.field, self.h, nodes, self.field.rows) @ self._dual
             for term in self.field.terms
         }
+
+    def joint(self, names: Collection[str], nodes: Ints) -> tuple[Floats, Floats]:
+        """Return posterior mean and joint covariance of the sum of some terms at some nodes."""
+        terms = [term for term in self.field.terms if term.name in names]
+        prior = sum((t.between(self.field, self.h, nodes, nodes) for t in terms), start=np.zeros((nodes.size,) * 2))
+        rows, zero = self.field.rows, np.zeros((nodes.size, self.field.rows.size))
+        across = sum((t.between(self.field, self.h, nodes, rows) for t in terms), start=zero)
+        white = solve_triangular(self._factor, across.T, lower=True, check_finite=False)
+        return across @ self._dual, np.asarray(prior - white.T @ white)
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field."""

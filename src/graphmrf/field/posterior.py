@@ -11,7 +11,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 from graphmrf.field.noise import NORMAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.noise import Noise
@@ -43,6 +43,9 @@ class Posterior(Protocol):
 
     def parts(self, nodes: Ints) -> Mapping[str, Floats]:
         """Return the mean of every term at some nodes."""
+
+    def joint(self, names: Collection[str], nodes: Ints) -> tuple[Floats, Floats]:
+        """Return mean and joint covariance of the sum of some terms at some nodes."""
 
     def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint covariance of some nodes times columns `Z` (len(nodes), k)."""

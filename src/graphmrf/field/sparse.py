@@ -33,7 +33,7 @@ from graphmrf.field.terms import LinearTerm, Nonlinear, Smoothed, squared_distan
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
@@ -465,6 +465,15 @@ class SparsePosterior:
         if system.field.has_field:
             found["field"] = system.graph_field[nodes]
         return found
+
+    def joint(self, names: Collection[str], nodes: Ints) -> tuple[Floats, Floats]:
+        """Return posterior mean and joint covariance of the sum of some terms, by their columns, at some nodes."""
+        system = self.system
+        places = [np.arange(at.start, at.stop) for name, at in system.slices.items() if name in names]
+        chosen = np.concatenate([np.zeros(0, dtype=np.int64), *places])
+        Phi = system.Phi[np.ix_(nodes, chosen)]
+        inverse = cho_solve((system._inner, True), np.eye(system.Phi.shape[1]))
+        return Phi @ system.coefficients[chosen], np.asarray(Phi @ inverse[np.ix_(chosen, chosen)] @ Phi.T)
 
     def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint posterior covariance at some nodes times columns."""

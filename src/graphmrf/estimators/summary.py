@@ -1,0 +1,86 @@
+"""The summary of a fitted field, in the style of statsmodels."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri
+
+from graphmrf.text import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from graphmrf._typing import Floats
+    from graphmrf.field.criteria import Criteria
+
+_MOST_EFFECTS = 40
+"""Features up to which all effects are listed, the strongest ones of more."""
+
+
+class Summary(str):
+    """Text that consoles and notebooks show as it is, line by line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"
+
+
+def summarise(facts: Mapping[str, str], shares: Mapping[str, float], names: Sequence[str], found: Criteria) -> Summary:
+    """Return the summary of a field.
+
+    Parameters
+    ----------
+    facts : mapping of str to str
+        What was fitted.
+    shares : mapping of str to float
+        Share of the variance by kind of effect.
+    names : sequence of str
+        Names of the features.
+    found : Criteria
+        What the fit is judged by.
+    """
+    (waic, waic_error, parameters), (loo, loo_error) = found.waic, found.leave_one_out
+    moran, p = found.moran
+    facts = {
+        **facts,
+        "log evidence": number(found.log_evidence),
+        "elpd, leave-one-out": f"{number(loo)} ± {number(loo_error)}",
+        "elpd, WAIC": f"{number(waic)} ± {number(waic_error)}, {number(parameters)} effective parameters",
+        "Moran's I of residuals": "not defined" if np.isnan(moran) else f"{moran:.3f}, p = {p:.3f}",
+    }
+    width = max(map(len, facts))
+    lines = ["GraphRegressor", *(f"  {name:<{width}}  {value}" for name, value in facts.items())]
+    lines += [
+        "",
+        "  share of the variance",
+        *(f"    {name:<30} {number(each, 3):>10}" for name, each in shares.items()),
+    ]
+    lines += _effects(names, found.effects)
+    hyper = [(name, values[0]) for name, values in found.hyperparameters.items() if len(values) == 1]
+    lines += _table("hyper-parameter", ("mode", "2.5 %", "97.5 %"), hyper)
+    return Summary("\n".join(lines))
+
+
+def _effects(names: Sequence[str], effects: Floats) -> list[str]:
+    """Return the table of linear effects with standard errors, z and 95 % intervals."""
+    z = effects[:, 0] / np.where(effects[:, 1] > 0, effects[:, 1], np.nan)
+    order = np.argsort(-np.nan_to_num(np.abs(z)), kind="stable")
+    chosen = [k for k in sorted(order[:_MOST_EFFECTS]) if not np.isnan(effects[k, 0])]
+    width = float(ndtri(0.975))
+    rows = [
+        (names[k], np.array([b, error, z[k], b - width * error, b + width * error]))
+        for k, (b, error) in ((k, effects[k]) for k in chosen)
+    ]
+    return _table("linear effect", ("effect", "std err", "z", "2.5 %", "97.5 %"), rows)
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, Floats]]) -> list[str]:
+    lines = [f"    {name:<30}" + "".join(f" {each:>10.4g}" for each in row) for name, row in rows]
+    return ["", f"  {title:<32}" + "".join(f" {each:>10}" for each in columns), *lines] if lines else []
