@@ -3,6 +3,8 @@
 Graphs are dense weight matrices `W`; a missing outcome is NaN.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from graphmrf._typing import Bools, Floats, Ints
@@ -144,3 +146,25 @@ def field_log_density(W: Floats, H: Floats, C: Floats, A: Floats) -> float:
     covariance = np.linalg.inv(field_precision(W, H, C))[seen][:, seen]
     energy = z[seen] @ np.linalg.solve(covariance, z[seen])
     return float(-0.5 * (energy + np.linalg.slogdet(2 * np.pi * covariance)[1]))
+
+
+def elliptical_slice(
+    log_density: Callable[[Floats], Floats], K: Floats, *, chains: int, steps: int, rng: np.random.Generator
+) -> Floats:
+    """Draws (steps, chains, m) of v ~ N(0, K) times exp(log_density(v)): Murray, Adams and MacKay (2010)."""
+    L, v = np.linalg.cholesky(K), np.zeros((chains, len(K)))
+    current, drawn = log_density(v), np.empty((steps, chains, len(K)))
+    for step in range(steps):
+        other, level = rng.standard_normal(v.shape) @ L.T, current + np.log(rng.random(chains))
+        angle = rng.uniform(0.0, 2.0 * np.pi, chains)
+        low, high, waiting = angle - 2.0 * np.pi, angle.copy(), np.ones(chains, dtype=bool)
+        while waiting.any():
+            proposed = v * np.cos(angle)[:, None] + other * np.sin(angle)[:, None]
+            found = log_density(proposed)
+            taken = waiting & (found > level)
+            drawn[step, taken], current[taken] = proposed[taken], found[taken]
+            waiting &= ~taken
+            low, high = np.where(angle < 0, angle, low), np.where(angle < 0, high, angle)
+            angle = np.where(waiting, rng.uniform(low, high), angle)
+        v = drawn[step].copy()
+    return drawn

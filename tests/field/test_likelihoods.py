@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import latent
+import oracle
 from graphmrf._typing import Floats
-from graphmrf.field import TERMS, Responses
+from graphmrf.field import TERMS, AveragedPosterior, Design, Responses
 from graphmrf.field.dense import DenseField
 from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured
 from graphmrf.field.sparse import SparseField
@@ -167,3 +168,32 @@ def test_the_evidence_is_that_of_quadrature(name: str, count: int) -> None:
     log_grid = stats.norm(centre, spread).logpdf(v).sum(axis=1)
     expected = np.log(np.sum(mass / mass.sum() * np.exp(log_prior + log_rows - log_grid)))
     assert -field.value(x) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(("name", "size"), [("poisson", 1.0), ("binomial", 5.0), ("bernoulli", 1.0)])
+def test_values_have_the_moments_of_a_long_run_of_a_sampler(name: str, size: float) -> None:
+    """Means within .05 standard deviations and standard deviations within 6 %, at fixed hyper-parameters."""
+    likelihood, rng, n = LIKELIHOODS[name], np.random.default_rng(0), 20
+    graph, labelled = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n), np.arange(0, n, 2)
+    eta = np.sin(labelled / 4.0) + 0.3 * rng.standard_normal(labelled.size)
+    sizes = np.full(labelled.size, size)
+    y = likelihood.draw(eta, sizes, {}, rng)
+    given_rows = Responses(likelihood, labelled, np.arange(labelled.size), y, sizes, likelihood.pooled(y, sizes), 1.0)
+    design = Design.of(graph, rng.standard_normal((n, 1)))
+    field = dense(design, given_rows, ("own", "field"))
+    x = np.zeros(field.size)
+    h = latent.hyperparameters(1) | field.space.read(x)
+    K = latent.prior(("own", "field"), graph.adjacency.toarray(), design, h) + h["noise"] * np.eye(n)
+
+    def log_density(v: Floats) -> Floats:
+        rows = likelihood.expand(given_rows.origin + v, y, sizes, {}).log_density
+        return np.asarray(rows.sum(axis=1))
+
+    among = K[np.ix_(labelled, labelled)]
+    drawn = oracle.elliptical_slice(log_density, among, chains=300, steps=600, rng=rng)[100:].reshape(-1, labelled.size)
+    found = AveragedPosterior([field.posterior(x)], np.ones(1)).values(np.arange(n))
+    gain = K[:, labelled] @ np.linalg.inv(among)
+    mean = gain @ drawn.mean(axis=0)
+    std = np.sqrt(np.diag(K - gain @ K[labelled]) + np.einsum("ij,jk,ik->i", gain, np.cov(drawn.T), gain))
+    np.testing.assert_array_less(np.abs(found.means[0] - mean) / std, 0.05)
+    np.testing.assert_allclose(np.sqrt(found.variances[0]), std, rtol=0.06)
