@@ -95,6 +95,7 @@ def load(
     data_dir: PathLike | None = None,
     cache_dir: PathLike | None = None,
     mirror: str | None = None,
+    accept_licence: bool = False,
     advance: Callable[[str], None] = _ignore,
 ) -> Dataset:
     """Return a data set of the paper, cleaned, with raw values.
@@ -113,6 +114,8 @@ def load(
         Where downloads and cleaned copies are kept; by default `GRAPHMRF_CACHE`, else the user's cache folder.
     mirror : str, optional
         Address to download from; by default `GRAPHMRF_MIRROR`, else the public repository.
+    accept_licence : bool
+        Whether you accept the licence of a data set that asks for it (``"elliptic"``) before its first download.
     advance : callable, optional
         Called with the name of each raw file, once it is downloaded or read.
 
@@ -139,10 +142,13 @@ def load(
         return _dataset(made, made.clean({}), ())
     folder, cache = data_dir or os.environ.get(DATA), _cache_folder(cache_dir)
     if not folder:
-        _check_downloadable(made)
-        url = (mirror or os.environ.get(URL) or MIRROR).rstrip("/") + "/"
-        fetched = _cached(made, _published(made), cache, lambda: _cleaned(made, _download(made, cache, url, advance)))
-        return _dataset(made, *fetched)
+        url = (mirror or os.environ.get(URL) or made.url or MIRROR).rstrip("/") + "/"
+
+        def fetch() -> Tables:
+            _check_accepted(made, accepted=accept_licence)
+            return _cleaned(made, _download(made, cache, url, advance))
+
+        return _dataset(made, *_cached(made, _published(made), cache, fetch))
     files = _find(made, Path(folder).expanduser())
     sha256 = {path: _checksum(path, file, advance) for path, file in files.items()}
     notes = _changed(made, sha256)
@@ -165,7 +171,7 @@ def _user_cache() -> Path:
 
 
 def _published(made: Recipe) -> dict[str, str]:
-    return {path: sha256 for path, sha256 in made.files.items() if sha256 is not None}
+    return {path: sha256 for path, (_, sha256) in made.downloads.items()}
 
 
 def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
@@ -258,7 +264,7 @@ def _checked(made: Recipe, files: Files) -> Tables:
     """Return the cleaned tables of files other than those published, if they have the same counts."""
     tables = _cleaned(made, files)
     counts, expected = (len(tables["nodes"]), len(tables["edges"])), (made.info.n_nodes, made.info.n_edges)
-    if counts != expected and not made.where and made.info.n_edges is not None:
+    if counts != expected and made.info.n_edges is not None:
         raise InvalidInputError(
             f"{made.info.name} has {expected[0]} nodes and {expected[1]} edges, but these files give {counts[0]} and "
             f"{counts[1]}; give the files as they were published"
@@ -267,8 +273,7 @@ def _checked(made: Recipe, files: Files) -> Tables:
 
 
 def _changed(made: Recipe, sha256: dict[str, str]) -> tuple[str, ...]:
-    published = _published(made)
-    changed = (path for path, found in sha256.items() if published.get(path, found) != found)
+    changed = (path for path, found in sha256.items() if (made.files[path] or found) != found)
     return tuple(f"{path} is not byte for byte the published file" for path in changed)
 
 
@@ -300,7 +305,7 @@ def _find(recipe: Recipe, folder: Path) -> Files:
     if missing:
         raise InvalidInputError(
             f"{folder} lacks {len(missing)} of the {len(recipe.files)} raw files of {recipe.info.name}: "
-            f"{', '.join(missing)}; {_remedy(recipe)}"
+            f"{', '.join(missing)}; put all of them there, or leave data_dir and {DATA} out to download them"
         )
     return files
 
@@ -309,18 +314,13 @@ def _missing(files: Files) -> list[str]:
     return [path for path, file in files.items() if not file.is_file()]
 
 
-def _remedy(recipe: Recipe) -> str:
-    if recipe.where:
-        return f"{recipe.where}, and name its folder"
-    return f"put all of them there, or leave data_dir and {DATA} out to download them"
-
-
-def _check_downloadable(recipe: Recipe) -> None:
-    """Raise where only the user can get the files."""
-    if recipe.where:
+def _check_accepted(recipe: Recipe, *, accepted: bool) -> None:
+    """Raise where the licence must be accepted first."""
+    if recipe.terms and not accepted:
         raise InvalidInputError(
-            f"{recipe.where}, and name the folder of its files with data_dir, --data-dir or {DATA}: "
-            f"{', '.join(recipe.files)}"
+            f"{recipe.info.name} is downloaded when you accept its licence ({recipe.terms}): graphmrf datasets fetch "
+            f"{recipe.info.name} --accept-licence, or load(..., accept_licence=True); or name a folder that has "
+            f"{', '.join(recipe.files)} with data_dir, --data-dir or {DATA}"
         )
 
 
@@ -341,12 +341,13 @@ def _download(recipe: Recipe, cache: Path, url: str, advance: Callable[[str], No
         raise MissingExtraError(
             f"{needs}; pip install pooch, or give the files in a folder with data_dir or {DATA}"
         ) from error
-    registry = {path: f"sha256:{sha256}" for path, sha256 in recipe.files.items()}
-    store = pooch.create(path=cache / "raw" / COMMIT, base_url=url, registry=registry)
+    registry = {name: f"sha256:{sha256}" for name, sha256 in recipe.downloads.values()}
+    place = cache / "raw" / (recipe.info.name if recipe.url else COMMIT)
+    store = pooch.create(path=place, base_url=url, registry=registry)
     files = {}
     with _hushed():
-        for path in registry:
-            files[path] = _fetch(store, path)
+        for path, (name, _) in recipe.downloads.items():
+            files[path] = _fetch(store, name)
             advance(path)
     return files
 

@@ -138,24 +138,39 @@ class Recipe:
     info : Info
         What is known without the files.
     files : mapping of str to str or None
-        What `clean` needs: paths inside the folder of raw files, with slashes, and the SHA-256 of each; None, which is
-        never downloaded, only where `where` says how to get it.
+        What `clean` needs: paths inside the folder of raw files, with slashes, and the SHA-256 of each; None where
+        only that of its archive is known.
     clean : callable
         From a path for each of `files` to the tables `nodes`, `edges` and others.
     folders : tuple of str
         Folders below the user's in which the files may lie.
-    where : str
-        For files that only the user can get: from where.
+    archives : mapping of str to str
+        For files that are downloaded as ZIP archives, each under its path and ``.zip``: the SHA-256 of each archive.
+    url : str
+        Where they are downloaded from; empty for the paper's reference repository.
+    terms : str
+        Licence that the user must accept before a download; empty for none.
     """
 
     info: Info
     files: Mapping[str, str | None]
     clean: Callable[[Files], Tables]
     folders: tuple[str, ...] = ("", "datasets")
-    where: str = ""
+    archives: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    terms: str = ""
 
     def __post_init__(self) -> None:
-        assert self.where or all(self.files.values()), f"{self.info.name} is downloaded, so each file needs a checksum"
+        assert self.archives.keys() == self.files.keys() or all(self.files.values()), (
+            f"{self.info.name} is downloaded, so each file needs a checksum"
+        )
+
+    @property
+    def downloads(self) -> dict[str, tuple[str, str]]:
+        """For every raw file, the name under which it is downloaded and the SHA-256 of what arrives."""
+        if self.archives:
+            return {path: (f"{path}.zip", sha256) for path, sha256 in self.archives.items()}
+        return {path: (path, sha256) for path, sha256 in self.files.items() if sha256 is not None}
 
 
 @cache

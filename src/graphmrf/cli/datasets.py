@@ -105,15 +105,18 @@ def fetch(
     *,
     data_dir: _DataDir = None,
     cache_dir: _CacheDir = None,
+    accept_licence: Annotated[
+        bool, typer.Option("--accept-licence", help="You accept the licence that `datasets info` shows.")
+    ] = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Download, clean and keep data sets, so that loading them needs no network."""
+    """Download, clean and store data sets, so that loading them needs no network."""
     with terminal.errors_as_exit_codes(debug=debug):
         for name in names:
             later.datasets.info(name)
         for name in names:
-            data = _load(name, data_dir, cache_dir, quiet=quiet)
+            data = _load(name, data_dir, cache_dir, quiet=quiet, accept_licence=accept_licence)
             if not quiet:
                 terminal.note(data.notes)
                 typer.echo(f"{name}: {data.graph.n_nodes} nodes, {data.graph.n_edges} edges, ready to load")
@@ -177,9 +180,17 @@ def export(
             terminal.say("Saved " + " and ".join(str(path) for path in saved))
 
 
-def _load(name: str, data_dir: Path | None, cache_dir: Path | None, *, quiet: bool) -> "Dataset":
+def _load(
+    name: str, data_dir: Path | None, cache_dir: Path | None, *, quiet: bool, accept_licence: bool = False
+) -> "Dataset":
     with terminal.progress([1.0] * later.datasets.n_files(name), quiet=quiet, label=f"fetching {name}") as advance:
-        return later.datasets.load(name, data_dir=data_dir, cache_dir=cache_dir, advance=lambda _: advance())
+        return later.datasets.load(
+            name,
+            data_dir=data_dir,
+            cache_dir=cache_dir,
+            accept_licence=accept_licence,
+            advance=lambda _: advance(),
+        )
 
 
 def _check_free(places: Iterable[Path]) -> None:

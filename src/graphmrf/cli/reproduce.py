@@ -1,4 +1,4 @@
-"""graphmrf reproduce: every table and figure of the paper again, beside the published numbers."""
+"""graphmrf reproduce: the tables and figures of the paper again, beside the published numbers."""
 
 from pathlib import Path
 from typing import Annotated

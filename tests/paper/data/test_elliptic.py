@@ -1,13 +1,20 @@
 """Elliptic: small files of the published shape, where to get the real ones, and files that cannot be right."""
 
+import hashlib
+import io
+import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphmrf.datasets import load, paper
 from graphmrf.errors import InvalidInputError
+from graphmrf_paper import catalogue
+from mirror import serve
 
 pytestmark = pytest.mark.slow
 
@@ -54,9 +61,25 @@ def test_the_preset_leaves_the_classes_alone(folder: Path, cache: Path) -> None:
     np.testing.assert_allclose(values.drop(columns="illicit").std(), 1)
 
 
-def test_without_a_folder_the_message_says_where_to_get_it(cache: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"account: sign in at kaggle.com/.*--data-dir.*elliptic_txs_features"):
+def test_without_a_folder_the_licence_is_shown_and_must_be_accepted(cache: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"CC BY-NC-ND 4.0.*--accept-licence.*elliptic_txs_features"):
         load("elliptic", cache_dir=cache)
+
+
+def test_what_is_downloaded_is_what_a_folder_gives(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = {}
+    for file in folder.iterdir():
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.write(file, file.name)
+        content[f"{file.name}.zip"] = packed.getvalue()
+    recipe = catalogue.recipe("elliptic")
+    sums = {path: hashlib.sha256(content[f"{path}.zip"]).hexdigest() for path in recipe.files}
+    monkeypatch.setitem(catalogue._RECIPES, "elliptic", replace(recipe, archives=sums))
+    with serve(content) as mirror:
+        data = load("elliptic", cache_dir=cache, mirror=mirror.url, accept_licence=True)
+    pd.testing.assert_frame_equal(data.frame, load("elliptic", data_dir=folder, cache_dir=cache).frame)
+    assert load("elliptic", cache_dir=cache).graph.n_edges == 2  # accepted once
 
 
 def test_a_folder_without_a_file_lists_it(folder: Path, cache: Path) -> None:
