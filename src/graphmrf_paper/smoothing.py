@@ -11,10 +11,24 @@ from graphmrf._typing import Floats
 from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, ResidualPropagation
 from graphmrf.model import GaussianMRF
 from graphmrf.selection import split
+from graphmrf.text import number
 from graphmrf_paper.attributes import load_raw
-from graphmrf_paper.findings import TOLERANCE, Chart, Figure, Findings, Goal, Heat, Series, share_off
+from graphmrf_paper.findings import (
+    TOLERANCE,
+    Chart,
+    Figure,
+    Findings,
+    Goal,
+    Heat,
+    PaperTable,
+    Series,
+    TableCell,
+    TableRow,
+    share_off,
+)
 from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, Scalar
 
+_DECADE = 4  # steps of the grid
 OMEGA_GRID = tuple(float(10.0 ** (-1 + step / 4)) for step in range(13))
 """The grid of the paper: 0.1 to 100, four to a decade."""
 _CORRELATED = ((1.0, -0.99), (-0.99, 1.0))  # the paper's H: feature and outcome almost determine each other
@@ -114,7 +128,34 @@ def _recovery_collect(name: str, method: str, results: Results, settings: RunSet
     panel = Heat(f"{method}: R²", "ω of the model", f"ω of {method}", R2, ticks, ticks, marks)
     samples = f"mean R² of {len(settings.repeats)} samples"
     caption = f"{method} recovers ω: {samples}; a dot marks the best ω of each column."
-    return Findings((), (Figure(name, caption, (panel,)),), (_recovered(method, best),))
+    table = _misspecified(name, method, R2)
+    return Findings((table,), (Figure(name, caption, (panel,)),), (_recovered(method, best), _losses(method, table)))
+
+
+def _misspecified(name: str, method: str, R2: Floats) -> PaperTable:
+    """Return R2 at the true omega, and with one ten times too small or too large, where that is on the grid."""
+    last = len(OMEGA_GRID)
+    rows = tuple(
+        TableRow(
+            (f"{omega:.3g}",),
+            tuple(
+                TableCell(float(R2[guess, step]) if 0 <= guess < last else None)
+                for guess in (step, step - _DECADE, step + _DECADE)
+            ),
+        )
+        for step, omega in enumerate(OMEGA_GRID)
+    )
+    caption = (
+        f"{method}: mean R² with the true ω, with a tenth of it (under-smoothing), with ten times (over-smoothing)."
+    )
+    return PaperTable(name, caption, ("true ω",), ("true", "a tenth", "ten times"), rows)
+
+
+def _losses(method: str, table: PaperTable) -> Goal:
+    """Return how much R2 under-smoothing and over-smoothing cost, on average over the grid."""
+    R2 = np.array([[cell.ours for cell in row.cells] for row in table.rows], dtype=np.float64)
+    under, over = (number(float(np.nanmean(R2[:, 0] - R2[:, k]))) for k in (1, 2))
+    return Goal(f"R² of {method} lost with a tenth of the true ω, with ten times the true ω", f"{under} and {over}")
 
 
 def _mean_scores(method: str, step: int, results: Results, settings: RunSettings) -> Floats | None:
