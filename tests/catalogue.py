@@ -2,7 +2,7 @@
 
 Every case is a command on the small town of `file_variants`, some of whose files are replaced. One that is understood
 has to give the predictions of the plain files; one that is refused writes nothing. None shows a traceback, a warning or
-"a bug of ours".
+"internal error".
 """
 
 import contextlib
@@ -84,7 +84,7 @@ class Odd:
         return "right" if result.exit_code == 0 else "refused"
 
     def _problem(self, result: Result, made: Mapping[str, bytes], before: Mapping[str, bytes], said: str) -> str:
-        if "Traceback" in said or "a bug of ours" in said or not isinstance(result.exception, SystemExit | None):
+        if "Traceback" in said or "internal error" in said or not isinstance(result.exception, SystemExit | None):
             return "A BUG OF OURS"
         if any(made.get(name) != content for name, content in before.items()):
             return "AN INPUT CHANGED"

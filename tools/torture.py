@@ -147,7 +147,7 @@ class Victim:
         ended, said = self._run(limits, at_event, None if delay is None or sent is None else (delay, sent))
         found = Counter({fault: 1, f"ended {ended}": 1})
         found["broken"] = sum(not self._is_whole(path, before) for path in {*self.new, *before})
-        found["a bug of ours"] = int("a bug of ours" in said or ("Traceback" in said and sent is None))
+        found["a bug of ours"] = int("internal error" in said or ("Traceback" in said and sent is None))
         again, said = self._run()
         now = _content(self.home)
         found["broken"] += again != "exit 0"

@@ -1,6 +1,7 @@
 """graphmrf predict: what comes out, in every form, and the limit cases."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -227,6 +228,15 @@ def test_numbers_of_two_values_are_told(town: Any) -> None:
     assert "treated as numbers" not in town.run("--target", "income", "--method", "lr").stderr
 
 
+def test_standard_errors_as_features_are_pointed_out(town: Any) -> None:
+    rng = np.random.default_rng(0)
+    town.write(town.nodes.assign(income_se=rng.random(64), population=rng.integers(10, 99, 64)))
+    said = " ".join(town.run("--target", "income", "--method", "lr").stderr.split())
+    assert "'income_se', 'population': features, but by name standard errors or sizes of samples" in said
+    town.write()
+    assert "by name standard errors" not in town.run("--target", "income", "--method", "lr").stderr
+
+
 def test_one_target_is_no_feature_of_another(town: Any) -> None:
     expected = table(town, "--target", "income")
     town.write(with_rent(town))
@@ -379,6 +389,39 @@ def test_a_full_disk_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) 
     assert result.exit_code == 1
     assert "No space left" in result.stderr
     assert town.made == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_stdout_is_one_line_and_a_closed_one_none() -> None:
+    command = [sys.executable, "-m", "graphmrf", "datasets", "list"]
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (found.returncode, found.stderr) == (1, "failed: [Errno 28] No space left on device\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        found = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_sigterm_leaves_no_temporary_file(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, graphmrf.files as files\n"
+        "from graphmrf import cli\n"
+        "def write():\n"
+        "    with files.atomic(sys.argv[1]) as draft:\n"
+        "        draft.write_text('half'); print('writing', flush=True); time.sleep(60)\n"
+        "cli.app = write\n"
+        "cli.main()\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "out.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "writing\n"
+        running.terminate()
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (143, "stopped by SIGTERM; every file is untouched or complete\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_version_and_help() -> None:

@@ -25,7 +25,7 @@ from graphmrf.comparison.prediction import GROUP_COLUMNS
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.attributed_graph import id_column
 from graphmrf.datasets.columns import FILLED, is_dates, is_text
-from graphmrf.datasets.edge_files import named_ends, read_edge_file
+from graphmrf.datasets.edge_files import name_words, named_ends, read_edge_file
 from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, listing, parts_of
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
@@ -52,6 +52,10 @@ million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80
 READ_BYTES = {"numbers": 70, "text": 120}
 """Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
 them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes."""
+_MEASURED = frozenset(
+    {"se", "stderr", "moe", "n", "sd", "variance", "denominator", "population", "sample_size", "standard_error"}
+)
+"""Last words of the names of columns that say how an outcome was measured."""
 _SKEWED = 1.5
 """Skewness from which a transform is hinted at: of a log-normal whose logarithms vary by .45."""
 _MANY_CLASSES = 20
@@ -671,10 +675,28 @@ def feature_notes(targets: Mapping[str, Outcome], features: Features, methods: S
         return
     if features.names or features.notes:
         yield f"features: {listing(features.names) or 'none'}"
+    suspect = [name for name in features.names if is_about_measurement(name)]
+    if suspect:
+        yield (
+            f"{listing(suspect)}: features, but by name standard errors or sizes of samples, which say how an outcome "
+            "was measured; leave them out with --ignore unless they describe the nodes"
+        )
     for note in features.notes:
         yield imputation_note(note, methods)
     if len(targets) > 1:
         yield f"{', '.join(targets)}: targets, so none is a feature of another"
+
+
+def is_about_measurement(name: str) -> bool:
+    """Return whether a column is, by its name, a standard error, a margin of error, or the size of a sample.
+
+    Examples
+    --------
+    >>> [name for name in ("rent_se", "moe", "n", "income", "sample_size", "nse") if is_about_measurement(name)]
+    ['rent_se', 'moe', 'n', 'sample_size']
+    """
+    words = name_words(name)
+    return bool(words) and (words[-1] in _MEASURED or "_".join(words[-2:]) in _MEASURED)
 
 
 def imputation_note(note: str, methods: Sequence[Method]) -> str:

@@ -5,10 +5,11 @@ import logging
 import os
 import re
 import shlex
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,15 @@ _AT_A_STAGE = 0.1
 """Part of what is left of a step by which a bar moves at a stage, by eye: a fit to a few dozen labels has six stages,
 and is then half done."""
 LOGGER = "graphmrf.progress"
-"""The logger on which long fits tell their stages."""
+"""The logger on which long fits report their stages."""
 
 
 @contextmanager
 def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
-    """Turn an exception into one line on stderr and an exit code: 2 bad input, 1 a failure of ours, 130 Ctrl-C."""
+    """Turn an exception into one line on stderr and an exit code: 2 bad input, 1 a failure of graphmrf, 130 Ctrl-C."""
     try:
         yield
+        sys.stdout.flush()
     except (InvalidInputError, MissingExtraError) as error:
         _fail(f"error: {error}", BAD_INPUT, debug=debug)
     except GraphMRFError as error:
@@ -50,13 +52,28 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         _fail("stopped by Ctrl-C; every file is untouched or complete", STOPPED, debug=debug)
     except BrokenPipeError:  # whoever reads the results has seen enough
-        raise
+        _discard_output()
+        raise typer.Exit(0) from None
     except (OSError, MemoryError) as error:
+        _discard_output()
         _fail(f"failed: {error or type(error).__name__}", OURS, debug=debug)
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # the last resort: a user never sees a traceback unasked
-        _fail(f"failed: {type(error).__name__}: {error} (a bug of ours; --debug shows where)", OURS, debug=debug)
+        _fail(
+            f"failed: {type(error).__name__}: {error} (internal error; please report it with the output of --debug)",
+            OURS,
+            debug=debug,
+        )
+
+
+def _discard_output() -> None:
+    """Let nothing more be written to stdout where that failed: Python would try once more when it ends."""
+    with suppress(OSError, ValueError):  # it may be no file
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int, *, debug: bool) -> None:
@@ -273,7 +290,13 @@ def print_rich(table: Table) -> None:
         column.header = _shown(column.header)
         column._cells[:] = [_shown(cell) for cell in column._cells]
     table.title = _shown(table.title)
-    Console(markup=False, highlight=False).print(table)
+    _Output(markup=False, highlight=False).print(table)
+
+
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to us what happens when nobody reads on."""
+        raise BrokenPipeError
 
 
 def _shown(cell: Any) -> Any:
