@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         NodeAdapter,
         ResidualPropagation,
         SimpleGraphConvolution,
+        propose_likelihood,
     )
     from graphmrf.graph import Graph
     from graphmrf.model import GaussianMRF
@@ -47,6 +48,7 @@ __all__ = [
     "comparison",
     "datasets",
     "explain",
+    "propose_likelihood",
     "read",
     "selection",
 ]
@@ -69,6 +71,7 @@ _HOMES = {
     "cluster": "engines.dask",
     "compare": "comparison",
     "explain": "comparison",
+    "propose_likelihood": "estimators",
     "read": "datasets",
 }
 

@@ -172,7 +172,7 @@ def test_the_evidence_is_that_of_quadrature(name: str, count: int) -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("poisson", 1.0), ("binomial", 5.0), ("bernoulli", 1.0)])
 def test_values_have_the_moments_of_a_long_run_of_a_sampler(name: str, size: float) -> None:
-    """Means within .05 standard deviations and standard deviations within 6 %, at fixed hyper-parameters."""
+    """Means within .05 standard deviations and standard deviations within 5 %, at fixed hyper-parameters."""
     likelihood, rng, n = LIKELIHOODS[name], np.random.default_rng(0), 20
     graph, labelled = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n), np.arange(0, n, 2)
     eta = np.sin(labelled / 4.0) + 0.3 * rng.standard_normal(labelled.size)
@@ -196,4 +196,4 @@ def test_values_have_the_moments_of_a_long_run_of_a_sampler(name: str, size: flo
     mean = gain @ drawn.mean(axis=0)
     std = np.sqrt(np.diag(K - gain @ K[labelled]) + np.einsum("ij,jk,ik->i", gain, np.cov(drawn.T), gain))
     np.testing.assert_array_less(np.abs(found.means[0] - mean) / std, 0.05)
-    np.testing.assert_allclose(np.sqrt(found.variances[0]), std, rtol=0.06)
+    np.testing.assert_allclose(np.sqrt(found.variances[0]), std, rtol=0.05)

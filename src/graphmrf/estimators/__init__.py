@@ -16,6 +16,7 @@ from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
 from graphmrf.estimators.linear_regression import LinearRegression
 from graphmrf.estimators.out_of_fold import NodeRegressor
 from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.estimators.rows import propose_likelihood
 from graphmrf.estimators.scikit import GraphSmoother, NodeAdapter
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.networks.options import Training
@@ -34,4 +35,5 @@ __all__ = [
     "ResidualPropagation",
     "SimpleGraphConvolution",
     "Training",
+    "propose_likelihood",
 ]

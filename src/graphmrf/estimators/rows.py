@@ -234,9 +234,10 @@ def propose_likelihood(y: Any, *, exposure: Any = None, trials: Any = None, std:
 
     Examples
     --------
-    >>> propose_likelihood([0.0, 3.0, 12.0, float("nan")], exposure=[10, 20, 30, 5])
+    >>> import graphmrf as gm
+    >>> gm.propose_likelihood([0.0, 3.0, 12.0, float("nan")], exposure=[10, 20, 30, 5])
     ('negative-binomial', 'whole numbers with an exposure; their variance may exceed their mean')
-    >>> propose_likelihood([0.2, 3.1])[0]
+    >>> gm.propose_likelihood([0.2, 3.1])[0]
     'gaussian'
     """
     values = np.asarray(y, dtype=np.float64)

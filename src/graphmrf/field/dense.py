@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,12 +143,7 @@ class DenseField:
 
     def _working(self, h: Mapping[str, Any], K: Floats) -> Working | None:
         """Return the working observations at hyper-parameters, given the covariance of the field."""
-
-        def dual(given: Observations) -> Floats | None:
-            factor = _with_diagonal(K, given.variance(h[NOISE]))
-            return None if factor is None else np.asarray(cho_solve((factor, True), given.z, check_finite=False))
-
-        return self.observations.working(h, dual)
+        return self.observations.working(h, partial(_dual, K, h[NOISE]))
 
     def covariance(self, h: Mapping[str, Any]) -> Floats:
         """Return the covariance among the observations, which are normal."""
@@ -206,12 +202,16 @@ class DenseField:
         working = self._working(h, K)
         if working is None:
             raise ConvergenceError(_SINGULAR)
-        given = working.observations
-        if working.third is not None:
-            factor = _with_diagonal(K, given.variance(h[NOISE]))
-            assert factor is not None
-            given = working.at_means(np.square(_inverse(factor)).sum(axis=0))
-        return DensePosterior(replace(self, observations=given), h)
+        factor = _with_diagonal(K, working.observations.variance(h[NOISE]))
+        assert factor is not None
+        precision = np.square(_inverse(factor)).sum(axis=0)
+        return DensePosterior(replace(self, observations=working.at_means(precision, partial(_dual, K, h[NOISE]))), h)
+
+
+def _dual(K: Floats, noise: float, given: Observations) -> Floats | None:
+    """Return the inverse of the covariance of normal observations times them."""
+    factor = _with_diagonal(K, given.variance(noise))
+    return None if factor is None else np.asarray(cho_solve((factor, True), given.z, check_finite=False))
 
 
 def _with_diagonal(K: Floats, diagonal: Floats) -> Floats | None:

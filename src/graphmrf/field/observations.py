@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -43,6 +44,8 @@ _NEAR = 1e-6
 
 _LEAST = 1e-10
 """Least precision of a working observation, in units of the latent value."""
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 
 _STEP = 1e-4
 """Step of derivatives by the logarithm of a likelihood's own hyper-parameter."""
@@ -116,12 +119,15 @@ class Working:
         Third derivatives of the log density by the latent values; None where they are 0.
     changes : mapping of str to Expansion
         Derivatives of log density, slope and curvature by the logarithms of the likelihood's own hyper-parameters.
+    averaged : callable or None
+        Returns working observations averaged over normal latent values of some means and variances.
     """
 
     observations: Observations
     misfit: float = 0.0
     third: Floats | None = None
     changes: Mapping[str, Expansion] | None = None
+    averaged: Callable[[Floats, Floats], Observations] | None = None
 
     def variances(self, precision: Floats) -> Floats:
         r"""Return the posterior variances of the latent values from the diagonal of :math:`\Sigma^{-1}`."""
@@ -133,9 +139,18 @@ class Working:
         assert self.third is not None
         return np.asarray(0.5 * self.variances(precision) * self.third * self.observations.error)
 
-    def at_means(self, precision: Floats) -> Observations:
-        """Return working observations whose posterior is centred at the mean of the latent values, not their mode."""
-        return replace(self.observations, z=self.observations.z + self.skew(precision))
+    def at_means(self, precision: Floats, dual: Dual) -> Observations:
+        """Return working observations of the posterior mean and variance, not those of the mode.
+
+        To first order the mean is where working values are greater by the skew. Slopes and precisions of the log
+        density are then averaged over the posterior there: one step towards the normal distribution of least
+        Kullback-Leibler divergence.
+        """
+        assert self.averaged is not None
+        shifted = replace(self.observations, z=self.observations.z + self.skew(precision))
+        found = dual(shifted)
+        assert found is not None
+        return self.averaged(shifted.z - shifted.error * found, self.variances(precision))
 
     def moved(
         self, slopes: dict[str, Any], products: dict[str, Floats], push: Floats, precision: Floats, dual: Floats
@@ -300,7 +315,17 @@ class Responses:
         found, working = self.expand(v, h), self._at(v, h)
         normal = -0.5 * ((working.z - v) ** 2 / working.error + np.log(2.0 * np.pi * working.error))
         changes = {shape.name: self._change(v, h, shape.name) for shape in self.shapes}
-        return Working(working, float((normal - found.log_density).sum()), found.third, changes)
+        misfit = float((normal - found.log_density).sum())
+        return Working(working, misfit, found.third, changes, partial(self._averaged, h=h))
+
+    def _averaged(self, mean: Floats, variance: Floats, h: Values) -> Observations:
+        """Return working observations averaged over normal latent values."""
+        slope, curvature = np.zeros(mean.size), np.zeros(mean.size)
+        for node, weight in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
+            found = self.expand(mean + np.sqrt(variance) * node, h)
+            slope, curvature = slope + weight * found.slope, curvature + weight * found.curvature
+        W = np.maximum(curvature, _LEAST)
+        return Observations(self.nodes, mean + slope / W, np.ones(mean.size), 1.0 / W)
 
     def _change(self, v: Floats, h: Values, name: str) -> Expansion:
         """Return derivatives of the expansion by the logarithm of a hyper-parameter, by central differences."""

@@ -222,7 +222,10 @@ class SparseField:
     def posterior(self, x: Floats) -> SparsePosterior:
         """Return the field given its observations at hyper-parameters."""
         system, working = self.working(self.space.read(x))
-        return SparsePosterior(system if working.third is None else system.given(working.at_means(system.precision)))
+        if working.third is None:
+            return SparsePosterior(system)
+        given = working.at_means(system.precision, lambda shifted: system.given(shifted).dual)
+        return SparsePosterior(system.given(given))
 
 
 def _kernel(Z: Floats, node: int) -> Floats:
