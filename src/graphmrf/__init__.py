@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphmrf.estimators import (
         GraphClassifier,
         GraphConvolutionalNetwork,
+        GraphImputer,
         GraphRegressor,
         GraphSmoother,
         LabelPropagation,
@@ -33,6 +34,7 @@ __all__ = [
     "Graph",
     "GraphClassifier",
     "GraphConvolutionalNetwork",
+    "GraphImputer",
     "GraphRegressor",
     "GraphSmoother",
     "LabelPropagation",
@@ -59,6 +61,7 @@ _HOMES = {
     "Graph": "graph",
     "GraphClassifier": "estimators",
     "GraphConvolutionalNetwork": "estimators",
+    "GraphImputer": "estimators",
     "GraphRegressor": "estimators",
     "GraphSmoother": "estimators",
     "LabelPropagation": "estimators",

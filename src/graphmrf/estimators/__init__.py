@@ -9,6 +9,7 @@ A new predictor is one file and one row of `methods.METHODS`: a class with ``fit
 
 from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
+from graphmrf.estimators.graph_imputer import GraphImputer
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.label_propagation import LabelPropagation
 from graphmrf.estimators.label_spreading import LabelSpreading
@@ -24,6 +25,7 @@ from graphmrf.networks.options import Training
 __all__ = [
     "GraphClassifier",
     "GraphConvolutionalNetwork",
+    "GraphImputer",
     "GraphRegressor",
     "GraphSmoother",
     "LabelPropagation",

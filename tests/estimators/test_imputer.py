@@ -1,0 +1,119 @@
+"""GraphImputer: whole tables, numbers and classes."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from graphmrf import GaussianMRF, Graph, GraphImputer, GraphRegressor
+from graphmrf.errors import InvalidInputError
+
+RNG = np.random.default_rng(2)
+N = 80
+RING = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N).with_ids([f"n{i}" for i in range(N)])
+LEVEL = np.sin(np.arange(N) / 6)
+WHOLE = pd.DataFrame(
+    {
+        "a": LEVEL + 0.1 * RNG.normal(size=N),
+        "b": 3 * LEVEL + RNG.normal(size=N),
+        "side": np.where(LEVEL > 0, "up", "down"),
+        "same": 7.0,
+    },
+    index=RING.ids,
+)
+TABLE = WHOLE.mask(RNG.random(WHOLE.shape) < 0.2)
+
+
+def r2(truth: Any, found: Any) -> float:
+    return float(1 - np.sum((truth - found) ** 2) / np.sum((truth - truth.mean()) ** 2))
+
+
+def test_a_coupled_field_of_all_columns_fills_numbers() -> None:
+    numbers = TABLE[["a", "b"]]
+    imputer = GraphImputer(RING, method="coupled").fit(numbers)
+    posterior = GaussianMRF.fit(RING, numbers, coupled=True, center="fitted").condition(RING, numbers)
+    np.testing.assert_allclose(imputer.filled_, posterior.mean, atol=1e-8)
+    np.testing.assert_allclose(imputer.std_, posterior.std, atol=1e-8)
+    assert imputer.methods_ == {"a": "coupled", "b": "coupled"}
+
+
+def test_fields_of_single_columns_fill_numbers() -> None:
+    imputer = GraphImputer(RING, method="fields").fit(TABLE[["a", "b"]])
+    model = GraphRegressor().fit(RING, TABLE[["b"]], TABLE["a"])
+    np.testing.assert_allclose(imputer.filled_["a"], model.predict())
+    hole = TABLE["a"].isna()
+    assert (imputer.std_["a"][hole] > 0).all()
+    assert (imputer.std_["a"][~hole] == 0).all()
+
+
+def test_all_columns_are_filled_by_what_predicts_hidden_cells_best() -> None:
+    imputer = GraphImputer(RING).fit(TABLE)
+    assert imputer.methods_["side"] == "classes"
+    assert imputer.methods_["same"] == "constant"
+    for name in ("a", "b"):
+        assert imputer.methods_[name] == imputer.scores_.loc[name].idxmax()
+        hole = TABLE[name].isna()
+        assert r2(WHOLE[name][hole], imputer.filled_[name][hole]) > 0.4
+    hole = TABLE["side"].isna()
+    assert (imputer.filled_["side"][hole] == WHOLE["side"][hole]).mean() > 0.7
+    assert (imputer.probability_["side"][hole] >= 0.5).all()
+    filled = imputer.transform(TABLE)
+    pd.testing.assert_frame_equal(filled, imputer.filled_)
+    assert (filled["same"] == 7.0).all()
+    known = TABLE.notna()
+    pd.testing.assert_frame_equal(filled[known], TABLE[known], check_dtype=False)
+
+
+def test_draws_spread_as_the_standard_deviations_say_and_keep_known_cells() -> None:
+    imputer = GraphImputer(RING, method="coupled").fit(TABLE)
+    drawn = imputer.sample(200)
+    hole = TABLE["b"].isna()
+    spread = np.std([each["b"][hole] for each in drawn], axis=0)
+    np.testing.assert_allclose(spread, imputer.std_["b"][hole], rtol=0.3)
+    for each in drawn[:3]:
+        assert not each.isna().any().any()
+        assert (each["side"][~TABLE["side"].isna()] == TABLE["side"].dropna()).all()
+
+
+def test_it_is_a_transformer_of_arrays_and_shuffled_tables() -> None:
+    values = TABLE[["a", "b"]].to_numpy()
+    graph = RING.with_ids(None)
+    filled = make_pipeline(GraphImputer(graph, method="coupled"), StandardScaler()).fit_transform(values)
+    assert np.isfinite(filled).all()
+    shuffled = TABLE[["a", "b"]].sample(frac=1, random_state=0)
+    again = clone(GraphImputer(RING, method="coupled")).fit(shuffled)
+    expected = GraphImputer(graph, method="coupled").fit_transform(values)[:, 0]
+    np.testing.assert_allclose(again.filled_["a"], expected)
+
+
+def test_columns_with_a_likelihood_are_filled_by_it() -> None:
+    counts = pd.Series(RNG.poisson(np.exp(1 + LEVEL)).astype(float), RING.ids, name="cases")
+    table = pd.DataFrame({"a": TABLE["a"], "cases": counts.mask(np.arange(N) % 5 == 0)})
+    imputer = GraphImputer(RING, method="coupled", likelihoods={"cases": "poisson"}).fit(table)
+    assert imputer.methods_ == {"a": "coupled", "cases": "fields"}
+    assert (imputer.filled_["cases"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "message"),
+    [
+        ({"method": "mean"}, TABLE, "method must be"),
+        ({}, TABLE.assign(b=np.nan), "none in 'b'"),
+        ({"likelihoods": {"side": "poisson"}}, TABLE, "columns of numbers"),
+        ({}, TABLE.to_numpy()[:5, :2].astype(float), "80 nodes"),
+    ],
+)
+def test_what_cannot_be_filled_is_refused(options: dict[str, Any], table: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        GraphImputer(RING, **options).fit(table)
+
+
+def test_collinear_columns_are_left_to_single_fields() -> None:
+    twice = TABLE[["a"]].assign(b=2 * TABLE["a"], c=TABLE["b"])
+    imputer = GraphImputer(RING).fit(twice)
+    assert set(imputer.methods_.values()) == {"fields"}
+    assert "coupled" in imputer.notes_[0]
