@@ -14,6 +14,7 @@ from graphmrf.cli.later import CommandGroup
 
 COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
+    "fill": ("fill", "Fill the empty cells of all columns of NODES, numbers and classes."),
     "report": ("report", "Make the page of RESULTS again, without fitting."),
     "fit": ("model_commands", "Fit the generative model to the numeric columns of NODES."),
     "sample": ("model_commands", "Draw attributes for all nodes from MODEL, or, with --given, only what is empty."),

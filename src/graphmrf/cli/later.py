@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from graphmrf import comparison, datasets, model, paper, report
-    from graphmrf.cli import inputs, model_results, results
+    from graphmrf.cli import filling, inputs, model_results, results
     from graphmrf.engines import dask as clusters
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "clusters",
     "comparison",
     "datasets",
+    "filling",
     "inputs",
     "model",
     "model_results",
@@ -24,7 +25,9 @@ __all__ = [
     "results",
 ]
 
-_HOMES = {name: f"cli.{name}" for name in ("inputs", "model_results", "results")} | {"clusters": "engines.dask"}
+_HOMES = {name: f"cli.{name}" for name in ("filling", "inputs", "model_results", "results")} | {
+    "clusters": "engines.dask"
+}
 """Chapters of the command line, and what has another name here; the others are packages below."""
 
 
