@@ -24,6 +24,8 @@ NAMES = (
     "foresee_field",
     "coupled",
     "missing",
+    "panels",
+    "tables",
     "networks",
     "inductive",
     "classification",
