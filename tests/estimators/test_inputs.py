@@ -72,7 +72,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "base classifier": (lambda: ResidualPropagation(LogisticRegression()).fit(GRAPH, X, Y), "base must be a regressor"),
     "base alpha": (lambda: ResidualPropagation(LinearGraphConvolution(alpha=2.0)).fit(GRAPH, X, Y), "got 2.0"),
     "LP elsewhere": (
-        lambda: LabelPropagation(alpha=0.5).fit(GRAPH, None, Y).predict(cast("Any", GRAPH)),
+        lambda: LabelPropagation(alpha=0.5).fit(GRAPH, None, Y).predict(X=cast("Any", X)),
         "only the nodes of the graph",
     ),
     "RP elsewhere": (
@@ -129,12 +129,3 @@ def test_coefficients_carry_the_names_of_the_columns() -> None:
         assert isinstance(coef, pd.Series)
         assert list(coef.index) == ["age", "size"]
         np.testing.assert_allclose(coef, model.fit(GRAPH, X, Y).coef_)
-
-
-def test_rows_numbered_by_pandas_are_refused_on_a_graph_with_ids() -> None:
-    ids = pd.Index([f"n{i}" for i in range(GRAPH.n_nodes)])
-    graph = GRAPH.with_ids(ids)
-    numbered = pd.Series(np.asarray(Y, dtype=np.float64))
-    with pytest.raises(InvalidInputError, match="only the order of rows"):
-        LabelPropagation(alpha=0.5).fit(graph, None, numbered)
-    assert len(LabelPropagation(alpha=0.5).fit(graph, None, numbered.set_axis(ids)).predict()) == GRAPH.n_nodes

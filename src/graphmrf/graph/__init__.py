@@ -520,9 +520,10 @@ class Graph(RefusesFormerNames):
         """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
         Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
-        order; the 0, 1, ... that pandas makes up is refused where ids are others. Rows are taken by position, as those
-        of arrays are, when the graph has no ids (rows 0 to n - 1 out of order are refused), and so are tables of Polars
-        and Arrow without a column of ids.
+        order. Rows are taken by position, as those of arrays are, only where the index says nothing of nodes: when the
+        graph has no ids, or when the index is the 0, 1, ... that pandas makes up and the ids are others.
+        What could be meant in two ways is refused: such an index where ids are the same numbers in another order, or,
+        without ids, rows 0 to n - 1 out of order.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
     InvalidInputError
         If the index of the table and the ids of the graph do not match, or might be meant in two ways.
     """
-    given, table = table, as_pandas(table, ids)
+    table = as_pandas(table, ids)
     if not isinstance(table, pd.DataFrame | pd.Series) or len(table) != n:
         return _checked_length(table, ids, n, name)
     index = table.index
@@ -100,7 +100,13 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
     if index.equals(ids):
         return table
     if default:
-        return table if given is not table and not _same_numbers(ids, n) else _refuse_unnamed(name, n)
+        if _same_numbers(ids, n):
+            raise InvalidInputError(
+                f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has these "
+                f"ids in another order; pass {name}.loc[graph.ids] if they are ids, {name}.set_axis(graph.ids) if rows "
+                "are in node order"
+            )
+        return table
     _refuse_repeats(index, name)
     _refuse_mismatch(index, ids, name)
     return table.reindex(ids)
@@ -125,15 +131,6 @@ def _refuse_repeats(index: pd.Index, name: str) -> None:
 def _same_numbers(index: pd.Index, n: int) -> bool:
     """Whether an index holds the numbers 0 to n - 1, in another order."""
     return index.dtype.kind in "iu" and not index.equals(pd.RangeIndex(n)) and set(index) == set(range(n))
-
-
-def _refuse_unnamed(name: str, n: int) -> Any:
-    """Raise: rows in the order of a file are rarely those of the graph, and nothing would show it."""
-    raise InvalidInputError(
-        f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has other ids; set "
-        f"the column of ids as the index of {name}, or pass {name}.set_axis(graph.ids) if rows are in node order, or "
-        f"{name}.loc[graph.ids] if these numbers are ids"
-    )
 
 
 def _refuse_shuffled(table: Any, n: int, name: str) -> Any:
