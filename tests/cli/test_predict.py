@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import graphmrf as gm
 from graphmrf.cli import COMMANDS, app, load_command
 from graphmrf.comparison import AUTO, TRANSFORMS
-from graphmrf.datasets import written_tables
 from graphmrf.errors import ConvergenceError
 from graphmrf.estimators import methods
 
@@ -380,11 +379,11 @@ def test_a_bug_is_one_line_too(town: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_full_disk_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail_half_way(_frame: pd.DataFrame, path: Path, *_: object) -> None:
-        path.write_text("half a ta")
+    def fail_half_way(_frame: pd.DataFrame, stream: IO[bytes], **_: object) -> None:
+        stream.write(b"half a ta")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(written_tables, "_save", fail_half_way)
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fail_half_way)
     result = town.run("--target", "income", "-o", str(town.folder / "out.csv"))
     assert result.exit_code == 1
     assert "No space left" in result.stderr

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -39,11 +40,11 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, mo
     path = tmp_path / "p.csv"
     path.write_text("old")
 
-    def fail_half_way(_frame: pd.DataFrame, temporary: Path, *_: object) -> None:
-        temporary.write_text("half a ta")
+    def fail_half_way(_frame: pd.DataFrame, stream: IO[bytes], **_: object) -> None:
+        stream.write(b"half a ta")
         raise OSError("disk full")
 
-    monkeypatch.setattr(written_tables, "_save", fail_half_way)
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fail_half_way)
     with pytest.raises(OSError, match="disk full"):
         write(FRAME, path)
     assert path.read_text() == "old"

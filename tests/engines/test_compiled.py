@@ -180,10 +180,10 @@ def test_one_core_and_all_give_the_same_bits() -> None:
         return LabelPropagation(alpha=0.8).fit(case.graph.to("numba"), None, y).predict()
 
     expected = fit()
-    compiled._CHILD.set()
+    compiled.IN_CHILD.set()
     try:
         found = fit()
     finally:
-        compiled._CHILD.clear()
+        compiled.IN_CHILD.clear()
     np.testing.assert_array_equal(found, expected)
-    assert False in _kernels.advance._dispatchers
+    assert False in _kernels.advance.dispatchers

@@ -214,7 +214,7 @@ def test_rows_that_only_a_paused_worker_has_are_made_again(harmed: Cluster, tmp_
     process = made.ask(paused, os.getpid)
     os.kill(process, signal.SIGSTOP)
     try:
-        made._dismiss(paused)  # as after two minutes of silence, which no test should wait for
+        made.dismiss(paused)  # as after two minutes of silence, which no test should wait for
         np.testing.assert_array_equal(multiply(graph, X), expected)
     finally:
         with suppress(ProcessLookupError):  # whoever started it has ended it by now
@@ -308,7 +308,7 @@ def _path_systems(made: Cluster | None) -> ShiftedSystems:
 
 def _harmed_at(engine: Any, step: int, harm: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Do harm before a product of an engine on rows, counted from 1; return the list of products that are made."""
-    call, made = engine._call, list[str]()
+    call, made = engine.call, list[str]()
 
     def counted(parts: Any, name: str, values: Any) -> Any:
         if name == "run" and values[0][1][-1][0] == "advance":
@@ -317,7 +317,7 @@ def _harmed_at(engine: Any, step: int, harm: Callable[[], object], monkeypatch: 
                 harm()
         return call(parts, name, values)
 
-    monkeypatch.setattr(engine, "_call", counted)
+    monkeypatch.setattr(engine, "call", counted)
     return made
 
 
@@ -464,10 +464,10 @@ def test_work_that_is_stopped_leaves_nothing_with_the_workers(machines: Cluster)
         return int(number + engine.n)
 
     def holds(token: str) -> bool:
-        return token in dask_columns._HELD
+        return token in dask_columns.HELD
 
     def held() -> bool:
-        return any(machines.ask(worker, holds, engine._token) for worker in machines.workers())
+        return any(machines.ask(worker, holds, engine.token) for worker in machines.workers())
 
     made = Cluster(machines.client)
     engine: Any = random_case(0, n=20).graph.to(made).engine
@@ -537,16 +537,14 @@ def test_a_wrong_number_of_workers_is_refused(where: str) -> None:
         gm.cluster(where)
 
 
-def test_nobody_at_an_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmrf.engines.dask._CONNECT", "300ms")
+def test_nobody_at_an_address_is_told() -> None:
     with pytest.raises(ClusterError, match="no Dask scheduler answers"):
-        gm.cluster("tcp://127.0.0.1:9")
+        gm.cluster("tcp://127.0.0.1:9", timeout="300ms")
 
 
-def test_too_few_workers_are_told(machines: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmrf.engines.dask._CONNECT", "100ms")
+def test_too_few_workers_are_told(machines: Cluster) -> None:
     with pytest.raises(ClusterError, match="50 workers are needed"):
-        gm.cluster(machines.client, workers=50)
+        gm.cluster(machines.client, workers=50, timeout="100ms")
 
 
 def test_workers_read_edges_from_a_url() -> None:

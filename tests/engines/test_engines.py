@@ -1,5 +1,6 @@
 """Every engine against dense algebra, through the operations that solvers use and nothing else."""
 
+from functools import partial
 from typing import Any
 
 import numba
@@ -12,8 +13,7 @@ import cases
 import oracle
 from graphmrf._typing import Bools, Floats
 from graphmrf.engines import ENGINES, Engine, build_engine
-from graphmrf.engines import numba as local
-from graphmrf.engines.numba import NumbaEngine, local_order, ordered_engine
+from graphmrf.engines.numba import NumbaEngine, local_engine, local_order, ordered_engine
 from graphmrf.engines.probes import random_columns
 from graphmrf.engines.scipy import ScipyEngine
 from graphmrf.errors import InvalidInputError
@@ -371,11 +371,9 @@ def test_a_graph_goes_where_it_is_told() -> None:
         Graph(graph.adjacency, engine="abacus")
 
 
-def test_a_shuffled_mesh_is_computed_in_another_order_and_a_network_with_hubs_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(local, "ORDERED_FROM", 10)
-    monkeypatch.setattr(local, "_NEAR", 25)
+def test_a_shuffled_mesh_is_computed_in_another_order_and_a_network_with_hubs_as_it_is() -> None:
+    small: Any = {"smallest": 10, "near": 25}
+    ordering = partial(local_engine, **small)
     side, rng = 20, np.random.default_rng(0)
     cell = rng.permutation(side * side).reshape(side, side)
     u = np.concatenate([cell[:-1].ravel(), cell[:, :-1].ravel()])
@@ -383,15 +381,15 @@ def test_a_shuffled_mesh_is_computed_in_another_order_and_a_network_with_hubs_as
     mesh, X = Graph.from_edges(u, v), rng.normal(size=(side * side, 3))
     placed = Graph.from_edges(*(np.argsort(cell.ravel())[ends] for ends in (u, v)))
     star = Graph.from_edges(np.zeros(399, np.int64), 1 + rng.permutation(399))
-    moved = [local_order(graph.indptr, graph.indices) is not None for graph in (mesh, placed, star)]
+    moved = [local_order(graph.indptr, graph.indices, **small) is not None for graph in (mesh, placed, star)]
     assert moved == [True, False, False]
-    np.testing.assert_allclose(smooth(mesh.to("numba"), X, 0.9), smooth(mesh.to("scipy"), X, 0.9), atol=1e-12)
+    np.testing.assert_allclose(smooth(mesh.to(ordering), X, 0.9), smooth(mesh.to("scipy"), X, 0.9), atol=1e-12)
     rows, known = np.array([3, 1, 200]), rng.random(side * side) < 0.3
     np.testing.assert_allclose(
-        smooth_grid(mesh.to("numba"), X, [0.5, 0.9], rows),
+        smooth_grid(mesh.to(ordering), X, [0.5, 0.9], rows),
         smooth_grid(mesh.to("scipy"), X, [0.5, 0.9], rows),
         atol=1e-12,
     )
     np.testing.assert_allclose(
-        propagate(mesh.to("numba"), X, known, 0.9), propagate(mesh.to("scipy"), X, known, 0.9), atol=1e-12
+        propagate(mesh.to(ordering), X, known, 0.9), propagate(mesh.to("scipy"), X, known, 0.9), atol=1e-12
     )

@@ -62,7 +62,7 @@ def test_what_does_not_fit_is_solved_in_column_tiles_or_refused() -> None:
 
 def test_asked_for_and_absent_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_case(1).graph.to("cuda")
-    monkeypatch.setitem(engines.ENGINES, "cuda", engines._cuda)
+    monkeypatch.setitem(engines.ENGINES, "cuda", engines.build_cuda)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InvalidInputError, match=r'needs an NVIDIA GPU .* pip install "graphmrf\[gpu\]"'):
         _ = graph.engine

@@ -44,12 +44,12 @@ def averages(W: Floats) -> Floats:
 @pytest.mark.parametrize("n_layers", [1, 2, 3])
 def test_the_forward_pass_is_the_formula(n_layers: int, relu: bool) -> None:
     model = fitted(n_layers=n_layers, activation="relu" if relu else "identity")
-    S, H = averages(CASE.W), model._scaling.features(CASE.X)
-    weights, biases = model._weights[: n_layers + 1], model._weights[n_layers + 1 :]
+    S, H = averages(CASE.W), model.scaling_.features(CASE.X)
+    weights, biases = model.weights_[: n_layers + 1], model.weights_[n_layers + 1 :]
     for W, b in zip(weights[:-1], biases[:-1], strict=True):
         H = S @ H @ W + b
         H = np.maximum(H, 0.0) if relu else H
-    expected = model._scaling.prediction((H @ weights[-1] + biases[-1])[:, 0])
+    expected = model.scaling_.prediction((H @ weights[-1] + biases[-1])[:, 0])
     np.testing.assert_allclose(model.predict(), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -78,8 +78,8 @@ def test_the_search_takes_the_best_pair() -> None:
     assert table["fold_r2"].shape == (15, 5)
     best = int(np.argmax(table["mean_r2"]))
     assert (model.n_layers_, model.epochs_) == (table["n_layers"][best], table["epochs"][best])
-    assert model._searched is not None
-    matched, fits = model._searched
+    assert model.searched_ is not None
+    matched, fits = model.searched_
     unseen = fits[np.arange(20), matched.folds]
     assert r2_score(CASE.y[CASE.known], unseen) == pytest.approx(table["mean_r2"][best])
     assert model.scale_ == pytest.approx(np.sqrt(np.sum((CASE.y[CASE.known] - unseen) ** 2) / 18))  # 2 for the choice
@@ -121,7 +121,7 @@ def test_predictions_follow_the_nodes_when_they_are_reordered() -> None:
 
 def test_without_constants_features_of_zero_are_predicted_zero() -> None:
     model = fitted(fit_intercept=False)
-    assert len(model._weights) == 3
+    assert len(model.weights_) == 3
     np.testing.assert_array_equal(model.predict(CASE.graph, np.zeros((40, 3))), np.zeros(40))
 
 

@@ -46,7 +46,7 @@ def test_the_same_graph_gets_the_same_drawing() -> None:
 
 def test_mesh_forces_agree_with_the_sum_over_all_pairs() -> None:
     xy = np.random.default_rng(1).uniform(0, 60, (3000, 2))
-    exact, mesh = layout._repulsion(xy), layout._mesh_repulsion(xy)
+    exact, mesh = layout.repulsion(xy), layout.mesh_repulsion(xy)
     far = np.linalg.norm(exact - exact.mean(axis=0), axis=1) > 5
     error = np.linalg.norm(mesh - exact, axis=1)[far] / np.linalg.norm(exact, axis=1)[far]
     assert np.median(error) < 0.05

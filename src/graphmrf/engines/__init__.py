@@ -50,7 +50,8 @@ def _numba(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats)
     return engine
 
 
-def _cuda(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
+def build_cuda(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
+    """Return the engine of a GPU, or raise an error that says what is missing."""
     if find_spec("torch") is None:
         raise MissingExtraError('engine="cuda" needs PyTorch; pip install "graphmrf[gpu]"')
     if not import_module("torch").cuda.is_available():
@@ -74,7 +75,7 @@ def gpu_present() -> bool:
 EngineMaker: TypeAlias = "Callable[[Ints, Ints, Floats | None, Floats], Engine]"
 """What makes an engine from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
 
-ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda": _cuda}
+ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda": build_cuda}
 """Engines by name."""
 
 

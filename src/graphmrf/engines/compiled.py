@@ -36,13 +36,13 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], *, parallel: bool = True) -> None:
         self._function, self._parallel = function, parallel
-        self._dispatchers: dict[bool, Any] = {}
+        self.dispatchers: dict[bool, Any] = {}
         self._uncached: set[bool] = set()
 
     def __call__(self, *arguments: Any) -> Any:
         """Return what the function returns."""
         with _LOCK:
-            parallel = self._parallel and not _CHILD.is_set()
+            parallel = self._parallel and not IN_CHILD.is_set()
             try:
                 return self._dispatcher(parallel)(*arguments)
             except MemoryError:
@@ -51,16 +51,16 @@ class Kernel:
                 if parallel in self._uncached:
                     raise
                 self._uncached.add(parallel)
-                del self._dispatchers[parallel]
+                del self.dispatchers[parallel]
                 _LOGGER.warning("compiled code of %s cannot be cached (%r)", self._function.__name__, error)
                 return self._dispatcher(parallel)(*arguments)
 
     def _dispatcher(self, parallel: bool) -> Any:  # noqa: FBT001 - a key
-        if parallel not in self._dispatchers:
+        if parallel not in self.dispatchers:
             function = self._function if parallel else _renamed(self._function)
             cache = parallel not in self._uncached
-            self._dispatchers[parallel] = _compiled(function, cache=cache, parallel=parallel)
-        return self._dispatchers[parallel]
+            self.dispatchers[parallel] = _compiled(function, cache=cache, parallel=parallel)
+        return self.dispatchers[parallel]
 
 
 def _compiled(function: Callable[..., Any], *, cache: bool, parallel: bool) -> Any:
@@ -87,11 +87,11 @@ def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
     return copy
 
 
-_CHILD, _TOLD = threading.Event(), threading.Event()
+IN_CHILD, _TOLD = threading.Event(), threading.Event()
 
 
 def _in_child() -> None:
-    _CHILD.set()
+    IN_CHILD.set()
     _LOCK.release()
 
 

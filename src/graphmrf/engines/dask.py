@@ -68,9 +68,6 @@ _FAREWELL = 10.0
 """Seconds that workers have to release a graph at the end, so that one that hangs delays neither the others nor
 Ctrl-C."""
 
-_CONNECT = "20s"
-"""How long a scheduler, or a first worker, may take to answer."""
-
 
 class Cluster:
     """Dask workers as an engine of graphs: ``with gm.cluster("local:4") as machines: graph.to(machines)``.
@@ -191,10 +188,10 @@ class Cluster:
                 signs[name] = about.get("last_seen"), now
         silent = {name for name in found if now - signs[name][1] >= self.silence}
         for name in silent - self._dismissed:
-            self._dismiss(name)
+            self.dismiss(name)
         return {name: about for name, about in found.items() if name not in silent}
 
-    def _dismiss(self, worker: str) -> None:
+    def dismiss(self, worker: str) -> None:
         """Make the scheduler drop a silent worker, so that others recompute what only it had.
 
         By default it waits five minutes, and other workers wait for that worker's data until then.
@@ -354,7 +351,7 @@ def largest_graphs(machines: Cluster) -> dict[str, int]:
     return {"columns": memory // per_node, "rows": memory * len(machines.workers()) // int(_HALO * per_node)}
 
 
-def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluster:
+def cluster(where: Any = "local", *, workers: int = 1, timeout: str = "20s", **options: Any) -> Cluster:
     """Return a cluster for graphs, as a context manager.
 
     Parameters
@@ -364,6 +361,8 @@ def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluste
         tcp://..., or tls://... with the certificates of Dask's configuration; a scheduler file, ....json; a client.
     workers : int
         Workers to wait for.
+    timeout : str
+        How long to wait for the scheduler and the workers.
     options
         Those of `Cluster`: `partition`, `engine`, `checkpoint`, `silence`, `parts`.
 
@@ -381,18 +380,18 @@ def cluster(where: Any = "local", *, workers: int = 1, **options: Any) -> Cluste
     """
     if options.get("partition", "auto") not in ("auto", "columns", "rows"):
         raise InvalidInputError(f"partition must be 'auto', 'columns' or 'rows', got {options['partition']!r}")
-    client, owned = _connect(where)
+    client, owned = _connect(where, timeout)
     made = Cluster(client, **options)
     made._owned = owned
     try:
-        _check_workers(made, workers)
+        _check_workers(made, workers, timeout)
     except BaseException:
         made.close()
         raise
     return made
 
 
-def _connect(where: Any) -> tuple[Any, list[Any]]:
+def _connect(where: Any, timeout: str) -> tuple[Any, list[Any]]:
     """Return a client, and what must be closed at the end."""
     if hasattr(where, "scheduler_info"):
         return where, []
@@ -404,7 +403,7 @@ def _connect(where: Any) -> tuple[Any, list[Any]]:
     if kind == "local":
         return _local(distributed, count)
     try:
-        client = distributed.Client(**_checked_address(str(where)), timeout=_CONNECT, set_as_default=False)
+        client = distributed.Client(**_checked_address(str(where)), timeout=timeout, set_as_default=False)
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidInputError(f"a cluster is {_WHERE}, got {where!r} ({error})") from error
     except OSError as error:
@@ -454,9 +453,9 @@ def _local(distributed: Any, count: str) -> tuple[Any, list[Any]]:
     return client, [client, machines]
 
 
-def _check_workers(made: Cluster, wanted: int) -> None:
+def _check_workers(made: Cluster, wanted: int, timeout: str) -> None:
     try:
-        made.client.wait_for_workers(max(wanted, 1), timeout=_CONNECT)
+        made.client.wait_for_workers(max(wanted, 1), timeout=timeout)
     except TimeoutError as error:
         found = len(made.workers())
         raise ClusterError(

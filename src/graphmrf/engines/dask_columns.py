@@ -53,7 +53,7 @@ class ColumnsEngine:
     """
 
     def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
-        self.n, self._machines, self._arrays, self._token = arrays[3].size, machines, arrays, uuid4().hex
+        self.n, self._machines, self._arrays, self.token = arrays[3].size, machines, arrays, uuid4().hex
         self._sent: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -75,8 +75,8 @@ class ColumnsEngine:
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         self._check_memory()
-        self._machines.may_hold(self._token)
-        errands = Errands(self._machines, self._graph_for, (function, self._token, self._machines.engine))
+        self._machines.may_hold(self.token)
+        errands = Errands(self._machines, self._graph_for, (function, self.token, self._machines.engine))
         try:
             yield from errands.results(parts)
         finally:
@@ -88,7 +88,7 @@ class ColumnsEngine:
         Dask copies it to the others; if all workers that had it are lost, it is sent again.
         """
         if self._machines.sees_disk(worker):
-            return self._machines.keep(self._token, self._arrays)
+            return self._machines.keep(self.token, self._arrays)
         if self._sent is None or self._sent.status != "finished":
             self._sent = self._machines.send(worker, self._arrays)
         return self._sent
@@ -203,7 +203,7 @@ def _in_one_piece(value: Any) -> Any:
     return np.ascontiguousarray(value) if cut else value
 
 
-_HELD: dict[str, Engine] = {}
+HELD: dict[str, Engine] = {}
 """Engines of this worker, by the token of their graph."""
 _FORGOTTEN: set[str] = set()
 """Tokens of released graphs: an engine that is still being built for one is not stored."""
@@ -215,20 +215,20 @@ def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part
     """Compute a part on a worker, with its engine of the graph."""
     worker = import_module("distributed").get_worker()
     with at_work(worker):
-        if token not in _HELD:
-            while len(_HELD) >= _MOST_HELD:
-                del _HELD[next(iter(_HELD))]
-            _HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
+        if token not in HELD:
+            while len(HELD) >= _MOST_HELD:
+                del HELD[next(iter(HELD))]
+            HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
         limit_threads(worker)
         try:
-            return function(_HELD[token], *part)
+            return function(HELD[token], *part)
         finally:
             if token in _FORGOTTEN:
-                _HELD.pop(token, None)
+                HELD.pop(token, None)
 
 
 def forget(tokens: list[str]) -> None:
     """Release engines of graphs on this worker."""
     _FORGOTTEN.update(tokens)
     for token in tokens:
-        _HELD.pop(token, None)
+        HELD.pop(token, None)

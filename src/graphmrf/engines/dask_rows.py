@@ -441,7 +441,7 @@ class RowsEngine(Engine):
             parts = self._parts or self._start_again()
             if iterates is not None and iterates.is_behind:
                 self._recall(parts, iterates)
-            found = join(self._call(parts, "run", [(batch, queue) for queue in queues]))
+            found = join(self.call(parts, "run", [(batch, queue) for queue in queues]))
             if iterates is not None:
                 self._note(parts, iterates, found)
         except _LOST as error:
@@ -460,11 +460,11 @@ class RowsEngine(Engine):
         if not iterates.is_due:
             return
         first, seen = (self._first,), self._all_see(iterates.folder.parent)
-        if not iterates.has_room(sum(self._call(parts, "size", [first] * len(parts)))):
+        if not iterates.has_room(sum(self.call(parts, "size", [first] * len(parts)))):
             return
         files = [iterates.file(p, new=True) for p in range(len(parts))]
         if seen:
-            saved = all(self._call(parts, "save", [(str(file.resolve()), *first) for file in files]))
+            saved = all(self.call(parts, "save", [(str(file.resolve()), *first) for file in files]))
         else:
             until = np.inf if self._machines.checkpoint else time.monotonic() + _LONGEST
             saved = all(self._fetched(part, file, until) for part, file in zip(parts, files, strict=True))
@@ -476,7 +476,7 @@ class RowsEngine(Engine):
         """Give the workers the blocks back that are kept."""
         files = [iterates.file(p, new=False) for p in range(len(parts))]
         if self._all_see(iterates.folder.parent):
-            found = all(self._call(parts, "recall", [(str(file.resolve()), self._first) for file in files]))
+            found = all(self.call(parts, "recall", [(str(file.resolve()), self._first) for file in files]))
         else:
             found = all(self._put_back(part, file) for part, file in zip(parts, files, strict=True))
         if not found:
@@ -488,10 +488,10 @@ class RowsEngine(Engine):
         """Write the blocks of a part here, one array at a time; return whether the disk took them, before some time."""
 
         def arrays() -> Iterator[tuple[str, Any]]:
-            for name in self._call([part], "names", [(self._first,)])[0]:
+            for name in self.call([part], "names", [(self._first,)])[0]:
                 if time.monotonic() > until:
                     raise TimeoutError
-                yield name, self._call([part], "piece", [(name, self._first)])[0]
+                yield name, self.call([part], "piece", [(name, self._first)])[0]
 
         try:
             write_pieces(file, arrays())
@@ -512,12 +512,12 @@ class RowsEngine(Engine):
                 return True
             except Exception:  # a damaged file makes its reader raise anything
                 return False
-            self._call([part], "put", [(name, self._first, array)])
+            self.call([part], "put", [(name, self._first, array)])
 
     def _all_see(self, folder: Path) -> bool:
         return all(self._machines.sees_disk(home, folder) for home in set(self.homes()))
 
-    def _call(self, parts: list[Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
+    def call(self, parts: list[Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
         """Return what a method of every part returns; give up when a worker is gone or gives no sign of life."""
         found: list[Any] = self._machines.wait({address for address, _ in parts}, self._called, parts, name, values)
         return found
@@ -560,7 +560,7 @@ class RowsEngine(Engine):
             self._futures.append(client.submit(RowBlock, *made, workers=[home], actor=True, pure=False))
         machines.wait(homes, client._gather, self._futures)
         parts = [(home, future.key) for home, future in zip(homes, self._futures, strict=True)]
-        self._call(parts, "connect", [(parts,)] * len(parts))
+        self.call(parts, "connect", [(parts,)] * len(parts))
         self._parts = parts
         return parts
 

@@ -31,14 +31,6 @@ _CHUNK_ROWS = 4096
 leave it."""
 
 
-ORDERED_FROM = 100_000
-"""Nodes from which their order matters: 16 columns of fewer are 13 MB, within the last cache of most machines. Doubled,
-shuffled grids of 100,000 nodes take twice the time."""
-
-_NEAR = 8192
-"""Rows between neighbours that count as near: 16 columns of them are a megabyte, the second cache of a core. Doubled,
-the same graphs are ordered."""
-
 _FAR = 0.5
 """Share of edges with far ends from which another order is looked for: grids, roads and files sorted by place are far
 below, shuffled ones near 1 (`benchmarks/smoothing.py orders`). Doubled, nothing is ordered."""
@@ -239,9 +231,11 @@ def padded_width(k: int) -> int:
     return 4 if k <= 4 else -(-k // 8) * 8
 
 
-def local_engine(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> NumbaEngine:
+def local_engine(
+    indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats, *, smallest: int = 100_000, near: int = 8192
+) -> NumbaEngine:
     """Return the engine of a graph, in another order of its nodes where that brings neighbours near each other."""
-    order = local_order(indptr, indices)
+    order = local_order(indptr, indices, smallest=smallest, near=near)
     if order is None:
         return NumbaEngine(indptr, indices, weights, degrees)
     return ordered_engine((indptr, indices, weights, degrees), order)
@@ -265,25 +259,27 @@ def _inverse(order: Ints) -> Ints:
     return place
 
 
-def local_order(indptr: Ints, indices: Ints) -> Ints | None:
-    """Return the reverse Cuthill-McKee order of nodes; None for few nodes, or where it would bring little.
+def local_order(indptr: Ints, indices: Ints, *, smallest: int = 100_000, near: int = 8192) -> Ints | None:
+    """Return the reverse Cuthill-McKee order of nodes; None where it would bring little.
 
-    That is where most neighbours are near each other as they are given, or most remain far.
+    That is with fewer nodes than `smallest`, whose blocks fit the cache, and where most neighbours are within `near`
+    places of each other as they are given, so that a block of 8 columns stays in the second-level cache, or most remain
+    farther apart.
     """
     n = indptr.size - 1
-    if n < ORDERED_FROM or not indices.size:
+    if n < smallest or not indices.size:
         return None
     sample = np.linspace(0, indices.size - 1, _SAMPLE).astype(np.int64)
     ends = np.searchsorted(indptr, sample, side="right") - 1, indices[sample]
-    if _far_apart(*ends) < _FAR or _spreads(indptr, indices):
+    if _far_apart(*ends, near) < _FAR or _spreads(indptr, indices, near):
         return None
     bits = np.ones(indices.size, dtype=np.bool_)
     order = reverse_cuthill_mckee(sparse.csr_array((bits, indices, indptr), shape=(n, n)), symmetric_mode=True)
     place = _inverse(order)
-    return order if _far_apart(place[ends[0]], place[ends[1]]) < _FAR else None
+    return order if _far_apart(place[ends[0]], place[ends[1]], near) < _FAR else None
 
 
-def _spreads(indptr: Ints, indices: Ints) -> bool:
+def _spreads(indptr: Ints, indices: Ints, many: int) -> bool:
     """Whether some steps from the node with most neighbours reach so many at once that no order has them near."""
     frontier = np.array([int(np.argmax(np.diff(indptr)))])
     seen = np.zeros(indptr.size - 1, dtype=np.bool_)
@@ -291,10 +287,10 @@ def _spreads(indptr: Ints, indices: Ints) -> bool:
         seen[frontier] = True
         near = np.concatenate([indices[indptr[node] : indptr[node + 1]] for node in frontier])
         frontier = np.unique(near[~seen[near]])
-        if frontier.size > _NEAR or not frontier.size:
+        if frontier.size > many or not frontier.size:
             break
-    return frontier.size > _NEAR
+    return frontier.size > many
 
 
-def _far_apart(u: Ints, v: Ints) -> float:
-    return float(np.mean(np.abs(u.astype(np.int64) - v) > _NEAR))
+def _far_apart(u: Ints, v: Ints, near: int) -> float:
+    return float(np.mean(np.abs(u.astype(np.int64) - v) > near))

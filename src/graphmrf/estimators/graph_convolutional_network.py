@@ -78,6 +78,12 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         Those in use.
     device_ : str
         Where it was trained.
+    weights_ : tuple of arrays
+        Weights of every layer and of the output, then their constants.
+    scaling_ : Scaling
+        Means and units by which features and outcome were standardised.
+    searched_ : tuple or None
+        Folds of the search and predictions of every fold's network; None where nothing was searched.
     n_coefficients_ : int
         Degrees of freedom the training has spent: what makes the mean square of the residuals equal to that of the
         cross-validation. (Without one: the number of features, and one for the intercept.)
@@ -116,9 +122,9 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         if not table.columns.count:
             raise InvalidInputError("GraphConvolutionalNetwork needs features, got a table without columns")
         self.device_ = pick_device(self.device)
-        self._scaling = Scaling.none(table.X.shape[1])
+        self.scaling_ = Scaling.none(table.X.shape[1])
         if training.standardise:
-            self._scaling = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
+            self.scaling_ = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
         shapes = [Shape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
         self._train(self._learner(graph, table.X), outcome, shapes, epochs)
         self._measure(outcome)
@@ -127,12 +133,12 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         """Set the network and its predictions, by cross-validation if there is more than one pair to choose from."""
         self._shape, self.epochs_ = shapes[0], epochs[0]
         self.cv_results_: dict[str, Any] | None = None
-        self._searched: tuple[MatchedFolds, Floats] | None = None
+        self.searched_: tuple[MatchedFolds, Floats] | None = None
         if len(shapes) * len(epochs) > 1:
             self._search(learner, outcome, shapes, epochs)
         else:
             ((networks,),) = learner.learn(outcome.y, outcome.known[None], shapes, epochs)
-            self._weights = networks.arrays(0)
+            self.weights_ = networks.arrays(0)
         self.n_layers_, self._fitted = self._shape.n_layers, self._predicted(learner)
         self._check_finite()
 
@@ -146,7 +152,7 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         fits = np.stack([fit for fit, _ in tried])
         search = AlphaSearch.score(range(len(pairs)), own_fold(fits, folds), y, folds, matched.weights)
         self._shape, self.epochs_ = pairs[search.best]
-        self._searched, self._weights = (matched, fits[search.best]), tried[search.best][1]
+        self.searched_, self.weights_ = (matched, fits[search.best]), tried[search.best][1]
         self.cv_results_ = {
             "n_layers": np.array([shape.n_layers for shape, _ in pairs]),
             "epochs": np.array([stop for _, stop in pairs]),
@@ -158,12 +164,12 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         """Set the noise scale and the degrees of freedom."""
         y = outcome.y[outcome.known]
         squares = (y - self._fitted[outcome.known]) ** 2
-        if self._searched is None:
+        if self.searched_ is None:
             self.n_coefficients_ = self._columns.count + int(self.fit_intercept)
             self.dof_ = degrees_of_freedom(y.size, self.n_coefficients_)
             self.scale_ = root_mean(squares, self.dof_)
             return
-        matched, fits = self._searched
+        matched, fits = self.searched_
         unseen = matched.weights * (y - own_fold(fits, matched.folds)) ** 2
         self.dof_ = degrees_of_freedom(y.size, 0.0, chosen=True)
         self.scale_ = root_mean(unseen, self.dof_)
@@ -189,8 +195,8 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         The layers and steps are those chosen; folds that were trained in the search are not trained again.
         """
         check_fitted(self, "_fitted")
-        if self._searched is not None and np.array_equal(self._searched[0].folds, folds):
-            return self._searched[1]
+        if self.searched_ is not None and np.array_equal(self.searched_[0].folds, folds):
+            return self.searched_[1]
         X = match_features(X, graph.n_nodes, self._columns, "GraphConvolutionalNetwork")
         learner = self._learner(graph, X)
         (((fits, _),),) = learner.without_folds(outcome.y, folds, [self._shape], [self.epochs_])
@@ -198,7 +204,7 @@ class GraphConvolutionalNetwork(FeatureEstimator):
 
     def _learner(self, graph: Graph, X: Floats) -> Learner:
         learner: Learner = import_module("graphmrf.networks.training").Learner(
-            graph, X, self._scaling, read_recipe(self.training), self.random_state, self.device_
+            graph, X, self.scaling_, read_recipe(self.training), self.random_state, self.device_
         )
         return learner
 
@@ -212,5 +218,5 @@ class GraphConvolutionalNetwork(FeatureEstimator):
     def _predicted(self, learner: Learner) -> Floats:
         """Return the predictions of the trained network at the nodes of a learner."""
         networks = import_module("graphmrf.networks.training").Networks
-        prediction: Floats = learner.predict(networks.of(self._shape, self._weights, learner.device))[0]
+        prediction: Floats = learner.predict(networks.of(self._shape, self.weights_, learner.device))[0]
         return prediction

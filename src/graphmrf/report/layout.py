@@ -129,7 +129,7 @@ def _relax(W: Matrix, xy: Floats, *, heat: float) -> Floats:
     n = W.shape[0]
     if n <= 2:
         return xy
-    push = _repulsion if n <= CORE_NODES else _mesh_repulsion
+    push = repulsion if n <= CORE_NODES else mesh_repulsion
     steps = int(np.clip(STEP_BUDGET / n, 10, STEPS))
     width = np.sqrt(n)
     rows = np.repeat(np.arange(n), np.diff(W.indptr))
@@ -143,14 +143,14 @@ def _relax(W: Matrix, xy: Floats, *, heat: float) -> Floats:
     return xy
 
 
-def _repulsion(xy: Floats) -> Floats:
+def repulsion(xy: Floats) -> Floats:
     """Sum over all other nodes of (x_i - x_j) / |x_i - x_j|^2."""
     gap = xy[:, None] - xy
     push: Floats = np.sum(gap / np.maximum(np.sum(gap**2, axis=2), 1e-3)[:, :, None], axis=1)
     return push
 
 
-def _mesh_repulsion(xy: Floats) -> Floats:
+def mesh_repulsion(xy: Floats) -> Floats:
     """The same sum smoothed over the cells of a mesh, where it is a convolution."""
     low = xy.min(axis=0)
     cell = max(float(np.ptp(xy, axis=0).max()), 1e-9) / (MESH_CELLS - 2)
