@@ -298,11 +298,15 @@ def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, 
 def _agree(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int) -> bool:
     """Return whether members of the average hardly differ in means and standard deviations of their predictions."""
     nodes = _some_nodes(field, seed)
-    posteriors = [centre, *(field.posterior(x) for x in around(mode, 2, seed)[0])]
-    means, variances = zip(*(each.moments(nodes) for each in posteriors), strict=True)
-    stds = np.sqrt(np.array(variances) + np.array([[each.noise] for each in posteriors]))
+
+    def predicted(posterior: Posterior) -> tuple[Floats, Floats]:
+        mean, variance = posterior.moments(nodes)
+        return mean, np.sqrt(variance + posterior.noise)
+
+    drawn = around(mode, 2, seed)[0]  # one at a time: a posterior of a large graph takes a gigabyte
+    means, stds = zip(predicted(centre), *(predicted(field.posterior(x)) for x in drawn), strict=True)
     differences = np.var(means, axis=0) + np.var(stds, axis=0)
-    return bool(differences.mean() < _AGREE * np.mean(stds**2))
+    return bool(differences.mean() < _AGREE * np.mean(np.square(stds)))
 
 
 def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:

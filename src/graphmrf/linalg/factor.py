@@ -202,7 +202,7 @@ class SparseFactor:
     def inverse_diagonal(self) -> Floats:
         r"""Return the diagonal of :math:`Q^{-1}` (the marginal variances), by selected inversion."""
         diagonal = np.empty(len(self.pivots))
-        diagonal[self.permutation] = self._selected_inverse[1]
+        diagonal[self.permutation] = self._selected_inverse()[1]
         return diagonal
 
     def inverse_entries(self) -> sp.csc_array[Any]:
@@ -210,13 +210,12 @@ class SparseFactor:
 
         Entries that `Q` stores as zeros belong to its pattern, and get their values too.
         """
-        Z, diagonal = self._selected_inverse
+        Z, diagonal = self._selected_inverse()
         pattern = sp.csc_array(self.Q)
         position = np.argsort(self.permutation)
         values = _look_up(pattern.indptr, pattern.indices, position, self.indptr, self.indices, Z, diagonal)
         return sp.csc_array((values, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape)
 
-    @cached_property
     def _selected_inverse(self) -> tuple[Floats, Floats]:
         """Entries of the inverse below the diagonal on the pattern of `L`, and its diagonal, in elimination order."""
         panels = _panels(self.indptr, self.indices, _PANEL)
