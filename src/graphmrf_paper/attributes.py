@@ -43,7 +43,8 @@ def paper(data: Dataset) -> pd.DataFrame:
     Returns
     -------
     DataFrame of shape (n, q)
-        Float64, in node order; the columns of Twitch are `component_1` to `component_64`, `root_degree`, `days`.
+        Float64, in node order, with the ids of the graph as its index where there are some. The columns of Twitch are
+        `component_1` to `component_64`, `root_degree`, `days`.
 
     Raises
     ------
@@ -60,6 +61,11 @@ def paper(data: Dataset) -> pd.DataFrame:
     >>> paper(Dataset(Graph.from_edges([0, 1], [1, 2]), frame, info))["y"].round(3).tolist()
     [-1.0, 0.0, 1.0]
     """
+    values = _scaled(data)
+    return values if data.graph.ids is None else values.set_axis(data.graph.ids)
+
+
+def _scaled(data: Dataset) -> pd.DataFrame:
     frame = data.frame[data.info.columns].astype(np.float64)
     family = data.info.name.split("-")[0]
     if family == "twitch":

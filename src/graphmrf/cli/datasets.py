@@ -209,7 +209,7 @@ def _make(folder: Path) -> None:
 def _parts(data: "Dataset", preset: Preset) -> Iterator[tuple[str, "pd.DataFrame"]]:
     yield "edges", data.edges
     if preset == Preset.paper:
-        yield "nodes", data.frame[["node"]].join(later.datasets.paper(data))
+        yield "nodes", data.frame[["node"]].join(later.datasets.paper(data).reset_index(drop=True))
         return
     yield "nodes", data.frame
     yield from data.extra.items()
