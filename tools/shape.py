@@ -128,7 +128,7 @@ class Tree:
     @cached_property
     def engine_leaks(self) -> list[str]:
         """Places outside the engines that ask which engine they have, or use what its protocol does not list."""
-        protocol = set(_members(_class(self.parsed["graphmrf.engines"], "Engine")))
+        protocol = set(_members(_class(self.parsed["graphmrf.engines.protocol"], "Engine")))
         places = ((m, n) for m, tree in self.parsed.items() if _package(m) not in ENGINE_SIDE for n in ast.walk(tree))
         return [f"{module}:{node.lineno} {ast.unparse(node)}" for module, node in places if _leaks(node, protocol)]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import Limits
-from graphmrf.linalg.operator import Operator, WhitenedSystem, edge_noise, edge_signs, incidence, random_signs
+from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, incidence, random_signs
 from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 from graphmrf.linalg.variance import ConditionalPrecision
 from graphmrf.model.conditional import Conditional
@@ -30,7 +31,7 @@ ITERATIVE = Limits(dense_precision=0, dense_variance=0)
 class Setting:
     """An operator, its matrix, and the way between its layout and plain columns."""
 
-    operator: Operator
+    operator: Any
     matrix: Floats
     wrap: Callable[[Floats], Floats]
     unwrap: Callable[[Floats], Floats]

@@ -53,11 +53,11 @@ class Dense:
         """Return :math:`A X`."""
         return np.asarray(self.A @ X)
 
-    def solve(self, B: Floats, *, tolerance: float = 0.0) -> Floats:  # noqa: ARG002 - part of the contract
+    def solve(self, B: Floats, *, tolerance: float = 0.0) -> Floats:  # noqa: ARG002 - as of iterative ones
         """Return :math:`A^{-1} B`."""
         return np.asarray(cho_solve((self.factor, True), B, check_finite=False))
 
-    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = 0.0) -> Floats:  # noqa: ARG002 - likewise
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = 0.0) -> Floats:  # noqa: ARG002
         """Return `k` columns drawn with covariance :math:`A^{-1}`."""
         E = rng.standard_normal((len(self.A), k))
         return np.asarray(solve_triangular(self.factor, E, lower=True, trans="T", check_finite=False))
@@ -71,10 +71,10 @@ class Dense:
         assert not failed
         return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
-    def inverse_diagonal(self, *, probes: int = 0, random_state: int = 0) -> Floats:  # noqa: ARG002 - part of the contract
+    def inverse_diagonal(self, *, probes: int = 0, random_state: int = 0) -> Floats:  # noqa: ARG002 - as of iterative ones
         """Return the diagonal of :math:`A^{-1}`."""
         return np.diag(self.inverse)
 
-    def log_determinant(self, *, probes: int = 0, random_state: int = 0) -> float:  # noqa: ARG002 - part of the contract
+    def log_determinant(self, *, probes: int = 0, random_state: int = 0) -> float:  # noqa: ARG002 - as of iterative ones
         r"""Return :math:`\log\det A`."""
         return 2.0 * float(np.log(np.diag(self.factor)).sum())

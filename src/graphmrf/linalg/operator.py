@@ -1,4 +1,4 @@
-r"""The contract of every precision matrix, and what those on a graph share: conjugate gradients and noise.
+r"""What precision matrices on a graph share: conjugate gradients and noise.
 
 An iterative operator has the form :math:`A = D - C \otimes (I - N)`, with small blocks :math:`D_i = L_i L_i'` of every
 node on the diagonal of `D`, and :math:`C = G G'`. Then
@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -57,28 +57,6 @@ _Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
 
 Places: TypeAlias = "tuple[Ints | None, Ints | None]"
 """The nodes that rows of right-hand sides are of, 0 at all others, and those whose solution is wanted; None: all."""
-
-
-class Operator(Protocol):
-    """A symmetric positive definite matrix, a precision; whoever solves with it does not ask how it is kept.
-
-    Every operator takes and returns arrays of a layout of its own, in which right-hand sides are independent.
-    """
-
-    def apply(self, X: Floats) -> Floats:
-        """Return the matrix times `X`."""
-
-    def solve(self, B: Floats, *, tolerance: float) -> Floats:
-        """Return the inverse times `B` to a relative residual, recomputed at the end; or raise ConvergenceError."""
-
-    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float) -> Floats:
-        """Return `k` draws of mean 0 whose covariance is the inverse."""
-
-    def inverse_diagonal(self, *, probes: int, random_state: int) -> Floats:
-        """Return the diagonal of the inverse, the variances: exact where that is cheap, else from so many draws."""
-
-    def log_determinant(self, *, probes: int, random_state: int) -> float:
-        """Return the logarithm of the determinant: exact where that is cheap, else from so many probes."""
 
 
 @dataclass(frozen=True, eq=False)
