@@ -30,6 +30,7 @@ from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, lis
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
+from graphmrf.estimators.rows import COUNTED
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart, check_place
 from graphmrf.graph import Graph
@@ -249,9 +250,34 @@ def settings_of(options: Mapping[str, Any], bounds: Mapping[str, Any]) -> Settin
         return Settings(**options, bounds=Bounds(**bounds))
 
 
+def method_for(likelihood: str, method: str, *, exposure: str | None, trials: str | None) -> str:
+    """Return the method of a likelihood, the field for counts, if the column with exposure or trials is for it."""
+    takers = {"--exposure": (exposure, COUNTED[:2]), "--trials": (trials, COUNTED[2:])}
+    for option, (column, likelihoods) in takers.items():
+        if column is not None and likelihood not in likelihoods:
+            raise InvalidInputError(
+                f"{option} is for --likelihood {' or '.join(likelihoods)}, got {likelihood}; drop one of them"
+            )
+    return DEFAULT if likelihood in COUNTED and method == AUTO else method
+
+
+def with_size(table: AttributedGraph, settings: Settings, column: str | None) -> Settings:
+    """Return settings with the exposure or trials of every node, from the column that has them, if one is named."""
+    if column is None:
+        return settings
+    size = table.outcome(column)
+    missing = np.flatnonzero(np.isnan(size))
+    if missing.size:
+        raise InvalidInputError(
+            f"{table.path}, column {column}: every node needs a number, also where the target is empty, got an empty "
+            f"cell in row {missing[0] + 1}; fill it, or leave out the node"
+        )
+    return replace(settings, size=size)
+
+
 _OPTIONS = {"cv": "--folds"} | {
     name: f"--{name.replace('_', '-')}"
-    for name in ("alpha", "interval", "method", "transform", "at_least", "at_most", "integer")
+    for name in ("alpha", "interval", "method", "transform", "at_least", "at_most", "integer", "likelihood")
 }
 """Option of every setting."""
 _NAMED = re.compile(r"^[a-z_]+|\bmethod(?= \w)|\bat_most(?= )")

@@ -141,6 +141,29 @@ Transform = Annotated[
         rich_help_panel=_METHOD,
     ),
 ]
+Likelihood = Annotated[
+    str,
+    typer.Option(
+        metavar="L",
+        help="Distribution of the target, for field: auto (numbers), poisson or negative-binomial (counts), binomial "
+        "(successes, or 0 and 1). Predictions are expected counts.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Exposure = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with the exposure of every count: population, time, or expected number.",
+        rich_help_panel=_METHOD,
+    ),
+]
+Trials = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column with the trials of which the target counts successes.", rich_help_panel=_METHOD
+    ),
+]
 Conformal = Annotated[
     bool,
     typer.Option(

@@ -38,6 +38,9 @@ def predict(
     method: options.MethodName = "auto",
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
+    likelihood: options.Likelihood = "auto",
+    exposure: options.Exposure = None,
+    trials: options.Trials = None,
     conformal: options.Conformal = False,
     transform: options.Transform = "identity",
     at_least: options.AtLeast = None,
@@ -78,8 +81,10 @@ def predict(
     """
     running = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), running as machines:
+        ignore = [*(ignore or ()), *(each for each in (exposure, trials) if each)]
         settings = later.inputs.settings_of(
-            {"methods": (method,), "alpha": alpha, "cv": folds, "random_state": seed, "level": interval}
+            {"methods": (later.inputs.method_for(likelihood, method, exposure=exposure, trials=trials),)}
+            | {"likelihood": likelihood, "alpha": alpha, "cv": folds, "random_state": seed, "level": interval}
             | {"transform": transform, "conformal": conformal, "needs": _needs(group, suggest)},
             {"at_least": at_least, "at_most": at_most, "integer": integer},
         )
@@ -96,12 +101,15 @@ def predict(
         later.results.places_of(table, output)
         groups = later.inputs.read_groups(table, group)
         targets = later.inputs.read_targets(
-            table, target or (), ignore or (), settings, group=group, suggest=suggest, classify=classify
+            table, target or (), ignore, settings, group=group, suggest=suggest, classify=classify
         )
-        features = later.datasets.features(table, targets=tuple(targets), ignore=ignore or ())
+        features = later.datasets.features(table, targets=tuple(targets), ignore=ignore)
         table = later.inputs.with_time_weight(table, targets, features, settings)
         settings, large = later.inputs.within_memory(
-            table.graph, features.X.shape[1], settings, numbers=later.inputs.any_numbers(targets)
+            table.graph,
+            features.X.shape[1],
+            later.inputs.with_size(table, settings, exposure or trials),
+            numbers=later.inputs.any_numbers(targets),
         )
         methods = later.comparison.choose(settings.methods, n_features=features.X.shape[1])
         terminal.note([] if quiet else [*large, *later.inputs.slow_fits(targets, methods)])

@@ -1,6 +1,6 @@
 """How methods are tuned, what is asked of them, and between which bounds values lie."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,13 @@ import numpy as np
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS, Method
+from graphmrf.estimators.observed import ObservedRegressor
+from graphmrf.estimators.rows import COUNTED
 
 AUTO = "auto"
 """The method that is several, of which one is chosen."""
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
+_FIELD = "field"
 LARGEST_ALPHA = 1 - 1e-8
 """Largest level that is solved to a residual of 1e-8 in float64 on all kinds of graphs."""
 
@@ -91,6 +94,10 @@ class Settings:
         Probability of the intervals.
     bounds : Bounds
         Bounds of the values.
+    likelihood : str
+        Distribution of counts and successes for the field, of `estimators.rows.NAMES`; "auto" is for numbers.
+    size : array of shape (n,), optional
+        Exposure of counts, or trials of successes, of every node.
 
     Examples
     --------
@@ -107,8 +114,16 @@ class Settings:
     needs: tuple[str, ...] = ()
     level: float = 0.9
     bounds: Bounds = Bounds()
+    likelihood: str = "auto"
+    size: Floats | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        if self.likelihood not in (AUTO, *COUNTED):
+            raise InvalidInputError(f"likelihood must be one of {', '.join((AUTO, *COUNTED))}, got '{self.likelihood}'")
+        if self.likelihood != AUTO and self.methods != (_FIELD,):
+            raise InvalidInputError(
+                f"likelihood {self.likelihood} is for method {_FIELD}, got {', '.join(self.methods)}; drop one of them"
+            )
         if not 0.5 < (1 + self.level) / 2 < 1:  # the quantile of its upper end, rounded
             close = f", too close to {self.level:.0f} to compute with" if 0 < self.level < 1 else ""
             raise InvalidInputError(f"interval must be between 0 and 1, got {self.level}{close}; 0.9 means 90 %")
@@ -137,5 +152,7 @@ class Settings:
 
     def make(self, method: Method, *, transform: str | None = None) -> Any:
         """Return a new estimator of a method."""
+        if self.likelihood != AUTO:
+            return ObservedRegressor(self.likelihood, self.size, random_state=self.random_state)
         options = {"cv": self.cv, "random_state": self.random_state, "transform": transform or self.transform}
         return method.make(alpha="cv" if self.alpha is None else self.alpha, **options)  # type: ignore[arg-type]

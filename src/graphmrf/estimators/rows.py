@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 NUMBERS = ("auto", "gaussian", "student")
 """Likelihoods of numbers with noise; "auto" is normal, with more noise for wild labels."""
 
-NAMES = (*NUMBERS, "poisson", "negative-binomial", "binomial")
+COUNTED = ("poisson", "negative-binomial", "binomial")
+"""Likelihoods of counts and successes."""
+
+NAMES = (*NUMBERS, *COUNTED)
 """All likelihoods that a user can name."""
 
 _TAKES = {
