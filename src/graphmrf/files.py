@@ -191,6 +191,11 @@ def _kind(path: Path) -> int:
         raise InvalidInputError(f"{_shortened(path)}: {_reason(error)}; check the path") from error
 
 
+def is_absent(path: _PathLike) -> bool:
+    """Return whether there is nothing of this name; raise InvalidInputError for a name that cannot be."""
+    return not _kind(Path(path))
+
+
 def check_readable(path: _PathLike) -> Path:
     """Return the path of a file to read, after making sure that it is one: a pipe would block, a device never end.
 

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
@@ -47,6 +48,20 @@ def near_or_all(name: str, known: Collection[str]) -> str:
     ("did you mean 'us-2016'?", 'there are us-2016, london')
     """
     return did_you_mean(name, known, similar=SIMILAR_IN_A_LIST).rstrip() or f"there are {', '.join(known)}"
+
+
+def told_apart(one: str, other: str) -> tuple[str, str]:
+    r"""Return two different texts in quotes; with escapes where they look the same.
+
+    Examples
+    --------
+    >>> told_apart("Bern", "bern")
+    ("'Bern'", "'bern'")
+    >>> told_apart("Z\xfcrich", "Zu\u0308rich")
+    ("'Z\\xfcrich'", "'Zu\\u0308rich'")
+    """
+    alike = unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
+    return (ascii(one), ascii(other)) if alike else (f"'{one}'", f"'{other}'")
 
 
 def joined(words: Sequence[str]) -> str:

@@ -303,3 +303,19 @@ def test_ends_without_a_row_are_added_with_empty_cells(ends: list[Any], ids: lis
 def test_nothing_is_added_where_all_ids_are_others() -> None:
     with pytest.raises(InvalidInputError, match="no edge joins two nodes"):
         read(KNOWN, pd.DataFrame({"u": ["a"], "v": ["b"]}), unknown="add")
+
+
+def test_ids_that_differ_in_unicode_normalisation_are_matched_with_a_note(
+    table: Callable[..., AttributedGraph],
+) -> None:
+    made = table("id,rent\nZ\u00fcrich,1\nBern,2\n", "u,v\nZu\u0308rich,Bern\n")
+    assert made.graph.n_edges == 1
+    assert r"'Zu\u0308rich' is matched to 'Z\xfcrich'" in made.notes[-1]
+    with pytest.raises(InvalidInputError, match=r"the same: 'Z\\xfcrich' in the graph is 'Zu\\u0308rich'"):
+        made.graph.align(pd.Series([1.0, 2.0], ["Zu\u0308rich", "Bern"]))
+
+
+def test_a_table_of_edges_that_is_not_there_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text(NODES)
+    with pytest.raises(InvalidInputError, match=r"none.csv: no such file; it should be the table of edges"):
+        read(tmp_path / "nodes.csv", tmp_path / "none.csv")

@@ -10,6 +10,7 @@ import pytest
 from graphmrf import Graph
 from graphmrf.datasets import AttributedGraph, read_points, read_shapes
 from graphmrf.datasets.places import geometries
+from graphmrf.datasets.written_tables import write
 from graphmrf.errors import InvalidInputError
 
 PLACES = pd.DataFrame({"id": list("abcd"), "Lat": [0.0, 0.0, 0.0, 10.0], "longitude": [179.0, -179.0, 170.0, 0.0]})
@@ -67,5 +68,24 @@ NODE = Graph.from_edges([], [], n_nodes=1)
 def test_points_are_written_by_the_columns_of_degrees() -> None:
     frame = pd.DataFrame({"id": [1], "latino_pct": [0.2], "lone": [500.0], "Lon": [7.0], "Latitude": [50.0]})
     assert geometries(AttributedGraph(NODE, frame, "id"))[0]["coordinates"] == [7.0, 50.0]
-    with pytest.raises(InvalidInputError, match="GeoJSON needs the places of the nodes"):
+    with pytest.raises(InvalidInputError, match="GeoJSON and GeoPackage need the places of the nodes"):
         geometries(AttributedGraph(NODE, frame.drop(columns=["Lon"]), "id"))
+
+
+def test_a_geopackage_has_the_table_and_the_areas(tmp_path: Path) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    squares = [shapely.box(x, 0, x + 1, 1) for x in range(3)]
+    areas = geopandas.GeoDataFrame({"id": [1, 2, 3]}, geometry=squares, crs=4326)
+    areas.to_file(tmp_path / "areas.geojson", driver="GeoJSON")
+    table = read_shapes(pd.DataFrame({"id": [1, 2, 3], "rent": [1.0, 2.0, np.nan]}), tmp_path / "areas.geojson")
+    frame = pd.DataFrame({"id": [1, 2, 3], "prediction": [1.0, 2.0, 3.5], "observed": [True, True, False]})
+    written = write(frame, tmp_path / "rents.gpkg", places=geometries(table))
+    made = geopandas.read_file(written)
+    pd.testing.assert_frame_equal(pd.DataFrame(made.drop(columns="geometry")), frame, check_dtype=False)
+    assert made.geometry.geom_equals(areas.geometry).all()
+    assert made.crs == areas.crs
+    assert [path.name for path in tmp_path.glob("*rents*")] == ["rents.gpkg"]
+    with pytest.raises(InvalidInputError, match="a GeoPackage has a column 'fid' of its own"):
+        write(frame.assign(fid=0), tmp_path / "rents.gpkg", places=geometries(table))
+    with pytest.raises(InvalidInputError, match="the suffix gives the format"):
+        write(frame, tmp_path / "rents.gpkg")

@@ -10,7 +10,10 @@ from graphmrf.cli import later, options, terminal
 FilledOutput = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="The filled table: .csv, .csv.gz, .tsv, .parquet, .xlsx or .geojson."
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="The filled table: .csv, .csv.gz, .tsv, .parquet, .xlsx, .geojson or .gpkg.",
     ),
 ]
 How = Annotated[

@@ -316,11 +316,12 @@ def read_targets(
     if group is not None and all(isinstance(each, Labels) for each in targets.values()):
         raise InvalidInputError(f"--group adds up numbers, got classes in {listing(names)}; leave out --group")
     results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
-    if {*table.keys} & (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}):
-        raise InvalidInputError(
-            f"{listing(table.keys)} must not have the name of a result ({listing(sorted(results))}); rename it in "
-            f"{table.path}"
-        )
+    taken = (results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}) & {
+        *table.keys
+    }
+    if taken:
+        kind, clash = "id" if table.id in taken else "time", min(taken, key=table.keys.index)
+        raise InvalidInputError(f"the {kind} column '{clash}' has the name of a result; rename it in {table.path}")
     return targets
 
 

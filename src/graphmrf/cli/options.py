@@ -224,7 +224,7 @@ TableOutput = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Predictions of all nodes: .csv, .csv.gz, .tsv, .parquet, .xlsx, .geojson, or a folder for .parquet.",
+        help="Predictions: .csv, .tsv (also .gz), .parquet, .xlsx, .geojson, .gpkg, or a folder for .parquet.",
         rich_help_panel=_OUTPUT,
     ),
 ]

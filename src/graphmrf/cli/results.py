@@ -59,7 +59,7 @@ def write_results(
     keep_columns: bool = False,
     content: Content | None = None,
 ) -> None:
-    """Write the table of results, if anywhere; GeoJSON with the places of nodes, Parquet with the page's content."""
+    """Write the table of results, if anywhere; geographic files with the places of nodes, Parquet with the page."""
     if output is None:
         return
     frame = result_table(table, predictions, keep_columns=keep_columns)
@@ -70,7 +70,7 @@ def write_results(
 
 def places_of(table: AttributedGraph, output: Path | None) -> list[Any] | None:
     """Return the places of the nodes for a file of GeoJSON, None for others; raise where nobody says what they are."""
-    return None if output is None or not datasets.is_geojson(output) else datasets.geometries(table)
+    return None if output is None or not datasets.is_geographic(output) else datasets.geometries(table)
 
 
 def _kept(table: AttributedGraph, results: dict[str, Any]) -> dict[str, Any]:

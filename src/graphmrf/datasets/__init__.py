@@ -9,7 +9,7 @@ from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.places import NEAREST, geometries, read_points, read_shapes
 from graphmrf.datasets.table_files import count_rows
-from graphmrf.datasets.written_tables import check_writable, is_geojson, keeps_page, read_page, write
+from graphmrf.datasets.written_tables import check_writable, is_geographic, keeps_page, read_page, write
 
 if TYPE_CHECKING:
     from graphmrf.paper import Attribute, Dataset, Info, info, load, n_files, names, paper, synthetic
@@ -30,7 +30,7 @@ __all__ = [
     "features",
     "geometries",
     "info",
-    "is_geojson",
+    "is_geographic",
     "keeps_page",
     "load",
     "n_files",

@@ -1,6 +1,7 @@
 """A graph with a table of its nodes, read from a node file and an edge file: ids matched, columns found by name."""
 
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from graphmrf.datasets.edge_files import (
 )
 from graphmrf.datasets.panels import PanelRows
 from graphmrf.datasets.table_files import (
+    STDIN,
     PathLike,
     TableFile,
     as_numbers,
@@ -36,7 +38,7 @@ from graphmrf.datasets.table_files import (
     shown_ids,
 )
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import as_url, parquet_files
+from graphmrf.files import as_url, is_absent, parquet_files
 from graphmrf.graph import Graph
 from graphmrf.text import did_you_mean
 
@@ -230,7 +232,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     _PROGRESS.info("reading nodes")
     node_file = read_table(nodes)
     _PROGRESS.info("reading edges")
-    edge_file, name = read_edge_file(edges), ""
+    edge_file, name = _edges(edges), ""
     if time is not None:
         name, assumed = id_column(node_file, id)
         return _over_time(node_file, (name, time, horizon), edge_file, asked, assumed)
@@ -242,6 +244,17 @@ def read(  # noqa: PLR0913 - one parameter for each option
         if found is None:
             raise
         return _attributed(*found, edge_file, asked, (f"{node_file.path.name}: '{found[1]}' has the ids of the edges",))
+
+
+def _edges(edges: PathLike | Any) -> TableFile:
+    """Return the table of edges, or say that it is the one that is not there."""
+    named = isinstance(edges, str | os.PathLike) and as_url(edges) is None and Path(edges) != STDIN
+    if named and is_absent(edges):
+        raise InvalidInputError(
+            f"{edges}: no such file; it should be the table of edges: check the path, or join the nodes by --knn or "
+            "--shapes"
+        )
+    return read_edge_file(edges)
 
 
 def _attributed(

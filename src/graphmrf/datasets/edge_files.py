@@ -19,7 +19,7 @@ from graphmrf.datasets.table_files import SUFFIXES, PathLike, TableFile, as_numb
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
-from graphmrf.text import count
+from graphmrf.text import count, told_apart
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -527,12 +527,18 @@ def _without_case(keys: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(pc.utf8_lower(keys), r"\s+", " ")
 
 
+def _composed(keys: pa.Array) -> pa.Array:
+    return pc.utf8_normalize(keys, form="NFC")
+
+
 _LOOSER: tuple[Callable[[pa.Array], pa.Array], ...] = (
     _without_point,
-    _without_case,
-    lambda keys: _without_point(_without_case(keys)),
+    _composed,
+    lambda keys: _without_case(_composed(keys)),
+    lambda keys: _without_point(_without_case(_composed(keys))),
 )
-"""Spellings under which ids may still be the same: 13001.0 and 13001; capitals and repeated blanks; both."""
+"""Spellings under which ids may still be the same: 13001.0 and 13001; accents as a character of their own or not;
+capitals and repeated blanks, too; all of them."""
 
 
 def _positions(
@@ -620,7 +626,8 @@ def _spelt_alike(
         n_found = len(found) - found.null_count
         if n_found > matched and len(pc.unique(others)) == len(keys) and len(pc.unique(alike)) == len(ends):
             new = pc.index(pc.and_(found.is_valid(), pc.invert(pc.is_in(ends, value_set=keys))), True).as_py()
-            messages = f"'{ends[new]}' is matched to '{keys[found[new].as_py()]}' of {nodes.path.name}, and similar ids"
+            end, key = told_apart(ends[new].as_py(), keys[found[new].as_py()].as_py())
+            messages = f"{end} is matched to {key} of {nodes.path.name}, and similar ids"
             best, matched = looser, n_found
     return best, (messages,) if messages else ()
 

@@ -125,7 +125,7 @@ def geometries(table: AttributedGraph) -> list[Any]:
     found = _degrees(table.frame)
     if found is None:
         raise InvalidInputError(
-            "GeoJSON needs the places of the nodes; give areas with --shapes, or columns lon and lat, "
+            "GeoJSON and GeoPackage need the places of the nodes; give areas with --shapes, or columns lon and lat, "
             "or write .csv, .parquet or .xlsx"
         )
     points = [as_numbers(table.frame[name])[0] for name in found]

@@ -250,10 +250,7 @@ def _read_described(path: Path) -> TableFile:
 
 def read_areas(path: Path) -> Any:
     """Return a file of shapes as a GeoDataFrame."""
-    try:
-        geopandas = import_module("geopandas")
-    except ImportError as error:
-        raise MissingExtraError(f"{path}: shapes need GeoPandas; pip install 'graphmrf[geo]'") from error
+    geopandas = geopandas_module(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on cells of columns that may not matter
@@ -261,6 +258,14 @@ def read_areas(path: Path) -> Any:
     except Exception as error:  # the readers of GeoPandas have errors of their own
         message = (str(error) or type(error).__name__).splitlines()[0]
         raise InvalidInputError(f"{path} cannot be read as shapes ({message}); it may be damaged") from error
+
+
+def geopandas_module(path: PathLike) -> Any:
+    """Return GeoPandas, which reads and writes shapes."""
+    try:
+        return import_module("geopandas")
+    except ImportError as error:
+        raise MissingExtraError(f"{path}: shapes need GeoPandas; pip install 'graphmrf[geo]'") from error
 
 
 def parts_of(path: PathLike) -> list[Path]:

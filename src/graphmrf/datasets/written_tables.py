@@ -1,10 +1,11 @@
-"""Tables to files: CSV, Parquet, Excel and GeoJSON by suffix, whole or not at all, and the page that Parquet keeps."""
+"""Tables to files, by suffix, whole or not at all, and the page that Parquet keeps."""
 
 import contextlib
 import gzip
 import io
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, cast
@@ -20,6 +21,7 @@ from graphmrf.datasets.table_files import (
     SHAPES,
     SUFFIXES,
     PathLike,
+    geopandas_module,
     openpyxl_module,
     suffix_of,
     unreadable,
@@ -27,7 +29,9 @@ from graphmrf.datasets.table_files import (
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place, check_readable
 
-GEOJSON = ".geojson"
+GEOJSON, GPKG = GEOGRAPHIC = (".geojson", ".gpkg")
+_TAKEN = ("fid", "geom", "geometry")
+"""Names of columns that a GeoPackage has itself."""
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix not in SHAPES)
 _PART_NAME = "part-{:05}.parquet"
 """Names of the files in a folder of Parquet."""
@@ -40,7 +44,7 @@ PAGE = b"graphmrf.page"
 
 
 def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
-    """Return the path of a table to write later, after making sure that it can be; as GeoJSON only a geographic one.
+    """Return the path of a table to write later, after making sure that it can be; with places only a geographic one.
 
     Raises
     ------
@@ -49,11 +53,13 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
     """
     if geographic and is_parts_folder(path):
         return _check_folder(Path(path))
-    known = (*WRITTEN, GEOJSON) if geographic else WRITTEN
+    known = (*WRITTEN, *GEOGRAPHIC) if geographic else WRITTEN
     if not Path(path).name.lower().endswith(known):
         raise InvalidInputError(f"{path}: the suffix gives the format and must be one of {', '.join(known)}")
     if _written_suffix(path) == EXCEL:
         openpyxl_module(path)
+    if _written_suffix(path) == GPKG:
+        geopandas_module(path)
     return check_place(path)
 
 
@@ -61,7 +67,7 @@ def is_parts_folder(path: PathLike) -> bool:
     """Return whether a place to write to is a folder for Parquet: one that is there, without the suffix of a file."""
     if not os.path.isdir(path):  # noqa: PTH112 - pathlib's raises for names that are too long
         return False
-    return not Path(path).name.lower().endswith((*WRITTEN, GEOJSON))
+    return not Path(path).name.lower().endswith((*WRITTEN, *GEOGRAPHIC))
 
 
 def _check_folder(folder: Path) -> Path:
@@ -86,12 +92,12 @@ def _is_own_part(file: Path) -> bool:
 
 
 def _written_suffix(path: PathLike) -> str:
-    return GEOJSON if is_geojson(path) else suffix_of(path)
+    return Path(path).suffix.lower() if is_geographic(path) else suffix_of(path)
 
 
-def is_geojson(path: PathLike) -> bool:
-    """Return whether the suffix of a file to write says GeoJSON."""
-    return Path(path).name.lower().endswith(GEOJSON)
+def is_geographic(path: PathLike) -> bool:
+    """Return whether the suffix of a file to write says GeoJSON or GeoPackage."""
+    return Path(path).name.lower().endswith(GEOGRAPHIC)
 
 
 def write(
@@ -106,10 +112,11 @@ def write(
     frame : DataFrame
         What to write; its index is left out.
     path : path
-        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`) or `.geojson`; or a
+        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`), `.geojson` or `.gpkg`
+        (extra `geo`); or a
         folder that is there, empty or written by this function, for Parquet in files of a million rows.
     places : sequence of dict, optional
-        Geometries of GeoJSON, one for each row, without which that cannot be written.
+        Geometries as in GeoJSON, one for each row, without which a geographic file cannot be written.
     page : bytes, optional
         What Parquet keeps besides the table; see `read_page`.
 
@@ -137,6 +144,8 @@ def write(
     with atomic(path) as draft:
         if suffix == GEOJSON:
             draft.write_text(_as_geojson(frame, places or ()), encoding="utf-8")
+        elif suffix == GPKG:
+            draft.write_bytes(_as_geopackage(frame, places or (), path))
         else:
             _save(frame, draft, suffix, {} if page is None else {PAGE: page})
     return path
@@ -164,9 +173,26 @@ def _as_geojson(frame: pd.DataFrame, places: Sequence[Any]) -> str:
     return json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False)
 
 
+def _as_geopackage(frame: pd.DataFrame, places: Sequence[Any], path: Path) -> bytes:
+    """Return a table with a geometry in each row, longitude and latitude, as a GeoPackage."""
+    taken = [str(name) for name in frame.columns if str(name).lower() in _TAKEN]
+    if taken:
+        raise InvalidInputError(
+            f"{path}: a GeoPackage has a column '{taken[0]}' of its own; rename the one of the table"
+        )
+    features = geopandas_module(path).GeoDataFrame.from_features(
+        [{"geometry": place, "properties": {}} for place in places], crs=4326
+    )
+    table = frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "table.gpkg")
+        features[["geometry"]].join(table).to_file(file, driver="GPKG", layer=path.stem)
+        return file.read_bytes()
+
+
 def keeps_page(path: PathLike) -> bool:
     """Return whether a file to write is one that keeps the page of the results: Parquet."""
-    return not is_geojson(path) and not is_parts_folder(path) and suffix_of(path) in PARQUET
+    return not is_geographic(path) and not is_parts_folder(path) and suffix_of(path) in PARQUET
 
 
 def read_page(path: PathLike) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,10 +154,24 @@ def _refuse_mismatch(index: pd.Index, ids: pd.Index, name: str) -> None:
     kinds = ""
     if len(missing) and len(unknown) and set(map(str, missing)) & set(map(str, unknown)):
         kinds = f" (ids are {_kind(ids)} in the graph, {_kind(index)} in {name}: convert one)"
+    kinds = kinds or _normalisation(missing, unknown)
     remedy = "" if kinds else f"; {_remedy(len(missing), len(unknown), name)}"
     raise InvalidInputError(
         f"the index of {name} must hold the ids of the graph, got {' and '.join(lacks + extra)}{kinds}{remedy}"
     )
+
+
+def _normalisation(missing: pd.Index, unknown: pd.Index) -> str:
+    """Return how two ids that look the same differ, and the remedy; empty where none do."""
+    composed = {unicodedata.normalize("NFC", name): name for name in missing if isinstance(name, str)}
+    for name in unknown:
+        other = composed.get(unicodedata.normalize("NFC", name)) if isinstance(name, str) else None
+        if other is not None:
+            return (
+                f", which look the same: {other!a} in the graph is {name!a} in the table; convert both with "
+                ".str.normalize('NFC')"
+            )
+    return ""
 
 
 def _remedy(missing: int, unknown: int, name: str) -> str:
