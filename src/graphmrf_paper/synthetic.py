@@ -27,7 +27,7 @@ from graphmrf_paper.dataset import (
 )
 
 _ATTEMPTS = 100
-"""Draws until a graph is given up as never connected. By eye: the paper's needs one; doubled, so is the wait."""
+"""Draws until a graph is given up as never connected. By eye: the paper's needs one."""
 
 __all__ = [
     "barabasi_albert",

@@ -21,7 +21,7 @@ Tensor: TypeAlias = Any
 
 HEAVY = 1024
 """Edges above which a row is cut into segments of so many, chosen by eye: a program takes about a millisecond for the
-rows it has of that length. Doubled, a product of a graph of ten million edges would wait for its longest rows."""
+rows it has of that length."""
 
 _ROOM = 0.8
 """Share of the free memory that is planned with; the rest is for temporary arrays and for fragmentation."""
@@ -30,7 +30,7 @@ _MOST_COLUMNS = 64
 """Columns that go together at most: a gathered row then is 256 or 512 bytes, and wider ones are no quicker."""
 
 _CHUNK = 1 << 18
-"""Rows of the passes that need temporary arrays: 64 columns of them are 128 MB. Doubled, only the memory grows."""
+"""Rows of the passes that need temporary arrays: 64 columns of them are 128 MB."""
 
 _KEPT = 8
 """Small arrays of the caller kept on the device, where the same ones come with every step of a solve."""

@@ -30,8 +30,7 @@ Level: TypeAlias = float | Literal["cv"]
 Intercept: TypeAlias = bool | Literal["auto"]
 
 _STANDARD_ERRORS = 3.0
-"""Standard errors from which an intercept is believed: a chance of 0.3 % of a false one. Doubled, many true ones that
-this finds would be left out."""
+"""Standard errors from which an intercept is believed: a chance of 0.3 % of a false one."""
 
 _RANK = 1e-10
 """Relative singular value from which columns count as collinear, as in `selection.least_squares`."""

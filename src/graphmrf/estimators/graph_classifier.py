@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 _NO_PENALTY = 1e6
-"""Inverse weight of the penalty on the slope: next to none, as Platt's targets keep it finite. Doubled, all stays."""
+"""Inverse weight of the penalty on the slope: next to none, as Platt's targets keep it finite."""
 
 _MAX_ITERATIONS = 1000
-"""Steps of the logistic regression, which takes some ten on two parameters; doubled, all stays."""
+"""Steps of the logistic regression, which takes some ten on two parameters."""
 
 
 class GraphClassifier(NodeEstimator):

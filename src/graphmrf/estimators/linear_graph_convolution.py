@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e-8
 """Relative residual of the final smoothing, 100 times below that of the search: coefficients of near-collinear features
-magnify it. Doubling saves a few per cent of the iterations."""
+magnify it."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

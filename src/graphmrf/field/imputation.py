@@ -22,7 +22,7 @@ PAIRS = 5
 """Pairs of draws of the missing cells, the usual number of imputations; time grows with them."""
 
 _AT_ONCE = 4
-"""Draws held at once; doubled, only the memory grows."""
+"""Draws held at once."""
 
 MOST_PATTERNS = 2**26
 """Entries of the largest table: patterns of missing cells by squared number of columns; half a gigabyte."""

@@ -26,11 +26,10 @@ ROUGH = 1.0 / 6.0
 """Share of the largest eigenvalue from which on a relaxation takes out what the next level does not see: as many nodes
 as are joined to one. At 1 / 3 or 1 / 12 a tenth more iterations."""
 _STRONG = 0.25
-"""Share of the largest entry of a row from which an entry joins two nodes, the usual one. Doubled, aggregates of
-weighted graphs follow heavy edges more closely, and are smaller."""
+"""Share of the largest entry of a row from which an entry joins two nodes, the usual one."""
 _HEAVIEST = 3.0
 """Entries of all levels over those of the first beyond which a cycle costs more than it saves: hubs make the levels
-dense. Grids have 1.4, roads 1.6; doubled, a graph with hubs takes up to twice as long before it is given up."""
+dense. Grids have 1.4, roads 1.6."""
 _LEAST_JOINED = 0.7
 """Rows of a level over those of the one before, beyond which joining has ended; a grid has .15, a path .35."""
 _MOST = 200

@@ -29,8 +29,7 @@ in float32; what more than three do not reach is below rounding, so doubling it 
 
 
 _NARROWEST = 4
-"""Columns that go together however much memory they take: kernels read 4 numbers of a row at once. Doubled, the largest
-graphs take twice the memory."""
+"""Columns that go together however much memory they take: kernels read 4 numbers of a row at once."""
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["NodePrecision", "PrecisionBlock", "rademacher"]
 
 _TOGETHER = 16
-"""Columns solved for at once: a multiple of what the kernels take in one go. Doubled, a block of a million nodes takes
-256 MB and the products are no quicker."""
+"""Columns solved for at once: a multiple of what the kernels take in one go."""
 
 _TABLES = 4096
 """Patterns of missing attributes factored at once; with 20 attributes 13 MB, doubled 26."""
 
 _DRAW_TOLERANCE = 1e-5
-"""Relative residual of draws: far below the scatter of any number of them. Doubled, a solve is a few steps shorter."""
+"""Relative residual of draws: far below the scatter of any number of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,14 +28,13 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 _BLOCK = 16
-"""Probes at once: a multiple of what the kernels take in one go. Doubled, a block of a million nodes takes 256 MB."""
+"""Probes at once: a multiple of what the kernels take in one go."""
 
 _MOST_STEPS = 100
-"""Lanczos steps at most: 100 leave less than the noise of 16 probes on every graph in `benchmarks/spectrum.py`.
-Doubled, graphs with long paths take twice as long for digits that noise hides."""
+"""Lanczos steps at most: 100 leave less than the noise of 16 probes on every graph in `benchmarks/spectrum.py`."""
 
 _CHECK_EVERY = 20
-"""Steps between looks at the truncation; doubled, easy graphs take up to 20 steps too many."""
+"""Steps between looks at the truncation."""
 
 _POWERS = np.arange(3)
 """Powers of `N` whose traces are known; the noise of a probe is what they leave."""

@@ -38,20 +38,20 @@ NoiseBlocks: TypeAlias = "Iterable[tuple[Floats, Floats]]"
 
 _PROBES = 64
 """Draws or probes unless told: the root mean square error of standard deviations is then 2 to 6 per cent on most graphs
-(`benchmarks/foresee.py`); doubled, 1.4 times less in twice the time."""
+(`benchmarks/foresee.py`)."""
 
 _TOGETHER = 16
-"""Draws solved for at once, a multiple of what the kernels take in one go; doubled, only the memory grows."""
+"""Draws solved for at once, a multiple of what the kernels take in one go."""
 
 _ROWS_AT_ONCE = 1024
-"""Rows of a cross-covariance made dense at once, 25 MB at 3000 unknown nodes; doubled, only the memory grows."""
+"""Rows of a cross-covariance made dense at once, 25 MB at 3000 unknown nodes."""
 
 _SINGLE_ALPHA = 0.95
 """Level up to which draws are solved for in float32, in half the time: rounding is then a quarter of the tolerance
 below. At .99 it is as large as the tolerance, and a solve may not get there."""
 
 _TOLERANCE = 1e-5
-"""Relative residual of solves behind draws: far below their scatter. Doubled, a solve is a few steps shorter."""
+"""Relative residual of solves behind draws: far below their scatter."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,23 +27,20 @@ if TYPE_CHECKING:
     from graphmrf.model.parameters import Parameters
 
 MEMORY = 8
-"""Rounds that Anderson acceleration looks back on; 5 to 10 is usual. Doubled, the least squares behind the mixture are
-worse conditioned."""
+"""Rounds that Anderson acceleration looks back on; 5 to 10 is usual."""
 
 _EDGES = 1_000_000
-"""Edges summed over at a time: 8 MB an attribute. Doubling it doubles that memory and saves nothing."""
+"""Edges summed over at a time: 8 MB an attribute."""
 
 SMALLEST = 1e-12
-"""Eigenvalue over trace below which a mixture of statistics is none of any attributes. Doubling it takes a plain round
-of EM in place of such a mixture a little sooner."""
+"""Eigenvalue over trace below which a mixture of statistics is none of any attributes."""
 
 _CONDITION = 1e-8
 """Directions of past changes that the mixture leaves out, over the largest: half the digits of float64, as it solves
-least squares. Doubling it forgets a little more."""
+least squares."""
 
 _SETTLED = 1e-7
-"""Change of the statistics per node below which a fixed point is reached: twice the gradient. Doubling it saves about a
-round."""
+"""Change of the statistics per node below which a fixed point is reached: twice the gradient."""
 
 
 def fit_incomplete(

@@ -26,22 +26,19 @@ if TYPE_CHECKING:
 KnownData: TypeAlias = Literal["nothing", "labels", "features", "both"]
 
 _EXACT_NODES = 4000
-"""Nodes up to which covariances are dense: 128 MB each and some seconds on one core. Doubled, 4 times the memory and 8
-times the time; beyond it traces are estimated from probes."""
+"""Nodes up to which covariances are dense: 128 MB each and some seconds on one core."""
 
 _PROBES = 64
-"""Most Rademacher probes of a trace. Doubling them divides the standard error by 1.4 where it is not reached before."""
+"""Most Rademacher probes of a trace."""
 
 _BATCH = 8
-"""Probes solved together before the standard error is looked at again: a block of full width for the engines. Doubled,
-up to 8 probes more than were needed."""
+"""Probes solved together before the standard error is looked at again: a block of full width for the engines."""
 
 _TOLERANCE = 1e-5
-"""Relative residual of the solves behind probes, far below their noise. Doubling it saves 6 % of the iterations."""
+"""Relative residual of the solves behind probes, far below their noise."""
 
 _ENOUGH = 5e-4
-"""Standard error at which probing stops: R2 is read with two, at most three decimals. Doubled, a quarter of the probes
-would do, at least 16."""
+"""Standard error at which probing stops: R2 is read with two, at most three decimals."""
 
 _SHORTLIST = 16
 """Nodes whose gain is computed exactly at every step of `suggest`: one block solve. Chosen by eye; doubling it doubles
