@@ -17,7 +17,7 @@ SIMILAR_IN_A_LIST = 0.5
 """The same for names of a fixed list of ours, where a wrong guess costs nothing; at 1 nothing is ever suggested."""
 
 WIDE = 0.1
-"""Two standard errors of an R² from which a range is told, by eye: the first decimal is then in doubt."""
+"""Two standard errors of an R² from which a range is shown: the first decimal is then in doubt."""
 
 
 def did_you_mean(name: str, known: Iterable[str], *, similar: float = SIMILAR) -> str:

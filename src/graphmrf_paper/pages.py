@@ -18,7 +18,7 @@ from graphmrf_paper.runs import Experiment, RunSettings
 
 Parts: TypeAlias = Sequence[tuple[Experiment, Findings]]
 
-_NEAR, _FAR = 0.015, 0.04  # differences of R² that are marked, by eye; doubled, fewer cells stand out
+_NEAR, _FAR = 0.015, 0.04  # differences of R² that are marked
 _MOST_ROWS = 20  # of a table before it scrolls: about one screen
 
 _INTRODUCTION = """\

@@ -18,7 +18,7 @@ Task: TypeAlias = Callable[[str | None, Options], Result]
 TRAINING = 0.3
 """Share of labelled nodes, the paper's."""
 _SPLITS, _QUICK_SPLITS = 10, 2  # the paper's ten; two are the fewest with a spread
-_REPEATS, _QUICK_REPEATS = 30, 4  # the paper's thirty samples; four by eye: twice as many take twice the seconds
+_REPEATS, _QUICK_REPEATS = 30, 4  # the paper's thirty samples; four for a quick look
 _SEEDS_APART = 1000  # more than any count of splits or samples, so that two seeds share none
 
 

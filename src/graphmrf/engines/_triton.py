@@ -19,8 +19,7 @@ _TILE = 256
 """Values a program of one warp fetches at once: 8 a thread."""
 
 _PASS = 2048
-"""Values that a pass without edges takes at once, by four warps; memory bounds it, so that twice as many change little.
-"""
+"""Values that a pass without edges takes at once, by four warps; memory bounds it."""
 
 _COLUMNS = 64
 """Columns a program takes together; of wider blocks every tile of so many reads the edges again."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REFINEMENTS = 3
 """Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and two
-in float32; what more than three do not reach is below rounding, so doubling it only delays the error."""
+in float32; what more than three do not reach is below rounding."""
 
 
 _NARROWEST = 4

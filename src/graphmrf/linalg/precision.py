@@ -33,7 +33,7 @@ _TOGETHER = 16
 """Columns solved for at once: a multiple of what the kernels take in one go."""
 
 _TABLES = 4096
-"""Patterns of missing attributes factored at once; with 20 attributes 13 MB, doubled 26."""
+"""Patterns of missing attributes factored at once; with 20 attributes 13 MB."""
 
 _DRAW_TOLERANCE = 1e-5
 """Relative residual of draws: far below the scatter of any number of them."""

@@ -41,8 +41,7 @@ _ENOUGH = 5e-4
 """Standard error at which probing stops: R2 is read with two, at most three decimals."""
 
 _SHORTLIST = 16
-"""Nodes whose gain is computed exactly at every step of `suggest`: one block solve. Chosen by eye; doubling it doubles
-the time of a step, for a best node that the probes ranked below the sixteenth."""
+"""Nodes whose gain is computed exactly at every step of `suggest`: one block solve."""
 
 
 @dataclass(frozen=True, eq=False)

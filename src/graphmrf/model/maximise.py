@@ -4,8 +4,8 @@ r"""The maximum of the likelihood for given statistics: Newton's method for ``C 
 entry by entry, and a Newton step is one q by q system for `h`: no Hessian of the q (q + 1) / 2 entries of `H` is ever
 formed. The barrier :math:`-2 \mu (\log\det H + \sum_j \log h_j)` starts high and is taken to zero (the likelihood alone
 guards against a singular `H` with a weight of 1 / n only), steps stop short of the boundary and are halved until the
-objective falls: no start makes the search fail. At the end the entries of `h` that the boundary holds are exactly 0.
-All of it happens in whitened attributes, so attributes that are nearly combinations of each other do no harm.
+objective falls: the search succeeds from any start. At the end the entries of `h` that the boundary holds are exactly
+0. Attributes are whitened, so near-collinear ones do no harm.
 
 **The coupled field.** Attributes can be recombined so that both :math:`A'A` and :math:`A'NA` become diagonal, to n and
 :math:`n m_j`. The likelihood then does not change when a channel changes its sign, and as it has one maximum, that is
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 _BARRIERS = tuple(10.0**-k for k in range(9))
 """Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method without a
-barrier converges; twice as many stages cost twice the steps and change nothing."""
+barrier converges."""
 
 _MAX_STEPS = 500
-"""Newton steps for one barrier; a dozen are usual, so to reach it is a failure."""
+"""Newton steps for one barrier before it counts as a failure; a dozen are usual."""
 
 _NEAR_STEPS = 12
 """Newton steps from a start that should be near: quadratic convergence takes half of them."""
@@ -61,22 +61,22 @@ ZERO = 1e-12
 """Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings."""
 
 _RELEASED = 1e-9
-"""Slope per node, downhill, at which an h of 0 is let go again: well above its rounding."""
+"""Slope per node, downhill, at which an h of 0 is released: well above its rounding."""
 
 _NULL = 1e-9
-"""Eigenvalue of C, over the largest one, that counts as 0 where the gradient is projected."""
+"""Eigenvalue of C, over the largest one, that counts as 0 when the gradient is projected."""
 
 HALVINGS = 60
 """Halvings of a step before it is given up: beyond, its length is below rounding."""
 
 ARMIJO = 1e-4
-"""Share of the promised fall that a step must keep, as in most line searches."""
+"""Share of the predicted decrease that a step must achieve, as in most line searches."""
 
 _MEAN_TURNS = 200
-"""Turns between mean and (H, C). They converge linearly, in a dozen turns on all data tried."""
+"""Alternations between mean and (H, C); they converge linearly."""
 
 _MEAN_SETTLED = 1e-10
-"""Change of the mean, in standard deviations, at which the turns end."""
+"""Change of the mean, in standard deviations, at which the alternation ends."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def maximise_likelihood(
 ) -> tuple[Floats, Floats, int]:
     """Return the maximum-likelihood H and C for statistics of standardised attributes, and the steps taken.
 
-    A graph without edges says nothing about C, which is then 0. A start that is `near` the maximum saves steps.
+    On a graph without edges C is 0. A start that is `near` the maximum saves steps.
     """
     if not has_edges(states):
         return np.linalg.inv(data.M0 / data.n), np.zeros_like(data.M0), 0
@@ -247,7 +247,7 @@ def maximise_diagonal(
 
 @dataclass(frozen=True)
 class Iterate:
-    """A pair (H, h) on the way: ``-2 log p`` per node, less the constant, plus a barrier; C is ``B diag(h) B'``."""
+    """An iterate (H, h): ``-2 log p`` per node, less the constant, plus a barrier; C is ``B diag(h) B'``."""
 
     data: Statistics
     states: Spectrum
@@ -327,7 +327,7 @@ def _minimise(start: Iterate, *, near: bool) -> Iterate:
         point = _descend(replace(point, barrier=barrier), everything, max_steps=_MAX_STEPS)
     point = replace(point, barrier=0.0)
     S, _ = schur_complement(point.loadings, point.derivatives)
-    # Where the barrier is all that holds h up, the way to the minimum without it is longer than the way to 0.
+    # If only the barrier keeps h from 0, the path to the minimum without it is longer than the path to 0.
     return _settle(point, point.h * np.diag(S) > point.slope, max_steps=_MAX_STEPS)
 
 

@@ -28,7 +28,7 @@ was printed or computed passes."""
 
 _NEGATIVE = 1e-10
 """Negative eigenvalue of C, over the largest one, that counts as rounding: far above that of `eigvalsh` (1e-15 q), far
-below what matters to the field. Channels take it for 0, so doubling it changes no number."""
+below what matters to the field. Channels treat it as 0."""
 _LARGEST = 2.0**500
 """Largest number of a field, 3e150, and its inverse the smallest diagonal entry of H: precisions of the attributes that
 `check_magnitude` takes. Squares of them can be represented."""

@@ -1,9 +1,8 @@
 r"""Averages over neighbours as differentiable products, on any device of PyTorch.
 
-The engines multiply all rows of a graph and keep no record. Networks need other products: at the few nodes that a batch
-reaches, with neighbours drawn anew at every step, and back-propagated by the transpose. They are made here and nowhere
-else: neighbours are drawn on the CPU, so that all devices draw the same, and averaged where the networks are, as
-weighted sums of rows (`torch.nn.functional.embedding_bag`).
+Engines multiply all rows of a graph and are not differentiable. Networks need products at the few nodes that a batch
+reaches, with neighbours drawn again at every step and gradients by the transpose. Neighbours are drawn on the CPU, so
+that all devices draw the same, and averaged on the device of the networks (`torch.nn.functional.embedding_bag`).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Hop:
         return _Product.apply(H, self)
 
     def multiply(self, H: Tensor) -> Tensor:
-        """Return the product, without a record of it."""
+        """Return the product, without gradients."""
         pointers, columns, weights = self._tensors
         return embedding_bag(columns, H, pointers, mode="sum", per_sample_weights=weights, include_last_offset=True)
 

@@ -41,7 +41,7 @@ class Training:
     decay : float in [0, 1)
         Every step first multiplies each weight by ``1 - decay``, whatever the learning rate.
     standardise : bool
-        Bring features and outcome to mean 0 and variance 1 first, and predictions back.
+        Standardise features and outcome first, and transform predictions back.
 
     Examples
     --------
@@ -69,12 +69,11 @@ class Training:
 
 
 FULL_TRAINING = Training()
-"""All labels and all neighbours at every step. Rate and decay were chosen by eye; neither they nor their doubles were
-compared in a benchmark."""
+"""All labels and all neighbours at every step. Rate and decay were not tuned."""
 
 PAPER_TRAINING = Training(batch=0.1, neighbours=30, learning_rate=1e-3, decay=2.5e-4, standardise=False)
-"""The paper's code: 10 % of the labels at every step, at most 30 neighbours, data as they are; its decay is not scaled
-by the learning rate."""
+"""The paper's code: 10 % of the labels at every step, at most 30 neighbours, data not standardised; its decay is not
+scaled by the learning rate."""
 
 TrainingRecipe: TypeAlias = Training | Literal["full", "paper"]
 
@@ -149,7 +148,7 @@ class Scaling:
 
     @classmethod
     def of(cls, X: Floats, y: Floats, *, centred: bool) -> Scaling:
-        """Return what brings features and known outcomes to mean square 1, and to mean 0 if `centred`.
+        """Return the scaling of features and known outcomes to mean square 1, and to mean 0 if `centred`.
 
         Examples
         --------
@@ -163,7 +162,7 @@ class Scaling:
 
     @classmethod
     def none(cls, n_features: int) -> Scaling:
-        """Return what leaves everything as it is."""
+        """Return the identity."""
         return cls(np.zeros(n_features), np.ones(n_features), 0.0, 1.0)
 
     def features(self, X: Floats) -> Floats:
@@ -180,7 +179,7 @@ class Scaling:
 
 
 def require_torch() -> Any:
-    """Return PyTorch, or say how to install it."""
+    """Return PyTorch; MissingExtraError if it is not installed."""
     try:
         return import_module("torch")
     except ImportError as error:
@@ -195,7 +194,7 @@ def pick_device(name: str) -> str:
     Raises
     ------
     InvalidInputError
-        If PyTorch does not know the device, or it is not there.
+        If PyTorch does not know the device, or it is not available.
     """
     torch = require_torch()
     if name == "auto":
@@ -206,6 +205,6 @@ def pick_device(name: str) -> str:
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InvalidInputError(
-            f"device {name!r} is not there ({reason}); use device='auto' or 'cpu', or a PyTorch built for it"
+            f"device {name!r} is not available ({reason}); use device='auto' or 'cpu', or a PyTorch built for it"
         ) from error
     return str(device)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SMALL = 4_000_000
 """Numbers in a hidden layer of all networks up to which PyTorch gets one thread, as a second one costs more in waiting
-than it gives. Chosen by eye on two cores."""
+than it saves."""
 
 _SLACK = 1e-9
 """Taken off the size of a batch before it is rounded up, as 0.1 * 30 is 3 + 4e-16."""

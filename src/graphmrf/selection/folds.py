@@ -1,7 +1,7 @@
 r"""Cross-validation folds that imitate the holes: nearest-neighbour distance matching (NNDM) on a graph.
 
 Folds at random hold out labels that lie among other labels. Where whole regions have no labels, as under clouds, they
-promise an accuracy that predictions in those regions do not have. Here held-out sets are regions of the graph, of a
+overstate the accuracy of predictions in those regions. Here held-out sets are regions of the graph, of a
 size such that the distances from held-out labels to the nearest label of another fold are distributed like the
 distances from the nodes to predict to their nearest label (Mila and others, 2022; Linnenbrink and others, 2024: kNNDM).
 
@@ -168,7 +168,7 @@ def distance_matched_folds(graph: Graph, known: Bools, n_folds: int = 5, *, rand
 
 
 def _latest(_: Graph) -> dict[tuple[bytes, int, int], MatchedFolds]:
-    """Return the store of a graph for its latest folds, which every method of a comparison asks for."""
+    """Return the cache of a graph for its latest folds, which all methods of a comparison share."""
     return {}
 
 
