@@ -179,7 +179,7 @@ def test_residuals_are_propagated(options: dict[str, Any]) -> None:
         ({"hidden": 1.5}, "hidden must be .* got 1.5"),
         ({"activation": "tanh"}, "activation must be 'relu' or 'identity', got 'tanh'"),
         ({"training": "half"}, "training must be 'full', 'paper' or a Training"),
-        ({"device": "abacus"}, "device 'abacus' is not there .* use device='auto' or 'cpu'"),
+        ({"device": "abacus"}, "device 'abacus' is not available .* use device='auto' or 'cpu'"),
     ],
 )
 def test_strange_options_are_refused(options: dict[str, Any], message: str) -> None:
@@ -189,7 +189,7 @@ def test_strange_options_are_refused(options: dict[str, Any], message: str) -> N
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(InvalidInputError, match=r"device 'cuda' is not there .* use device='auto' or 'cpu'"):
+    with pytest.raises(InvalidInputError, match=r"device 'cuda' is not available .* use device='auto' or 'cpu'"):
         fitted(device="cuda")
     assert fitted(device="auto").device_ == "cpu"
 
