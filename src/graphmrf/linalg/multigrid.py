@@ -195,15 +195,15 @@ def _largest_around(pattern: sparse.csr_array, values: Ints) -> Ints:
 
 
 def solve_hard(graph: Graph, systems: ShiftedSystems, B: Floats, tolerance: float) -> Solution | None:
-    """Return the solutions by multigrid where that is foreseen to be quicker, and succeeds; None otherwise."""
+    """Return the solutions by multigrid if it is expected to be faster and succeeds; None otherwise."""
     found = solve_multigrid(graph, systems, B, tolerance) if prefers_multigrid(systems, B, tolerance) else None
     return found if found is not None and found.converged else None
 
 
 def prefers_multigrid(systems: ShiftedSystems, B: Floats, tolerance: float) -> bool:
-    """Whether columns share level and mask, and so many iterations are foreseen that multigrid is quicker.
+    """Whether columns share level and mask, and the expected iterations make multigrid faster.
 
-    The bound on iterations is reached on grids and roads, and far from reached on most other graphs: one column tells.
+    Grids and roads reach the bound on iterations, most other graphs stay far below it: one column is tried.
     """
     sigma, allowed, limits = systems.sigma, systems.allowed, systems.limits
     if not B.size or not systems.engine.on_host or systems.engine.n < limits.multigrid_nodes:
@@ -219,8 +219,8 @@ def prefers_multigrid(systems: ShiftedSystems, B: Floats, tolerance: float) -> b
     trial = replace(limits, max_iterations=int(0.3 * worth))
     probe = replace(systems, sigma=sigma[:, :1], allowed=None if allowed is None else allowed[:, one], limits=trial)
     tried = probe.solve_rows(B[:, one], np.arange(1), tolerance=tolerance)
-    foreseen = tried.iterations * np.log(tolerance) / min(np.log(max(tried.residual, tolerance)), -1e-3)
-    return not tried.converged and foreseen > worth
+    expected = tried.iterations * np.log(tolerance) / min(np.log(max(tried.residual, tolerance)), -1e-3)
+    return not tried.converged and expected > worth
 
 
 def solve_multigrid(graph: Graph, systems: ShiftedSystems, B: Floats, tolerance: float) -> Solution | None:

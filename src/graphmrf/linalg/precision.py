@@ -150,7 +150,7 @@ class NodePrecision:
     def noise(self, k: int, rng: np.random.Generator, *, signs: bool = False) -> Floats:
         """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse.
 
-        With `signs` they are made of random signs, which is quicker where only the covariance counts.
+        With `signs` they are made of random signs, which is faster if only the covariance matters.
         """
         n = self.graph.n_nodes
         E = random_signs(n, k, rng) if signs else rng.standard_normal((n, k))

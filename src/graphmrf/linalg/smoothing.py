@@ -360,7 +360,7 @@ def check_alphas(alphas: ArrayLike) -> Floats:
 
 
 def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None, limits: Limits = LIMITS) -> bool:
-    """Whether one sparse factorisation serves all columns and is quicker than iterating (`benchmarks/factor.py`).
+    """Whether one sparse factorisation serves all columns and is faster than iterating (`benchmarks/factor.py`).
 
     It is when the graph is nearly a line, as paths, rings and small grids are: little bandwidth after reordering.
     """
@@ -405,7 +405,7 @@ def _sigma(levels: Floats) -> Floats:
 
 
 def default_tolerance(dtype: np.dtype[np.floating]) -> float:
-    """Return the relative residual asked for when the caller names none."""
+    """Return the default relative residual."""
     return 1e-5 if dtype == np.float32 else 1e-8
 
 

@@ -37,7 +37,7 @@ NoiseBlocks: TypeAlias = "Iterable[tuple[Floats, Floats]]"
 """Blocks of draws at the nodes and by the edges, see `precision_noise`."""
 
 _PROBES = 64
-"""Draws or probes unless told: the root mean square error of standard deviations is then 2 to 6 per cent on most graphs
+"""Draws or probes by default: the root mean square error of standard deviations is then 2 to 6 per cent on most graphs
 (`benchmarks/foresee.py`)."""
 
 _TOGETHER = 16
@@ -186,7 +186,7 @@ def _squared_draws(
 ) -> Floats:
     """Return the sum of (S x)^2 over the draws x that solve for columns of noise, less their share of constants.
 
-    The system itself tells S x at the unknown nodes, (1 + omega) x less the noise over omega.
+    The system itself gives S x at the unknown nodes, (1 + omega) x less the noise over omega.
     """
     (known, alpha), (tolerance, limits) = which, how
     allowed = np.broadcast_to(~known[:, None], B.shape) if known.any() else None

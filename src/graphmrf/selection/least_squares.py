@@ -110,7 +110,8 @@ def fit_from_factor(
     intercept : bool
         Whether the first column is the constant.
     noise : float
-        Norm of the error in `Z`; directions with a singular value up to that cannot be told from 0: coefficient 0.
+        Norm of the error in `Z`; directions with a singular value up to that are indistinguishable from 0 and get
+        coefficient 0.
     shrinkage : float
         Strength of a Gaussian prior on the coefficients, see `Whitened`; 0 is ordinary least squares.
     """
