@@ -8,11 +8,11 @@ table = city.frame.set_index("district")
 X, rent = table[["income", "green", "minutes"]], table["rent"]  # NaN: to predict
 
 model = gm.ResidualPropagation(gm.LinearGraphConvolution())
-mean, std = model.fit(city.graph, X, rent).predict(return_std=True)
+table["prediction"], table["std"] = model.fit(city.graph, X, rent).predict(return_std=True)
 
 print(city.graph)
 print(f"smoothing level {model.alpha_}, effects {model.base_.coef_.round(2).to_dict()}")
-print(f"rent in D0003: {mean['D0003']:.1f} ± {std['D0003']:.1f}")
+print(f"rent in D0003: {table.at['D0003', 'prediction']:.1f} ± {table.at['D0003', 'std']:.1f}")
 
 # Graph(n_nodes=1000, n_edges=2922, unweighted, ids D0001, D0002, D0003, ...)
 # smoothing level 0.8, effects {'income': 0.8, 'green': 0.83, 'minutes': -0.62}
