@@ -12,8 +12,12 @@ table["prediction"], table["std"] = model.fit(city.graph, X, rent).predict(retur
 
 print(city.graph)
 print(f"smoothing level {model.alpha_}, effects {model.base_.coef_.round(2).to_dict()}")
-print(f"rent in D0003: {table.at['D0003', 'prediction']:.1f} ± {table.at['D0003', 'std']:.1f}")
+print(table.loc[["D0003", "D0004"], ["prediction", "std"]].round(1))
+
 
 # Graph(n_nodes=1000, n_edges=2922, unweighted, ids D0001, D0002, D0003, ...)
 # smoothing level 0.8, effects {'income': 0.8, 'green': 0.83, 'minutes': -0.62}
-# rent in D0003: 13.4 ± 1.6
+#           prediction  std
+# district
+# D0003           13.4  1.6
+# D0004           10.7  1.5
