@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from graphmrf.estimators.choices import Level, as_omega, given_level, settle
 from graphmrf.estimators.inputs import as_given, check_fitted, check_graph, read_outcome, refuse_other_graph
-from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth
 from graphmrf.selection import search_spreading
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
-class LabelSpreading(BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LabelSpreading(NodeEstimator):
     r"""The labels smoothed over the graph, without holding them fixed.
 
     .. math:: \hat y = \arg\min_f \; \tfrac{1}{\omega} \lVert f - y^{(0)} \rVert^2 + f^\top N f
@@ -34,14 +35,8 @@ class LabelSpreading(BaseEstimator):
 
     Parameters
     ----------
-    alpha : "cv" or float in [0, 1), default "cv"
-        Smoothing level; "cv" takes the best of the paper's 14 by cross-validation.
-    omega : float >= 0, optional
-        The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
-    cv : int, default 5
-        Folds of the cross-validation, which imitate the holes.
-    random_state : int, default 0
-        Seed of the folds.
+    alpha, omega, cv, random_state : see `LabelPropagation`
+        Smoothing level, on one of two scales, or how it is chosen.
 
     Attributes
     ----------
@@ -64,11 +59,10 @@ class LabelSpreading(BaseEstimator):
 
     keeps_labels = False
 
-    def __init__(self, *, alpha: Level = "cv", omega: float | None = None, cv: int = 5, random_state: int = 0) -> None:
-        self.alpha = alpha
-        self.omega = omega
-        self.cv = cv
-        self.random_state = random_state
+    alpha: Level = "cv"
+    omega: float | None = None
+    cv: int = 5
+    random_state: int = 0
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:  # noqa: ARG002  (every estimator is fitted alike)

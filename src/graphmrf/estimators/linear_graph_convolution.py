@@ -59,15 +59,8 @@ class LinearGraphConvolution(FeatureEstimator):
 
     Parameters
     ----------
-    alpha : "cv" or float in [0, 1), default "cv"
-        Smoothing level; "cv" takes the best of the paper's 14 by cross-validation, see `selection.AlphaSearch`.
-    omega : float >= 0, optional
-        The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
-    cv : int, default 5
-        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
-        labelled nodes if there are fewer.
-    random_state : int, default 0
-        Seed of the folds, and of the probes behind the standard deviations of large graphs.
+    alpha, omega, cv, random_state : see `LabelPropagation`
+        Smoothing level, on one of two scales, or how it is chosen.
     fit_intercept : bool or "auto", default True
         Fit the constant c. Without it the features are not centred either: the model as it stands, for data of mean
         zero. That carries over better to another graph, because one strongly smooth sample has a large mean of its

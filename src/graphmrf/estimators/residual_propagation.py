@@ -60,15 +60,8 @@ class ResidualPropagation(PropagatingEstimator):
     predictions : array or Series of shape (n,), optional
         In place of a base, predictions of all nodes that are already there, say by a network. Those at labelled nodes
         must be made without the label of the node (out of fold), or there is no residual to propagate.
-    alpha : "cv" or float in [0, 1), default "cv"
-        Level of the propagation; "cv" takes the best of the paper's 14, see `selection.AlphaSearch`.
-    omega : float >= 0, optional
-        The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
-    cv : int, default 5
-        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
-        labelled nodes if there are fewer.
-    random_state : int, default 0
-        Seed of the folds, and of the probes behind the standard deviations of large graphs.
+    alpha, omega, cv, random_state : see `LabelPropagation`
+        Level of the propagation, on one of two scales, or how it is chosen.
 
     Attributes
     ----------
