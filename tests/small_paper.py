@@ -40,6 +40,11 @@ def write_all(cache: Path) -> Path:
     return cache
 
 
+def keep_synthetic(cache: Path) -> None:
+    """Put the paper's first synthetic data set into a cache."""
+    keep(cache, "synthetic-paper-h1", drawn(("a1", "a2", "a3", "a4", "a5"), {}, seed=3))
+
+
 def county_tables() -> dict[str, pd.DataFrame]:
     """Return the counties of both years."""
     return {f"us-{year}": drawn(COUNTY, {"fips": fips()}, seed=year) for year in (2012, 2016)}

@@ -32,7 +32,7 @@ _DECADE = 4  # steps of the grid
 OMEGA_GRID = tuple(float(10.0 ** (-1 + step / 4)) for step in range(13))
 """The grid of the paper: 0.1 to 100, four to a decade."""
 _CORRELATED = ((1.0, -0.99), (-0.99, 1.0))  # the paper's H: feature and outcome almost determine each other
-_GRAPH = "synthetic-watts-strogatz-h1"
+_GRAPH = "synthetic-paper-h1"  # the paper's own graph; its samples are drawn anew
 _RESPONSES = "Frequency responses of LGC and SGC on a 6-regular graph"
 _DEGREE, _DEEPEST = 6, 20  # as in the paper's figure
 
@@ -100,7 +100,7 @@ def recover_omega(data_dir: str | None, o: Options) -> Result:
 def _recovery(method: str, place: str) -> Experiment:
     """Accuracy for every pair of the omega that drew the sample and the omega of the predictor."""
     name, title = f"omega-{method.lower().replace('/', '-')}", f"{method} recovers ω"
-    remarks = ("On a Watts-Strogatz graph of 1000 nodes drawn here; the paper prints no numbers.",)
+    remarks = ("On the paper's own graph, with samples drawn here; the paper prints no numbers.",)
     collect = partial(_recovery_collect, name, method)
     return Experiment(name, title, place, (_GRAPH,), partial(_recovery_plan, method), collect, remarks)
 

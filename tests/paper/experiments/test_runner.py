@@ -15,6 +15,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
+import small_paper
 from graphmrf.cli import app
 from graphmrf.errors import GraphMRFError
 from graphmrf_paper import runner
@@ -112,6 +113,8 @@ def test_killed_at_a_random_moment_it_ends_like_an_undisturbed_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
+    small_paper.keep_synthetic(tmp_path / "cache")
+    monkeypatch.setenv("GRAPHMRF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(runner, "_pool", lambda _: ThreadPoolExecutor(1))  # quicker than processes of its own
     assert CliRunner().invoke(app, [*WORDS, str(whole)]).exit_code == 0
     with command(broken) as process:  # `make torture` does so hundreds of times
