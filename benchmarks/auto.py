@@ -26,7 +26,7 @@ from benchmarks.paper_data import SETS, root, tasks
 from benchmarks.pool import resume
 from benchmarks.show import show
 from graphmrf.comparison import DEFAULT, Settings
-from graphmrf.comparison.compare import compare_methods, gain
+from graphmrf.comparison.candidates import compare_methods, gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

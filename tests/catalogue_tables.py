@@ -94,7 +94,11 @@ ODD_TABLES = [
     nodes("names in Chinese", csv(NODES.rename(columns={"age": "年龄"}))),
     nodes("a name of a format field", csv(NODES.rename(columns={"age": "{0!r}{x}%s%n"}))),
     nodes("a name of markup", csv(NODES.rename(columns={"age": "[red]age[/blue]"}))),
-    nodes("ids under a name of a result", csv(NODES.rename(columns={"id": "prediction"})), "has the name of a result"),
+    nodes(
+        "ids under a name of a result",
+        csv(NODES.rename(columns={"id": "prediction"})),
+        "must not have the name of a result",
+    ),
     nodes("a feature under a name of a result", csv(NODES.rename(columns={"age": "prediction"}))),
     nodes("rows in another order", csv(NODES[::-1]), factor=ANY),
     nodes("the target empty", csv(NODES.assign(rent=np.nan)), "no labelled node"),
@@ -148,7 +152,7 @@ NUMBERS = [
             ),
             *((cell, "") for cell in ("+5", "5.", ".5", "1E3", "1e-400", "-0", "5e-324")),
             *(
-                (cell, "a whole number beyond 2^53")
+                (cell, "whole numbers beyond 2^53")
                 for cell in ("9007199254740993", "-9007199254740993", "123456789012345678901")
             ),
             ("9007199254740992", ""),
@@ -157,7 +161,7 @@ NUMBERS = [
                 for cell in ("1e308", "-1e200", "1.7976931348623157e308")
             ),
             ("9" * 400, "not a finite number"),
-            ("1" + "0" * 30, "a whole number beyond 2^53"),
+            ("1" + "0" * 30, "whole numbers beyond 2^53"),
             ("0." + "1" * 5000, ""),
         ],
     ),

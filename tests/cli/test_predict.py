@@ -87,7 +87,7 @@ def test_auto_takes_the_field_unless_another_is_surely_better(town: Any) -> None
     assert scores[leader] < scores["field"] + 2 * target["r2_error"]
     assert target["method"] == "field"
     assert target["r2"] == scores["field"]
-    assert not any("is used" in note for note in made["notes"])
+    assert not any("higher R²" in note for note in made["notes"])
     for method, score in scores.items():
         assert summary(town, "--target", "income", "--method", method)["targets"][0]["r2"] == pytest.approx(score)
 

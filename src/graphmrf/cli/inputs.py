@@ -20,7 +20,7 @@ from graphmrf import datasets
 from graphmrf._typing import Floats
 from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS, group_file
 from graphmrf.comparison import AUTO, Bounds, Settings, choose
-from graphmrf.comparison.compare import DEFAULT, ENOUGH, Outcome, folds_of_classes
+from graphmrf.comparison.candidates import DEFAULT, ENOUGH, Outcome
 from graphmrf.comparison.prediction import GROUP_COLUMNS
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.attributed_graph import id_column
@@ -456,10 +456,10 @@ def _read_target(table: AttributedGraph, name: str, settings: Settings, suggest:
     """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):
-        return _read_classes(table, name, settings.cv, table.frame[name])
+        return _read_classes(table, name, table.frame[name])
     y = table.outcome(name)
     if classify:
-        return _read_classes(table, name, settings.cv, pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore"))
+        return _read_classes(table, name, pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore"))
     problem = _problem(y, settings.transform) or _said_of_option(settings.bounds.problem(y)) or _too_many(y, suggest)
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
@@ -494,7 +494,7 @@ def _transform_problem(known: Floats, transform: str) -> str:
     return ""
 
 
-def _read_classes(table: AttributedGraph, name: str, n_folds: int, column: pd.Series) -> Labels:
+def _read_classes(table: AttributedGraph, name: str, column: pd.Series) -> Labels:
     if is_dates(table.frame[name]):
         raise InvalidInputError(f"{table.path}, column {name}: holds dates; give numbers, such as days or years")
     if column is table.frame[name] and column.dtype.kind != "b" and _dressed(column):
@@ -502,7 +502,7 @@ def _read_classes(table: AttributedGraph, name: str, n_folds: int, column: pd.Se
     try:
         labels = read_labels(column, len(table.frame))
         _check_many(labels)
-        check_classes(labels, folds_of_classes(labels, n_folds))
+        check_classes(labels, 1)
     except InvalidInputError as error:
         raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
     if labels.known.all():

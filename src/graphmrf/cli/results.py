@@ -18,7 +18,7 @@ from graphmrf import datasets, report
 from graphmrf._typing import Floats
 from graphmrf.cli import terminal
 from graphmrf.comparison import FittedMethod, Prediction
-from graphmrf.comparison.explain import effect_name
+from graphmrf.comparison.explanation import effect_name
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Bools, Floats, Ints
-from graphmrf.comparison.capabilities import PredictsIntervals, PredictsTotals, SuggestsLabels, is_conformal, takes
-from graphmrf.comparison.compare import (
+from graphmrf.comparison.candidates import (
     Comparison,
     FittedMethod,
     Outcome,
@@ -17,7 +16,8 @@ from graphmrf.comparison.compare import (
     compare_methods,
     few_of_a_class,
 )
-from graphmrf.comparison.explain import (
+from graphmrf.comparison.capabilities import PredictsIntervals, PredictsTotals, SuggestsLabels, is_conformal, takes
+from graphmrf.comparison.explanation import (
     Explanation,
     dependence_curves,
     learning_curve,
@@ -226,7 +226,7 @@ def predict(
     Parameters
     ----------
     graph, X, y : Graph, DataFrame or None, array of numbers or Labels
-        The graph, its features in node order, NaN where missing, and the outcome; see `compare.as_outcome`.
+        The graph, its features in node order, NaN where missing, and the outcome; see `as_outcome`.
     settings : Settings
         The methods, how they are tuned, and what is wanted.
     name : str

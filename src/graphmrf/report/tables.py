@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from graphmrf._typing import Ints
 from graphmrf.comparison import Effects, FittedMethod, Prediction
-from graphmrf.comparison.explain import effect_name
+from graphmrf.comparison.explanation import effect_name
 from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
 from graphmrf.report.charts import LISTED_COEFFICIENTS

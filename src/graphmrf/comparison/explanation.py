@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats, Ints
+from graphmrf.comparison.candidates import FittedMethod
 from graphmrf.comparison.capabilities import ForecastsAccuracy, ShowsDependence, SuggestsLabels
-from graphmrf.comparison.compare import FittedMethod
 from graphmrf.errors import InvalidInputError
 from graphmrf.field import EFFECTS
 from graphmrf.text import joined, number

@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from graphmrf._typing import Floats
 from graphmrf.comparison import FittedMethod, Settings, explain, learning_curve
-from graphmrf.comparison.compare import compare_methods
-from graphmrf.comparison.explain import anchored, dependence_curves
+from graphmrf.comparison.candidates import compare_methods
+from graphmrf.comparison.explanation import anchored, dependence_curves
 from graphmrf.graph import Graph
 
 Data: TypeAlias = tuple[Graph, pd.DataFrame, Floats]
