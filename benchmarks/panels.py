@@ -170,7 +170,7 @@ def _boardings() -> Panel:
 
 def _climate() -> Panel:
     years = [datasets.load(f"cdc-{year}") for year in YEARS]
-    values = np.stack([each.frame[each.info.outcomes].to_numpy(np.float64) for each in years], axis=1)
+    values = np.stack([each.frame[list(each.info.outcomes)].to_numpy(np.float64) for each in years], axis=1)
     assert all(each.graph == years[0].graph for each in years)
     outcome = list(years[0].info.outcomes).index("pm2.5")
     X = np.delete(values, outcome, axis=2)

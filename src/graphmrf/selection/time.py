@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.linalg.limits import LIMITS
+from graphmrf.linalg.precision import NodePrecision
 from graphmrf.selection.folds import distance_matched_folds
 from graphmrf.selection.least_squares import SHRINKAGE, whiten
-from graphmrf.selection.search import fold_fits, search_residual
+from graphmrf.selection.search import fold_fits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
+    from graphmrf.selection.folds import MatchedFolds
 
-TIME_WEIGHTS = tuple(4.0**k for k in range(-2, 5))
+TIME_WEIGHTS = tuple(8.0**k for k in range(-1, 5))
 """The grid of the search: between the limits of no steps in time and of one value for all times."""
+
+_FIELDS = tuple((omega, ratio) for omega in (10.0, 100.0, 1000.0) for ratio in (1.0, 30.0))
+"""Strengths of the edges and precisions of a label tried at each weight, from rough to smooth and noisy to exact."""
+
+_TOLERANCE = 1e-3
+"""Relative residual of the solves, far below the noise of an error that is compared."""
 
 
 def search_time_weight(
@@ -26,8 +36,8 @@ def search_time_weight(
 ) -> Graph:
     """Return a panel with the weight of its steps in time that predicts held-out labels best.
 
-    They are predicted by linear regression on their features and the propagated residuals of the other labels, at the
-    best smoothing level of each weight: one solve a weight.
+    They are predicted by linear regression on their features and a smooth field of the residuals of the other labels,
+    with noise: the best of a few smoothness levels and noise levels at each weight.
 
     Parameters
     ----------
@@ -49,7 +59,7 @@ def search_time_weight(
     >>> y = np.repeat([0.0, 5.0, 1.0], 8)
     >>> y[::3] = np.nan
     >>> search_time_weight(panel, None, y).product.weight
-    256.0
+    4096.0
     """
     if panel.product is None:
         raise InvalidInputError("a weight of time needs a panel, got a graph without times; use graph.over_time(times)")
@@ -59,9 +69,27 @@ def search_time_weight(
     features = _design(X, y.size)[labelled]
     base = fold_fits(features, y[labelled], matched.folds, intercept=True, noise=0.0, shrinkage=SHRINKAGE)
     tried = [product.space.over_time(product.times, weight=weight, ring=product.ring) for weight in weights]
-    found = [search_residual(graph, y, base, matched.folds).matched(y[labelled], matched) for graph in tried]
-    best = int(np.argmax([search.mean_r2[search.best] for search in found]))
+    errors = [min(_errors(graph, y, base, matched)) for graph in tried]
+    best = int(np.argmin(errors))
     return tried[best].with_ids(panel.ids)
+
+
+def _errors(panel: Graph, y: Floats, base: Floats, matched: MatchedFolds) -> list[float]:
+    """Return the weighted squared error on held-out labels of each field in `_FIELDS`, fitted without each fold."""
+    labelled, limits = np.flatnonzero(~np.isnan(y)), replace(LIMITS, dense_precision=0)
+    sums = np.zeros(len(_FIELDS))
+    for fold in np.unique(matched.folds):
+        own = matched.folds == fold
+        left = np.zeros((y.size, 1))
+        left[labelled, 0] = np.where(own, 0.0, y[labelled] - base[:, fold])
+        known = np.zeros(y.size)
+        known[labelled[~own]] = 1.0
+        truth, weights = (y[labelled] - base[:, fold])[own], matched.weights[own]
+        for k, (omega, ratio) in enumerate(_FIELDS):
+            precision = NodePrecision(panel, omega, ratio * known, limits)
+            smooth = precision.solve(ratio * left, tolerance=_TOLERANCE)[labelled[own], 0]
+            sums[k] += float(weights @ (truth - smooth) ** 2)
+    return [float(total) for total in sums]
 
 
 def _design(X: Any, n: int) -> Floats:
