@@ -17,11 +17,10 @@ from graphmrf.selection.search import fold_fits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
-    from graphmrf.selection.folds import MatchedFolds
 
-TIME_WEIGHTS = tuple(8.0**k for k in range(-1, 5))
+TIME_WEIGHTS = tuple(4.0**k for k in range(-2, 6))
 """The grid of the search: between the limits of no steps in time and of one value for all times."""
 
 _FIELDS = tuple((omega, ratio) for omega in (10.0, 100.0, 1000.0) for ratio in (1.0, 30.0))
@@ -50,7 +49,8 @@ def search_time_weight(
     weights : sequence of floats > 0
         Weights to try.
     cv, random_state : int
-        Folds, which imitate the holes, and their seed.
+        Folds, which imitate the holes, and their seed. Where the last times have no labels, as many times before them
+        are held out instead.
 
     Examples
     --------
@@ -59,32 +59,49 @@ def search_time_weight(
     >>> y = np.repeat([0.0, 5.0, 1.0], 8)
     >>> y[::3] = np.nan
     >>> search_time_weight(panel, None, y).product.weight
-    4096.0
+    1024.0
     """
     if panel.product is None:
         raise InvalidInputError("a weight of time needs a panel, got a graph without times; use graph.over_time(times)")
     product, y = panel.product, np.asarray(y, dtype=np.float64)
     labelled = np.flatnonzero(~np.isnan(y))
-    matched = distance_matched_folds(panel, ~np.isnan(y), cv, random_state=random_state)
+    folds, importance = _held_out(panel, ~np.isnan(y), cv, random_state)
     features = _design(X, y.size)[labelled]
-    base = fold_fits(features, y[labelled], matched.folds, intercept=True, noise=0.0, shrinkage=SHRINKAGE)
+    base = fold_fits(features, y[labelled], folds, intercept=True, noise=0.0, shrinkage=SHRINKAGE)
     tried = [product.space.over_time(product.times, weight=weight, ring=product.ring) for weight in weights]
-    errors = [min(_errors(graph, y, base, matched)) for graph in tried]
+    errors = [min(_errors(graph, y, base, (folds, importance))) for graph in tried]
     best = int(np.argmin(errors))
     return tried[best].with_ids(panel.ids)
 
 
-def _errors(panel: Graph, y: Floats, base: Floats, matched: MatchedFolds) -> list[float]:
+def _held_out(panel: Graph, known: Bools, cv: int, random_state: int) -> tuple[Ints, Floats]:
+    """Return the fold of every label, and its weight in the error: folds that imitate the holes.
+
+    Where the last times have no label, as many labelled times before them are held out: a forecast of the past.
+    """
+    assert panel.product is not None
+    by_time = known.reshape(-1, panel.product.times.size)
+    times = np.flatnonzero(by_time.any(axis=0))
+    ahead = by_time.shape[1] - 1 - times.max(initial=-1)
+    if 0 < ahead < times.size:
+        late = np.nonzero(by_time)[1] >= times[-ahead]
+        return late.astype(np.int64), late.astype(np.float64)
+    matched = distance_matched_folds(panel, known, cv, random_state=random_state)
+    return matched.folds, matched.weights
+
+
+def _errors(panel: Graph, y: Floats, base: Floats, held_out: tuple[Ints, Floats]) -> list[float]:
     """Return the weighted squared error on held-out labels of each field in `_FIELDS`, fitted without each fold."""
-    labelled, limits = np.flatnonzero(~np.isnan(y)), replace(LIMITS, dense_precision=0)
+    (folds, importance), limits = held_out, replace(LIMITS, dense_precision=0)
+    labelled = np.flatnonzero(~np.isnan(y))
     sums = np.zeros(len(_FIELDS))
-    for fold in np.unique(matched.folds):
-        own = matched.folds == fold
+    for fold in np.unique(folds[importance > 0]):
+        own = folds == fold
         left = np.zeros((y.size, 1))
         left[labelled, 0] = np.where(own, 0.0, y[labelled] - base[:, fold])
         known = np.zeros(y.size)
         known[labelled[~own]] = 1.0
-        truth, weights = (y[labelled] - base[:, fold])[own], matched.weights[own]
+        truth, weights = (y[labelled] - base[:, fold])[own], importance[own]
         for k, (omega, ratio) in enumerate(_FIELDS):
             precision = NodePrecision(panel, omega, ratio * known, limits)
             smooth = precision.solve(ratio * left, tolerance=_TOLERANCE)[labelled[own], 0]
