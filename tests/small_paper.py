@@ -77,4 +77,4 @@ def keep(cache: Path, name: str, nodes: pd.DataFrame, features: pd.DataFrame | N
     made, W = catalogue.recipe(name), _GRAPH.adjacency.tocoo()
     edges = pd.DataFrame({"u": W.row, "v": W.col}).query("u < v")
     tables = {"nodes": nodes, "edges": edges} | ({} if features is None else {"features": features})
-    catalogue._cached(made, catalogue._published(made), cache, lambda: tables)
+    catalogue.cached_tables(made, catalogue.published_checksums(made), cache, lambda: tables)

@@ -270,7 +270,7 @@ def _prepare(folder: Path) -> None:
     from graphmrf_paper import catalogue
     from mirror import tiny, write_raw
 
-    catalogue._RECIPES["tiny"] = tiny()
+    catalogue.RECIPES["tiny"] = tiny()
     small_paper.write_all(Path("papers"))
     for name in ("GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"):
         os.environ.pop(name, None)
@@ -355,7 +355,7 @@ def _cache() -> Callable[[], str]:
     }
 
     def read() -> str:
-        copy, _ = catalogue._cached(made, catalogue._published(made), cache, lambda: tables)
+        copy, _ = catalogue.cached_tables(made, catalogue.published_checksums(made), cache, lambda: tables)
         return "".join(copy[name].to_json(double_precision=15) for name in sorted(copy))
 
     read()

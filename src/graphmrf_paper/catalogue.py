@@ -37,7 +37,7 @@ DATA, CACHE, URL = "GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"
 CACHE_FORMAT = 1
 """Number of the layout of cleaned copies; raise it when recipes give other tables, and every copy is made anew."""
 _STAMP, _SUMS = b"graphmrf", "sha256.json"
-_RECIPES: dict[str, Recipe] = {
+RECIPES: dict[str, Recipe] = {
     recipe.info.name: recipe
     for recipe in (
         *(*US_RECIPES, *CDC_RECIPES, *LONDON_RECIPES, *TWITCH_RECIPES, *ELLIPTIC_RECIPES),
@@ -54,7 +54,7 @@ def names() -> tuple[str, ...]:
     >>> names()[:3]
     ('us-2012', 'us-2016', 'cdc-2003')
     """
-    return tuple(_RECIPES)
+    return tuple(RECIPES)
 
 
 def info(name: str) -> Info:
@@ -80,9 +80,9 @@ def n_files(name: str) -> int:
 
 def recipe(name: str) -> Recipe:
     """Return how a data set is made, or raise with the nearest names."""
-    if name in _RECIPES:
-        return _RECIPES[name]
-    raise InvalidInputError(f"no data set is called '{name}'; {near_or_all(name, _RECIPES)}")
+    if name in RECIPES:
+        return RECIPES[name]
+    raise InvalidInputError(f"no data set is called '{name}'; {near_or_all(name, RECIPES)}")
 
 
 def _ignore(_: str) -> None:
@@ -148,11 +148,11 @@ def load(
             _check_accepted(made, accepted=accept_licence)
             return _cleaned(made, _download(made, cache, url, advance))
 
-        return _dataset(made, *_cached(made, _published(made), cache, fetch))
+        return _dataset(made, *cached_tables(made, published_checksums(made), cache, fetch))
     files = _find(made, Path(folder).expanduser())
     sha256 = {path: _checksum(path, file, advance) for path, file in files.items()}
     notes = _changed(made, sha256)
-    tables, told = _cached(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
+    tables, told = cached_tables(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
     return _dataset(made, tables, (*notes, *told))
 
 
@@ -170,7 +170,8 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _published(made: Recipe) -> dict[str, str]:
+def published_checksums(made: Recipe) -> dict[str, str]:
+    """Return the SHA-256 of every published file of a data set, by its path."""
     return {path: sha256 for path, (_, sha256) in made.downloads.items()}
 
 
@@ -182,7 +183,7 @@ def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
     return sha256
 
 
-def _cached(
+def cached_tables(
     made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]
 ) -> tuple[Tables, tuple[str, ...]]:
     """Return the cached copy of what raw files with these checksums give, made now if there is none, and notes.

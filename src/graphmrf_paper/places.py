@@ -121,7 +121,7 @@ US_RECIPES = tuple(_us_recipe(year) for year in ELECTION_YEARS)
 
 CLIMATE_YEARS = tuple(range(2003, 2009))
 _BORDERS = "climate/adjacency.txt"
-_CDC_TABLES = {
+CDC_TABLES = {
     "airT": "climate/max_air_temperature.txt",
     "landT": "climate/land_surface_temperature.txt",
     "precipitation": "climate/percipitation.txt",  # spelled like this where it is published
@@ -135,7 +135,7 @@ _CDC_ATTRIBUTES = (
     Attribute("sunlight", "kJ per square metre", "average daily sunlight"),
     Attribute("pm2.5", "microgram per cubic metre", "average fine particulate matter"),
 )
-_CDC_FILES = published_files(_BORDERS, *_CDC_TABLES.values())
+_CDC_FILES = published_files(_BORDERS, *CDC_TABLES.values())
 _CDC_SOURCE = (
     "CDC WONDER environmental data (NLDAS air temperature, precipitation and sunlight; MODIS land surface temperature; "
     "PM2.5). Borders: U.S. Census Bureau county adjacency file."
@@ -148,7 +148,7 @@ def clean_climate(files: Files, *, year: int) -> Tables:
     # Only the first neighbour of a county repeats its code.
     borders = pd.read_csv(files[_BORDERS], sep="\t", header=None, dtype="str", encoding="latin-1")
     county, neighbour = borders[1].ffill(), borders[3]
-    tables = {name: _year(files, path, year) for name, path in _CDC_TABLES.items()}
+    tables = {name: _year(files, path, year) for name, path in CDC_TABLES.items()}
     fips = pd.Index(county.unique())
     for table in tables.values():
         fips = fips.intersection(table.index)
@@ -177,7 +177,7 @@ def _cdc_recipe(year: int) -> Recipe:
         n_nodes=3107,
         n_edges=9230,
         attributes=_CDC_ATTRIBUTES,
-        outcomes=tuple(_CDC_TABLES),
+        outcomes=tuple(CDC_TABLES),
         source=_CDC_SOURCE,
         licence=_CDC_LICENCE,
         remarks=(

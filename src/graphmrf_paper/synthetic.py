@@ -368,12 +368,12 @@ PUBLISHED_RECIPES = tuple(_published_recipe(prefix, level) for prefix in _GRAPHS
 
 
 # Sizes and degrees are those of the published files: blocks of 100 nodes, mean degree 20 inside, 0.01 to each other.
-_N_SAMPLES = 10
+N_SAMPLES = 10
 _N = 1000
 _SIZES = np.full(10, 100)
 _MIXING = np.where(np.eye(10) == 1, 20 / 99, 0.01 / 100)
 # How the graph is drawn, the edges it then has, words.
-_KINDS: dict[str, tuple[Callable[[], Graph], int, str]] = {
+KINDS: dict[str, tuple[Callable[[], Graph], int, str]] = {
     "ring": (lambda: ring(_N, 6), 3000, "a ring"),
     "watts-strogatz": (lambda: watts_strogatz(_N, 6, 0.01), 3000, "a Watts-Strogatz graph"),
     "erdos-renyi": (lambda: erdos_renyi(_N, 6.0), 3068, "an Erdos-Renyi graph"),
@@ -389,15 +389,15 @@ _KINDS: dict[str, tuple[Callable[[], Graph], int, str]] = {
 
 def draw_samples(_: Files, *, kind: str, level: int) -> Tables:
     """Return ten samples on a graph of the kind; needs no file."""
-    graph = _KINDS[kind][0]()
+    graph = KINDS[kind][0]()
     H, h = parameters(float(level))
-    A = GaussianMRF(H, h).sample(graph, n_samples=_N_SAMPLES, random_state=0)
+    A = GaussianMRF(H, h).sample(graph, n_samples=N_SAMPLES, random_state=0)
     W = graph.adjacency.tocoo()
     return sample_tables(simple_edges(W.row, W.col), A, H, h)
 
 
 def _drawn_recipe(kind: str, level: int) -> Recipe:
-    _, n_edges, words = _KINDS[kind]
+    _, n_edges, words = KINDS[kind]
     info = describe(
         f"synthetic-{kind}-h{level}",
         f"Samples on {words}, h0 = {level}",
@@ -412,4 +412,4 @@ def _drawn_recipe(kind: str, level: int) -> Recipe:
     return Recipe(info, {}, partial(draw_samples, kind=kind, level=level))
 
 
-DRAWN_RECIPES = tuple(_drawn_recipe(kind, level) for kind in _KINDS for level in SHIFTS)
+DRAWN_RECIPES = tuple(_drawn_recipe(kind, level) for kind in KINDS for level in SHIFTS)

@@ -24,7 +24,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GRAPHMRF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setitem(catalogue._RECIPES, "tiny", tiny())
+    monkeypatch.setitem(catalogue.RECIPES, "tiny", tiny())
     return lambda *words: CliRunner().invoke(app, ["datasets", *map(str, words)])
 
 

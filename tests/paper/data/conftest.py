@@ -15,7 +15,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setitem(catalogue._RECIPES, "tiny", tiny())
+    monkeypatch.setitem(catalogue.RECIPES, "tiny", tiny())
 
 
 @pytest.fixture

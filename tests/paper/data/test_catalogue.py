@@ -111,7 +111,7 @@ def test_files_of_another_layout_are_refused(raw: Path, cache: Path, monkeypatch
         raise KeyError("y")
 
     recipe = tiny()
-    monkeypatch.setitem(catalogue._RECIPES, "tiny", replace(recipe, clean=clean))
+    monkeypatch.setitem(catalogue.RECIPES, "tiny", replace(recipe, clean=clean))
     with pytest.raises(InvalidInputError, match=r"tiny: cannot clean .*nodes.csv.*\(KeyError: 'y'\); give the files"):
         load("tiny", data_dir=raw, cache_dir=cache)
 

@@ -20,7 +20,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     made = {"climate/adjacency.txt": borders}
     counties = (("01003", "B County"), ("01001", "A County"), ("01005", "C County"))
     head = '"Notes"\t"County"\t"County Code"\t"Year"\t"Year Code"\tAvg (µg/m³)\r\n'
-    for k, path in enumerate(places._CDC_TABLES.values()):
+    for k, path in enumerate(places.CDC_TABLES.values()):
         made[path] = head + "".join(
             f'\t"{name}, AL"\t"{code}"\t"{year}"\t"{year}"\t{k}.{code[-1]}{year % 10}\r\n'
             for year in (2007, 2008)

@@ -75,7 +75,7 @@ def test_what_is_downloaded_is_what_a_folder_gives(folder: Path, cache: Path, mo
         content[f"{file.name}.zip"] = packed.getvalue()
     recipe = catalogue.recipe("elliptic")
     sums = {path: hashlib.sha256(content[f"{path}.zip"]).hexdigest() for path in recipe.files}
-    monkeypatch.setitem(catalogue._RECIPES, "elliptic", replace(recipe, archives=sums))
+    monkeypatch.setitem(catalogue.RECIPES, "elliptic", replace(recipe, archives=sums))
     with serve(content) as mirror:
         data = load("elliptic", cache_dir=cache, mirror=mirror.url, accept_licence=True)
     pd.testing.assert_frame_equal(data.frame, load("elliptic", data_dir=folder, cache_dir=cache).frame)

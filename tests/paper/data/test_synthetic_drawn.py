@@ -9,7 +9,7 @@ from graphmrf_paper import synthetic
 
 pytestmark = pytest.mark.slow
 
-KINDS = list(synthetic._KINDS)
+KINDS = list(synthetic.KINDS)
 
 
 def test_every_kind_at_every_level_has_a_name() -> None:
@@ -23,7 +23,7 @@ def test_samples_fit_the_precision_they_were_drawn_with(kind: str) -> None:
     H = data.extra["parameters"].loc[:, "H1":].to_numpy()
     h = data.extra["parameters"]["h"].to_numpy()
     Gamma = Precision(data.graph, H, np.diag(h))
-    A = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(synthetic._N_SAMPLES, 1000, 5)
+    A = data.extra["samples"].loc[:, "a1":].to_numpy().reshape(synthetic.N_SAMPLES, 1000, 5)
     freedom = A.size
     squares = sum(float(np.sum(each * (Gamma @ each))) for each in A)
     assert abs(squares - freedom) < 5 * np.sqrt(2 * freedom)
