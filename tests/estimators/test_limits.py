@@ -49,7 +49,7 @@ def test_cross_validation_without_edges_takes_the_first_level() -> None:
         assert model.fit(EMPTY, CASE.X, CASE.y).alpha_ == 0.0
 
 
-def test_isolated_nodes_are_smoothed_by_nothing_and_stay_within_the_labelled_ones() -> None:
+def test_isolated_nodes_are_smoothed_by_nothing() -> None:
     W = CASE.W.copy()
     alone = int(np.flatnonzero(~L)[0])
     W[alone] = W[:, alone] = 0.0
@@ -57,7 +57,6 @@ def test_isolated_nodes_are_smoothed_by_nothing_and_stay_within_the_labelled_one
     assert predict(LabelPropagation(alpha=0.9), graph)[alone] == pytest.approx(CASE.y[L].mean())
     model = convolution(0.9).fit(graph, CASE.X, CASE.y)
     own = (CASE.X[alone] - model.feature_means_) @ model.coef_ + model.intercept_
-    own = np.clip(own, model.predict()[L].min(), model.predict()[L].max())
     assert model.predict()[alone] == pytest.approx(own, rel=1e-6)
     mean, std = convolution_and_residual(0.9).fit(graph, CASE.X, CASE.y).predict(return_std=True)
     assert mean[alone] == pytest.approx(own, rel=1e-6)

@@ -48,10 +48,7 @@ class LinearGraphConvolution(FeatureEstimator):
 
     Where the labelled nodes do not determine all coefficients, or only below the accuracy of the solver, the answer
     is the `b` whose unsmoothed predictor `X b` varies least over all nodes (see `LinearRegression`). At ``alpha=0``,
-    or without edges, the predictions are those of `LinearRegression`.
-
-    An isolated node keeps its own features, which vary more than the smoothed ones that the coefficients are for. Its
-    prediction is therefore drawn into the range of those at labelled nodes.
+    or without edges, the predictions are those of `LinearRegression`; an isolated node keeps its own features.
 
     A strongly smoothed feature is almost constant, and with a large enough coefficient explains whatever is smooth on
     this graph by chance, which is far off on another. While a level is searched the coefficients therefore have a weak
@@ -138,10 +135,7 @@ class LinearGraphConvolution(FeatureEstimator):
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
         self._fit, self._T = fit, features.T
         self._certain = outcome.n_labelled > CERTAIN * fit.n_coefficients
-        predicted = Z @ fit.coef + fit.intercept
-        smoothed = self.alpha_ > 0 and not graph.isolated[known].all()
-        self._range = (predicted[known].min(), predicted[known].max()) if smoothed else (-np.inf, np.inf)
-        self._fitted, self.directions_ = self._drawn_in(graph, predicted), self._directions(Z)
+        self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, self._directions(Z)
         residuals = outcome.y[known] - self._fitted[known]
         spent = fit.n_coefficients if self._certain else float(np.sum(self.directions_[known] ** 2))
         self.dof_ = degrees_of_freedom(residuals.size, spent, chosen=self.cv_results_ is not None)
@@ -152,15 +146,11 @@ class LinearGraphConvolution(FeatureEstimator):
     def _directions(self, Z: Floats) -> Floats:
         return np.empty((len(Z), 0)) if self._certain else self._fit.directions(Z)
 
-    def _drawn_in(self, graph: Graph, predicted: Floats) -> Floats:
-        """Return predictions, those of isolated nodes within the range of the labelled ones."""
-        return np.where(graph.isolated, np.clip(predicted, *self._range), predicted)
-
     def _elsewhere(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
         graph, X = self._other_features(graph, X)
         X = X - self.feature_means_
         predictor = X @ np.asarray(self.coef_)  # smoothing is linear, so this one column is enough
-        mean = self._drawn_in(graph, smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_)
+        mean = smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_
 
         def std() -> Floats:
             return self._residuals.std_elsewhere(graph, self._directions(smooth(graph, X @ self._T, self.alpha_)))
