@@ -3,6 +3,8 @@
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
 from graphmrf import Graph
@@ -30,6 +32,27 @@ class Median(BaseEstimator):
 
     def fixed(self) -> "Median":
         return Median()
+
+    def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
+        """Return sums over groups: this and what follows are for the command line and the report."""
+        nodes = pd.Series(np.ones(self._n)).groupby(np.asarray(groups)).sum()
+        total, half = nodes * self.median_, norm.ppf(0.5 + level / 2) * self.scale_ * nodes
+        bars = {"std": self.scale_ * nodes, "lower": total - half, "upper": total + half}
+        return pd.DataFrame({"prediction": total, **bars, "n_nodes": nodes.astype(int), "n_observed": 0})
+
+    def expected_r2(self) -> float:
+        return 0.0
+
+    def suggest(self, k: int = 1) -> pd.DataFrame:
+        return pd.DataFrame({"node": np.arange(k), "std": self.scale_, "expected_r2": 0.0})
+
+    def expected_learning_curve(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {"n_labels": [16, 32], "expected_r2": [0.0, 0.1], "lower": [-0.1, 0.0], "upper": [0.1, 0.2]}
+        )
+
+    def partial_dependence(self, feature: Any, values: Any) -> Any:  # noqa: ARG002
+        return np.full(np.shape(values), self.median_)
 
 
 TOY = Method("toy", Median, "Median", "no information", needs_features=False)

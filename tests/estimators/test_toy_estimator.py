@@ -38,6 +38,26 @@ def test_the_command_line_predicts_with_it(tmp_path: Path) -> None:
     assert "Median" in Path(files[3]).read_text(encoding="utf-8")
 
 
+def test_what_it_offers_is_on_the_page_and_in_the_files(tmp_path: Path) -> None:
+    upper = np.argwhere(np.triu(CASE.W))
+    nodes = pd.DataFrame({"id": np.arange(30), "size": CASE.X[:, 0], "income": CASE.y})
+    nodes.assign(ward=["north", "south"] * 15).to_csv(tmp_path / "nodes.csv", index=False)
+    pd.DataFrame(upper, columns=["source", "target"]).to_csv(tmp_path / "edges.csv", index=False)
+    files = [str(tmp_path / name) for name in ("nodes.csv", "edges.csv", "out.csv", "page.html")]
+    options = ["--group", "ward", "--suggest", "2", "-o", files[2], "--report", files[3]]
+    result = CliRunner().invoke(app, ["predict", *files[:2], "--target", "income", "--method", "toy", *options])
+    assert result.exit_code == 0, result.output
+    groups, median = pd.read_csv(tmp_path / "out-by-ward.csv").set_index("ward"), np.nanmedian(CASE.y)
+    np.testing.assert_allclose(groups["total"], 15 * median)
+    assert "labels that would help most" in result.stdout
+    page = Path(files[3]).read_text(encoding="utf-8")
+    for words in ("By ward", "Label these next", "How many labels", "Do the intervals contain"):
+        assert words in page
+    refused = CliRunner().invoke(app, ["predict", *files[:2], "--target", "income", "--method", "toy", "--conformal"])
+    assert refused.exit_code == 2
+    assert "--method toy does not offer conformal intervals; use --method field" in refused.output
+
+
 def test_it_is_refitted_without_each_fold() -> None:
     labels, folds = CASE.y[CASE.known], assign_folds(16, 4)
     expected = [np.median(labels[folds != fold]) for fold in folds]
