@@ -82,6 +82,7 @@ def test_it_can_be_cloned_and_pickled() -> None:
         "transform": "log",
         "terms": ("own", "field"),
         "solver": "dense",
+        "learner": None,
         "random_state": 3,
     }
     loaded = pickle.loads(pickle.dumps(model()))
@@ -179,7 +180,7 @@ def test_intervals_are_nested_and_cover() -> None:
 
 def test_conformal_intervals_are_refused_for_another_graph() -> None:
     with pytest.raises(InvalidInputError, match="use interval='field'"):
-        model().predict_interval(0.9, interval="conformal", graph=CASE.graph, X=CASE.X)
+        model().predict_interval(0.9, interval="conformal", graph=CASE.graph, X=CASE.X + 1.0)
 
 
 def test_too_few_labels_for_a_conformal_level() -> None:
