@@ -97,7 +97,7 @@ ODD_TABLES = [
     nodes(
         "ids under a name of a result",
         csv(NODES.rename(columns={"id": "prediction"})),
-        "must not have the name of a result",
+        "has the name of a result",
     ),
     nodes("a feature under a name of a result", csv(NODES.rename(columns={"age": "prediction"}))),
     nodes("rows in another order", csv(NODES[::-1]), factor=ANY),

@@ -293,7 +293,7 @@ def test_an_id_named_like_a_result_of_one_of_two_targets(name: str, town: Any, r
     age = town.nodes["age"].mask(np.arange(64) % 3 == 0)
     town.write(town.nodes.assign(age=age).rename(columns={"place": name}))
     message = refused("--id", name, "--target", "income", "--target", "age")
-    assert f"'{name}' must not have the name of a result" in message
+    assert f"the id column '{name}' has the name of a result" in message
 
 
 def test_the_place_of_the_output_is_checked_before_anything_is_read(town: Any, refused: Callable[..., str]) -> None:

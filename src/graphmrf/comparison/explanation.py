@@ -18,7 +18,7 @@ ROUNDS_TO_NOTHING = 0.005
 """Shares below this round to 0 %: they are not named, and a nonlinear one has no curves."""
 SAME = 0.02
 """A difference of R² below this is no difference: folds of small data vary by more."""
-CURVES, STEPS = 12, 15
+_CURVES, _STEPS = 12, 15
 """Features that have dependence curves, and points of a curve."""
 BAND = 1.645
 """Standard errors of a band of 90 %."""
@@ -154,9 +154,9 @@ def dependence_curves(model: Any, X: pd.DataFrame, shares: Mapping[str, float]) 
     if not isinstance(model, ShowsDependence) or not bent:
         return None
     rows = []
-    for name in [name for name in X.columns if X[name].nunique() > 2][:CURVES]:
+    for name in [name for name in X.columns if X[name].nunique() > 2][:_CURVES]:
         low, high = np.nanquantile(X[name].to_numpy(float), [0.02, 0.98])
-        x = np.linspace(low, high, STEPS)
+        x = np.linspace(low, high, _STEPS)
         rows.append(pd.DataFrame({"feature": str(name), "x": x, "mean": model.partial_dependence(name, x)}))
     return pd.concat(rows, ignore_index=True) if rows else None
 
