@@ -224,13 +224,23 @@ def test_draws_of_another_graph_agree_with_its_predictions(solver: str) -> None:
     X, values = rng.normal(size=(n, 1)), np.linalg.eigh(ring.N.toarray())
     y = X[:, 0] + values[1] @ ((1.0 + 50.0 * values[0]) ** -0.5 * rng.normal(0.0, 4.0, n))
     model = GraphRegressor(solver=solver).fit(ring, X, np.where(np.arange(n) % 3, y, np.nan))
-    mean, std = model.predict(ring, X, return_std=True)
-    draws = model.sample(2000, random_state=1, graph=ring, X=X)
+    other = X[::-1]
+    mean, std = model.predict(ring, other, return_std=True)
+    draws = model.sample(2000, random_state=1, graph=ring, X=other)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1 * std.max())
     np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.1)
-    np.testing.assert_array_equal(
-        model.sample(2, random_state=3, graph=ring, X=X), model.sample(2, random_state=3, graph=ring, X=X)
-    )
+    first, second = (model.sample(2, random_state=3, graph=ring, X=other) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_draws_of_the_graph_of_the_fit_keep_its_labels() -> None:
+    rng, n = np.random.default_rng(0), 30
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    X, y = rng.normal(size=(n, 1)), np.where(np.arange(n) % 3, rng.normal(size=n), np.nan)
+    model = GraphRegressor().fit(ring, X, y)
+    given = model.sample(2, random_state=1, graph=ring, X=X)
+    np.testing.assert_array_equal(given, model.sample(2, random_state=1))
+    np.testing.assert_array_equal(given[:, ~np.isnan(y)], np.tile(y[~np.isnan(y)], (2, 1)))
 
 
 @pytest.mark.skip(reason="draws of effects of features factor the covariance of all 20,000 nodes: 7 GB, and hours")

@@ -99,7 +99,7 @@ def test_the_joint_field_predicts_better_than_column_means(seed: int) -> None:
     new = np.isnan(hidden)
     means = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
     joint, plain = (r2_score(y[new], GraphRegressor().fit(graph, F, hidden).predict()[new]) for F in (holes, means))
-    assert joint > plain + 0.02
+    assert joint > plain + 0.01
 
 
 def test_error_bars_are_wider_where_cells_are_missing() -> None:

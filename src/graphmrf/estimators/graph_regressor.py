@@ -19,7 +19,14 @@ from graphmrf.estimators.inputs import (
 )
 from graphmrf.estimators.rows import NAMES, NUMBERS, long_outcome, read_rows
 from graphmrf.estimators.summary import Summary, summarise
-from graphmrf.estimators.tables import NodeEstimator, answers_tables, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import (
+    NodeEstimator,
+    answers_tables,
+    located,
+    predicts_tables,
+    takes_folds,
+    takes_tables,
+)
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
 from graphmrf.field.outcome import FieldOutcome
@@ -416,6 +423,7 @@ class GraphRegressor(NodeEstimator):
         nodes.
         """
         check_fitted(self, "_field")
+        graph, X = located(self, graph, X)
         found = as_given(
             self._where(graph, X).draw(check_count(n_samples), random_state, self._of(of)), single=self._single
         )

@@ -112,7 +112,7 @@ class NodeEstimator(RefusesFormerNames, BaseEstimator):
             If there is no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of
             `out_of_fold`.
         """
-        graph, X = _located(self, graph, X)
+        graph, X = located(self, graph, X)
         predicted = _values(self.predict(graph, X))
         if y is None:
             raise InvalidInputError("score needs the true outcomes y, got None; of labels alone score out_of_fold(...)")
@@ -233,7 +233,7 @@ def takes_tables(fit: _Method) -> _Method:
     return cast("_Method", wrapped)
 
 
-def _located(estimator: Any, graph: Any, X: Any) -> tuple[Graph | None, Any]:
+def located(estimator: Any, graph: Any, X: Any) -> tuple[Graph | None, Any]:
     """Return a graph and the table of its nodes, rows in node order; None and None where they are those of the fit."""
     if graph is None:
         return None, as_pandas(X, None)
@@ -256,7 +256,7 @@ def predicts_tables(predict: _Method) -> _Method:
 
     @wraps(predict)
     def wrapped(self: Any, graph: Any = None, X: Any = None, **options: Any) -> Any:
-        graph, X = _located(self, graph, X)
+        graph, X = located(self, graph, X)
         answer = predict(self, graph, X, **options)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:
@@ -277,7 +277,7 @@ def answers_tables(method: _Method) -> _Method:
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
         graph = options.get("graph")
         if graph is not None:
-            graph, X = _located(self, graph, options.get("X"))
+            graph, X = located(self, graph, options.get("X"))
             options |= {"graph": graph, "X": X}
         answer = method(self, *args, **options)
         nodes: FittedNodes = self._nodes
