@@ -42,7 +42,7 @@ TOO_FEW = ("8",)
 METHODS = {OURS: "GR", LINEAR: LINEAR}
 """Methods and their titles."""
 GOALS = {"8": 0.31, "20": 0.49, "61": 0.70, "0.3": 0.870}
-"""Mean R2 on the paper's tasks that issue 26 asks for."""
+"""Mean R2 to reach on the paper's tasks."""
 BAD = -0.1
 """R2 below which a prediction is clearly worse than the mean of the hidden outcomes."""
 

@@ -47,7 +47,7 @@ CASES = {
     "labels": tuple(f"houses:30000:{labels}" for labels in (100, 300, 1_000, 3_000, 10_000)),
 }
 GOALS = {"houses:2000:600": 3.0, "king_county:log_price": 15.0, "houses:25357:7607": 15.0}
-"""How many times as long as boosting with residual propagation a fit may take, by issue 26."""
+"""How many times as long as boosting with residual propagation a fit may take."""
 
 
 def houses(n: int, *, seed: int = 0) -> Task:
