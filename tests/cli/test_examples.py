@@ -16,7 +16,7 @@ def test_the_quickstart_prints_what_its_last_lines_show(capsys: pytest.CaptureFi
     runpy.run_path(str(script))
     printed = capsys.readouterr().out.splitlines()
     shown = script.read_text(encoding="utf-8").splitlines()[-len(printed) :]
-    assert [f"# {line}" for line in printed] == shown
+    assert [f"# {line}".rstrip() for line in printed] == shown
 
 
 def test_the_demo_tells_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

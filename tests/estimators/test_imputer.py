@@ -117,3 +117,14 @@ def test_collinear_columns_are_left_to_single_fields() -> None:
     imputer = GraphImputer(RING).fit(twice)
     assert set(imputer.methods_.values()) == {"fields"}
     assert "coupled" in imputer.notes_[0]
+
+
+@pytest.mark.parametrize("known", [2, 3, 4])
+def test_columns_of_few_cells_are_filled_by_fields(known: int) -> None:
+    rng, n = np.random.default_rng(0), 20
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")).mask(rng.random((n, 3)) < 0.2)
+    few = table.assign(d=np.where(np.arange(n) < known, rng.normal(size=n), np.nan))
+    model = GraphImputer(ring).fit(few)
+    assert model.methods_["d"] == "fields"
+    assert not model.filled_.isna().any(axis=None)

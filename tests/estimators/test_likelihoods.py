@@ -230,3 +230,36 @@ def test_proposals() -> None:
     assert propose_likelihood([0, 4], exposure=[3, 5])[0] == "negative-binomial"
     assert propose_likelihood([0, 4])[0] == "gaussian"
     assert propose_likelihood([0.5, 4], std=[1, 1])[0] == "gaussian"
+
+
+def test_weights_count_with_the_default_likelihood() -> None:
+    rng, n = np.random.default_rng(0), 20
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    y = np.where(np.arange(n) % 4, rng.normal(size=n), np.nan)
+    weight = np.exp(rng.normal(size=n))
+    plain, weighted = GraphRegressor(), GraphRegressor(likelihood="gaussian")
+    found = plain.fit(ring, None, y, weight=weight).predict()
+    np.testing.assert_allclose(found, weighted.fit(ring, None, y, weight=weight).predict(), atol=1e-9)
+    with pytest.raises(InvalidInputError):
+        GraphRegressor(likelihood="student").fit(ring, None, y, weight=weight)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e8])
+def test_known_errors_do_not_depend_on_the_unit(unit: float) -> None:
+    rng, n = np.random.default_rng(0), 20
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    y = np.where(np.arange(n) % 4, np.sin(np.arange(n) / 3) + 0.5 * rng.normal(size=n), np.nan)
+    mean, std = GraphRegressor().fit(ring, None, y, std=0.5).predict(return_std=True)
+    others, stds = GraphRegressor().fit(ring, None, unit * y, std=0.5 * unit).predict(return_std=True)
+    np.testing.assert_allclose(others / unit, mean, atol=1e-9)
+    np.testing.assert_allclose(stds / unit, std, rtol=1e-9)
+
+
+def test_intervals_of_counts_end_where_no_number_lies_between() -> None:
+    n = 20
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    counts = np.append([3.0, 4, 5, 2, 6, 3, 4, 5, 2, 3], np.full(10, np.nan))
+    model = GraphRegressor(likelihood="poisson")
+    model.fit(ring, None, counts, exposure=np.where(np.isnan(counts), 1e18, 1.0))
+    low, high = model.predict_interval(0.9, of="observation")
+    assert np.all(low <= high)

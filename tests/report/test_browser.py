@@ -272,7 +272,7 @@ def test_classes_are_drawn_and_shown_alone(visit: Callable[..., Visit]) -> None:
     assert painted(page) < before
     diagonal = page.locator(".confusion td.right").all_inner_texts()
     target: Any = report.targets[1]
-    truth, said = target.codes[target.observed], target.left_out
+    truth, said = target.codes[target.observed], target.tested
     assert [int(text) for text in diagonal] == [int(np.sum((truth == k) & (said == k))) for k in range(4)]
     page.dispatch_event("tr[data-node] >> nth=0", "mouseenter")
     assert "%" in page.inner_text(".tip >> nth=0")

@@ -59,7 +59,7 @@ _MEASURED = frozenset(
 """Last words of the names of columns that say how an outcome was measured."""
 _SKEWED = 1.5
 """Skewness from which a transform is hinted at: of a log-normal whose logarithms vary by .45."""
-_MANY_CLASSES = 20
+_MANY_CLASSES = 10
 """Classes up to which most cells of a target may have one of their own, as in small tables, by eye."""
 _DIGITS = frozenset("0123456789")
 MOSTLY = 0.5

@@ -44,7 +44,7 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
     """Turn an exception into one line on stderr and an exit code: 2 bad input, 1 a failure of graphmrf, 130 Ctrl-C."""
     try:
         yield
-        sys.stdout.flush()
+        _flush_output()
     except (InvalidInputError, MissingExtraError) as error:
         _fail(f"error: {error}", BAD_INPUT, debug=debug)
     except GraphMRFError as error:
@@ -65,6 +65,11 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
             OURS,
             debug=debug,
         )
+
+
+def _flush_output() -> None:
+    if sys.stdout is not None:  # as where there is no console
+        sys.stdout.flush()
 
 
 def _discard_output() -> None:

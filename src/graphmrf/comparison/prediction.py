@@ -369,7 +369,7 @@ def _classes(graph: Graph, labels: Labels, found: Comparison, settings: Settings
     value = np.where(known, labels.codes, predicted).astype(np.float64)
     folds = class_folds(graph, labels, settings)
     notes = (_class_note(labels), *folds.notes, *few_of_a_class(labels, settings.cv), *found.notes, found.reason)
-    ignored = (f"{each} are for numbers, not for classes" for each in settings.wanted)
+    ignored = (f"{each} are for numbers, not for classes" for each in settings.unsuited_to_classes)
     return Prediction(
         name=name,
         y=np.where(known, labels.codes, np.nan),

@@ -150,6 +150,11 @@ class Settings:
         own = {"a transform of the outcome": self.transform != "identity", "conformal intervals": self.conformal}
         return (*(name for name, on in own.items() if on), *self.needs)
 
+    @property
+    def unsuited_to_classes(self) -> tuple[str, ...]:
+        """What was asked for that classes have not."""
+        return (*self.wanted, *((f"likelihoods such as {self.likelihood}",) if self.likelihood != AUTO else ()))
+
     def make(self, method: Method, *, transform: str | None = None) -> Any:
         """Return a new estimator of a method."""
         if self.likelihood != AUTO:

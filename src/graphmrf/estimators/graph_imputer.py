@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_fitted, check_graph
@@ -167,9 +167,17 @@ class GraphImputer(TransformerMixin, BaseEstimator):
         if self.method != "auto":
             methods |= dict.fromkeys(left, self.method)
         elif left:
-            self.scores_ = self._compare(graph, table, left)
-            methods |= {name: str(self.scores_.loc[name].idxmax()) for name in left}
+            known = table.frame[left].notna().sum()
+            tried = [name for name in left if known[name] >= self._least_known]
+            methods |= dict.fromkeys(left, "fields")
+            self.scores_ = self._compare(graph, table, tried)
+            methods |= {name: str(self.scores_.loc[name].fillna(-np.inf).idxmax()) for name in tried}
         return {name: methods[name] for name in table.holes}
+
+    @property
+    def _least_known(self) -> int:
+        """Known cells that a column needs to be tried on a fold: two in each."""
+        return 2 * self.cv
 
     def _compare(self, graph: Graph, table: _Table, names: list[Any]) -> pd.DataFrame:
         """Return the R2 of both methods on a fold of the known cells of each column, all hidden at once."""
@@ -183,7 +191,7 @@ class GraphImputer(TransformerMixin, BaseEstimator):
         for method in scores.columns:
             try:
                 parts = self._fill(graph, trial, dict.fromkeys(names, method))
-            except InvalidInputError as error:
+            except GraphMRFError as error:
                 self.notes_ = (*self.notes_, f"left out the {method} field: {error}")
                 continue
             for name in names:
@@ -199,7 +207,8 @@ class GraphImputer(TransformerMixin, BaseEstimator):
         joint = [name for name, method in methods.items() if method == "coupled"]
         if joint:
             A = table.attributes
-            posterior = GaussianMRF.fit(graph, A, coupled=True, center="fitted").condition(graph, A)
+            A = A.loc[:, (A.notna().sum() >= self._least_known) | A.columns.isin([str(name) for name in joint])]
+            posterior = _coupled_posterior(graph, A)
             parts |= {name: _Coupled(posterior, A.columns.get_loc(str(name))) for name in joint}
         for name, method in methods.items():
             if method == "fields":
@@ -214,6 +223,17 @@ class GraphImputer(TransformerMixin, BaseEstimator):
             elif method == "constant":
                 parts[name] = _Constant(table.frame[name].dropna().iloc[0], graph.n_nodes)
         return {name: parts[name] for name in methods}
+
+
+def _coupled_posterior(graph: Graph, A: pd.DataFrame) -> Any:
+    """Return the coupled model of all attributes, given the known cells."""
+    try:
+        return GaussianMRF.fit(graph, A, coupled=True, center="fitted").condition(graph, A)
+    except np.linalg.LinAlgError as error:
+        raise ConvergenceError(
+            f"the columns {', '.join(A.columns)} have no joint model, as some follow from others or have too few "
+            "known cells; leave them out, or use method='fields'"
+        ) from error
 
 
 class _Part(Protocol):

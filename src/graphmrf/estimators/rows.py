@@ -30,7 +30,7 @@ _TAKES = {
     "exposure": ("poisson", "negative-binomial"),
     "trials": ("binomial",),
     "std": ("auto", "gaussian"),
-    "weight": NUMBERS,
+    "weight": ("auto", "gaussian"),
 }
 """Likelihoods that use each option."""
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _MOST_EFFECTS = 40
 """Features up to which all effects are listed, the strongest ones of more."""
 
+_MANY = 0.4
+"""Effective parameters a label from which WAIC is unreliable (Vehtari, Gelman and Gabry, 2017)."""
+
 
 class Summary(str):
     """Text that consoles and notebooks show as it is, line by line."""
@@ -48,11 +51,12 @@ def summarise(facts: Mapping[str, str], shares: Mapping[str, float], names: Sequ
     """
     (waic, waic_error, parameters), (loo, loo_error) = found.waic, found.leave_one_out
     moran, p = found.moran
+    doubt = "; unreliable, as they are many" if parameters > _MANY * found.outcome.rows.size else ""
     facts = {
         **facts,
         "log evidence": number(found.log_evidence),
         "elpd, leave-one-out": f"{number(loo)} ± {number(loo_error)}",
-        "elpd, WAIC": f"{number(waic)} ± {number(waic_error)}, {number(parameters)} effective parameters",
+        "elpd, WAIC": f"{number(waic)} ± {number(waic_error)}, {number(parameters)} effective parameters{doubt}",
         "Moran's I of residuals": "not defined" if np.isnan(moran) else f"{moran:.3f}, p = {p:.3f}",
     }
     width = max(map(len, facts))

@@ -186,4 +186,4 @@ def morans_i(graph: Graph, nodes: Ints, values: Floats, *, seed: int = 0) -> tup
     found, chance = float(r @ (W @ r)) / scale, np.einsum("ij,ij->j", shuffled, W @ shuffled) / scale
     centre = chance.mean()
     extreme = np.count_nonzero(np.abs(chance - centre) >= abs(found - centre))
-    return found, (extreme + 1.0) / (_DRAWS + 1.0)
+    return float(found), float((extreme + 1.0) / (_DRAWS + 1.0))

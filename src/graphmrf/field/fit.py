@@ -139,7 +139,7 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
     """
     prior = Prior.of(options.terms, design)
     if options.likelihood in ("auto", "student") and isinstance(observations, Observations):
-        observations = observations.weighted(_marginal_weights(observations.z))
+        observations = observations.weighted(observations.weights * _marginal_weights(observations.z))
     dense = _is_dense(design.graph) if options.representation == "auto" else options.representation == "dense"
     with one_blas_thread():
         field, mode = (_search_dense if dense else _search_sparse)(design, prior, observations, options.seed)

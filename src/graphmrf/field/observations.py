@@ -226,12 +226,13 @@ class Responses:
         if not self.likelihood.has_own:
             return self.likelihood.unit
         h = {shape.name: np.full(shape.size, shape.median) for shape in self.likelihood.shapes}
-        found = self._at(np.zeros(self.nodes.size), h)
-        W, m = 1.0 / np.asarray(found.error), self.nodes.size
+        found = self.expand(np.zeros(self.nodes.size), h)
+        W, m = np.maximum(found.curvature, np.finfo(float).tiny), self.nodes.size
+        z = found.slope / W
         scale = W.sum() - (W**2).sum() / W.sum()
         if not scale > 0:
             return min(math.sqrt(1.0 / W.sum()), self.likelihood.unit)
-        heterogeneity = float(W @ (found.z - np.average(found.z, weights=W)) ** 2)
+        heterogeneity = float(W @ (z - np.average(z, weights=W)) ** 2)
         variance, error = (heterogeneity - (m - 1)) / scale, math.sqrt(2.0 * m) / scale
         return math.sqrt(variance) if variance > error else min(math.sqrt(error), self.likelihood.unit)
 

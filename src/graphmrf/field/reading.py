@@ -109,6 +109,8 @@ class Link:
         while (high - low).max() > precision:
             middle = 0.5 * (low + high)
             middle = np.floor(middle) if self.likelihood.is_whole else middle
+            if ((middle <= low) | (middle >= high)).all():  # no number lies between them
+                break
             under = self.below(mixture, members, size, middle) < level
             low, high = np.where(under, middle, low), np.where(under, high, middle)
         return np.asarray(high)

@@ -63,6 +63,9 @@ ZERO = 1e-12
 _RELEASED = 1e-9
 """Slope per node, downhill, at which an h of 0 is released: well above its rounding."""
 
+_STRONGEST = 700.0
+"""Logarithm of the greatest strength of a channel that double precision can hold."""
+
 _NULL = 1e-9
 """Eigenvalue of C, over the largest one, that counts as 0 when the gradient is projected."""
 
@@ -222,6 +225,8 @@ def channel_strength(m: float, states: Spectrum) -> tuple[float, int]:
     while excess(np.exp(low)) >= 0:
         low -= 2.0 * (1.0 - low)
     while excess(np.exp(high)) <= 0:
+        if high > _STRONGEST:
+            raise ConvergenceError("a column has no finite smoothness at the maximum; it has too few known cells")
         high += 2.0
     t, result = brentq(lambda t: excess(np.exp(t)), low, high, xtol=1e-14, full_output=True)
     return float(np.exp(t)), int(result.function_calls)
