@@ -22,12 +22,10 @@ from graphmrf.errors import InvalidInputError, MissingExtraError
 _PathLike: TypeAlias = str | os.PathLike[str]
 
 _DRAFT = re.compile(r"\.graphmrf-([0-9a-f]{8})-(\d+)-[0-9a-f]{32}\.tmp")
+# Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far.
 _ABANDONED = 86_400.0
-"""Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far."""
-
-
+# A URL, also one that went through a path, which takes slashes; one letter is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]+):/+(.*)")
-"""A URL, also one that went through a path, which takes slashes; one letter is a drive of Windows."""
 
 
 def as_url(path: _PathLike) -> str | None:

@@ -17,8 +17,8 @@ from graphmrf.files import as_url
 cluster_group = typer.Typer(
     cls=later.CommandGroup, no_args_is_help=True, rich_markup_mode="rich", help="Clusters of Dask to run on."
 )
+# Methods that need no edges on this machine, where rows are with workers.
 WITHOUT_EDGES = ("lp", "lr", "lgc", "sgc", "lgc-rp", "sgc-rp", "lr-rp")
-"""Methods that need no edges on this machine, where rows are with workers."""
 _Address = Annotated[
     str,
     typer.Argument(metavar="ADDRESS", help="tcp://host:8786, a scheduler file .json, or local:4.", show_default=False),

@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 
     from graphmrf.datasets import Dataset, Info
 
-_SHOWN = 20
-"""Attributes listed by info, by eye: one screen; --json has all of them, which for Twitch are thousands."""
-
+_SHOWN = 20  # attributes listed by info: one screen; --json has all of them, which for Twitch are thousands
+# Columns of a terminal from which titles have one of their own: the longest names and counts leave 40 for them.
 _WIDE = 110
-"""Columns of a terminal from which titles have one of their own: the longest names and counts leave 40 for them."""
-
 datasets_group = typer.Typer(
     cls=later.CommandGroup,
     no_args_is_help=True,

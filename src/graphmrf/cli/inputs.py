@@ -40,37 +40,34 @@ from graphmrf.text import inner_percent, joined
 
 A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 """What a file may look like."""
+# What the file of an argument should look like.
 _ROLES = {"MODEL": A_MODEL, "NODES": OF_NODES, "EDGES": OF_EDGES, "--given": OF_NODES}
-"""What the file of an argument should look like."""
+# Nodes from which the memory of a fit is estimated, and compared with what is free; below it is at most a gigabyte.
 LARGE = 100_000
-"""Nodes from which the memory of a fit is estimated, and compared with what is free; below it is at most a gigabyte."""
+# Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps,
+# which had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`).
 NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 3 * 8, "field": 8000}
-"""Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps, which
-had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`)."""
+# Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took 1,545 s for 100
+# million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws.
 COLUMN_SECONDS = 8.5e-8
-"""Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took 1,545 s for 100
-million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws."""
+# Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made
+# of them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes.
 READ_BYTES = {"numbers": 70, "text": 120}
-"""Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made of
-them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes."""
 _MEASURED = frozenset(
     {"se", "stderr", "moe", "n", "sd", "variance", "denominator", "population", "sample_size", "standard_error"}
 )
 """Last words of the names of columns that say how an outcome was measured."""
-_SKEWED = 1.5
-"""Skewness from which a transform is hinted at: of a log-normal whose logarithms vary by .45."""
-_MANY_CLASSES = 10
-"""Classes up to which most cells of a target may have one of their own, as in small tables, by eye."""
+_SKEWED = 1.5  # skewness from which a transform is hinted at: of a log-normal whose logarithms vary by .45
+_MANY_CLASSES = 10  # classes up to which most cells of a target may have one of their own, as in small tables
 _DIGITS = frozenset("0123456789")
+# Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold.
 MOSTLY = 0.5
-"""Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold."""
+# Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has
+# seen.
 ORDERS = 30
-"""Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has seen.
-By eye, beyond all data we know."""
-_SHOWN = 8
-"""Columns listed in an error, by eye: two lines of a terminal."""
+_SHOWN = 8  # columns listed in an error: two lines of a terminal
+# A number as people write it, with separators, signs or units that are no letters.
 _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
-"""A number as people write it, with separators, signs or units that are no letters."""
 
 
 def read_graph(

@@ -10,9 +10,7 @@ from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_apart
 
-TAKE_MORE = ("sample",)
-"""Commands that are handed arguments they do not take, to say more about them than that."""
-
+TAKE_MORE = ("sample",)  # commands that are handed arguments they do not take, to say more about them than that
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by graphmrf fit (.json).", show_default=False)
 ]

@@ -19,8 +19,7 @@ from graphmrf.model import GaussianMRF
 from graphmrf.model.foresee import estimate_r2, target_covariance
 from graphmrf.text import did_you_mean, minus_signs, number
 
-DRAW = "sample"
-"""Column of the draws with their number."""
+DRAW = "sample"  # column of the draws with their number
 
 
 def fitted(

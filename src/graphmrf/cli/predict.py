@@ -12,8 +12,7 @@ from graphmrf.cli.cluster import on_cluster, read_placed
 if TYPE_CHECKING:
     import pandas as pd
 
-_FIELD_TAKES = 30.0
-"""Time of the field over that of another method, for the time left."""
+_FIELD_TAKES = 30.0  # time of the field over that of another method, for the time left
 
 
 def predict(

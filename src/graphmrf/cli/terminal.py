@@ -26,17 +26,15 @@ OURS, BAD_INPUT, STOPPED = 1, 2, 130
 """Exit codes; the last is what a shell says of a program that Ctrl-C ended."""
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_ENDLESS = re.compile(r"\S{160,}")
-"""A word that is no longer read, by eye: two lines of a terminal."""
+_ENDLESS = re.compile(r"\S{160,}")  # A word that is no longer read: two lines of a terminal
 _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
+# Seconds between lines where stderr is no terminal: a short fit says nothing, a log of an hour has a few hundred
+# lines.
 EVERY = 10.0
-"""Seconds between lines where stderr is no terminal, by eye: a short fit says nothing, a log of an hour has a few
-hundred lines."""
+# Part of what is left of a step by which a bar moves at a stage: a fit to a few dozen labels has six stages, and is
+# then half done.
 _AT_A_STAGE = 0.1
-"""Part of what is left of a step by which a bar moves at a stage, by eye: a fit to a few dozen labels has six stages,
-and is then half done."""
-LOGGER = "graphmrf.progress"
-"""The logger on which long fits report their stages."""
+LOGGER = "graphmrf.progress"  # the logger on which long fits report their stages
 
 
 @contextmanager

@@ -23,8 +23,7 @@ from graphmrf.graph import Graph
 from graphmrf.selection import AlphaSearch, MatchedFolds, assign_strata, distance_matched_folds
 from graphmrf.text import joined, number
 
-DEFAULT = "field"
-"""The method for numbers that is used unless another is clearly better."""
+DEFAULT = "field"  # the method for numbers that is used unless another is clearly better
 MARGIN, SURE, ENOUGH = 0.01, 2.0, 30
 """To take the place of the default: the least gain in R², standard errors that it must be above 0, known values."""
 

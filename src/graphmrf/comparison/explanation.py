@@ -14,14 +14,11 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.field import EFFECTS
 from graphmrf.text import joined, number
 
-ROUNDS_TO_NOTHING = 0.005
-"""Shares below this round to 0 %: they are not named, and a nonlinear one has no curves."""
-SAME = 0.02
-"""A difference of R² below this is no difference: folds of small data vary by more."""
+ROUNDS_TO_NOTHING = 0.005  # shares below this round to 0 %: they are not named, and a nonlinear one has no curves
+SAME = 0.02  # A difference of R² below this is no difference: folds of small data vary by more
 _CURVES, _STEPS = 12, 15
 """Features that have dependence curves, and points of a curve."""
-BAND = 1.645
-"""Standard errors of a band of 90 %."""
+BAND = 1.645  # standard errors of a band of 90 %
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,10 @@ from graphmrf.graph import Graph
 from graphmrf.kept import cached_property
 from graphmrf.selection import MatchedFolds
 
+# Bands of steps to the nearest known value, ends included, and their names.
 BANDS = ((1, 1, "1"), (2, 3, "2 to 3"), (4, 9, "4 to 9"), (10, np.inf, "10 and more"))
-"""Bands of steps to the nearest known value, ends included, and their names."""
 NOT_CONNECTED = "not connected"
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-"""Levels of the intervals whose coverage is measured."""
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # levels of the intervals whose coverage is measured
 
 
 @dataclass(frozen=True, eq=False)

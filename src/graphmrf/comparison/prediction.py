@@ -33,11 +33,10 @@ from graphmrf.estimators.methods import Method
 from graphmrf.graph import Graph
 from graphmrf.text import above_zero, nothing_predicts
 
-FEW = 10
-"""Known values beyond the coefficients below which the noise is uncertain by a fifth and more."""
+FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
+# Columns of the table of groups, beside their own.
 GROUP_COLUMNS = ("n_nodes", "n_observed", *_SUMS, "total", *(f"total_{name}" for name in _SUMS[1:]))
-"""Columns of the table of groups, beside their own."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,10 @@ from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.observed import ObservedRegressor
 from graphmrf.estimators.rows import COUNTED
 
-AUTO = "auto"
-"""The method that is several, of which one is chosen."""
+AUTO = "auto"  # the method that is several, of which one is chosen
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
 _FIELD = "field"
-LARGEST_ALPHA = 1 - 1e-8
-"""Largest level that is solved to a residual of 1e-8 in float64 on all kinds of graphs."""
+LARGEST_ALPHA = 1 - 1e-8  # largest level that is solved to a residual of 1e-8 in float64 on all kinds of graphs
 
 
 @dataclass(frozen=True)

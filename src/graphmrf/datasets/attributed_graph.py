@@ -45,8 +45,8 @@ from graphmrf.text import did_you_mean
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
+# Least share of distinct cells of a first column of ids; a few repeats are typing errors, reported as such.
 ALMOST = 0.9
-"""Least share of distinct cells of a first column of ids; a few repeats are typing errors, reported as such."""
 
 
 @dataclass(frozen=True, eq=False)

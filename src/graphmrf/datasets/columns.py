@@ -19,12 +19,9 @@ from graphmrf.text import count, did_you_mean
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-MAX_LEVELS = 50
-"""Most different values of a text column that describes nodes: the 50 states of the U.S."""
-RARE = 10
-"""Fewest nodes of a level of its own. Coefficients fitted to fewer are unstable."""
-_HEAD = 1000
-"""Rows looked at first, which answer most questions on a column of millions."""
+MAX_LEVELS = 50  # most different values of a text column that describes nodes: the 50 states of the U.S
+RARE = 10  # fewest nodes of a level of its own. Coefficients fitted to fewer are unstable
+_HEAD = 1000  # rows looked at first, which answer most questions on a column of millions
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """Result of one column: columns of X, and the group and text of its note."""
 CODES = frozenset(

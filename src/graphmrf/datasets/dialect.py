@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from graphmrf.errors import InvalidInputError
 
-SAMPLE = 1 << 16
-"""Bytes from which encoding and delimiter are detected: 64 KiB, some thousand rows."""
+SAMPLE = 1 << 16  # bytes from which encoding and delimiter are detected: 64 KiB, some thousand rows
 MARKS = (",", ";", "\t", "|")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "'|'", " ": "blanks"}
 _BYTE_ORDER_MARKS = (
@@ -25,12 +24,9 @@ _BYTE_ORDER_MARKS = (
 )
 WINDOWS = "cp1252"
 _SPOKEN = {WINDOWS: "Windows-1252 (Latin-1)", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
-_PEEK = 300
-"""Cells at the head, the middle and the tail of a column from which its number format is detected."""
-
+_PEEK = 300  # cells at the head, the middle and the tail of a column from which its number format is detected
+# What reads as a missing cell, in any case.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
-"""What reads as a missing cell, in any case."""
-
 _CURRENCIES = (
     "USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|AUD|CAD|NZD|ZAR|TRY|KRW|RUB|Rs\\.?|kr\\.?|zł|Kč"
 )
@@ -47,8 +43,8 @@ _FORMATTED = (
 )
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
+# Cells with a point before three digits from which on points are thousands separators: two can be chance.
 _FEW_POINTS = 3
-"""Cells with a point before three digits from which on points are thousands separators: two can be chance."""
 _BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
 _GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
 _UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"

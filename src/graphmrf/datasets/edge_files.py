@@ -61,8 +61,8 @@ _MATRIX_KINDS = (
     ("general", "symmetric", "skew-symmetric", "hermitian"),
 )
 """Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
+# Range of ids over their number up to which a table finds them: at 8 it takes as much memory as a hash table.
 _SPREAD = 8
-"""Range of ids over their number up to which a table finds them: at 8 it takes as much memory as a hash table."""
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 

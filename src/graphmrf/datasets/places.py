@@ -16,8 +16,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
 
-NEAREST = 8
-"""Nearest neighbours of a place by default: those of a cell in a grid."""
+NEAREST = 8  # nearest neighbours of a place by default: those of a cell in a grid
 
 
 def read_points(

@@ -32,22 +32,17 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "", ".csv.gz": ",", ".tsv.gz": "\t", ".txt.gz": ""}
 PARQUET = (".parquet", ".pq")
+# Stands for the file of a table that is in memory already; its columns have types, as those of Parquet have.
 FRAME = Path("DataFrame.pq")
-"""Stands for the file of a table that is in memory already; its columns have types, as those of Parquet have."""
 EXCEL = ".xlsx"
-SHAPES = (".geojson", ".gpkg", ".shp")
-"""Files of shapes whose other columns are a table; GeoPandas reads them."""
+SHAPES = (".geojson", ".gpkg", ".shp")  # files of shapes whose other columns are a table; GeoPandas reads them
 SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL, *SHAPES)
-STDIN = Path("-")
-"""The path that stands for standard input: text of any delimiter."""
-
+STDIN = Path("-")  # the path that stands for standard input: text of any delimiter
 _CODE = r"^[+-]?0[0-9]"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
 _LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole numbers; from 309 on it has none
-_MESSAGE = 300
-"""Characters shown of a reader's own message; some quote a whole cell."""
-_LISTED = 8
-"""Names shown in a message: two lines of a terminal."""
+_MESSAGE = 300  # characters shown of a reader's own message; some quote a whole cell
+_LISTED = 8  # names shown in a message: two lines of a terminal
 
 
 @dataclass(frozen=True)

@@ -30,17 +30,13 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place, check_readable
 
 GEOJSON, GPKG = GEOGRAPHIC = (".geojson", ".gpkg")
-_TAKEN = ("fid", "geom", "geometry")
-"""Names of columns that a GeoPackage has itself."""
+_TAKEN = ("fid", "geom", "geometry")  # names of columns that a GeoPackage has itself
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix not in SHAPES)
-_PART_NAME = "part-{:05}.parquet"
-"""Names of the files in a folder of Parquet."""
-PART_ROWS = 1_000_000
-"""Rows of such a file: some 50 MB of predictions."""
-PART = b"graphmrf.part"
-"""Key of the metadata of a file in a folder of Parquet, by which a folder of ours is recognised."""
+_PART_NAME = "part-{:05}.parquet"  # names of the files in a folder of Parquet
+PART_ROWS = 1_000_000  # rows of such a file: some 50 MB of predictions
+PART = b"graphmrf.part"  # key of the metadata of a file in a folder of Parquet, by which a folder of ours is recognised
+# Key of the metadata of a Parquet file under which the content of the page of the results is kept.
 PAGE = b"graphmrf.page"
-"""Key of the metadata of a Parquet file under which the content of the page of the results is kept."""
 
 
 def check_writable(path: PathLike, *, geographic: bool = False) -> Path:

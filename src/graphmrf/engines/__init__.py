@@ -35,13 +35,12 @@ __all__ = [
     "check_engine",
 ]
 
+# Edges from which "auto" takes a GPU that is there: loading PyTorch and the kernels takes some seconds, about as
+# long as a search on such a graph takes on 16 cores.
 LARGE_GRAPH = 5_000_000
-"""Edges from which "auto" takes a GPU that is there: loading PyTorch and the kernels takes some seconds, about as long
-as a search on such a graph takes on 16 cores. Doubled, a search on 10 million edges takes these seconds more."""
-
+# Edges up to which "auto" takes SciPy: loading numba and its kernels takes about a second, longer than most work on
+# such a graph.
 SMALL_GRAPH = 100_000
-"""Edges up to which "auto" takes SciPy: loading numba and its kernels takes about a second, longer than most work on
-such a graph. Doubled, a solve on 200,000 edges takes some tenths of a second more, a short script a second less."""
 
 
 def _numba(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
@@ -75,8 +74,7 @@ def gpu_present() -> bool:
 EngineMaker: TypeAlias = "Callable[[Ints, Ints, Floats | None, Floats], Engine]"
 """What makes an engine from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
 
-ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda": build_cuda}
-"""Engines by name."""
+ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda": build_cuda}  # engines by name
 
 
 def check_engine(name: Any) -> str | EngineMaker:

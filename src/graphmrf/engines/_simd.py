@@ -17,13 +17,11 @@ cgutils: Any = untyped_cgutils
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
+# Edges that a product looks ahead, to ask memory for rows before they are needed: 16 columns of so many neighbours
+# are 4 kB, an eighth of the first cache, and on a graph of a million nodes products take half the time or less
+# (`benchmarks/smoothing.py`).
 _AHEAD = 32
-"""Edges that a product looks ahead, to ask memory for rows before they are needed: 16 columns of so many neighbours are
-4 kB, an eighth of the first cache, and on a graph of a million nodes products take half the time or less
-(`benchmarks/smoothing.py`)."""
-
-_LINE = 64
-"""Bytes that memory sends at once, on all processors we know."""
+_LINE = 64  # bytes that memory sends at once, on all processors we know
 
 
 def gather(width: int) -> Any:

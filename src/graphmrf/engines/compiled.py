@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("graphmrf.engines")
 _LOCK = threading.RLock()
+# Without the lock of the interpreter other threads go on: those that keep connections of a worker alive, say.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}, "nogil": True}
-"""Without the lock of the interpreter other threads go on: those that keep connections of a worker alive, say."""
 
 
 class Kernel:

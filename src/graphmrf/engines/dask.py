@@ -44,29 +44,23 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 Partition: TypeAlias = Literal["auto", "columns", "rows"]
 """What is divided among the workers."""
 
+# Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold
+# it back for as long as one product takes.
 _SILENCE = 120.0
-"""Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold it
-back for as long as one product takes."""
-
+# Blocks of 16 float64 columns that a worker holds at the peak of a solve: three of right-hand sides (received,
+# stored, and those of the next part), three Lanczos vectors, a window of four, and nine of solutions and
+# directions, for 14 levels at 30 per cent of the nodes.
 _BLOCKS = 19
-"""Blocks of 16 float64 columns that a worker holds at the peak of a solve: three of right-hand sides (received, stored,
-and those of the next part), three Lanczos vectors, a window of four, and nine of solutions and directions, for 14
-levels at 30 per cent of the nodes."""
-
+# Memory of rows on all workers together, over that of columns on one; it includes rows of neighbours, up to a block
+# on every worker.
 _HALO = 1.5
-"""Memory of rows on all workers together, over that of columns on one; it includes rows of neighbours, up to a block on
-every worker."""
-
-USABLE = 0.8
-"""Share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it."""
-
+USABLE = 0.8  # share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it
+# Seconds to wait for a worker when there is none: those that were lost are started again in a few, on Kubernetes in
+# a minute.
 _COMEBACK = 120.0
-"""Seconds to wait for a worker when there is none: those that were lost are started again in a few, on Kubernetes in a
-minute."""
-
+# Seconds that workers have to release a graph at the end, so that one that hangs delays neither the others nor
+# Ctrl-C.
 _FAREWELL = 10.0
-"""Seconds that workers have to release a graph at the end, so that one that hangs delays neither the others nor
-Ctrl-C."""
 
 
 class Cluster:
@@ -477,8 +471,8 @@ def _check_workers(made: Cluster, wanted: int, timeout: str) -> None:
             )
 
 
+# Packages whose versions must agree, because machines exchange pickled functions and arrays.
 _SAME = ("graphmrf", "numpy", "scipy", "distributed")
-"""Packages whose versions must agree, because machines exchange pickled functions and arrays."""
 
 
 def own_versions() -> dict[str, str | None]:
@@ -492,8 +486,8 @@ def _packages(about: dict[str, Any]) -> dict[str, str | None]:
     return {"Python": ".".join(found["python"].split(".")[:2]), **{name: found.get(name) for name in _SAME}}
 
 
+# A worker computes one part at a time, with all of its threads: kernels that run at once would share them.
 _ALONE = threading.Lock()
-"""A worker computes one part at a time, with all of its threads: kernels that run at once would share them."""
 
 
 def limit_threads(worker: Any) -> None:

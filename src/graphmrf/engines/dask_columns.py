@@ -33,12 +33,9 @@ from graphmrf.kept import cached_property
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+# Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
 _ATTEMPTS = 4
-"""Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task."""
-
-
-_AHEAD = 2
-"""Parts assigned to a worker: the one it computes, and the next, sent meanwhile."""
+_AHEAD = 2  # parts assigned to a worker: the one it computes, and the next, sent meanwhile
 
 
 class ColumnsEngine:
@@ -203,12 +200,9 @@ def _in_one_piece(value: Any) -> Any:
     return np.ascontiguousarray(value) if cut else value
 
 
-HELD: dict[str, Engine] = {}
-"""Engines of this worker, by the token of their graph."""
-_FORGOTTEN: set[str] = set()
-"""Tokens of released graphs: an engine that is still being built for one is not stored."""
-_MOST_HELD = 2
-"""Engines cached by a worker: of a graph, and of the same with loops."""
+HELD: dict[str, Engine] = {}  # engines of this worker, by the token of their graph
+_FORGOTTEN: set[str] = set()  # tokens of released graphs: an engine that is still being built for one is not stored
+_MOST_HELD = 2  # engines cached by a worker: of a graph, and of the same with loops
 
 
 def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part: tuple[Any, ...]) -> Any:

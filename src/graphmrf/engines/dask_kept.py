@@ -26,19 +26,15 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Ints
 
+# Seconds of a solve after which its iterates are kept: what a lost worker costs at most, and little beside the
+# minute in which a new one starts.
 _EVERY = 30.0
-"""Seconds of a solve after which its iterates are kept: what a lost worker costs at most, and little beside the minute
-in which a new one starts."""
-
+# Share of the time that saving iterates may take; if it takes long it is done less often (30 GB a worker take half
+# a minute, every ten minutes).
 _SHARE = 0.05
-"""Share of the time that saving iterates may take; if it takes long it is done less often (30 GB a worker take half a
-minute, every ten minutes)."""
-
-_SPARE = 0.25
-"""Share of the free disk that iterates may take; they are there twice while they are written."""
-
+_SPARE = 0.25  # share of the free disk that iterates may take; they are there twice while they are written
+# Bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after them.
 _LONG = 2**20
-"""Bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after them."""
 
 
 class Store:

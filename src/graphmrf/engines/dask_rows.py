@@ -54,20 +54,13 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-_ATTEMPTS = 5
-"""Times a part is computed before the run gives up. Doubled, work that kills its workers kills twice as many."""
-
-_KEPT_TABLES = 8
-"""Small matrices of nodes that stay with the workers: a solve uses three. Doubled, only the memory grows."""
-
-
+_ATTEMPTS = 5  # times a part is computed before the run gives up
+_KEPT_TABLES = 8  # small matrices of nodes that stay with the workers: a solve uses three
+# Seconds after which iterates are no longer fetched from workers that do not see the disk of the client, where
+# nobody asked for it by a checkpoint: the first time nobody knows how long it takes.
 _LONGEST = 60.0
-"""Seconds after which iterates are no longer fetched from workers that do not see the disk of the client, where nobody
-asked for it by a checkpoint: the first time nobody knows how long it takes. Doubled, a slow network stops a solve for
-two minutes in vain."""
-
+# What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room.
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
-"""What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room."""
 
 
 class Remote:

@@ -22,30 +22,16 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines.scipy import HostWindow
 
+# Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
+# their partial sums stay small.
 CHUNK_COST = 20_000
-"""Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
-their partial sums stay small. Chosen by eye; doubled, a graph of 100,000 edges still has ten chunks."""
-
-_CHUNK_ROWS = 4096
-"""Rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache. Doubled, they just
-leave it."""
-
-
+_CHUNK_ROWS = 4096  # rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache
+# Share of edges with far ends from which another order is looked for: grids, roads and files sorted by place are
+# far below, shuffled ones near 1 (`benchmarks/smoothing.py orders`).
 _FAR = 0.5
-"""Share of edges with far ends from which another order is looked for: grids, roads and files sorted by place are far
-below, shuffled ones near 1 (`benchmarks/smoothing.py orders`). Doubled, nothing is ordered."""
-
-_STEPS = 64
-"""Steps in which a network with hubs reaches thousands of nodes at once and a grid some hundreds. Doubled, finding that
-out takes a tenth of a second more."""
-
-_SAMPLE = 65_536
-"""Entries looked at to tell that share, to a standard error of .002; doubled, to .0014."""
-
-
-_LINE = 64
-"""Bytes of a line of memory, which is what a processor reads at once. Doubled, nothing changes."""
-
+_STEPS = 64  # steps in which a network with hubs reaches thousands of nodes at once and a grid some hundreds
+_SAMPLE = 65_536  # entries looked at to tell that share, to a standard error of .002
+_LINE = 64  # bytes of a line of memory, which is what a processor reads at once
 _EVERY_ROW = np.empty(0, dtype=np.int64)
 
 

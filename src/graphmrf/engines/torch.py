@@ -19,21 +19,14 @@ if TYPE_CHECKING:
 Tensor: TypeAlias = Any
 """A tensor of PyTorch."""
 
+# Edges above which a row is cut into segments of so many: a program takes about a millisecond for the rows it has
+# of that length.
 HEAVY = 1024
-"""Edges above which a row is cut into segments of so many, chosen by eye: a program takes about a millisecond for the
-rows it has of that length."""
-
-_ROOM = 0.8
-"""Share of the free memory that is planned with; the rest is for temporary arrays and for fragmentation."""
-
+_ROOM = 0.8  # share of the free memory that is planned with; the rest is for temporary arrays and for fragmentation
+# Columns that go together at most: a gathered row then is 256 or 512 bytes, and wider ones are no quicker.
 _MOST_COLUMNS = 64
-"""Columns that go together at most: a gathered row then is 256 or 512 bytes, and wider ones are no quicker."""
-
-_CHUNK = 1 << 18
-"""Rows of the passes that need temporary arrays: 64 columns of them are 128 MB."""
-
-_KEPT = 8
-"""Small arrays of the caller kept on the device, where the same ones come with every step of a solve."""
+_CHUNK = 1 << 18  # rows of the passes that need temporary arrays: 64 columns of them are 128 MB
+_KEPT = 8  # small arrays of the caller kept on the device, where the same ones come with every step of a solve
 
 
 class TorchEngine(Engine):

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 Level: TypeAlias = float | Literal["cv"]
 Intercept: TypeAlias = bool | Literal["auto"]
 
-_STANDARD_ERRORS = 3.0
-"""Standard errors from which an intercept is believed: a chance of 0.3 % of a false one."""
-
+_STANDARD_ERRORS = 3.0  # standard errors from which an intercept is believed: a chance of 0.3 % of a false one
+# Relative singular value from which columns count as collinear, as in `selection.least_squares`.
 _RANK = 1e-10
-"""Relative singular value from which columns count as collinear, as in `selection.least_squares`."""
 
 
 def given_level(alpha: Level, omega: float | None) -> float | None:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.selection import Whitened
 
+# Relative residual of the final smoothing, 100 times below that of the search: coefficients of near-collinear
+# features magnify it.
 _TOLERANCE = 1e-8
-"""Relative residual of the final smoothing, 100 times below that of the search: coefficients of near-collinear features
-magnify it."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

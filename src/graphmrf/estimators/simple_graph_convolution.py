@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 Layers: TypeAlias = int | Literal["cv"]
 
-_LAYERS = (0, 1, 2, 3)
-"""Numbers of layers tried: the paper's 1, 2, 3, and 0, linear regression."""
+_LAYERS = (0, 1, 2, 3)  # numbers of layers tried: the paper's 1, 2, 3, and 0, linear regression
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

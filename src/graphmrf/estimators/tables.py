@@ -184,8 +184,8 @@ class NodeEstimator(RefusesFormerNames, BaseEstimator):
         return ax
 
 
+# Learned numbers that a summary names where an estimator has them.
 _LEARNED = ("alpha", "omega", "n_layers", "epochs", "intercept", "scale", "log_evidence", "cutoff", "held_out_score")
-"""Learned numbers that a summary names where an estimator has them."""
 
 
 def _pyplot() -> Any:

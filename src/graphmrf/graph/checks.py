@@ -21,12 +21,12 @@ Tidy: TypeAlias = "tuple[sparse.csr_array, tuple[str, ...]]"
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _ROUNDING = 1e-12
+# Weights that are kept as they are: their roots times values of any size stay finite, in float32 too. Wider,
+# float32 overflows; narrower, people find their weights in another unit without need.
 _MODERATE = 1e-30, 1e30
-"""Weights that are kept as they are: their roots times values of any size stay finite, in float32 too. Wider, float32
-overflows; narrower, people find their weights in another unit without need."""
+# Binary digits between the smallest and the largest weight: in the middle of the 2,046 there are, sums of 2^70 of
+# them stay finite.
 _WIDEST = 1900
-"""Binary digits between the smallest and the largest weight: in the middle of the 2,046 there are, sums of 2^70 of them
-stay finite."""
 
 
 def symmetric_matrix(W: Any, *, symmetrize: bool) -> Tidy:

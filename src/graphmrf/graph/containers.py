@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 Edges: TypeAlias = "tuple[Any, Any, Any]"
 """End points `u` and `v`, and weights or None: what `Graph.from_edges` takes."""
 
-_POLYGONS = (3, 6)
-"""Shapely's numbers of Polygon and MultiPolygon."""
+_POLYGONS = (3, 6)  # shapely's numbers of Polygon and MultiPolygon
 
 
 def networkx_edges(G: Any, weight: str | None) -> Edges:

@@ -13,11 +13,9 @@ from graphmrf.errors import InvalidInputError
 if TYPE_CHECKING:
     from graphmrf._typing import Ints
 
-_NAMED = 3
-"""Ids named in a message: enough to see what kind they are."""
+_NAMED = 3  # ids named in a message: enough to see what kind they are
+# Share of the ids that a column of Polars or Arrow must hold to be that of the ids: an error names those it lacks.
 _MOSTLY = 0.5
-"""Share of the ids that a column of Polars or Arrow must hold to be that of the ids, by eye: an error names those it
-lacks."""
 
 
 def as_ids(ids: Any, n: int) -> pd.Index | None:

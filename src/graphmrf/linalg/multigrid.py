@@ -22,18 +22,16 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
+# Share of the largest eigenvalue from which on a relaxation takes out what the next level does not see: as many
+# nodes as are joined to one. At 1 / 3 or 1 / 12 a tenth more iterations.
 ROUGH = 1.0 / 6.0
-"""Share of the largest eigenvalue from which on a relaxation takes out what the next level does not see: as many nodes
-as are joined to one. At 1 / 3 or 1 / 12 a tenth more iterations."""
-_STRONG = 0.25
-"""Share of the largest entry of a row from which an entry joins two nodes, the usual one."""
+_STRONG = 0.25  # share of the largest entry of a row from which an entry joins two nodes, the usual one
+# Entries of all levels over those of the first beyond which a cycle costs more than it saves: hubs make the levels
+# dense. Grids have 1.4, roads 1.6.
 _HEAVIEST = 3.0
-"""Entries of all levels over those of the first beyond which a cycle costs more than it saves: hubs make the levels
-dense. Grids have 1.4, roads 1.6."""
+# Rows of a level over those of the one before, beyond which joining has ended; a grid has .15, a path .35.
 _LEAST_JOINED = 0.7
-"""Rows of a level over those of the one before, beyond which joining has ended; a grid has .15, a path .35."""
-_MOST = 200
-"""Iterations after which the solve is given up; 15 to 25 are usual."""
+_MOST = 200  # iterations after which the solve is given up; 15 to 25 are usual
 
 
 @dataclass(frozen=True, eq=False)

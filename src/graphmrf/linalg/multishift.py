@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Block, Engine, Window
 
+# Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and
+# two in float32; what more than three do not reach is below rounding.
 REFINEMENTS = 3
-"""Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and two
-in float32; what more than three do not reach is below rounding."""
-
-
-_NARROWEST = 4
-"""Columns that go together however much memory they take: kernels read 4 numbers of a row at once."""
+_NARROWEST = 4  # columns that go together however much memory they take: kernels read 4 numbers of a row at once
 
 
 @dataclass(frozen=True)

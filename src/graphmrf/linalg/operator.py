@@ -36,21 +36,15 @@ if TYPE_CHECKING:
     from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
+# Relative residual at which a column's Krylov space counts as exhausted, some hundred times the rounding of
+# float64.
 _EXHAUSTED = 1e-13
-"""Relative residual at which a column's Krylov space counts as exhausted, some hundred times the rounding of
-float64."""
-
+# Relative residual that iterations in float32 reach before they are refined in float64: some hundred times its
+# rounding. At a tenth they stall on badly conditioned systems, at ten times as much there is one more refinement.
 _SINGLE = 2e-5
-"""Relative residual that iterations in float32 reach before they are refined in float64: some hundred times its
-rounding. At a tenth they stall on badly conditioned systems, at ten times as much there is one more refinement."""
-
+# Solves in float32 before the rest is solved in float64: two reach 1e-9 where the system is not badly conditioned.
 _ATTEMPTS = 2
-"""Solves in float32 before the rest is solved in float64: two reach 1e-9 where the system is not badly conditioned."""
-
-_ENTRIES = 2**22
-"""Normal numbers on edges drawn at once, 32 MB; it changes no draw."""
-
-
+_ENTRIES = 2**22  # normal numbers on edges drawn at once, 32 MB; it changes no draw
 _Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
 """Compressed rows of an adjacency, see `Graph.over_rows`."""
 

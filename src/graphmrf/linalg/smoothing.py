@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
-_LEAST_ALPHA = 1e-16
-"""Levels below this are 0: they change no digit of a float64. Twice as much would, barely."""
+_LEAST_ALPHA = 1e-16  # levels below this are 0: they change no digit of a float64
+# Least and, by its inverse, greatest size of a column by the bytes of a number: sums of its squares keep their
+# digits, for any number of nodes. Squared values of 1e-162 are 0 in float64, and the inverse of 1e-39 overflows in
+# float32.
 _SMALLEST = {4: 1e-30, 8: 1e-150}
-"""Least and, by its inverse, greatest size of a column by the bytes of a number: sums of its squares keep their digits,
-for any number of nodes. Squared values of 1e-162 are 0 in float64, and the inverse of 1e-39 overflows in float32."""
 
 
 def multiply(graph: Graph, X: Floats) -> Floats:

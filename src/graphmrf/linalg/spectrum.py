@@ -27,17 +27,12 @@ if TYPE_CHECKING:
     from graphmrf.engines import Engine
     from graphmrf.graph import Graph
 
-_BLOCK = 16
-"""Probes at once: a multiple of what the kernels take in one go."""
-
+_BLOCK = 16  # probes at once: a multiple of what the kernels take in one go
+# Lanczos steps at most: 100 leave less than the noise of 16 probes on every graph in `benchmarks/spectrum.py`.
 _MOST_STEPS = 100
-"""Lanczos steps at most: 100 leave less than the noise of 16 probes on every graph in `benchmarks/spectrum.py`."""
-
-_CHECK_EVERY = 20
-"""Steps between looks at the truncation."""
-
+_CHECK_EVERY = 20  # steps between looks at the truncation
+# Powers of `N` whose traces are known; the noise of a probe is what they leave.
 _POWERS = np.arange(3)
-"""Powers of `N` whose traces are known; the noise of a probe is what they leave."""
 
 
 @dataclass(frozen=True)

@@ -36,22 +36,15 @@ if TYPE_CHECKING:
 NoiseBlocks: TypeAlias = "Iterable[tuple[Floats, Floats]]"
 """Blocks of draws at the nodes and by the edges, see `precision_noise`."""
 
+# Draws or probes by default: the root mean square error of standard deviations is then 2 to 6 per cent on most
+# graphs (`benchmarks/foresee.py`).
 _PROBES = 64
-"""Draws or probes by default: the root mean square error of standard deviations is then 2 to 6 per cent on most graphs
-(`benchmarks/foresee.py`)."""
-
-_TOGETHER = 16
-"""Draws solved for at once, a multiple of what the kernels take in one go."""
-
-_ROWS_AT_ONCE = 1024
-"""Rows of a cross-covariance made dense at once, 25 MB at 3000 unknown nodes."""
-
+_TOGETHER = 16  # draws solved for at once, a multiple of what the kernels take in one go
+_ROWS_AT_ONCE = 1024  # rows of a cross-covariance made dense at once, 25 MB at 3000 unknown nodes
+# Level up to which draws are solved for in float32, in half the time: rounding is then a quarter of the tolerance
+# below. At .99 it is as large as the tolerance, and a solve may not get there.
 _SINGLE_ALPHA = 0.95
-"""Level up to which draws are solved for in float32, in half the time: rounding is then a quarter of the tolerance
-below. At .99 it is as large as the tolerance, and a solve may not get there."""
-
-_TOLERANCE = 1e-5
-"""Relative residual of solves behind draws: far below their scatter."""
+_TOLERANCE = 1e-5  # relative residual of solves behind draws: far below their scatter
 
 
 @dataclass(frozen=True, eq=False)

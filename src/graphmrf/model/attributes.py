@@ -15,21 +15,15 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.model.likelihood import Statistics
 
+# Spacings of floating-point numbers between the largest and the smallest value of a column that is constant.
 _ROUNDINGS = 16
-"""Spacings of floating-point numbers between the largest and the smallest value of a column that is constant."""
-
+# Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition
+# of A, so that of 16 digits 10 are left to be sure of.
 _COLLINEAR = 1e-10
-"""Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition of
-A, so that of 16 digits 10 are left to be sure of."""
-
-FLAT = 1e-14
-"""Roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares, chosen by
-eye."""
-
-
+FLAT = 1e-14  # roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares
+# Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as
+# the products of two variances, can be represented.
 LARGEST = 2.0**250
-"""Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as the
-products of two variances, can be represented."""
 
 
 def check_count(n_samples: int) -> int:

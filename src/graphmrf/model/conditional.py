@@ -31,19 +31,15 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
 
+# Missing entries up to which one dense factor solves and draws: about where it takes as long as conjugate gradients
+# on one core.
 _DENSE_ENTRIES = 500
-"""Missing entries up to which one dense factor solves and draws: about where it takes as long as conjugate gradients on
-one core."""
-
+# Missing entries, or nodes of a channel, up to which variances come from a dense inverse: 128 MB and some seconds
+# on one core.
 _EXACT_ENTRIES = 4000
-"""Missing entries, or nodes of a channel, up to which variances come from a dense inverse: 128 MB and some seconds on
-one core."""
-
-_DENSE_NODES = 1000
-"""Nodes up to which dense factors draw the channels of a field, 8 MB each."""
-
+_DENSE_NODES = 1000  # nodes up to which dense factors draw the channels of a field, 8 MB each
+# Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes.
 _PROBE_TOLERANCE = 1e-4
-"""Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,23 +35,14 @@ if TYPE_CHECKING:
     from graphmrf.linalg.spectrum import LanczosQuadrature, Spectrum
     from graphmrf.model.parameters import Parameters
 
+# Missing entries up to which their covariance is a dense inverse, 32 MB: it is computed anew in every round of EM.
 EXACT_COVARIANCES = 2000
-"""Missing entries up to which their covariance is a dense inverse, 32 MB: it is computed anew in every round of EM."""
-
-_MOST_PROBES = 32
-"""Bound on the number of probes, reached below 10,000 missing entries."""
-
-_LEAST_PROBES = 8
-"""Number of probes from 40,000 missing entries on, enough for a standard error."""
-
-_PROBED_ENTRIES = 300_000
-"""Missing entries that all probes cover together, as every probe averages over entries."""
-
-_TOLERANCE = 1e-9
-"""Relative residual of the solves, a hundredth of what EM calls settled."""
-
+_MOST_PROBES = 32  # bound on the number of probes, reached below 10,000 missing entries
+_LEAST_PROBES = 8  # number of probes from 40,000 missing entries on, enough for a standard error
+_PROBED_ENTRIES = 300_000  # missing entries that all probes cover together, as every probe averages over entries
+_TOLERANCE = 1e-9  # relative residual of the solves, a hundredth of what EM calls settled
+# Gauss-Legendre nodes along t: with the integrand evened out, its error is below that of the probes.
 _QUADRATURE_NODES = 12
-"""Gauss-Legendre nodes along t: with the integrand evened out, its error is below that of the probes."""
 
 
 @dataclass(frozen=True)

@@ -26,21 +26,13 @@ if TYPE_CHECKING:
     from graphmrf.model.maximise import FitProblem
     from graphmrf.model.parameters import Parameters
 
-MEMORY = 8
-"""Rounds that Anderson acceleration looks back on; 5 to 10 is usual."""
-
-_EDGES = 1_000_000
-"""Edges summed over at a time: 8 MB an attribute."""
-
-SMALLEST = 1e-12
-"""Eigenvalue over trace below which a mixture of statistics is none of any attributes."""
-
+MEMORY = 8  # rounds that Anderson acceleration looks back on; 5 to 10 is usual
+_EDGES = 1_000_000  # edges summed over at a time: 8 MB an attribute
+SMALLEST = 1e-12  # eigenvalue over trace below which a mixture of statistics is none of any attributes
+# Directions of past changes that the mixture leaves out, over the largest: half the digits of float64, as it solves
+# least squares.
 _CONDITION = 1e-8
-"""Directions of past changes that the mixture leaves out, over the largest: half the digits of float64, as it solves
-least squares."""
-
-_SETTLED = 1e-7
-"""Change of the statistics per node below which a fixed point is reached: twice the gradient."""
+_SETTLED = 1e-7  # change of the statistics per node below which a fixed point is reached: twice the gradient
 
 
 def fit_incomplete(

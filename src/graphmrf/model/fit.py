@@ -31,28 +31,18 @@ if TYPE_CHECKING:
     from graphmrf.model.likelihood import Statistics
     from graphmrf.model.parameters import Parameters
 
-_WANTED_GRADIENT = 1e-6
-"""Largest gradient that is passed over in silence; Newton's method reaches 1e-10 and EM 1e-7."""
-
-_NEGLIGIBLE = 1e-9
-"""Strength of a channel that is 0 but for rounding of q by q algebra."""
-
+_WANTED_GRADIENT = 1e-6  # largest gradient that is passed over in silence; Newton's method reaches 1e-10 and EM 1e-7
+_NEGLIGIBLE = 1e-9  # strength of a channel that is 0 but for rounding of q by q algebra
+# Nodes of white noise that count beside the data where a model is fitted for imputation: one, so that any data have
+# a maximum.
 _PRIOR = 1.0
-"""Nodes of white noise that count beside the data where a model is fitted for imputation: one, so that any data have a
-maximum."""
-
+# Entries that probes of an imputation fit cover together, two probes at least, eight at most: a third of those of
+# an exact fit, as what is imputed depends on the parameters weakly.
 _IMPUTATION_PROBES = 100_000
-"""Entries that probes of an imputation fit cover together, two probes at least, eight at most: a third of those of an
-exact fit, as what is imputed depends on the parameters weakly."""
-
+# Change of the statistics at which an imputation fit ends: variances then are right to a thousandth.
 _IMPUTATION_CHANGE = 1e-3
-"""Change of the statistics at which an imputation fit ends: variances then are right to a thousandth."""
-
-_IMPUTATION_TOLERANCE = 1e-4
-"""Relative residual of its solves, a tenth of the change."""
-
-_IMPUTATION_SPECTRUM = 1000
-"""Nodes up to which its eigenvalues are exact, half a second on one core."""
+_IMPUTATION_TOLERANCE = 1e-4  # relative residual of its solves, a tenth of the change
+_IMPUTATION_SPECTRUM = 1000  # nodes up to which its eigenvalues are exact, half a second on one core
 
 
 @dataclass(frozen=True)

@@ -25,23 +25,13 @@ if TYPE_CHECKING:
 
 KnownData: TypeAlias = Literal["nothing", "labels", "features", "both"]
 
-_EXACT_NODES = 4000
-"""Nodes up to which covariances are dense: 128 MB each and some seconds on one core."""
-
-_PROBES = 64
-"""Most Rademacher probes of a trace."""
-
-_BATCH = 8
-"""Probes solved together before the standard error is looked at again: a block of full width for the engines."""
-
-_TOLERANCE = 1e-5
-"""Relative residual of the solves behind probes, far below their noise."""
-
-_ENOUGH = 5e-4
-"""Standard error at which probing stops: R2 is read with two, at most three decimals."""
-
+_EXACT_NODES = 4000  # nodes up to which covariances are dense: 128 MB each and some seconds on one core
+_PROBES = 64  # most Rademacher probes of a trace
+_BATCH = 8  # probes solved together before the standard error is looked at again: a block of full width for the engines
+_TOLERANCE = 1e-5  # relative residual of the solves behind probes, far below their noise
+_ENOUGH = 5e-4  # standard error at which probing stops: R2 is read with two, at most three decimals
+# Nodes whose gain is computed exactly at every step of `suggest`: one block solve.
 _SHORTLIST = 16
-"""Nodes whose gain is computed exactly at every step of `suggest`: one block solve."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,48 +38,24 @@ if TYPE_CHECKING:
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.likelihood import Derivatives
 
+# Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method
+# without a barrier converges.
 _BARRIERS = tuple(10.0**-k for k in range(9))
-"""Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method without a
-barrier converges."""
-
-_MAX_STEPS = 500
-"""Newton steps for one barrier before it counts as a failure; a dozen are usual."""
-
-_NEAR_STEPS = 12
-"""Newton steps from a start that should be near: quadratic convergence takes half of them."""
-
-_PATIENCE = 6
-"""Steps without progress, close to the optimum, after which rounding is all that is left."""
-
+_MAX_STEPS = 500  # newton steps for one barrier before it counts as a failure; a dozen are usual
+_NEAR_STEPS = 12  # newton steps from a start that should be near: quadratic convergence takes half of them
+_PATIENCE = 6  # steps without progress, close to the optimum, after which rounding is all that is left
+# Squared Newton decrement, per node, below which rounding is all that is left: parameters are then exact to 1e-12.
 _SETTLED = 1e-24
-"""Squared Newton decrement, per node, below which rounding is all that is left: parameters are then exact to 1e-12."""
-
+# Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995).
 _SHORT_OF_BOUNDARY = 0.95
-"""Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995)."""
-
-ZERO = 1e-12
-"""Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings."""
-
-_RELEASED = 1e-9
-"""Slope per node, downhill, at which an h of 0 is released: well above its rounding."""
-
-_STRONGEST = 700.0
-"""Logarithm of the greatest strength of a channel that double precision can hold."""
-
-_NULL = 1e-9
-"""Eigenvalue of C, over the largest one, that counts as 0 when the gradient is projected."""
-
-HALVINGS = 60
-"""Halvings of a step before it is given up: beyond, its length is below rounding."""
-
-ARMIJO = 1e-4
-"""Share of the predicted decrease that a step must achieve, as in most line searches."""
-
-_MEAN_TURNS = 200
-"""Alternations between mean and (H, C); they converge linearly."""
-
-_MEAN_SETTLED = 1e-10
-"""Change of the mean, in standard deviations, at which the alternation ends."""
+ZERO = 1e-12  # share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings
+_RELEASED = 1e-9  # slope per node, downhill, at which an h of 0 is released: well above its rounding
+_STRONGEST = 700.0  # logarithm of the greatest strength of a channel that double precision can hold
+_NULL = 1e-9  # eigenvalue of C, over the largest one, that counts as 0 when the gradient is projected
+HALVINGS = 60  # halvings of a step before it is given up: beyond, its length is below rounding
+ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve, as in most line searches
+_MEAN_TURNS = 200  # alternations between mean and (H, C); they converge linearly
+_MEAN_SETTLED = 1e-10  # change of the mean, in standard deviations, at which the alternation ends
 
 
 @dataclass(frozen=True)

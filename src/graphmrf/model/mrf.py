@@ -33,17 +33,14 @@ if TYPE_CHECKING:
     from graphmrf.model.foresee import KnownData
     from graphmrf.model.parameters import Channels
 
-FORMAT = "graphmrf.GaussianMRF"
-"""Mark of a model file."""
-
+FORMAT = "graphmrf.GaussianMRF"  # mark of a model file
 VERSION = 1
+# Largest ratio of the precision along the edges and within a node, the inverse of some thousand roundings: that of
+# a fit to data is far below.
 _SMOOTHEST = 1e12
-"""Largest ratio of the precision along the edges and within a node, the inverse of some thousand roundings: that of a
-fit to data is far below."""
 """Version of its layout."""
 
-_SHOWN = 8
-"""Attributes named at the prompt: about what a line of 100 characters holds."""
+_SHOWN = 8  # attributes named at the prompt: about what a line of 100 characters holds
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
+# Share of the largest entry by which a matrix may differ from its transpose: half the digits of float64, so that
+# what was printed or computed passes.
 _ASYMMETRY = 1e-8
-"""Share of the largest entry by which a matrix may differ from its transpose: half the digits of float64, so that what
-was printed or computed passes."""
-
+# Negative eigenvalue of C, over the largest one, that counts as rounding: far above that of `eigvalsh` (1e-15 q),
+# far below what matters to the field. Channels treat it as 0.
 _NEGATIVE = 1e-10
-"""Negative eigenvalue of C, over the largest one, that counts as rounding: far above that of `eigvalsh` (1e-15 q), far
-below what matters to the field. Channels treat it as 0."""
+# Largest number of a field, 3e150, and its inverse the smallest diagonal entry of H: precisions of the attributes
+# that `check_magnitude` takes. Squares of them can be represented.
 _LARGEST = 2.0**500
-"""Largest number of a field, 3e150, and its inverse the smallest diagonal entry of H: precisions of the attributes that
-`check_magnitude` takes. Squares of them can be represented."""
 
 
 @dataclass(frozen=True, eq=False)

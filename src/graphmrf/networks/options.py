@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats
 
+# Numbers of layers that a cross-validation compares: the paper's. 1 to 6 are 21 layers to train in place of 6.
 DEPTHS = (1, 2, 3)
-"""Numbers of layers that a cross-validation compares: the paper's. 1 to 6 are 21 layers to train in place of 6."""
-
-EPOCHS = (100, 200, 300, 400, 500)
-"""Numbers of steps that it compares: the paper's."""
+EPOCHS = (100, 200, 300, 400, 500)  # numbers of steps that it compares: the paper's
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,10 @@ class Training:
                 raise InvalidInputError(f"{field.name} must be {rule}, got {getattr(self, field.name)!r}")
 
 
-FULL_TRAINING = Training()
-"""All labels and all neighbours at every step. Rate and decay were not tuned."""
-
+FULL_TRAINING = Training()  # all labels and all neighbours at every step. Rate and decay were not tuned
+# The paper's code: 10 % of the labels at every step, at most 30 neighbours, data not standardised; its decay is not
+# scaled by the learning rate.
 PAPER_TRAINING = Training(batch=0.1, neighbours=30, learning_rate=1e-3, decay=2.5e-4, standardise=False)
-"""The paper's code: 10 % of the labels at every step, at most 30 neighbours, data not standardised; its decay is not
-scaled by the learning rate."""
-
 TrainingRecipe: TypeAlias = Training | Literal["full", "paper"]
 
 

@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from graphmrf.networks.neighbours import Hop
     from graphmrf.networks.options import Scaling, Shape, Training
 
+# Numbers in a hidden layer of all networks up to which PyTorch gets one thread, as a second one costs more in
+# waiting than it saves.
 _SMALL = 4_000_000
-"""Numbers in a hidden layer of all networks up to which PyTorch gets one thread, as a second one costs more in waiting
-than it saves."""
-
-_SLACK = 1e-9
-"""Taken off the size of a batch before it is rounded up, as 0.1 * 30 is 3 + 4e-16."""
+_SLACK = 1e-9  # taken off the size of a batch before it is rounded up, as 0.1 * 30 is 3 + 4e-16
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,13 @@ from graphmrf.text import number, smoothing_level
 
 Spec: TypeAlias = dict[str, Any]
 
-LISTED_COEFFICIENTS = 20
-"""Coefficients in the chart and the table, by eye: what fits a screen."""
-BINS = 30
-"""Bins of the histogram, by eye."""
-CHART_HEIGHT = 360
-"""Pixels, by eye: a third of a laptop's screen."""
-SHOWN_LABELS = 2_000
-"""Dots of observed against predicted values, by eye: beyond, a random part of the labels."""
-CURVES = 6
-"""Features with a dependence plot, by eye: two rows of three."""
+LISTED_COEFFICIENTS = 20  # coefficients in the chart and the table: what fits a screen
+BINS = 30  # bins of the histogram
+CHART_HEIGHT = 360  # pixels: a third of a laptop's screen
+SHOWN_LABELS = 2_000  # dots of observed against predicted values: beyond, a random part of the labels
+CURVES = 6  # features with a dependence plot: two rows of three
+# Where axes of R² are cut: below, a method is worse than the mean by far, and others would be squeezed together.
 WORST_R2 = -1.0
-"""Where axes of R² are cut: below, a method is worse than the mean by far, and others would be squeezed together."""
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
 PLAIN_NUMBERS: Spec = {"exponentformat": "power", "minexponent": 5, "separatethousands": True}
 AXIS: Spec = {

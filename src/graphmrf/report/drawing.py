@@ -14,21 +14,14 @@ from graphmrf.report.layout import positions
 from graphmrf.report.rows import PredictionReport
 from graphmrf.text import count, decimals, number
 
+# Nodes that are drawn each for itself: some 100 bytes each in the page, as many as pixels can tell apart.
 DRAWN_NODES = 20_000
-"""Nodes that are drawn each for itself, by eye: some 100 bytes each in the page, as many as pixels can tell apart."""
-DRAWN_EDGES = 30_000
-"""Edges up to which they are drawn, by eye."""
-CELLS = 110
-"""Cells along the longer side of a drawing of more nodes, by eye: each is some 5 pixels."""
-OUTLINE_POINTS = 200_000
-"""Points of all outlines, 4 bytes each in the page; beyond, they are drawn on a coarser grid."""
-SHOWN_FEATURES = 8
-"""Features beside a node, by eye: what a tip has room for; each is 8 bytes a node in the page."""
-GRID = 30_000
-"""Steps of the grid on which outlines are stored, within 16 bits: a fortieth of a pixel; halved, nobody would see."""
-EXTREME = 3.0
-"""Standard deviations at which the colours of residuals end: by chance 1 label in 400 lies beyond."""
-
+DRAWN_EDGES = 30_000  # edges up to which they are drawn
+CELLS = 110  # cells along the longer side of a drawing of more nodes: each is some 5 pixels
+OUTLINE_POINTS = 200_000  # points of all outlines, 4 bytes each in the page; beyond, they are drawn on a coarser grid
+SHOWN_FEATURES = 8  # features beside a node: what a tip has room for; each is 8 bytes a node in the page
+GRID = 30_000  # steps of the grid on which outlines are stored, within 16 bits: a fortieth of a pixel
+EXTREME = 3.0  # standard deviations at which the colours of residuals end: by chance 1 label in 400 lies beyond
 Packed: TypeAlias = dict[str, Any]
 
 

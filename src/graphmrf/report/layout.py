@@ -11,18 +11,14 @@ from graphmrf._typing import Floats, Ints
 
 Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 
-CORE_NODES = 100
-"""Nodes up to which eigenvectors and all pairs of forces are dense: milliseconds."""
-RELAXED_COMPONENTS = 200
-"""Components that get forces, largest first, by eye: smaller ones look alike without."""
+CORE_NODES = 100  # nodes up to which eigenvectors and all pairs of forces are dense: milliseconds
+RELAXED_COMPONENTS = 200  # components that get forces, largest first: smaller ones look alike without
+# Length of an edge at rest and margin between components; a unit of the drawing, which is scaled to its frame.
 EDGE_LENGTH = 4.0
-"""Length of an edge at rest and margin between components; a unit of the drawing, which is scaled to its frame."""
-MESH_CELLS = 128
-"""Cells of the repulsion's mesh along an axis, by eye: within 5 % of the sum over pairs."""
-STEPS = 60
-"""Force-directed steps at most, by eye: the drawing hardly moves after them."""
+MESH_CELLS = 128  # cells of the repulsion's mesh along an axis: within 5 % of the sum over pairs
+STEPS = 60  # force-directed steps at most: the drawing hardly moves after them
+# Nodes times steps of one level, which bounds the time to seconds; at least 10 steps are always made.
 STEP_BUDGET = 1_000_000
-"""Nodes times steps of one level, which bounds the time to seconds; at least 10 steps are always made."""
 
 
 def positions(adjacency: Matrix, components: Ints, *, seed: int = 0) -> Floats:

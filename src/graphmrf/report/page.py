@@ -25,12 +25,9 @@ from graphmrf.text import DASH, count, number, r2_range, smoothing_level
 Content: TypeAlias = dict[str, Any]
 """What a page shows, as values of JSON: texts, tables, specifications of figures, arrays in base64."""
 
-CONTENT_FORMAT = 1
-"""Version of the content; pages are made again only from the same one."""
-
+CONTENT_FORMAT = 1  # version of the content; pages are made again only from the same one
+# Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them.
 LARGEST_CONTENT = 200_000_000
-"""Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them."""
-
 GLOSSARY = {
     "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, which known "
     "values reveal around them.",

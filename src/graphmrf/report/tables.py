@@ -18,16 +18,13 @@ from graphmrf.report.drawing import GraphDrawing
 from graphmrf.report.rows import PredictionReport
 from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
+# Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not.
 SMALLEST = -1e308
-"""Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not."""
-
+# Rows of the tables of uncertain and of surprising nodes: two screens; a file of all predictions has more.
 LISTED_NODES = 25
-"""Rows of the tables of uncertain and of surprising nodes, by eye: two screens; a file of all predictions has more."""
+# Standard deviations from which a label is surprising, a convention: by chance 1 in 20 is; at 4, 1 in 16,000.
 SURPRISING = 2.0
-"""Standard deviations from which a label is surprising, a convention: by chance 1 in 20 is; at 4, 1 in 16,000."""
-LISTED_CLASSES = 20
-"""Classes up to which there is a confusion matrix, by eye: its columns fit a screen."""
-
+LISTED_CLASSES = 20  # classes up to which there is a confusion matrix: its columns fit a screen
 TextCell: TypeAlias = tuple[str, float | str]
 """A text, and what it is sorted by: a number for a cell of numbers."""
 

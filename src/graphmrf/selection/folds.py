@@ -28,15 +28,10 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
-_DRAWS = 9
-"""Draws of random holes behind the test; Student's distribution allows for so few."""
-
+_DRAWS = 9  # draws of random holes behind the test; Student's distribution allows for so few
+# Probability of a false alarm when holes are random, for blocks instead of random folds and for the note.
 _LEVEL = 0.001
-"""Probability of a false alarm when holes are random, for blocks instead of random folds and for the note."""
-
-_SEED_DRAWS = 5
-"""Draws of region seeds, of which the one with the smallest largest fold is used."""
-
+_SEED_DRAWS = 5  # draws of region seeds, of which the one with the smallest largest fold is used
 _REGIONS = "accuracy is measured on held-out regions, because the values to predict lie in regions without labels"
 
 

@@ -14,16 +14,14 @@ import numpy as np
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
+# Singular values below this part of the largest count as zero. A million roundings of float64 (2e-16), so exact
+# collinearity is found whatever the units.
 RANK_TOLERANCE = 1e-10
-"""Singular values below this part of the largest count as zero. A million roundings of float64 (2e-16), so exact
-collinearity is found whatever the units."""
-
+# Default strength of the prior on coefficients of smoothed features. Measured: a quarter of it leaves R2 of -5 on
+# other samples of strongly smooth models.
 SHRINKAGE = 4.0
-"""Default strength of the prior on coefficients of smoothed features. Measured: a quarter of it leaves R2 of -5 on
-other samples of strongly smooth models."""
-
+# Entries of a block: from 9216 on (measured) OpenBLAS starts threads, which cost more than they give here.
 _BLOCK_SIZE = 8192
-"""Entries of a block: from 9216 on (measured) OpenBLAS starts threads, which cost more than they give here."""
 
 
 @dataclass(frozen=True)

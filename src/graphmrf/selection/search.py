@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
+# The grid of the paper, see its experiments; twice as fine it costs next to nothing, as levels share a Krylov
+# space, but choices are noisier than its steps.
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999)
-"""The grid of the paper, see its experiments; twice as fine it costs next to nothing, as levels share a Krylov space,
-but choices are noisier than its steps."""
 
 
 @dataclass(frozen=True)
