@@ -33,7 +33,7 @@ import pandas as pd
 
 from benchmarks.show import Row, peak_gigabytes, show, timed
 from benchmarks.workload import workload
-from graphmrf.engines import dask_kept
+from graphmrf.engines import dask_checkpoints
 from graphmrf.engines.dask import Cluster, cluster
 from graphmrf.graph import Graph
 from graphmrf.linalg import multiply, smooth
@@ -185,7 +185,7 @@ def iterates(options: argparse.Namespace) -> Iterator[Row]:
             _warm(graph)
             alone, expected = timed(partial(smooth, graph, work.X, 0.99))
             engine = _Kept(graph.engine, machines, kill=blow)
-            dask_kept._EVERY, dask_kept._SHARE = alone / 4, np.inf
+            dask_checkpoints._EVERY, dask_checkpoints._SHARE = alone / 4, np.inf
             seconds, found = timed(partial(smooth, graph, work.X, 0.99))
         yield {
             **_about(f"iterates, {'killed' if blow else 'undisturbed'}", work.graph, options),

@@ -25,7 +25,7 @@ from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.engines import Engine, dask_columns
 from graphmrf.engines.dask import Cluster, column_bytes, with_time_left
-from graphmrf.engines.dask_kept import Iterates, pieces_of, put_piece, read_pieces, same_cut, write_pieces
+from graphmrf.engines.dask_checkpoints import Iterates, pieces_of, put_piece, read_pieces, same_division, write_pieces
 from graphmrf.errors import ClusterError, InvalidInputError
 from graphmrf.linalg import multiply
 from graphmrf.linalg.multishift import ShiftedSystems
@@ -360,7 +360,7 @@ def test_iterates_are_kept_where_workers_see_the_folder_or_not(
     if where == "too slow":
         monkeypatch.setattr("graphmrf.engines.dask_rows._LONGEST", -1.0)
     if where == "full":
-        monkeypatch.setattr("graphmrf.engines.dask_kept._SPARE", 0.0)
+        monkeypatch.setattr("graphmrf.engines.dask_checkpoints._SPARE", 0.0)
 
     def lose() -> None:
         if where == "damaged":
@@ -431,10 +431,10 @@ def test_blocks_come_back_under_numbers_of_another_start(values: Floats, places:
 
 def test_rows_are_cut_as_in_the_run_before(tmp_path: Path) -> None:
     three, two = np.array([0, 3, 7, 9]), np.array([0, 4, 9])
-    assert same_cut(None, two) is two
-    assert same_cut(tmp_path, three).tolist() == [0, 3, 7, 9]
-    assert same_cut(tmp_path, two).tolist() == [0, 3, 7, 9]  # fewer workers hold several parts
-    assert same_cut(tmp_path, np.array([0, 2, 4, 6, 9])).tolist() == [0, 2, 4, 6, 9]  # more get parts of their own
+    assert same_division(None, two) is two
+    assert same_division(tmp_path, three).tolist() == [0, 3, 7, 9]
+    assert same_division(tmp_path, two).tolist() == [0, 3, 7, 9]  # fewer workers hold several parts
+    assert same_division(tmp_path, np.array([0, 2, 4, 6, 9])).tolist() == [0, 2, 4, 6, 9]  # more get parts of their own
 
 
 def test_rows_lost_outside_a_part_are_told_and_the_engine_goes_on(rows: Cluster) -> None:

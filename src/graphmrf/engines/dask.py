@@ -44,8 +44,8 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 Partition: TypeAlias = Literal["auto", "columns", "rows"]
 """What is divided among the workers."""
 
-# Seconds without a sign of life after which a worker counts as lost; workers give one every second or so, and hold
-# it back for as long as one product takes.
+# Seconds without a heartbeat after which a worker counts as lost; workers send one every second or so, and none
+# during a product.
 _SILENCE = 120.0
 # Blocks of 16 float64 columns that a worker holds at the peak of a solve: three of right-hand sides (received,
 # stored, and those of the next part), three Lanczos vectors, a window of four, and nine of solutions and
@@ -55,12 +55,12 @@ _BLOCKS = 19
 # on every worker.
 _HALO = 1.5
 USABLE = 0.8  # share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it
-# Seconds to wait for a worker when there is none: those that were lost are started again in a few, on Kubernetes in
-# a minute.
-_COMEBACK = 120.0
+# Seconds to wait for a worker when there is none: lost ones are restarted within seconds, on Kubernetes within a
+# minute.
+_RESTART = 120.0
 # Seconds that workers have to release a graph at the end, so that one that hangs delays neither the others nor
 # Ctrl-C.
-_FAREWELL = 10.0
+_RELEASE = 10.0
 
 
 class Cluster:
@@ -81,7 +81,7 @@ class Cluster:
         Folder for the results of finished parts, and with rows for iterates of the running part, so that an interrupted
         run can continue.
     silence : float
-        Seconds without a sign of life after which a worker counts as lost.
+        Seconds without a heartbeat after which a worker counts as lost.
     parts : int, optional
         Parts that rows are cut into; by default one for every worker.
     """
@@ -226,8 +226,8 @@ class Cluster:
 
     def lost(self) -> ClusterError:
         """Return the error of a scheduler that is gone."""
-        kept = f"; the same command continues from {self.checkpoint}" if self.checkpoint else ""
-        again = kept or ", and the work with --checkpoint DIR, which saves finished work"
+        resumed = f"; the same command continues from {self.checkpoint}" if self.checkpoint else ""
+        again = resumed or ", and the work with --checkpoint DIR, which saves finished work"
         return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{again}")
 
     def memory(self) -> int:
@@ -244,7 +244,7 @@ class Cluster:
             if tokens and self.client.status == "running":
                 forget, loop = import_module("graphmrf.engines.dask_columns").forget, self.client.loop.asyncio_loop
                 asked = (self.client._run(forget, tokens, workers=[worker]) for worker in self.workers())
-                wait([asyncio.run_coroutine_threadsafe(each, loop) for each in asked], _FAREWELL)
+                wait([asyncio.run_coroutine_threadsafe(each, loop) for each in asked], _RELEASE)
         except (OSError, RuntimeError):
             pass  # the workers are gone, and their memory with them
         for each in self._owned:
@@ -263,7 +263,7 @@ class Cluster:
             mark.unlink(missing_ok=True)
         return self._seeing[key]
 
-    def keep(self, token: str, arrays: tuple[Any, ...]) -> str:
+    def write_arrays(self, token: str, arrays: tuple[Any, ...]) -> str:
         """Return the folder of arrays for workers that see it to map into memory."""
         folder = self.folder / token
         if not folder.exists():
@@ -283,7 +283,7 @@ class Cluster:
 
     def some_workers(self) -> list[str]:
         """Return the workers, and wait for one where there is none; raise if there is none for too long."""
-        end = time.monotonic() + _COMEBACK
+        end = time.monotonic() + _RESTART
         while not self.workers():
             if time.monotonic() > end:
                 raise ClusterError(
@@ -413,7 +413,7 @@ _WHERE = "tcp://host:8786, tls://host:8786, a scheduler file .json, or local:4"
 def _checked_address(where: str) -> dict[str, str]:
     """Return the address of a scheduler as a client needs it; raise ValueError for an invalid one.
 
-    The client would try an invalid address until the time limit, and wait for ever for a missing file.
+    The client would try an invalid address until the time limit, and wait forever for a missing file.
     """
     if not where.strip():
         raise InvalidInputError(f"a cluster is {_WHERE}, got an empty address")

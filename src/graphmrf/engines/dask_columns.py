@@ -26,7 +26,7 @@ from graphmrf.engines.dask import (
     read_arrays,
     with_time_left,
 )
-from graphmrf.engines.dask_kept import Store
+from graphmrf.engines.dask_checkpoints import Store
 from graphmrf.errors import ClusterError, GraphMRFError
 from graphmrf.kept import cached_property
 
@@ -73,11 +73,11 @@ class ColumnsEngine:
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         self._check_memory()
         self._machines.may_hold(self.token)
-        errands = Errands(self._machines, self._graph_for, (function, self.token, self._machines.engine))
+        tasks = TaskQueue(self._machines, self._graph_for, (function, self.token, self._machines.engine))
         try:
-            yield from errands.results(parts)
+            yield from tasks.results(parts)
         finally:
-            errands.cancel()
+            tasks.cancel()
 
     def _graph_for(self, worker: str) -> Any:
         """Return the reference to the graph for a worker: a folder, or a future sent to the first worker.
@@ -85,7 +85,7 @@ class ColumnsEngine:
         Dask copies it to the others; if all workers that had it are lost, it is sent again.
         """
         if self._machines.sees_disk(worker):
-            return self._machines.keep(self.token, self._arrays)
+            return self._machines.write_arrays(self.token, self._arrays)
         if self._sent is None or self._sent.status != "finished":
             self._sent = self._machines.send(worker, self._arrays)
         return self._sent
@@ -99,7 +99,7 @@ class ColumnsEngine:
             )
 
 
-class Errands:
+class TaskQueue:
     """Parts in progress: up to two at each worker, sent again if they are lost, returned in order.
 
     Parameters
@@ -147,10 +147,10 @@ class Errands:
         pending = Counter(worker for future, worker, *_ in self._out.values() if future.status == "pending")
         for held, worker in product(range(_AHEAD), workers):
             if pending[worker] <= held:
-                errand = self._again.pop() if self._again else next(waiting, None)
-                if errand is None:
+                task = self._again.pop() if self._again else next(waiting, None)
+                if task is None:
                     return False
-                self._send(*errand, worker)
+                self._send(*task, worker)
                 pending[worker] += 1
         return True
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from graphmrf.engines.dask import at_work, limit_threads, read_arrays
-from graphmrf.engines.dask_kept import pieces_of, put_piece, read_pieces, write_pieces
+from graphmrf.engines.dask_checkpoints import pieces_of, put_piece, read_pieces, write_pieces
 from graphmrf.engines.numba import NumbaEngine
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import InvalidInputError
@@ -56,14 +56,14 @@ def split_edges(file: str, names: tuple[str, ...], bounds: Ints, ids: Any = None
     n, weight = int(bounds[-1]), names[2:]
     u, v = (_numbered(file, table[end], n) if ids is None else _located(file, table[end], ids) for end in names[:2])
     weights = _weighed(f"{file}, column {weight[0]}", table[weight[0]].to_numpy()) if weight else None
-    kept = u != v if weights is None else (u != v) & (weights > 0)
-    u, v = u[kept].astype(np.int64), v[kept].astype(np.int64)
+    proper = u != v if weights is None else (u != v) & (weights > 0)
+    u, v = u[proper].astype(np.int64), v[proper].astype(np.int64)
     rows, columns = np.concatenate([u, v]), np.concatenate([v, u])
     part = np.searchsorted(bounds, rows, side="right") - 1
     pairs = (rows - bounds[part]) * n + columns
     if weights is None:
         return [(pairs[part == p], None) for p in range(bounds.size - 1)]
-    signed = np.tile(np.where(u < v, weights[kept], -weights[kept]), 2)
+    signed = np.tile(np.where(u < v, weights[proper], -weights[proper]), 2)
     return [(pairs[part == p], signed[part == p]) for p in range(bounds.size - 1)]
 
 
@@ -167,7 +167,7 @@ def joined_components(labels: Ints, others: Ints) -> Ints:
     return np.asarray(connected_components(same.tocsr(), directed=False)[1][labels])
 
 
-class KeptAt(int):
+class BlockNumber(int):
     """Number of a block or window on the workers."""
 
     __slots__ = ()
@@ -179,8 +179,8 @@ Home: TypeAlias = "tuple[str, str]"
 Calls: TypeAlias = "dict[str, tuple[Any, ...]]"
 """Arguments of a method of some parts, by the key of their actor."""
 
-_Operation: TypeAlias = "tuple[str, KeptAt | None, tuple[Any, ...]]"
-"""Name, where its result is kept (None: it is returned), and arguments; a place stands for what is kept there."""
+_Operation: TypeAlias = "tuple[str, BlockNumber | None, tuple[Any, ...]]"
+"""Name, number of the block for its result (None: it is returned), and arguments; a number stands for its block."""
 
 
 class RowBlock:
@@ -210,7 +210,7 @@ class RowBlock:
         self._halo = {p: halo[span] - bounds[p] for p, span in self._spans.items()}
         self._worker = import_module("distributed").get_worker()
         self._asked: dict[int, Ints] = {}
-        self._kept: dict[int, Any] = {}
+        self._blocks: dict[int, Any] = {}
         self._homes: dict[str, list[tuple[int, str]]] = {}
         self._moved = asyncio.Condition()
         self._ready, self._scratch = -1, np.empty((0, 0))
@@ -243,7 +243,7 @@ class RowBlock:
         """Return the requested rows of a block once this part has reached the same step."""
         async with self._moved:
             await asyncio.wait_for(self._moved.wait_for(lambda: self._ready >= batch), self._patience)
-        found: Floats = await self._in_thread(self._kept[place].__getitem__, self._asked[asker])
+        found: Floats = await self._in_thread(self._blocks[place].__getitem__, self._asked[asker])
         return found
 
     async def run(self, batch: int, operations: list[_Operation]) -> Any:
@@ -266,22 +266,22 @@ class RowBlock:
         with at_work(self._worker):
             limit_threads(self._worker)
             for name, place, values in operations:
-                arguments = [self._kept[value] if isinstance(value, KeptAt) else value for value in values]
+                arguments = [self._blocks[value] if isinstance(value, BlockNumber) else value for value in values]
                 result = self._local(name)(*arguments)
                 if place is not None:
-                    self._kept[place] = result
+                    self._blocks[place] = result
         return result
 
-    async def _extended(self, batch: int, place: KeptAt) -> Floats:
+    async def _extended(self, batch: int, place: BlockNumber) -> Floats:
         """Return a block with the rows of other parts below its own."""
-        V = self._kept[place]
+        V = self._blocks[place]
         if self._scratch.shape != (len(V) + self._n_halo, V.shape[1]) or self._scratch.dtype != V.dtype:
             self._scratch = np.empty((len(V) + self._n_halo, V.shape[1]), V.dtype)
         own = self._in_thread(np.copyto, self._scratch[: len(V)], V)
         await asyncio.gather(own, *(self._fetch(batch, place, address, len(V)) for address in self._homes))
         return self._scratch
 
-    async def _fetch(self, batch: int, place: KeptAt, address: str, n: int) -> None:
+    async def _fetch(self, batch: int, place: BlockNumber, address: str, n: int) -> None:
         """Put the rows of a block that the parts on a worker have below the `n` own ones."""
         parts = self._homes[address]
         found = await self._ask(address, "rows", {key: (batch, int(place), self.number) for _, key in parts})
@@ -290,12 +290,12 @@ class RowBlock:
 
     async def size(self, first: int) -> int:
         """Return the bytes of the blocks and windows from a number on."""
-        return sum(array.nbytes for _, array in pieces_of(self._kept, first))
+        return sum(array.nbytes for _, array in pieces_of(self._blocks, first))
 
     async def save(self, file: str, first: int) -> bool:
         """Write blocks and windows from a number on to a file; return whether the disk took them."""
         try:
-            await self._in_thread(write_pieces, Path(file), pieces_of(self._kept, first))
+            await self._in_thread(write_pieces, Path(file), pieces_of(self._blocks, first))
         except OSError:
             return False
         return True
@@ -304,26 +304,26 @@ class RowBlock:
         """Read what `save` wrote, blocks being numbered from another number on; return whether it was there, whole."""
         try:
             for name, array in await self._in_thread(list, read_pieces(Path(file))):
-                put_piece(self._kept, first, name, array)
+                put_piece(self._blocks, first, name, array)
         except Exception:  # a damaged file can raise any error
             return False
         return True
 
     async def names(self, first: int) -> list[str]:
         """Return the names of the arrays that `save` would write, for those who fetch them one by one."""
-        return [name for name, _ in pieces_of(self._kept, first)]
+        return [name for name, _ in pieces_of(self._blocks, first)]
 
     async def piece(self, name: str, first: int) -> Any:
         """Return one of these arrays."""
-        return next(array for each, array in pieces_of(self._kept, first) if each == name)
+        return next(array for each, array in pieces_of(self._blocks, first) if each == name)
 
     async def put(self, name: str, first: int, array: Any) -> None:
         """Take one of these arrays back."""
-        put_piece(self._kept, first, name, array)
+        put_piece(self._blocks, first, name, array)
 
     def _local(self, name: str) -> Callable[..., Any]:
         own: dict[str, Callable[..., Any]]
-        own = {"random": self._random, "mix": self._mix, "forget": self._forget, "keep": lambda *values: values}
+        own = {"random": self._random, "mix": self._mix, "forget": self._forget, "hold": lambda *values: values}
         return own[name] if name in own else getattr(self.engine, name)
 
     def _random(self, seed: int, k: int, kind: Literal["rademacher", "normal"]) -> Floats:
@@ -334,7 +334,7 @@ class RowBlock:
 
     def _forget(self, places: list[int]) -> None:
         for place in places:
-            self._kept.pop(place, None)
+            self._blocks.pop(place, None)
 
 
 async def call_parts(rpc: Any, name: str, calls: Calls) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Rows of a graph shared out: for graphs whose edges do not fit a worker.
+"""Rows divided among workers: for graphs whose edges do not fit one of them.
 
 Every worker holds some rows of the adjacency, and the same rows of all blocks and windows, as an actor with the kernels
 of one machine. A product fetches the rows of other workers that its edges lead to (the halo) from where they are; sums
 over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos step is two
 messages to every worker, whatever the size of the graph.
 
-A lost worker takes its blocks along. Whoever computes by `map_columns` goes on from the iterates that were kept last,
-see `graphmrf.engines.dask_kept.Iterates`, on rows that the other workers take over.
+A lost worker takes its blocks along. Work through `map_columns` continues from the last iterates that were stored,
+see `graphmrf.engines.dask_checkpoints.Iterates`, on rows that the other workers take over.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from uuid import uuid4
 import numpy as np
 
 from graphmrf.engines.dask import Cluster, with_time_left
-from graphmrf.engines.dask_kept import Iterates, Store, read_pieces, same_cut, write_pieces
+from graphmrf.engines.dask_checkpoints import Iterates, Store, read_pieces, same_division, write_pieces
 from graphmrf.engines.dask_parts import (
+    BlockNumber,
     Calls,
     Home,
-    KeptAt,
     RowBlock,
     call_parts,
     compress_rows,
@@ -55,16 +55,16 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 _ATTEMPTS = 5  # times a part is computed before the run gives up
-_KEPT_TABLES = 8  # small matrices of nodes that stay with the workers: a solve uses three
-# Seconds after which iterates are no longer fetched from workers that do not see the disk of the client, where
-# nobody asked for it by a checkpoint: the first time nobody knows how long it takes.
+_TABLES = 8  # small matrices of nodes that stay with the workers: a solve uses three
+# Seconds after which iterates are no longer fetched from workers that do not share a disk with the client, unless a
+# checkpoint was asked for.
 _LONGEST = 60.0
 # What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room.
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
 
 
 class Remote:
-    """A block or window that workers keep until this is garbage.
+    """A block or window that workers hold until this object is deleted.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class RowsEngine(Engine):
     bounds : integer array
         First row of every part, and n.
     store : Store
-        Where results of parts are kept.
+        Where results of parts are stored.
     """
 
     on_host = False
@@ -127,7 +127,7 @@ class RowsEngine(Engine):
         cost = indptr.astype(np.int64) + 16 * np.arange(n + 1)
         bounds: Ints = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)).astype(np.int64)
         bounds[0], bounds[-1] = 0, n
-        bounds = same_cut(machines.checkpoint, bounds)
+        bounds = same_division(machines.checkpoint, bounds)
         spans = [slice(int(indptr[a]), int(indptr[b])) for a, b in pairwise(bounds.tolist())]
         sources = [
             (indptr[a : b + 1] - indptr[a], indices[span], None if weights is None else weights[span])
@@ -147,7 +147,7 @@ class RowsEngine(Engine):
         files, client = parquet_files(path), machines.client
         known = None if ids is None else import_module("pyarrow").array(ids)
         n_parts = max(1, min(machines.parts or len(machines.workers()), n))
-        bounds = same_cut(machines.checkpoint, np.linspace(0, n, n_parts + 1).astype(np.int64))
+        bounds = same_division(machines.checkpoint, np.linspace(0, n, n_parts + 1).astype(np.int64))
         n_parts = bounds.size - 1
 
         def read() -> list[Any]:
@@ -215,7 +215,7 @@ class RowsEngine(Engine):
     ) -> Iterator[Any]:
         """Yield ``function(self, *part)`` of every part; one during which rows are lost is computed again."""
         self._done, self._steps = "", 0
-        return with_time_left(self._store.remembered(function, parts, self._run), total, self._tell)
+        return with_time_left(self._store.remembered(function, parts, self._run), total, self._report)
 
     def compute(self, function: Callable[..., Any], *part: Any) -> Any:
         """Return ``function(self, *part)``; if rows are lost meanwhile, it is computed again."""
@@ -225,8 +225,8 @@ class RowsEngine(Engine):
         finally:
             iterates.discard()
 
-    def _tell(self, done: str) -> None:
-        """Tell how far the work is; until the next part is done, with the products made."""
+    def _report(self, done: str) -> None:
+        """Report the finished parts, and the products computed since."""
         self._done = f"{done}, "
         _PROGRESS.info("%s%d products", self._done, self._steps)
 
@@ -234,7 +234,7 @@ class RowsEngine(Engine):
         for part in parts:
             iterates = Iterates(self._store.running or self._machines.folder / uuid4().hex, self.bounds)
             yield self._attempts(function, part, iterates)
-            iterates.discard()  # now that the result is kept
+            iterates.discard()  # now that the result is stored
 
     def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...], iterates: Iterates) -> Any:
         if self._iterates is not None:  # of a part that this one belongs to: it starts anew if rows are lost later
@@ -375,9 +375,9 @@ class RowsEngine(Engine):
         """Return the workers of the parts; none before the first operation with a result."""
         return [address for address, _ in self._parts]
 
-    def new_place(self) -> KeptAt:
+    def new_place(self) -> BlockNumber:
         """Return the number of a new block or window."""
-        return KeptAt(next(self._numbers))
+        return BlockNumber(next(self._numbers))
 
     @property
     def _ranges(self) -> list[tuple[int, int]]:
@@ -393,9 +393,9 @@ class RowsEngine(Engine):
         if key not in self._matrices:
             made = Remote(self, (self.n,))
             used = [np.unique(kinds[a:b], return_inverse=True) for a, b in self._ranges]
-            self._each("keep", made.place, [(tables[some], inverse) for some, inverse in used])
+            self._each("hold", made.place, [(tables[some], inverse) for some, inverse in used])
             self._matrices[key] = made, tables, kinds  # held, so that no other array gets their number
-            while len(self._matrices) > _KEPT_TABLES:
+            while len(self._matrices) > _TABLES:
                 del self._matrices[next(iter(self._matrices))]
         return self._matrices[key][0]
 
@@ -407,7 +407,7 @@ class RowsEngine(Engine):
     def _queue(self, name: str, *values: Any) -> None:
         self._each(name, None, [values] * len(self._queues))
 
-    def _each(self, name: str, place: KeptAt | None, values: list[tuple[Any, ...]]) -> None:
+    def _each(self, name: str, place: BlockNumber | None, values: list[tuple[Any, ...]]) -> None:
         for queue, own in zip(self._queues, values, strict=True):
             queue.append((name, place, own))
 
@@ -448,7 +448,7 @@ class RowsEngine(Engine):
         return found
 
     def _note(self, parts: list[Home], iterates: Iterates, result: Floats) -> None:
-        """Add a result to iterates; if it is time, let the workers keep the blocks that they have after it."""
+        """Add a result to iterates; if it is time, let the workers store their blocks."""
         iterates.note(result)
         if not iterates.is_due:
             return
@@ -463,10 +463,10 @@ class RowsEngine(Engine):
             saved = all(self._fetched(part, file, until) for part, file in zip(parts, files, strict=True))
         iterates.is_closed |= not saved
         if saved:
-            iterates.keep()
+            iterates.save()
 
     def _recall(self, parts: list[Home], iterates: Iterates) -> None:
-        """Give the workers the blocks back that are kept."""
+        """Return the stored blocks to the workers."""
         files = [iterates.file(p, new=False) for p in range(len(parts))]
         if self._all_see(iterates.folder.parent):
             found = all(self.call(parts, "recall", [(str(file.resolve()), self._first) for file in files]))
@@ -474,7 +474,7 @@ class RowsEngine(Engine):
             found = all(self._put_back(part, file) for part, file in zip(parts, files, strict=True))
         if not found:
             iterates.discard()
-            raise OSError(f"what was kept in {iterates.folder} is damaged")
+            raise OSError(f"what was stored in {iterates.folder} is damaged")
         iterates.is_behind = False
 
     def _fetched(self, part: Home, file: Path, until: float) -> bool:
@@ -562,5 +562,5 @@ class RowsEngine(Engine):
         if not isinstance(source, tuple):
             return source
         if self._machines.sees_disk(home):
-            return self._machines.keep(f"{self._token}-{part}", source)
+            return self._machines.write_arrays(f"{self._token}-{part}", source)
         return self._machines.send(home, source)

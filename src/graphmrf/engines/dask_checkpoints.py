@@ -1,7 +1,7 @@
-"""What a run keeps in a folder, so that it goes on from there when workers are lost, or the run itself.
+"""Checkpoints in a folder: a run continues from them when workers, or the run itself, are lost.
 
-Finished parts are kept as their results (`Store`). Of the part that is running, where rows are shared out, it is the
-iterates: the results of its operations so far, and the blocks that workers have after the last of them (`Iterates`).
+Of finished parts the results are stored (`Store`). Of the running part, where rows are divided among workers, it is the
+iterates: the results of its operations so far, and the blocks of the workers after the last of them (`Iterates`).
 Files hold plain arrays with checksums, no code.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Ints
 
-# Seconds of a solve after which its iterates are kept: what a lost worker costs at most, and little beside the
+# Seconds of a solve after which its iterates are stored: the most that a lost worker costs, and little beside the
 # minute in which a new one starts.
 _EVERY = 30.0
 # Share of the time that saving iterates may take; if it takes long it is done less often (30 GB a worker take half
@@ -68,12 +68,12 @@ class Store:
         files: deque[tuple[Path, bool]] = deque()
         for result in run(function, self._missing(function, parts, files)):
             while files[0][1]:
-                yield _kept(files.popleft()[0])
-            _keep(files[0][0], result)
+                yield _stored(files.popleft()[0])
+            _write(files[0][0], result)
             files.popleft()
             yield result
         for file, _ in files:
-            yield _kept(file)
+            yield _stored(file)
 
     def _missing(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], files: deque[tuple[Path, bool]]
@@ -82,7 +82,7 @@ class Store:
         for part in parts:
             name = _fingerprint((self._graph, function.__module__, function.__qualname__, part)).hex()
             file = (self._folder or Path()) / f"{name}.npz"
-            files.append((file, _is_kept(file)))
+            files.append((file, _is_stored(file)))
             if not files[-1][1]:
                 self.running = file.with_suffix("")
                 yield part
@@ -92,26 +92,26 @@ def _fingerprint(values: Any) -> bytes:
     return blake2b(pickle.dumps(values, protocol=5), digest_size=16).digest()
 
 
-def _keep(file: Path, result: Any) -> None:
+def _write(file: Path, result: Any) -> None:
     """Write a tuple of arrays and numbers atomically."""
     with atomic(file) as draft, draft.open("wb") as stream:
         np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
 
 
-def _is_kept(file: Path) -> bool:
+def _is_stored(file: Path) -> bool:
     """Return whether the file of a part exists and is undamaged; reading verifies the checksums of its arrays."""
     try:
-        _kept(file)
+        _stored(file)
     except Exception:  # a damaged file can raise any error; its part runs again
         return False
     return True
 
 
-def _kept(file: Path) -> Any:
-    with np.load(file, allow_pickle=False) as kept:
-        values = [kept[f"arr_{i}"] for i in range(len(kept.files) - 1)]
+def _stored(file: Path) -> Any:
+    with np.load(file, allow_pickle=False) as stored:
+        values = [stored[f"arr_{i}"] for i in range(len(stored.files) - 1)]
         result = tuple(value if value.ndim else value.item() for value in values)
-        return result[0] if kept["single"] else result
+        return result[0] if stored["single"] else result
 
 
 class Iterates:
@@ -131,15 +131,15 @@ class Iterates:
     def __init__(self, folder: Path, bounds: Ints) -> None:
         self.folder, self._bounds = folder, bounds
         self._results: list[Any] = _read_results(folder / "results.npz", bounds)
-        self._kept, self._next = len(self._results), 0
+        self._stored, self._next = len(self._results), 0
         self._last = self._began = time.monotonic()
         self._pause, self.is_closed = _EVERY, False
-        self.is_behind = self._kept > 0
+        self.is_behind = self._stored > 0
 
     @property
     def knows(self) -> bool:
         """Whether the next result is stored."""
-        return self._next < self._kept
+        return self._next < self._stored
 
     @property
     def is_due(self) -> bool:
@@ -148,8 +148,8 @@ class Iterates:
 
     def rewind(self) -> Iterates:
         """Go back to the first result; workers have lost their blocks."""
-        del self._results[self._kept :]
-        self._next, self.is_behind, self._last = 0, self._kept > 0, time.monotonic()
+        del self._results[self._stored :]
+        self._next, self.is_behind, self._last = 0, self._stored > 0, time.monotonic()
         return self
 
     def next_result(self) -> Any:
@@ -165,8 +165,8 @@ class Iterates:
             self._next += 1
 
     def file(self, part: int, *, new: bool) -> Path:
-        """Return the file of the blocks of a part of the rows: those to be kept now, or those that are."""
-        return self.folder / f"{len(self._results) if new else self._kept}-{part}.npz"
+        """Return the file of the blocks of a part of the rows: those to be stored now, or those that are."""
+        return self.folder / f"{len(self._results) if new else self._stored}-{part}.npz"
 
     def has_room(self, n_bytes: int) -> bool:
         """Whether the disk has room for this many bytes of blocks; if not, saving stops."""
@@ -178,40 +178,40 @@ class Iterates:
         self.is_closed = True
         return False
 
-    def keep(self) -> None:
-        """Keep the results: blocks after the last of them are in their files; those of before are removed."""
+    def save(self) -> None:
+        """Save the results: blocks after the last of them are in their files; earlier ones are removed."""
         values = {f"arr_{i}": each for i, each in enumerate(self._results)}
         try:
             write_pieces(self.folder / "results.npz", [("bounds", self._bounds), *values.items()])
-        except OSError:  # the disk is full: what was kept before stays
+        except OSError:  # the disk is full: earlier files stay
             self.is_closed = True
             return
-        self._kept = len(self._results)
+        self._stored = len(self._results)
         for file in self.folder.glob("*-*.npz"):
-            if not file.name.startswith(f"{self._kept}-"):
+            if not file.name.startswith(f"{self._stored}-"):
                 file.unlink()
         self._last = time.monotonic()
         self._pause = max(_EVERY, (self._last - self._began) / _SHARE)
 
     def discard(self) -> None:
         """Remove all files."""
-        self._results, self._kept, self.is_behind = [], 0, False
+        self._results, self._stored, self.is_behind = [], 0, False
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _read_results(file: Path, bounds: Ints) -> list[Any]:
-    """Return the results that were kept with the same cut of the rows; none where there are none, or damaged ones."""
+    """Return the results stored with the same division of the rows; none where there are none, or damaged ones."""
     try:
-        with np.load(file, allow_pickle=False) as kept:
-            if np.array_equal(kept["bounds"], bounds):
-                return [kept[f"arr_{i}"] for i in range(len(kept.files) - 1)]
-    except Exception:  # see `_is_kept`
+        with np.load(file, allow_pickle=False) as stored:
+            if np.array_equal(stored["bounds"], bounds):
+                return [stored[f"arr_{i}"] for i in range(len(stored.files) - 1)]
+    except Exception:  # see `_is_stored`
         return []
     return []
 
 
-def same_cut(folder: Path | None, bounds: Ints) -> Ints:
-    """Return the cut of as many rows into as many parts or more that a run before had; else this one, for the next."""
+def same_division(folder: Path | None, bounds: Ints) -> Ints:
+    """Return the division that an earlier run had, of as many rows into at least as many parts; else store this one."""
     if folder is None:
         return bounds
     file = folder / f"rows-{bounds[-1]}.npy"
@@ -226,21 +226,21 @@ def same_cut(folder: Path | None, bounds: Ints) -> Ints:
     return bounds
 
 
-def pieces_of(kept: dict[int, Any], first: int) -> Iterator[tuple[str, Any]]:
+def pieces_of(blocks: dict[int, Any], first: int) -> Iterator[tuple[str, Any]]:
     """Yield the arrays of blocks and windows from a number on, each with a name for `put_piece`."""
-    for place, value in kept.items():
+    for place, value in blocks.items():
         if place >= first and isinstance(value, tuple):
             yield from ((f"{place - first}.{i}", each) for i, each in enumerate(value) if each is not None)
         elif place >= first:
             yield str(place - first), value
 
 
-def put_piece(kept: dict[int, Any], first: int, name: str, array: Any) -> None:
+def put_piece(blocks: dict[int, Any], first: int, name: str, array: Any) -> None:
     """Put an array of a block or window to the others, their numbers counted from another one."""
     number, _, i = name.partition(".")
     place = first + int(number)
-    both = kept.get(place, (None, None))
-    kept[place] = (array, both[1]) if i == "0" else (both[0], array) if i else array
+    both = blocks.get(place, (None, None))
+    blocks[place] = (array, both[1]) if i == "0" else (both[0], array) if i else array
 
 
 def write_pieces(file: Path, pieces: Iterable[tuple[str, Any]]) -> None:
@@ -253,5 +253,5 @@ def write_pieces(file: Path, pieces: Iterable[tuple[str, Any]]) -> None:
 
 def read_pieces(file: Path) -> Iterator[tuple[str, Any]]:
     """Yield what `write_pieces` wrote."""
-    with np.load(file, allow_pickle=False) as kept:
-        yield from ((name, kept[name]) for name in kept.files)
+    with np.load(file, allow_pickle=False) as stored:
+        yield from ((name, stored[name]) for name in stored.files)
