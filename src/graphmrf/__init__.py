@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NodeAdapter,
         ResidualPropagation,
         SimpleGraphConvolution,
+        load,
         propose_likelihood,
     )
     from graphmrf.graph import Graph
@@ -50,6 +51,7 @@ __all__ = [
     "comparison",
     "datasets",
     "explain",
+    "load",
     "propose_likelihood",
     "read",
     "selection",
@@ -74,6 +76,7 @@ _HOMES = {
     "cluster": "engines.dask",
     "compare": "comparison",
     "explain": "comparison",
+    "load": "estimators",
     "propose_likelihood": "estimators",
     "read": "datasets",
 }

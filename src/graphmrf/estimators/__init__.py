@@ -20,6 +20,7 @@ from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.rows import propose_likelihood
 from graphmrf.estimators.scikit import GraphSmoother, NodeAdapter
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
+from graphmrf.estimators.stored import load
 from graphmrf.networks.options import Training
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "ResidualPropagation",
     "SimpleGraphConvolution",
     "Training",
+    "load",
     "propose_likelihood",
 ]

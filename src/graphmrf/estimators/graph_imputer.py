@@ -13,6 +13,7 @@ from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_fitted, check_graph
+from graphmrf.estimators.storage import Storable
 from graphmrf.model import GaussianMRF
 from graphmrf.selection import distance_matched_folds
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 METHODS = ("auto", "coupled", "fields")
 
 
-class GraphImputer(TransformerMixin, BaseEstimator):
+class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     r"""A table of nodes without missing cells: each is predicted from all other columns and from the neighbours.
 
     Numbers are filled by one of two methods. "coupled" is one Gaussian field of all columns,

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import as_omega, given_level
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_features
+from graphmrf.estimators.storage import Storable
 from graphmrf.linalg import smooth
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
-class NodeAdapter(RegressorMixin, BaseEstimator):
+class NodeAdapter(RegressorMixin, Storable, BaseEstimator):
     """A regressor of scikit-learn whose samples are nodes, by an estimator of graphmrf.
 
     Parameters
@@ -94,7 +95,7 @@ class NodeAdapter(RegressorMixin, BaseEstimator):
         return np.asarray(self._predictions[node_positions(check_graph(self.graph), X)])
 
 
-class GraphSmoother(TransformerMixin, BaseEstimator):
+class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
     r"""Features averaged over the neighbourhood: graph convolution as a transformer.
 
     .. math:: (I + \omega N)^{-1} (X - \bar x) + \bar x,

@@ -20,6 +20,7 @@ from sklearn.utils import estimator_html_repr
 
 from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
 from graphmrf.estimators.inputs import check_graph, read_outcome
+from graphmrf.estimators.storage import Storable
 from graphmrf.estimators.summary import Summary
 from graphmrf.graph.ids import as_pandas, in_node_order
 from graphmrf.text import number
@@ -90,7 +91,7 @@ class FittedNodes:
         return _in_polars(table) if self.polars else table
 
 
-class NodeEstimator(RefusesFormerNames, BaseEstimator):
+class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
     """What all estimators share besides `fit` and `predict`: a score, a summary, the names of features."""
 
     _nodes: FittedNodes

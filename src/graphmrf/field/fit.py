@@ -60,6 +60,37 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
+class Found:
+    """What the search of a fit found: all that another fit of the same field needs besides its data.
+
+    Attributes
+    ----------
+    mode : Mode
+        The most probable hyper-parameters.
+    points : list of array
+        Coordinates of the members of the average, the mode first.
+    shares : array
+        Weights of the members, which add up to 1.
+    likelihood : Noise
+        Distribution of an observation about the latent field.
+    weights : array of shape (m,)
+        Precision of the noise of every observation over that of a usual one.
+    order : int or None
+        Order of the sparse precision; None for a dense covariance.
+    fixed : dict
+        Shapes that the sparse representation does not search.
+    """
+
+    mode: Mode
+    points: list[Floats]
+    shares: Floats
+    likelihood: Noise
+    weights: Floats
+    order: int | None
+    fixed: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
 class FittedField:
     """A field given labels.
 
@@ -79,6 +110,14 @@ class FittedField:
     mode: Mode
     points: list[Floats]
     posterior: AveragedPosterior
+
+    @property
+    def found(self) -> Found:
+        """What the search found."""
+        shares = self.posterior.weights[: len(self.points)]  # further members have other imputed features
+        order, fixed = (self.field.order, dict(self.field.fixed)) if isinstance(self.field, SparseField) else (None, {})
+        noise, weights = self.posterior.likelihood, self.field.observations.weights
+        return Found(self.mode, self.points, shares / shares.sum(), noise, weights, order, fixed)
 
 
 def refit(fitted: FittedField, observations: Observations | Responses, *, seed: int = 0) -> AveragedPosterior:
@@ -115,6 +154,9 @@ class FieldOptions:
         Its out-of-fold predictions are a term.
     seed : int
         Seed of everything random.
+    start : Found, optional
+        Where the search begins, that of a fit of nearly the same data; the order of a sparse precision and length
+        scales of nonlinear effects remain those found there.
     """
 
     terms: tuple[str, ...] = tuple(TERMS)
@@ -123,6 +165,7 @@ class FieldOptions:
     members: int = MEMBERS
     learner: Any = None
     seed: int = 0
+    start: Found | None = None
 
 
 def fit_field(design: Design, observations: Observations | Responses, options: FieldOptions) -> FittedField:
@@ -142,11 +185,43 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
         observations = observations.weighted(observations.weights * _marginal_weights(observations.z))
     dense = _is_dense(design.graph) if options.representation == "auto" else options.representation == "dense"
     with one_blas_thread():
-        field, mode = (_search_dense if dense else _search_sparse)(design, prior, observations, options.seed)
+        begun = _search_from(options.start, design, prior, observations, dense=dense)
+        field, mode = begun or (_search_dense if dense else _search_sparse)(design, prior, observations, options.seed)
         found = _with_tails(field, mode, options.likelihood)
         if isinstance(field, SparseField) and field.design is not design:
             found = _on_whole(*found, design, observations)
         return _average(*found, seed=options.seed, members=options.members)
+
+
+def rebuild(design: Design, observations: Observations | Responses, options: FieldOptions, found: Found) -> FittedField:
+    """Return the field given labels at hyper-parameters that are known: nothing is searched."""
+    if isinstance(observations, Observations):
+        observations = observations.weighted(found.weights)
+    field = _field_of(design, Prior.of(options.terms, design), observations, found)
+    members = [field.posterior(x) for x in found.points]
+    return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.shares, found.likelihood))
+
+
+def _field_of(
+    design: Design, prior: Prior, observations: Observations | Responses, found: Found
+) -> DenseField | SparseField:
+    """Return the field in the representation of a search."""
+    if found.order is None:
+        return DenseField.of(design, prior.terms, observations)
+    terms = tuple(term for term in prior.terms if term.is_sparse)
+    return replace(SparseField.of(design, terms, observations, found.fixed), order=found.order)
+
+
+def _search_from(
+    start: Found | None, design: Design, prior: Prior, observations: Observations | Responses, *, dense: bool
+) -> tuple[DenseField | SparseField, Mode] | None:
+    """Return the field and its mode by a search from another fit; None where that has other coordinates."""
+    if start is None or dense != (start.order is None):
+        return None
+    field = _field_of(design, prior, observations, start)
+    if field.size != start.mode.x.size:
+        return None
+    return field, find_mode(field, start.mode.x, tolerance=_tolerance(field.rows.size), damping=WARM)
 
 
 def _is_dense(graph: Graph) -> bool:

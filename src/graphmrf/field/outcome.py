@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
-from graphmrf.field.fit import FieldOptions, FittedField, fit_field, refit
+from graphmrf.field.fit import FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
 from graphmrf.field.learned import with_learned
 from graphmrf.field.observations import Observations
@@ -106,6 +107,39 @@ class FieldOutcome:
         y[labels.nodes] = totals
         reading = Observed(Link(labels.likelihood, labels.origin, labels.unit), size, seen)
         return cls(graph, X, y, labels, reading, imputed, _fitted(design, labels, imputed, options), options)
+
+    @classmethod
+    def rebuilt(  # noqa: PLR0913 - what a file of a model has
+        cls,
+        graph: Graph,
+        X: Floats,
+        y: Floats,
+        labels: Observations | Responses,
+        reading: Reading,
+        *,
+        options: FieldOptions,
+        found: Found,
+    ) -> FieldOutcome:
+        """Return the field given labels at the hyper-parameters of a search, see `stored`."""
+        imputed, design = _imputed(graph, X, options)
+        fitted = _over_imputed(rebuild(design, labels, options, found), imputed)
+        return cls(graph, X, y, labels, reading, imputed, fitted, options)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the arguments of `rebuilt`: the data, and what the search found.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is a learner, whose regressors only code could bring back.
+        """
+        if self.options.learner is not None:
+            raise InvalidInputError(
+                "a model with a learner cannot be saved, as its regressors could only be read by running code; fit "
+                "without learner, or pass out-of-fold predictions as a column of X"
+            )
+        data = {"graph": self.graph, "X": self.X, "y": self.y, "labels": self.labels, "reading": self.reading}
+        return data | {"options": replace(self.options, start=None), "found": self.fitted.found}
 
     @property
     def rows(self) -> Ints:
@@ -303,9 +337,8 @@ class FieldOutcome:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         terms = tuple(t.name for t in Prior.of(self.options.terms, self.fitted.field.design).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
-        return fit_field(
-            self.fitted.field.design, self.labels, replace(self.options, terms=terms, representation=representation)
-        )
+        options = replace(self.options, terms=terms, representation=representation, start=None)
+        return fit_field(self.fitted.field.design, self.labels, options)
 
     def on(self, graph: Graph, X: Floats) -> OtherGraph:
         """Return predictions for the nodes of another graph."""
@@ -358,9 +391,14 @@ def _fitted(
     design: Design, labels: Observations | Responses, imputed: Imputation | None, options: FieldOptions
 ) -> FittedField:
     """Return the field fitted to labels, its posterior averaged over draws of missing cells."""
-    fitted = fit_field(design, labels, options)
+    return _over_imputed(fit_field(design, labels, options), imputed)
+
+
+def _over_imputed(fitted: FittedField, imputed: Imputation | None) -> FittedField:
+    """Return a fitted field whose posterior is averaged over draws of missing cells."""
     if imputed is None or imputed.posterior is None:
         return fitted
+    design = fitted.field.design
     designs = [replace(design.on(design.graph, draw), learned=design.learned) for draw in imputed.draws]
     return replace(fitted, posterior=_over_designs(fitted, designs))
 
