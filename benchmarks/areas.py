@@ -62,10 +62,19 @@ NEAREST = 4
 """Neighbours of a house of Baltimore, which are points: as in the weights that come with them."""
 
 
+def centres(name: str) -> Floats | None:
+    """Return the coordinates (n, 2) of an area's nodes; None where an older file has none."""
+    if not os.environ.get("GRAPHMRF_AREAS"):
+        return _read(name)[2]
+    with np.load(os.environ["GRAPHMRF_AREAS"]) as file:
+        found = file.get(f"{name} places")
+    return None if found is None else np.asarray(found)
+
+
 def areas() -> Iterator[Task]:
     """Yield the tasks: every outcome from the other columns of its area, standardised."""
     for name, area in AREAS.items():
-        edges, values = _stored(name) if os.environ.get("GRAPHMRF_AREAS") else _read(name)
+        edges, values = _stored(name) if os.environ.get("GRAPHMRF_AREAS") else _read(name)[:2]
         graph = Graph.from_edges(*edges, n_nodes=len(values))
         for outcome in area.outcomes:
             place = area.columns.index(outcome)
@@ -79,8 +88,8 @@ def _stored(name: str) -> tuple[Ints, Floats]:
 
 
 @cache
-def _read(name: str) -> tuple[Ints, Floats]:
-    """Return the edges (2, m) and the standardised columns (n, q) of an area."""
+def _read(name: str) -> tuple[Ints, Floats, Floats]:
+    """Return the edges (2, m), the standardised columns (n, q) and the coordinates (n, 2) of an area."""
     import geopandas
     import libpysal
 
@@ -94,7 +103,9 @@ def _read(name: str) -> tuple[Ints, Floats]:
     graph = Graph.from_geopandas(frame) if weights is None else Graph.from_pysal(weights.symmetrize())
     values = frame[list(area.columns)].to_numpy(dtype=np.float64)
     u, v = np.triu(graph.S.toarray()).nonzero()
-    return np.array([u, v]), (values - values.mean(axis=0)) / values.std(axis=0)
+    inside = frame.geometry.representative_point()
+    places = np.column_stack([inside.x, inside.y])
+    return np.array([u, v]), (values - values.mean(axis=0)) / values.std(axis=0), places
 
 
 def main() -> None:
@@ -104,7 +115,7 @@ def main() -> None:
         parts = {
             f"{name} {what}": part
             for name, pair in found.items()
-            for what, part in zip(("edges", "values"), pair, strict=True)
+            for what, part in zip(("edges", "values", "places"), pair, strict=True)
         }
         np.savez_compressed(sys.argv[1], **parts)  # type: ignore[arg-type]  # the stubs expect allow_pickle first
     for task in areas():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.metrics import r2_score
 
-from benchmarks.areas import AREAS, areas
+from benchmarks.areas import AREAS, areas, centres
 from benchmarks.holes import LINEAR, OURS, choose, forecast, scores
 from benchmarks.more_data import Task
 from benchmarks.paper_data import root, samples
@@ -108,7 +108,7 @@ def _means(found: dict[Work, Row]) -> Row:
 
 
 def _one(work: Work) -> Row:
-    task = _drawn(work) if work.task in DRAWN else _areas()[work.task] if work.task in SMALL else load(work.task)
+    task = _drawn(work) if work.task in DRAWN else small()[work.task] if work.task in SMALL else load(work.task)
     labelled = choose(task, f"random {work.labels}", work.seed)
     if labelled is None:
         return {}
@@ -118,9 +118,10 @@ def _one(work: Work) -> Row:
 
 
 @cache
-def _areas() -> dict[str, Task]:
+def small() -> dict[str, Task]:
+    """Return the tasks of small areas by name."""
     found = [(f"areas:{task.data}:{task.outcome}", task) for task in areas()]
-    return {name: Task(name, task.graph, task.X, task.y, "map") for name, task in found}
+    return {name: Task(name, task.graph, task.X, task.y, "map", centres(task.data)) for name, task in found}
 
 
 def _drawn(work: Work) -> Task:

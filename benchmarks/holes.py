@@ -97,7 +97,7 @@ def neighbourhoods(graph: Graph, X: Floats) -> Floats:
 
 
 def boosting() -> HistGradientBoostingRegressor:
-    """Return the boosting of all benchmarks, as in `accuracy`."""
+    """Return the boosting of all benchmarks."""
     return HistGradientBoostingRegressor(max_iter=200, learning_rate=0.05, max_leaf_nodes=15, random_state=0)
 
 

@@ -1,4 +1,4 @@
-"""Nine further tasks with continuous outcomes, from the folder ``data/more`` beside that of ``GRAPHMRF_DATA``.
+"""Nine further tasks with continuous outcomes, from ``GRAPHMRF_MORE``, or ``data/more`` beside ``GRAPHMRF_DATA``.
 
 Land temperature, house prices, Wikipedia traffic, class years of a university, New York census tracts (two outcomes),
 respiratory admissions, bus boardings and oral cancer; sources and licences are in the README of each folder.
@@ -8,8 +8,10 @@ their mean; outcomes are in their own units, NaN where nobody knows them.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +25,6 @@ from graphmrf.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from graphmrf._typing import Bools, Floats, Ints
 
@@ -33,13 +34,25 @@ COMMON = 30
 
 @dataclass(frozen=True)
 class Task:
-    """One outcome (n,) with the features (n, p) of all nodes; `kind` is what the edges are."""
+    """One outcome (n,) with the features (n, p) of all nodes; `kind` is what the edges are.
+
+    `places` (n, 2) are the coordinates of the nodes, where they have some, and `table` the features with columns of
+    categories as such.
+    """
 
     name: str
     graph: Graph
     X: Floats
     y: Floats
     kind: str
+    places: Floats | None = None
+    table: pd.DataFrame | None = None
+
+    def at(self, nodes: Ints, graph: Graph) -> Task:
+        """Return the task on a part of its nodes."""
+        places = None if self.places is None else self.places[nodes]
+        table = None if self.table is None else self.table.iloc[nodes].reset_index(drop=True)
+        return replace(self, graph=graph, X=self.X[nodes], y=self.y[nodes], places=places, table=table)
 
     @property
     def known(self) -> Bools:
@@ -49,8 +62,8 @@ class Task:
 
 def more_root() -> Path | None:
     """Return the folder of the further data sets, or None where there is none."""
-    raw = root()
-    folder = None if raw is None else raw.parent / "data" / "more"
+    raw, named = root(), os.environ.get("GRAPHMRF_MORE")
+    folder = Path(named) if named else None if raw is None else raw.parent / "data" / "more"
     return folder if folder is not None and folder.exists() else None
 
 
@@ -62,8 +75,7 @@ def connected_part(task: Task, size: int, *, seed: int = 0) -> Task:
     largest = np.flatnonzero(components == np.bincount(components).argmax())
     start = np.random.default_rng(seed).choice(largest)
     nodes = np.sort(breadth_first(task.graph, int(start))[:size])
-    graph = Graph(task.graph.adjacency[nodes][:, nodes])
-    return replace(task, graph=graph, X=task.X[nodes], y=task.y[nodes])
+    return task.at(nodes, Graph(task.graph.adjacency[nodes][:, nodes]))
 
 
 def breadth_first(graph: Graph, start: int) -> Ints:
@@ -86,18 +98,18 @@ def load(name: str) -> Task:
 
 
 def _land(name: str) -> Task:
-    return _task(name, "modis_lst_heaton", ["lon", "lat"], "temp", "lattice")
+    return _task(name, "modis_lst_heaton", ["lon", "lat"], "temp", "lattice", ["lon", "lat"])
 
 
 def _houses(name: str) -> Task:
     left_out = ["id", "sale_id", "date", "zipcode", "price", "log_price"]
     columns = [column for column in _columns("king_county_houses") if column not in left_out]
-    return _task(name, "king_county_houses", columns, "log_price", "points")
+    return _task(name, "king_county_houses", columns, "log_price", "points", ["long", "lat"])
 
 
 def _traffic(name: str) -> Task:
     columns = [column for column in _columns("wiki_chameleon") if column == "n_nouns" or column.startswith("svd")]
-    return _task(name, "wiki_chameleon", columns, "log_traffic", "links")
+    return _task(name, "wiki_chameleon", columns, "log_traffic", "links", [])
 
 
 def _class_year(name: str) -> Task:
@@ -105,7 +117,8 @@ def _class_year(name: str) -> Task:
     codes = frame[["status", "major", "minor", "dorm", "highschool"]]
     columns = pd.concat([_levels(codes[column]) for column in codes], axis=1)
     X = columns.assign(degree=np.log1p(graph.degrees))
-    return Task(name, graph, _standardised(X), _numbers(frame, "class_year"), "friends")
+    table = codes.where(codes > 0).astype("category").assign(degree=X["degree"])
+    return Task(name, graph, _standardised(X), _numbers(frame, "class_year"), "friends", table=table)
 
 
 def _levels(codes: pd.Series[int]) -> pd.DataFrame:
@@ -131,26 +144,29 @@ def _tracts(name: str) -> Task:
         density=np.log(_numbers(frame, "population") / _numbers(frame, "area_sqft")),
     )
     graph = _graph("nyc_tracts_unemployment")
-    return Task(name, graph, _standardised(X), _numbers(frame, outcome), "map")
+    return Task(name, graph, _standardised(X), _numbers(frame, outcome), "map", _places(frame, ["lon", "lat"]))
 
 
 def _admissions(name: str) -> Task:
     frame = _nodes("glasgow_respiratory")
     y = np.log(_numbers(frame, "observed_2011") / _numbers(frame, "expected_2011"))
     X = frame[["pm10_2011", "jsa_2011", "price_2011", "easting", "northing"]]
-    return Task(name, _graph("glasgow_respiratory"), _standardised(X), y, "map")
+    places = _places(frame, ["easting", "northing"])
+    return Task(name, _graph("glasgow_respiratory"), _standardised(X), y, "map", places)
 
 
 def _boardings(name: str) -> Task:
     frame = _nodes("montevideo_bus")
     y = np.log1p(_numbers(frame, "boardings_total"))
-    return Task(name, _graph("montevideo_bus"), _standardised(frame[["x_utm", "y_utm", "in_degree"]]), y, "roads")
+    places, X = _places(frame, ["x_utm", "y_utm"]), _standardised(frame[["x_utm", "y_utm", "in_degree"]])
+    return Task(name, _graph("montevideo_bus"), X, y, "roads", places)
 
 
 def _cancer(name: str) -> Task:
     frame = _nodes("germany_oral_cancer")
     y = np.log((_numbers(frame, "observed") + 0.5) / _numbers(frame, "expected"))
-    return Task(name, _graph("germany_oral_cancer"), _standardised(frame[["x", "y"]]), y, "map")
+    places = _places(frame, ["x", "y"])
+    return Task(name, _graph("germany_oral_cancer"), _standardised(frame[["x", "y"]]), y, "map", places)
 
 
 _MAKERS: dict[str, Callable[[str], Task]] = {
@@ -167,9 +183,19 @@ _MAKERS: dict[str, Callable[[str], Task]] = {
 NAMES = tuple(_MAKERS)
 
 
-def _task(name: str, folder: str, columns: list[str], outcome: str, kind: str) -> Task:
-    frame = _nodes(folder)
-    return Task(name, _graph(folder), _standardised(frame[columns]), _numbers(frame, outcome), kind)
+def _task(name: str, folder: str, columns: list[str], outcome: str, kind: str, places: list[str]) -> Task:
+    frame, graph = _nodes(folder), _graph(folder)
+    return Task(name, graph, _standardised(frame[columns]), _numbers(frame, outcome), kind, _places(frame, places))
+
+
+def _places(frame: pd.DataFrame, columns: list[str]) -> Floats | None:
+    """Return coordinates if there are some; degrees of longitude as long as those of latitude."""
+    if not columns:
+        return None
+    places = frame[columns].to_numpy(dtype=np.float64)
+    if columns[1] == "lat":
+        places[:, 0] *= np.cos(np.radians(places[:, 1].mean()))
+    return places
 
 
 @cache

@@ -28,7 +28,7 @@ PLACE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of table -->)", re
 
 _SIZES = ("nodes", "labels", "columns", "alpha")
 """Numbers that tell rows apart, beside all texts but those below."""
-_FOUND = ("chosen", "explanation", "source", "earns")
+_FOUND = ("chosen", "explanation", "source", "earns", "best", "verdict")
 """Texts that are results."""
 
 
@@ -74,6 +74,29 @@ TABLES = {
         "multiplied; CPU seconds to a residual of 1e-8 (`python -m benchmarks hard_spectra`).",
         (("graph", "graph"), ("nodes", "nodes"), ("α", "alpha"), ("seconds", "multigrid s"),
          ("times faster", "times faster"), ("times SciPy's CG", "times SciPy"), ("difference", "difference")),
+    ),
+    "everything": Table(
+        "Means over the runs that a method finished, with the R² of `GraphRegressor` on the same runs beside; an R² "
+        "below -1 counts as -1. The rank is that among all methods of a run, CRPS in standard deviations of the "
+        "outcome (the mean absolute error where a method has no error bars), memory on top of what the process held "
+        "before (`python -m benchmarks.everything`).",
+        (("hole", "hole"), ("method", "method"), ("runs", "runs"), ("rank", "rank"), ("R²", "R2"),
+         ("`GraphRegressor` there", "GraphRegressor R2 there"), ("CRPS", "CRPS"), ("in 90 %", "90 %"),
+         ("seconds", "s"), ("CPU s", "CPU s"), ("GB", "GB")),
+    ),
+    "everything overall": Table(
+        "`GraphRegressor` beside the best of all other methods, chosen in hindsight for every set; level is within "
+        ".005 in R².",
+        (("hole", "hole"), ("sets", "sets"), ("`GraphRegressor` R²", "GraphRegressor"), ("best R²", "best R2"),
+         ("ahead by", "ahead by"), ("ahead", "ahead"), ("level", "level"), ("behind", "behind")),
+    ),
+    "everything by set": Table(
+        "Sets and holes where `GraphRegressor` is behind the best other method by more than .005 in R²; also with "
+        "boosted trees as `learner=`.",
+        (("set", "set"), ("hole", "hole"), ("`GraphRegressor` R²", "GraphRegressor"),
+         ("with `learner=`", "GraphRegressor + learner"), ("best", "best"), ("best R²", "best R2"),
+         ("ahead by", "ahead by")),
+        ("verdict", ("behind",)),
     ),
     "core": Table(
         "Means over splits of the paper's 14 tasks, of small areas and of draws from the paper's model; labels below 1 "
@@ -205,23 +228,24 @@ def main() -> None:
         stale = [str(path) for path, text in pages(read()).items() if path.read_text("utf-8") != text]
         sys.exit(f"{', '.join(stale)} differ from {RESULTS}: run make tables" if stale else 0)
     texts = [Path(name).read_text("utf-8") for name in sys.argv[1:]] or [sys.stdin.read()]
-    rows = merged(read(), shown(chain.from_iterable(text.splitlines() for text in texts)))
+    found = merged(read(), parsed(chain.from_iterable(text.splitlines() for text in texts)))
+    rows = [row for row in found if TABLES[row["benchmark"]].shows(row)]
     RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     for path, text in pages(rows).items():
         path.write_text(text, "utf-8")
     plot(rows)
 
 
-def shown(lines: Iterable[str]) -> list[Row]:
-    """Return the rows in lines of JSON that a table shows.
+def parsed(lines: Iterable[str]) -> list[Row]:
+    """Return the rows in lines of JSON whose benchmark has a table.
 
     Examples
     --------
-    >>> shown(['a table', '{"benchmark": "core", "tasks": "drawn", "R2": 0.5}', '{"benchmark": "of old"}'])
+    >>> parsed(['a table', '{"benchmark": "core", "tasks": "drawn", "R2": 0.5}', '{"benchmark": "of old"}'])
     [{'benchmark': 'core', 'tasks': 'drawn', 'R2': 0.5}]
     """
     rows = [json.loads(line) for line in lines if line.startswith("{")]
-    return [row for row in rows if row["benchmark"] in TABLES and TABLES[row["benchmark"]].shows(row)]
+    return [row for row in rows if row["benchmark"] in TABLES]
 
 
 def read() -> list[Row]:
