@@ -34,6 +34,15 @@ def smooth(W: Floats, X: Floats, alpha: float) -> Floats:
     return np.asarray(np.linalg.solve(precision(W, alpha), X))
 
 
+def smooth_features(W: Floats, X: Floats, alpha: float) -> Floats:
+    """(I + omega N)^-1 X, N = I - S to the letter: 1 at an isolated node."""
+    return np.asarray(np.linalg.solve(_literal_precision(W, alpha), X))
+
+
+def _literal_precision(W: Floats, alpha: float) -> Floats:
+    return np.eye(len(W)) + alpha / (1 - alpha) * (np.eye(len(W)) - normalised_adjacency(W))
+
+
 def propagate(W: Floats, y: Floats, known: Bools, alpha: float) -> Floats:
     """y_L on L, -(I + omega N)_UU^-1 (I + omega N)_UL y_L on U."""
     M, U, L = precision(W, alpha), ~known, known
@@ -94,7 +103,7 @@ def label_propagation(W: Floats, y: Floats, alpha: float) -> Floats:
 
 def linear_graph_convolution(W: Floats, X: Floats, y: Floats, alpha: float) -> Floats:
     """LGC: regression on the smoothed features, centred over all nodes before smoothing."""
-    return linear_regression(smooth(W, X - X.mean(axis=0), alpha), y)
+    return linear_regression(smooth_features(W, X - X.mean(axis=0), alpha), y)
 
 
 def residual_propagation(W: Floats, trend: Floats, y: Floats, alpha: float) -> Floats:
@@ -105,8 +114,8 @@ def residual_propagation(W: Floats, trend: Floats, y: Floats, alpha: float) -> F
 def convolution_and_propagation(W: Floats, X: Floats, y: Floats, alpha: float) -> Floats:
     """LGC/RP in one solve: (I + omega N)_UU (y - c)_U = (X b)_U - (I + omega N)_UL (y - c)_L."""
     known = ~np.isnan(y)
-    U, L, M, centred = ~known, known, precision(W, alpha), X - X.mean(axis=0)
-    b, c = least_squares(smooth(W, centred, alpha)[L], y[L])
+    U, L, M, centred = ~known, known, _literal_precision(W, alpha), X - X.mean(axis=0)
+    b, c = least_squares(smooth_features(W, centred, alpha)[L], y[L])
     filled = y.copy()
     filled[U] = c + np.linalg.solve(M[U][:, U], (centred @ b)[U] - M[U][:, L] @ (y[L] - c))
     return filled

@@ -81,7 +81,7 @@ def test_linear_graph_convolution(case: Case, alpha: float) -> None:
     np.testing.assert_allclose(
         mean, oracle.linear_graph_convolution(case.W, case.X, case.y, alpha), rtol=1e-4, atol=1e-4
     )
-    smoothed = oracle.smooth(case.W, case.X - model.feature_means_, alpha)
+    smoothed = oracle.smooth_features(case.W, case.X - model.feature_means_, alpha)
     np.testing.assert_allclose(smoothed @ model.coef_ + model.intercept_, mean, rtol=1e-4, atol=1e-4)
     marginal, L = np.diag(np.linalg.inv(oracle.precision(case.W, alpha))), case.known
     variance = error_variance(case, lambda y: oracle.linear_graph_convolution(case.W, case.X, y, alpha), alpha)
@@ -131,7 +131,7 @@ def test_omega_is_alpha_on_another_scale(case: Case, alpha: float) -> None:
 @given(cases(), levels)
 def test_without_intercept_features_are_not_centred(case: Case, alpha: float) -> None:
     model = LinearGraphConvolution(alpha=alpha, fit_intercept=False).fit(case.graph, case.X, case.y)
-    Z, L = oracle.smooth(case.W, case.X, alpha), case.known
+    Z, L = oracle.smooth_features(case.W, case.X, alpha), case.known
     b = np.linalg.lstsq(Z[L], case.y[L], rcond=None)[0]
     np.testing.assert_allclose(model.predict(), Z @ b, rtol=1e-4, atol=1e-4)
     assert model.intercept_ == 0.0
@@ -142,9 +142,9 @@ def test_inductive_prediction(case: Case, other: Case, alpha: float) -> None:
     assume(not np.array_equal(case.X, other.X))  # else it is the prediction of the fit
     model = LinearGraphConvolution(alpha=alpha).fit(case.graph, case.X, case.y)
     mean, std = model.predict(other.graph, other.X, return_std=True)
-    smoothed = oracle.smooth(other.W, other.X - case.X.mean(axis=0), alpha)
+    smoothed = oracle.smooth_features(other.W, other.X - case.X.mean(axis=0), alpha)
     np.testing.assert_allclose(mean, smoothed @ model.coef_ + model.intercept_, rtol=1e-4, atol=1e-4)
-    F, L = oracle.smooth(case.W, case.X - case.X.mean(axis=0), alpha), case.known
+    F, L = oracle.smooth_features(case.W, case.X - case.X.mean(axis=0), alpha), case.known
     F, there = (np.column_stack([np.ones(len(Z)), Z]) for Z in (F, smoothed))
     coefficients = there @ np.linalg.pinv(F[L])
     ours = np.linalg.inv(oracle.precision(case.W, alpha))[np.ix_(L, L)]

@@ -19,7 +19,7 @@ from graphmrf.estimators.choices import (
 )
 from graphmrf.estimators.error_bars import CERTAIN, ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import check_fitted
-from graphmrf.linalg import smooth
+from graphmrf.linalg import smooth_features
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class LinearGraphConvolution(FeatureEstimator):
 
     Where the labelled nodes do not determine all coefficients, or only below the accuracy of the solver, the answer
     is the `b` whose unsmoothed predictor `X b` varies least over all nodes (see `LinearRegression`). At ``alpha=0``,
-    or without edges, the predictions are those of `LinearRegression`; an isolated node keeps its own features.
+    or without edges, the predictions are those of `LinearRegression`. An isolated node counts as one whose neighbours
+    have average features: its own features vary far more than the smoothed ones that the coefficients are for.
 
     A strongly smoothed feature is almost constant, and with a large enough coefficient explains whatever is smooth on
     this graph by chance, which is far off on another. While a level is searched the coefficients therefore have a weak
@@ -117,7 +118,7 @@ class LinearGraphConvolution(FeatureEstimator):
         level = given_level(self.alpha, self.omega)
         self.shrinkage_ = given_shrinkage(self.shrinkage, level)
         self._centred = settle_intercept(
-            self, graph, table.X, outcome, lambda fitted: smooth(graph, table.X, fitted.alpha_)
+            self, graph, table.X, outcome, lambda fitted: smooth_features(graph, table.X, fitted.alpha_)
         )
         features = whiten(table.X, centred=self._centred, shrinkage=self.shrinkage_)
         self.alpha_, self.cv_results_ = settle(
@@ -128,7 +129,7 @@ class LinearGraphConvolution(FeatureEstimator):
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
         """Fit on the smoothed features at the level in use; return the coefficients of the features."""
-        Z = smooth(graph, features.Z, self.alpha_, tolerance=_TOLERANCE)
+        Z = smooth_features(graph, features.Z, self.alpha_, tolerance=_TOLERANCE)
         known, noise = outcome.known, features.noise(_TOLERANCE if self.alpha_ > 0 else 0.0)
         options = {"noise": noise, "shrinkage": features.shrinkage}
         fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, **options)
@@ -150,10 +151,11 @@ class LinearGraphConvolution(FeatureEstimator):
         graph, X = self._other_features(graph, X)
         X = X - self.feature_means_
         predictor = X @ np.asarray(self.coef_)  # smoothing is linear, so this one column is enough
-        mean = smooth(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_
+        mean = smooth_features(graph, predictor[:, None], self.alpha_)[:, 0] + self.intercept_
 
         def std() -> Floats:
-            return self._residuals.std_elsewhere(graph, self._directions(smooth(graph, X @ self._T, self.alpha_)))
+            smoothed = smooth_features(graph, X @ self._T, self.alpha_)
+            return self._residuals.std_elsewhere(graph, self._directions(smoothed))
 
         return mean, std
 

@@ -16,7 +16,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.choices import as_omega, given_level
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_features
 from graphmrf.estimators.storage import Storable
-from graphmrf.linalg import smooth
+from graphmrf.linalg import smooth_features
 
 if TYPE_CHECKING:
     from typing import Self
@@ -153,7 +153,7 @@ class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
         return self._smooth(graph, read_features(graph.align(X, "X"), graph.n_nodes, "GraphSmoother").X)
 
     def _smooth(self, graph: Graph, X: Floats) -> Floats:
-        return np.asarray(smooth(graph, X - self._mean, self.alpha) + self._mean)
+        return np.asarray(smooth_features(graph, X - self._mean, self.alpha) + self._mean)
 
     def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
         r"""Return :math:`1 / (1 + \omega \lambda)`, the factor by which smoothing damps each eigenvector of `N`."""

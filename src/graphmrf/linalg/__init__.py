@@ -7,6 +7,7 @@ from graphmrf.linalg.smoothing import (
     propagate_grid,
     propagate_labels,
     smooth,
+    smooth_features,
     smooth_grid,
 )
 from graphmrf.linalg.variance import conditional_variance, loo_precision, marginal_variance
@@ -21,5 +22,6 @@ __all__ = [
     "propagate_grid",
     "propagate_labels",
     "smooth",
+    "smooth_features",
     "smooth_grid",
 ]

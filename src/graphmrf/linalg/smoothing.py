@@ -146,6 +146,25 @@ def smooth_grid(
     return solved
 
 
+def smooth_features(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:
+    r"""Return `smooth` of centred features, to which isolated nodes contribute a share :math:`1 - \alpha` of their own.
+
+    That is smoothing among neighbours with average features. By themselves, features of isolated nodes would vary far
+    more than the smoothed ones that coefficients are fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf.graph import Graph
+    >>> pair = Graph.from_edges([0], [1], n_nodes=3)
+    >>> smooth_features(pair, np.array([[1.0], [1.0], [-2.0]]), 0.9).ravel().round(4)
+    array([ 1. ,  1. , -0.2])
+    """
+    smoothed = smooth(graph, X, alpha, tolerance=tolerance)
+    smoothed[graph.isolated] *= 1.0 - alpha
+    return smoothed
+
+
 def propagate(
     graph: Graph,
     Y: Floats,

@@ -335,6 +335,7 @@ def fold_predictions(
     grid: Floats = np.empty((len(alphas), labelled.size, 0))
     if features.Z.shape[1]:
         grid = smooth_grid(graph, features.Z, alphas, labelled, tolerance=tolerance)
+        grid[:, graph.isolated[labelled]] *= 1.0 - np.asarray(alphas)[:, None, None]  # as in `smooth_features`
     options = {"intercept": features.centred, "noise": features.noise(tolerance), "shrinkage": features.shrinkage}
     parts = ((Z.T, y[labelled], folds, options) for Z in grid)
     return np.stack(list(graph.engine.map_columns(_fold_fits, parts, total=len(grid))))
