@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         load,
         propose_likelihood,
     )
+    from graphmrf.field.features import graph_features
     from graphmrf.graph import Graph
     from graphmrf.model import GaussianMRF
 
@@ -51,6 +52,7 @@ __all__ = [
     "comparison",
     "datasets",
     "explain",
+    "graph_features",
     "load",
     "propose_likelihood",
     "read",
@@ -76,6 +78,7 @@ _HOMES = {
     "cluster": "engines.dask",
     "compare": "comparison",
     "explain": "comparison",
+    "graph_features": "field.features",
     "load": "estimators",
     "propose_likelihood": "estimators",
     "read": "datasets",

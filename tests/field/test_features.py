@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import random_case
-from graphmrf import Graph
+from graphmrf import Graph, graph_features
 from graphmrf.field.features import ColumnScale, Design, neighbour_means
 
 seeds = st.integers(0, 10**6)
@@ -128,3 +128,24 @@ def test_isolated_nodes_of_the_fitted_graph_have_mean_neighbours(seed: int) -> N
     W[:3] = W[:, :3] = 0.0
     design = Design.of(Graph(W), case.X)
     np.testing.assert_allclose(design.neighbours[:3], 0.0, atol=1e-9)
+
+
+@given(seeds)
+def test_roles_are_those_of_networkx(seed: int) -> None:
+    networkx = pytest.importorskip("networkx")
+    A = np.triu(np.random.default_rng(seed).random((15, 15)) < 0.25, 1)
+    G, found = networkx.from_numpy_array(A | A.T), graph_features(Graph((A | A.T).astype(float)))
+    degrees = np.array([np.log1p(G.degree[i]) for i in range(15)])
+    around = [degrees[list(G[i])] if len(G[i]) else np.zeros(1) for i in range(15)]
+    np.testing.assert_allclose(found["log_degree"], degrees)
+    np.testing.assert_allclose(found["clustering"], list(networkx.clustering(G).values()))
+    np.testing.assert_allclose(np.expm1(found["log_core"]), list(networkx.core_number(G).values()), atol=1e-12)
+    np.testing.assert_allclose(found["neighbours_log_degree"], [each.mean() for each in around], atol=1e-12)
+    np.testing.assert_allclose(found["neighbours_spread"], [each.std() for each in around], atol=1e-7)
+
+
+def test_roles_carry_ids_and_ignore_weights() -> None:
+    graph = Graph.from_edges(["a", "b"], ["b", "c"], [2.0, 0.5])
+    found = graph_features(graph)
+    assert found.index.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(found["log_degree"], np.log([2, 3, 2]))

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
+from graphmrf.graph import Graph
 from graphmrf.kept import cached_property
+from graphmrf.linalg.factor import core_numbers
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.learned import LearnedEffects
-    from graphmrf.graph import Graph
 
 _TAIL = 3.0
 """Robust standard deviations beyond which a cell grows with its logarithm only."""
@@ -170,3 +172,57 @@ def _wider(graph: Graph, means: Floats) -> Floats:
     """Return means of second neighbours, log degrees, and their means over neighbours."""
     degrees = np.log1p(graph.degrees)[:, None]
     return np.hstack([neighbour_means(graph, means), degrees, neighbour_means(graph, degrees)])
+
+
+def graph_features(graph: Any) -> pd.DataFrame:
+    """Return what the graph alone says of the role of every node, as features where neighbours differ on purpose.
+
+    Parameters
+    ----------
+    graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
+        The graph; edge weights play no part.
+
+    Returns
+    -------
+    DataFrame of shape (n, 5)
+        Indexed by the ids of the nodes where there are some. `log_degree`: log of 1 plus the number of neighbours;
+        `log_core`: the same of the core number; `clustering`: share of the pairs of neighbours that are joined;
+        `neighbours_log_degree` and `neighbours_spread`: mean and standard deviation of the neighbours' `log_degree`.
+        The last three are 0 for nodes without neighbours.
+
+    Examples
+    --------
+    >>> triangle_and_tail = Graph.from_edges([0, 1, 0, 2], [1, 2, 2, 3])
+    >>> graph_features(triangle_and_tail)[["log_degree", "clustering"]].round(2)
+       log_degree  clustering
+    0        1.10        1.00
+    1        1.10        1.00
+    2        1.39        0.33
+    3        0.69        0.00
+    """
+    graph = Graph.wrap(graph)
+    links = sparse.csr_array(graph.adjacency, copy=True)
+    links.data = np.ones(links.nnz)
+    counts = np.diff(links.indptr)
+    each = np.maximum(counts, 1)
+    degrees = np.log1p(counts)
+    mean, square = (np.asarray(links @ values) / each for values in (degrees, degrees**2))
+    found = {
+        "log_degree": degrees,
+        "log_core": np.log1p(core_numbers(links)),
+        "clustering": _triangles(links, counts) / np.maximum(counts * (counts - 1) / 2, 1),
+        "neighbours_log_degree": mean,
+        "neighbours_spread": np.sqrt(np.maximum(square - mean**2, 0.0)),
+    }
+    return pd.DataFrame(found, index=pd.RangeIndex(graph.n_nodes) if graph.ids is None else graph.ids)
+
+
+def _triangles(links: sparse.csr_array, counts: Ints) -> Floats:
+    """Return the triangles at every node, by edges from fewer neighbours to more: hubs have few of these."""
+    rank = np.empty(counts.size, dtype=np.int64)
+    rank[np.lexsort((np.arange(counts.size), counts))] = np.arange(counts.size)
+    u, v = links.nonzero()
+    ahead = rank[u] < rank[v]
+    L = sparse.csr_array((np.ones(int(ahead.sum())), (u[ahead], v[ahead])), shape=links.shape)
+    ends, middles = (L @ L) * L, (L.T @ L) * L
+    return np.asarray(ends.sum(axis=1) + ends.sum(axis=0) + middles.sum(axis=1))

@@ -640,6 +640,28 @@ def _middle_level(levels: Any) -> Any:
     return middle
 
 
+def core_numbers(A: Any) -> Any:
+    """Return the core number of every node: the largest `k` for which it is in a part with `k` neighbours of each node.
+
+    Parameters
+    ----------
+    A : sparse array of shape (n, n)
+        Symmetric, its diagonal empty.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> triangle_and_tail = sparse.csr_array([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
+    >>> core_numbers(triangle_and_tail)
+    array([2, 2, 2, 1])
+    """
+    n = A.shape[0]
+    nodes, found = _peel(A.indptr, A.indices, np.arange(n), np.zeros(n, np.int64), np.empty(n, np.int64))
+    cores = np.empty(n, np.int64)
+    cores[nodes] = np.maximum.accumulate(found)
+    return cores
+
+
 @njit(cache=True, nogil=True)
 def _peel(indptr: Any, indices: Any, nodes: Any, part: Any, place: Any) -> Any:
     """Return the nodes of a part by degeneracy, each of least degree among those after it, and their core numbers.
