@@ -13,12 +13,12 @@ from benchmarks.show import Row, timed
 from benchmarks.workload import power_law_graph
 from graphmrf.graph import Graph
 from graphmrf.model.conditional import condition
-from graphmrf.model.foresee import estimate_r2, exact_r2, probed_r2, target_covariance
+from graphmrf.model.expected_accuracy import estimate_r2, exact_r2, probed_r2, target_covariance
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.model import GaussianMRF
-    from graphmrf.model.foresee import KnownData, TargetCovariance
+    from graphmrf.model.expected_accuracy import KnownData, TargetCovariance
 
 METHODS: dict[str, KnownData] = {"LP": "labels", "LGC": "features", "LGC/RP": "both"}
 

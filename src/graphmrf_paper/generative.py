@@ -242,7 +242,7 @@ _FEWEST = 3  # points; a correlation of two is 1 whatever they are
 def expected_splits(data_dir: str | None, o: Options) -> Result:
     r"""Expected R2 of LP, LGC and LGC/RP at every split: as in the paper, and when the level is fitted, too.
 
-    The formula of `graphmrf.model.foresee.estimate_r2`,
+    The formula of `graphmrf.model.expected_accuracy.estimate_r2`,
 
     .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
 

@@ -13,7 +13,7 @@ import graphmrf as gm
 from graphmrf.cli import app
 
 if TYPE_CHECKING:
-    from graphmrf.model.foresee import KnownData
+    from graphmrf.model.expected_accuracy import KnownData
 
 RUNNER = CliRunner()
 CITY = gm.datasets.example()

@@ -20,7 +20,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, compare_graphs, density_of_states
 from graphmrf.model import fit as fitting
-from graphmrf.model.attributes import FLAT, check_rough, standardise
+from graphmrf.model.attributes import check_rough, standardise
 from graphmrf.model.likelihood import Statistics, statistics
 from graphmrf.model.maximise import maximise_diagonal, projected_gradient_norm
 from graphmrf.model.parameters import Parameters
@@ -385,7 +385,7 @@ def test_attribute_that_no_edge_changes_is_refused() -> None:
 @pytest.mark.parametrize("unit", [1e-20, 1.0, 1e20])
 def test_the_unit_of_an_attribute_does_not_decide_whether_it_changes_along_edges(unit: float) -> None:
     for roughness, flat in ((0.5, True), (2.0, False)):
-        data = Statistics(10, np.full((1, 1), unit), np.full((1, 1), roughness * FLAT * unit))
+        data = Statistics(10, np.full((1, 1), unit), np.full((1, 1), roughness * 1e-14 * unit))
         with pytest.raises(InvalidInputError, match="got none for a") if flat else nullcontext():
             check_rough(data, ("a",), coupled=False)
 

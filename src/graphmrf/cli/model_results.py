@@ -16,7 +16,7 @@ from graphmrf.datasets.table_files import SHAPES
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_place
 from graphmrf.model import GaussianMRF
-from graphmrf.model.foresee import estimate_r2, target_covariance
+from graphmrf.model.expected_accuracy import estimate_r2, target_covariance
 from graphmrf.text import did_you_mean, minus_signs, number
 
 DRAW = "sample"  # column of the draws with their number

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.observations import Observations
 from graphmrf.kept import cached_property
+from graphmrf.model.expected_accuracy import greedy_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,21 +141,14 @@ class ExpectedAccuracy:
         targets = np.sort(np.random.default_rng(self.seed).permutation(U.size)[:_TARGETS])
         units = np.zeros((U.size, targets.size))
         units[targets, np.arange(targets.size)] = 1.0
-        columns = central.covariance_times(U, units) if k else units
         variance = np.maximum(self._moments[1][U] - noise, 0.0)
-        open_ = np.ones(U.size, dtype=bool) if among is None else among[U].copy()
         left, total = self._moments[1][U].copy(), self._variation(U) if k else 1.0
-        chosen, scores, taken = list[int](), list[float](), np.zeros((U.size, 0))
-        for _ in range(k):
-            gains = (np.einsum("ij,ij->i", columns, columns) - _own(columns, targets)) / (variance + noise)
-            node = int(np.argmax(np.where(open_, gains, -np.inf)))
-            unit = np.zeros((U.size, 1))
-            unit[node] = 1.0
-            column = central.covariance_times(U, unit)[:, 0] - taken @ taken[node]
-            column /= math.sqrt(max(column[node], 0.0) + noise)
-            columns, taken = columns - np.outer(column, column[targets]), np.column_stack([taken, column])
-            variance, left = np.maximum(variance - column**2, 0.0), np.maximum(left - column**2, noise)
-            open_[node] = False
+        chosen, scores = list[int](), list[float]()
+        times, allowed = partial(central.covariance_times, U), None if among is None else among[U]
+        for node, column in islice(
+            greedy_labels(times, units, variance=variance, noise=noise, own=False, allowed=allowed), k
+        ):
+            left = np.maximum(left - column**2, noise)
             chosen.append(node)
             left[chosen] = 0.0
             scores.append(1.0 - self._error(U, left) / total)
@@ -181,10 +177,3 @@ class ExpectedAccuracy:
         about = sums - sums.mean(axis=1, keepdims=True)
         low, high = np.quantile(about, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
         return np.array([total, sums.std(axis=1), total + low, total + high])
-
-
-def _own(columns: Floats, targets: Ints) -> Floats:
-    """Return the squared entries of targets with themselves, which do not count as a gain of others."""
-    own = np.zeros(len(columns))
-    own[targets] = columns[targets, np.arange(targets.size)] ** 2
-    return own

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.model.likelihood import Statistics
 
-# Spacings of floating-point numbers between the largest and the smallest value of a column that is constant.
-_ROUNDINGS = 16
-# Share of an attribute's variance below which it counts as a combination of the others: A'A squares the condition
-# of A, so that of 16 digits 10 are left to be sure of.
-_COLLINEAR = 1e-10
-FLAT = 1e-14  # roughness along the edges over variance that counts as 0: some hundred roundings of a sum of squares
 # Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as
 # the products of two variances, can be represented.
 LARGEST = 2.0**250
@@ -160,7 +154,7 @@ def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Flo
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
     largest = np.nanmax(np.abs(A), axis=0)
     spread = np.nanmax(A, axis=0) - np.nanmin(A, axis=0) if centre else largest
-    flat = spread <= _ROUNDINGS * np.spacing(largest)
+    flat = spread <= 16 * np.spacing(largest)  # a constant but for rounding
     if flat.any():
         which = ", ".join(np.array(names)[flat])
         what = "vary" if centre else "have a value other than 0"
@@ -168,10 +162,14 @@ def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Flo
     return (A - mean) / scale, mean, scale
 
 
-def check_independent(data: Statistics, names: tuple[str, ...]) -> None:
-    """Raise InvalidInputError if some attributes are linear combinations of others, and say which."""
+def check_independent(data: Statistics, names: tuple[str, ...], *, collinear: float = 1e-10) -> None:
+    """Raise InvalidInputError if some attributes are linear combinations of others, and name them.
+
+    `collinear` is the share of an attribute's variance that the others must leave: A'A squares the condition of A, so
+    that 10 of 16 digits are certain.
+    """
     values, vectors = np.linalg.eigh(data.M0 / data.n)
-    if values[0] > _COLLINEAR * len(names):
+    if values[0] > collinear * len(names):
         return
     share = np.abs(vectors[:, 0])
     involved = [name for name, part in zip(names, share, strict=True) if part > 1e-3 * share.max()]
@@ -180,15 +178,20 @@ def check_independent(data: Statistics, names: tuple[str, ...]) -> None:
     )
 
 
-def check_rough(data: Statistics, names: tuple[str, ...], *, coupled: bool) -> None:
-    """Raise InvalidInputError if an attribute does not change along any edge: then no smoothness is the best."""
-    flat = np.diag(data.M1) <= FLAT * np.diag(data.M0)
-    if flat.any():
+def check_rough(
+    data: Statistics, names: tuple[str, ...], *, coupled: bool, flat: float = 1e-14, collinear: float = 1e-10
+) -> None:
+    """Raise InvalidInputError if an attribute does not change along any edge: then no smoothness is the best.
+
+    Roughness over variance up to `flat`, some hundred roundings of a sum of squares, counts as 0.
+    """
+    constant = np.diag(data.M1) <= flat * np.diag(data.M0)
+    if constant.any():
         raise InvalidInputError(
-            f"every attribute must change along some edge, got none for {', '.join(np.array(names)[flat])} "
+            f"every attribute must change along some edge, got none for {', '.join(np.array(names)[constant])} "
             "(measured as value over the square root of the degree): the likelihood has no maximum; drop the attribute"
         )
-    if coupled and np.linalg.eigvalsh(data.M1 / np.sqrt(np.outer(np.diag(data.M1), np.diag(data.M1))))[0] < _COLLINEAR:
+    if coupled and np.linalg.eigvalsh(data.M1 / np.sqrt(np.outer(np.diag(data.M1), np.diag(data.M1))))[0] < collinear:
         raise InvalidInputError(
             "no combination of attributes may be constant along all edges in a coupled fit: the likelihood has no "
             "maximum; use coupled=False or drop an attribute"

@@ -31,16 +31,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
     from graphmrf.graph import Graph
 
-# Missing entries up to which one dense factor solves and draws: about where it takes as long as conjugate gradients
-# on one core.
-_DENSE_ENTRIES = 500
-# Missing entries, or nodes of a channel, up to which variances come from a dense inverse: 128 MB and some seconds
-# on one core.
-_EXACT_ENTRIES = 4000
-_DENSE_NODES = 1000  # nodes up to which dense factors draw the channels of a field, 8 MB each
-# Relative residual of draws behind standard deviations: far below the 9 % (root mean square) of 64 probes.
-_PROBE_TOLERANCE = 1e-4
-
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
@@ -59,15 +49,16 @@ class Conditional:
     missing : bool array of shape (n, q)
         The entries `M`.
     dense_entries, exact_entries : int
-        Number of entries up to which a dense factor solves and draws, and up to which `variance` is exact.
+        Number of entries up to which a dense factor solves and draws, about as fast as conjugate gradients, and up to
+        which `variance` comes from a dense inverse: 128 MB and some seconds.
     """
 
     graph: Graph
     H: Floats
     C: Floats
     missing: Bools
-    dense_entries: int = _DENSE_ENTRIES
-    exact_entries: int = _EXACT_ENTRIES
+    dense_entries: int = 500
+    exact_entries: int = 4000
 
     @cached_property
     def block(self) -> PrecisionBlock:
@@ -182,10 +173,11 @@ class Conditional:
         result[:, self.attributes] = variances @ parts.inverse**2
         return result
 
-    def _drawn_variance(self, probes: int, random_state: int) -> tuple[Floats, Floats]:
+    def _drawn_variance(self, probes: int, random_state: int, tolerance: float = 1e-4) -> tuple[Floats, Floats]:
+        """Return variances from draws to a tolerance far below the 9 % error of 64 of them."""
         rng, explained = np.random.default_rng(random_state), np.zeros(self.missing.shape)
         for batch in batches_of_matrices(probes, self.missing.size):
-            x = self.draw(len(batch), rng, tolerance=_PROBE_TOLERANCE)
+            x = self.draw(len(batch), rng, tolerance=tolerance)
             x -= self.block.precondition(self.block.apply(x))  # given the other nodes
             explained += np.einsum("kiq,kiq->iq", x, x) / probes
         return self.block.node_variance + explained, explained * np.sqrt(2.0 / probes)
@@ -224,8 +216,8 @@ class AttributePosterior:
     A: Floats
     tolerance: float = 1e-8
     probes: int = 64
-    dense_entries: int = _DENSE_ENTRIES
-    exact_entries: int = _EXACT_ENTRIES
+    dense_entries: int = Conditional.dense_entries
+    exact_entries: int = Conditional.exact_entries
     index: pd.Index | None = None
 
     def __repr__(self) -> str:
@@ -341,7 +333,7 @@ def sample_field(
     random_state: int = 0,
     *,
     tolerance: float = 1e-8,
-    dense_nodes: int = _DENSE_NODES,
+    dense_nodes: int = 1000,
 ) -> Floats:
     r"""Return independent draws of the attributes of all nodes, exact up to the tolerance of one block solve.
 

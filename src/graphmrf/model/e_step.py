@@ -35,15 +35,6 @@ if TYPE_CHECKING:
     from graphmrf.linalg.spectrum import LanczosQuadrature, Spectrum
     from graphmrf.model.parameters import Parameters
 
-# Missing entries up to which their covariance is a dense inverse, 32 MB: it is computed anew in every round of EM.
-EXACT_COVARIANCES = 2000
-_MOST_PROBES = 32  # bound on the number of probes, reached below 10,000 missing entries
-_LEAST_PROBES = 8  # number of probes from 40,000 missing entries on, enough for a standard error
-_PROBED_ENTRIES = 300_000  # missing entries that all probes cover together, as every probe averages over entries
-_TOLERANCE = 1e-9  # relative residual of the solves, a hundredth of what EM calls settled
-# Gauss-Legendre nodes along t: with the integrand evened out, its error is below that of the probes.
-_QUADRATURE_NODES = 12
-
 
 @dataclass(frozen=True)
 class Incomplete:
@@ -55,18 +46,22 @@ class Incomplete:
         The graph.
     B : array of shape (n, q)
         The attributes.
-    most_probes : int
-        Bound on the number of probes.
+    most_probes, least_probes : int
+        Bounds on the number of probes; 8 are enough for a standard error.
+    probed_entries : int
+        Missing entries that all probes cover together, as every probe averages over entries.
     exact_entries : int
-        Missing entries up to which covariances are computed and not probed.
+        Missing entries up to which covariances are a dense inverse, 32 MB in every round.
     batch_entries : int
         Entries of the probes that go together: 160 MB by default.
     """
 
     graph: Graph
     B: Floats
-    most_probes: int = _MOST_PROBES
-    exact_entries: int = EXACT_COVARIANCES
+    most_probes: int = 32
+    least_probes: int = 8
+    probed_entries: int = 300_000
+    exact_entries: int = 2000
     batch_entries: int = 20_000_000
 
     @cached_property
@@ -87,8 +82,8 @@ class Incomplete:
     @property
     def probes(self) -> int:
         """Number of probes: the fewer the more entries are missing, since each of them averages over entries."""
-        least = min(_LEAST_PROBES, self.most_probes)
-        return int(np.clip(_PROBED_ENTRIES // max(self.count, 1), least, self.most_probes))
+        least = min(self.least_probes, self.most_probes)
+        return int(np.clip(self.probed_entries // max(self.count, 1), least, self.most_probes))
 
     def rademacher(self) -> Iterator[Floats]:
         """Yield Rademacher probes on the missing entries, in stacks (k, n, q) of `batch_entries`; always the same."""
@@ -111,7 +106,7 @@ class Incomplete:
 
         There are never so few probes that their noise is unknown, as one recurrence serves every round.
         """
-        probes = max(self.probes, _LEAST_PROBES)
+        probes = max(self.probes, Incomplete.least_probes)
         allowed = np.broadcast_to(self.missing[:, self.only, None], (len(self.B), probes))
         return quadrature(self.graph.engine, random_columns(0, *allowed.shape) * allowed, allowed)
 
@@ -120,9 +115,7 @@ class Incomplete:
         return PrecisionBlock(self.graph, H, C, self.missing)
 
 
-def e_step(
-    incomplete: Incomplete, parameters: Parameters, *, tolerance: float = _TOLERANCE
-) -> tuple[Floats, Floats, Floats]:
+def e_step(incomplete: Incomplete, parameters: Parameters, *, tolerance: float = 1e-9) -> tuple[Floats, Floats, Floats]:
     """Return the attributes with missing entries at their expectation (n, q), and the sums K0 and K1 (q, q)."""
     block = incomplete.block(parameters.H, parameters.C)
     deviation = np.where(incomplete.missing, 0.0, incomplete.B - parameters.mean)
@@ -150,7 +143,9 @@ def observed_log_likelihood(incomplete: Incomplete, parameters: Parameters, stat
     return value, float(np.hypot(log_likelihood_error(parameters.channels, states), 0.5 * hidden_error))
 
 
-def missing_log_determinant(incomplete: Incomplete, parameters: Parameters) -> tuple[float, float]:
+def missing_log_determinant(
+    incomplete: Incomplete, parameters: Parameters, *, quadrature_nodes: int = 12
+) -> tuple[float, float]:
     r"""Return :math:`\log\det\Gamma_{MM}` and its standard error, 0 where it is exact."""
     H, C = parameters.H, parameters.C
     if incomplete.is_exact:
@@ -163,7 +158,7 @@ def missing_log_determinant(incomplete: Incomplete, parameters: Parameters) -> t
         each = (rules.weights * np.log(precision)).sum(axis=1)
         truncation = rules.truncation(lambda x: np.log(H[j, j] + C[j, j] * x))
         return float(each.mean()), float(np.hypot(each.std(ddof=1) / np.sqrt(each.size), truncation))
-    places, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
+    places, weights = np.polynomial.legendre.leggauss(quadrature_nodes)
     total = np.zeros(incomplete.probes)
     for v, weight in zip((places + 1.0) / 2.0, weights / 2.0, strict=True):
         t = np.expm1(v * span) / np.expm1(span)  # evens out the integrand, which falls like 1 / t
@@ -208,7 +203,7 @@ def _scalar_precision(incomplete: Incomplete, H: Floats, C: Floats) -> tuple[Lan
     return rules, np.asarray(H[j, j] + C[j, j] * rules.nodes)
 
 
-def _probed_sums(incomplete: Incomplete, block: PrecisionBlock, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
+def _probed_sums(incomplete: Incomplete, block: PrecisionBlock, tolerance: float = 1e-9) -> tuple[Floats, Floats]:
     """Return both sums of covariances probe by probe, shapes (probes, q, q)."""
     K0, K1 = [], []
     for Z in incomplete.rademacher():

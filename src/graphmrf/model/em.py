@@ -26,17 +26,9 @@ if TYPE_CHECKING:
     from graphmrf.model.maximise import FitProblem
     from graphmrf.model.parameters import Parameters
 
-MEMORY = 8  # rounds that Anderson acceleration looks back on; 5 to 10 is usual
-_EDGES = 1_000_000  # edges summed over at a time: 8 MB an attribute
-SMALLEST = 1e-12  # eigenvalue over trace below which a mixture of statistics is none of any attributes
-# Directions of past changes that the mixture leaves out, over the largest: half the digits of float64, as it solves
-# least squares.
-_CONDITION = 1e-8
-_SETTLED = 1e-7  # change of the statistics per node below which a fixed point is reached: twice the gradient
-
 
 def fit_incomplete(
-    incomplete: Incomplete, problem: FitProblem, *, change: float = _SETTLED, tolerance: float = 1e-9, rounds: int = 500
+    incomplete: Incomplete, problem: FitProblem, *, change: float = 1e-7, tolerance: float = 1e-9, rounds: int = 500
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
@@ -98,14 +90,14 @@ def _first_statistics(incomplete: Incomplete) -> Statistics:
     return Statistics(len(seen), nearest_valid(M0), nearest_valid(M1))
 
 
-def edge_pairs(graph: Graph, X: Floats, observed: Floats) -> tuple[Floats, Floats]:
+def edge_pairs(graph: Graph, X: Floats, observed: Floats, *, at_once: int = 1_000_000) -> tuple[Floats, Floats]:
     """Return X'NX over the edges with both ends observed, and the part of all weight that those edges have."""
     q = X.shape[1]
     found, seen = np.zeros((q, q)), np.zeros((q, q))
     scaled = X / np.sqrt(graph.mass)[:, None]
     W = sparse.coo_array(graph.adjacency)
-    for first in range(0, W.nnz, _EDGES):
-        (i, j), w = (ends[first : first + _EDGES] for ends in W.coords), W.data[first : first + _EDGES, None]
+    for first in range(0, W.nnz, at_once):
+        (i, j), w = (ends[first : first + at_once] for ends in W.coords), W.data[first : first + at_once, None]
         both = observed[i] * observed[j]
         difference = (scaled[i] - scaled[j]) * both
         found += 0.5 * difference.T @ (w * difference)
@@ -140,15 +132,20 @@ def _distance(one: Statistics, other: Statistics) -> float:
 
 @dataclass
 class Anderson:
-    """Anderson acceleration: the mixture of recent rounds whose changes cancel best."""
+    """Anderson acceleration: the mixture of the last `memory` rounds whose changes cancel best.
 
+    Directions of changes below the share `condition` of the largest are left out: least squares lose half the digits.
+    """
+
+    memory: int = 8
+    condition: float = 1e-8
     inputs: list[Floats] = field(default_factory=list)
     changes: list[Floats] = field(default_factory=list)
 
     def next(self, data: Statistics, expected: Statistics) -> Statistics:
         """Return the statistics to go on with: a mixture, or what was expected where that is no valid pair."""
         x, g = (np.stack([s.M0, s.M1]) for s in (data, expected))
-        self.inputs, self.changes = [*self.inputs[-MEMORY:], x], [*self.changes[-MEMORY:], g - x]
+        self.inputs, self.changes = [*self.inputs[-self.memory :], x], [*self.changes[-self.memory :], g - x]
         if len(self.changes) > 2 and np.linalg.norm(self.changes[-1]) > 2.0 * np.linalg.norm(self.changes[-2]):
             self.inputs, self.changes = self.inputs[-1:], self.changes[-1:]
         mixed = self._mixture()
@@ -163,11 +160,11 @@ class Anderson:
         unit = np.sqrt(np.abs(np.einsum("rjj->rj", self.inputs[-1])))
         weight = 1.0 / (unit[:, :, None] * unit[:, None, :] + 1e-300)
         flat = (steps * weight).reshape(len(steps), -1)
-        share = np.linalg.lstsq(flat.T, (last * weight).ravel(), rcond=_CONDITION)[0]
+        share = np.linalg.lstsq(flat.T, (last * weight).ravel(), rcond=self.condition)[0]
         moves = np.diff(np.array(self.inputs), axis=0) + steps
         return np.asarray(self.inputs[-1] + last - np.tensordot(share, moves, axes=1))
 
 
-def is_valid(pair: Floats) -> bool:
+def is_valid(pair: Floats, *, smallest: float = 1e-12) -> bool:
     """Whether both matrices, less the column of ones, are those of some attributes."""
-    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > SMALLEST * np.trace(M[:-1, :-1])) for M in pair)
+    return all(bool(np.linalg.eigvalsh(M[:-1, :-1])[0] > smallest * np.trace(M[:-1, :-1])) for M in pair)

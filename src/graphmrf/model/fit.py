@@ -11,7 +11,7 @@ import pandas as pd
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.spectrum import Spectrum, density_of_states
 from graphmrf.model.attributes import as_attributes, check_independent, check_rough, standardise
-from graphmrf.model.e_step import EXACT_COVARIANCES, Incomplete, observed_log_likelihood
+from graphmrf.model.e_step import Incomplete, observed_log_likelihood
 from graphmrf.model.em import check_complete_rows, fit_incomplete
 from graphmrf.model.likelihood import (
     coupled_standard_errors,
@@ -31,18 +31,7 @@ if TYPE_CHECKING:
     from graphmrf.model.likelihood import Statistics
     from graphmrf.model.parameters import Parameters
 
-_WANTED_GRADIENT = 1e-6  # largest gradient that is passed over in silence; Newton's method reaches 1e-10 and EM 1e-7
 _NEGLIGIBLE = 1e-9  # strength of a channel that is 0 but for rounding of q by q algebra
-# Nodes of white noise that count beside the data where a model is fitted for imputation: one, so that any data have
-# a maximum.
-_PRIOR = 1.0
-# Entries that probes of an imputation fit cover together, two probes at least, eight at most: a third of those of
-# an exact fit, as what is imputed depends on the parameters weakly.
-_IMPUTATION_PROBES = 100_000
-# Change of the statistics at which an imputation fit ends: variances then are right to a thousandth.
-_IMPUTATION_CHANGE = 1e-3
-_IMPUTATION_TOLERANCE = 1e-4  # relative residual of its solves, a tenth of the change
-_IMPUTATION_SPECTRUM = 1000  # nodes up to which its eigenvalues are exact, half a second on one core
 
 
 @dataclass(frozen=True)
@@ -96,7 +85,7 @@ class Diagnostics:
 
 
 def fit_maximum_likelihood(
-    graph: Graph, A: Floats, problem: FitProblem, *, centre: bool, exact_entries: int = EXACT_COVARIANCES
+    graph: Graph, A: Floats, problem: FitProblem, *, centre: bool, exact_entries: int = Incomplete.exact_entries
 ) -> tuple[Parameters, Diagnostics]:
     """Return the maximum-likelihood parameters for attributes (n, q), NaN where missing, with diagnostics.
 
@@ -125,13 +114,13 @@ def fit_maximum_likelihood(
 
 
 def fit_for_imputation(
-    graph: Graph, A: Floats, *, prior: float = _PRIOR, exact_entries: int = EXACT_COVARIANCES
+    graph: Graph, A: Floats, *, prior: float = 1.0, change: float = 1e-3, exact_entries: int = Incomplete.exact_entries
 ) -> Parameters:
     """Return the coupled field for attributes with missing entries, to the accuracy that their imputation needs.
 
     It is that of maximum likelihood, as ``GaussianMRF.fit(graph, A, coupled=True)``, but under a prior: `prior` nodes
     of white noise count beside those of the graph. So there may be fewer nodes than attributes, and attributes may
-    be combinations of others. The fit ends when another round would change variances by less than a thousandth.
+    be combinations of others.
 
     Parameters
     ----------
@@ -141,6 +130,8 @@ def fit_for_imputation(
         Attributes, NaN where missing; every column must vary.
     prior : float
         Weight of the prior, in nodes, > 0.
+    change : float
+        Change of the variances by another round below which the fit ends.
     exact_entries : int
         Missing entries up to which the E-step is exact.
 
@@ -157,20 +148,15 @@ def fit_for_imputation(
     mean = np.nanmean(A, axis=0)
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
     n, q = A.shape
-    states = density_of_states(graph, probes=None if n <= _IMPUTATION_SPECTRUM else 16)
+    states = density_of_states(graph, probes=None if n <= 1000 else 16)  # exact in half a second
     problem = FitProblem(states, tuple(map(str, range(q))), coupled=True, mean_is_free=False, prior=prior)
-    probes = int(np.clip(_IMPUTATION_PROBES // max(int(np.isnan(A).sum()), 1), 2, 8))
-    found, _, _ = fit_incomplete(
-        Incomplete(graph, (A - mean) / scale, probes, exact_entries),
-        problem,
-        change=_IMPUTATION_CHANGE,
-        tolerance=_IMPUTATION_TOLERANCE,
-    )
+    few = Incomplete(graph, (A - mean) / scale, 8, 2, Incomplete.probed_entries // 3, exact_entries)
+    found, _, _ = fit_incomplete(few, problem, change=change, tolerance=change / 10)
     return found.scaled(scale, mean)
 
 
 def log_density(
-    graph: Graph, A: Floats, parameters: Parameters, states: Spectrum, *, exact_entries: int = EXACT_COVARIANCES
+    graph: Graph, A: Floats, parameters: Parameters, states: Spectrum, *, exact_entries: int = Incomplete.exact_entries
 ) -> float:
     """Return the log-likelihood of attributes, NaN where missing."""
     deviation, centred = A - parameters.mean, replace(parameters, mean=np.zeros(parameters.q))
@@ -297,7 +283,7 @@ def _standard_errors(found: Parameters, data: Statistics, problem: FitProblem) -
     return coupled_standard_errors(parts, d) if parts.strength[0] > _NEGLIGIBLE else (None, None)
 
 
-def _flags(found: Parameters, problem: FitProblem, gradient: float) -> tuple[str, ...]:
+def _flags(found: Parameters, problem: FitProblem, gradient: float, *, wanted: float = 1e-6) -> tuple[str, ...]:
     flags, strength = [], found.channels.strength
     if not has_edges(problem.states):
         flags.append("the graph has no edges, so nothing is known about smoothness: it was set to 0")
@@ -309,6 +295,6 @@ def _flags(found: Parameters, problem: FitProblem, gradient: float) -> tuple[str
         flags += [f"h of {name} is 0, the boundary: it does not follow the edges beyond the others" for name in zero]
     if not problem.states.is_exact:
         flags.append("the spectrum was estimated; log_likelihood_error is the standard error that comes from it")
-    if gradient > _WANTED_GRADIENT:
+    if gradient > wanted:
         flags.append(f"the gradient stayed at {gradient:.1e}; the attributes are close to linear combinations")
     return tuple(flags)

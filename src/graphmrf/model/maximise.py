@@ -38,24 +38,44 @@ if TYPE_CHECKING:
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.likelihood import Derivatives
 
-# Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method
-# without a barrier converges.
-_BARRIERS = tuple(10.0**-k for k in range(9))
-_MAX_STEPS = 500  # newton steps for one barrier before it counts as a failure; a dozen are usual
-_NEAR_STEPS = 12  # newton steps from a start that should be near: quadratic convergence takes half of them
-_PATIENCE = 6  # steps without progress, close to the optimum, after which rounding is all that is left
-# Squared Newton decrement, per node, below which rounding is all that is left: parameters are then exact to 1e-12.
-_SETTLED = 1e-24
-# Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995).
-_SHORT_OF_BOUNDARY = 0.95
-ZERO = 1e-12  # share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings
-_RELEASED = 1e-9  # slope per node, downhill, at which an h of 0 is released: well above its rounding
-_STRONGEST = 700.0  # logarithm of the greatest strength of a channel that double precision can hold
-_NULL = 1e-9  # eigenvalue of C, over the largest one, that counts as 0 when the gradient is projected
-HALVINGS = 60  # halvings of a step before it is given up: beyond, its length is below rounding
-ARMIJO = 1e-4  # share of the predicted decrease that a step must achieve, as in most line searches
-_MEAN_TURNS = 200  # alternations between mean and (H, C); they converge linearly
-_MEAN_SETTLED = 1e-10  # change of the mean, in standard deviations, at which the alternation ends
+
+@dataclass(frozen=True)
+class Newton:
+    """Options of Newton's method with a barrier.
+
+    Attributes
+    ----------
+    barriers : tuple of float
+        Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method
+        without a barrier converges.
+    max_steps, near_steps : int
+        Steps for one barrier before it counts as a failure (a dozen are usual), and from a start that should be near.
+    patience : int
+        Steps without progress, close to the optimum, after which rounding is all that is left.
+    settled : float
+        Squared Newton decrement, per node, at which the search ends: parameters are then exact to 1e-12.
+    short_of_boundary : float
+        Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995).
+    zero : float
+        Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings.
+    released : float
+        Slope per node, downhill, at which an h of 0 is released: well above its rounding.
+    halvings : int
+        Halvings of a step before it is given up: beyond, its length is below rounding.
+    armijo : float
+        Share of the predicted decrease that a step must achieve, as in most line searches.
+    """
+
+    barriers: tuple[float, ...] = tuple(10.0**-k for k in range(9))
+    max_steps: int = 500
+    near_steps: int = 12
+    patience: int = 6
+    settled: float = 1e-24
+    short_of_boundary: float = 0.95
+    zero: float = 1e-12
+    released: float = 1e-9
+    halvings: int = 60
+    armijo: float = 1e-4
 
 
 @dataclass(frozen=True)
@@ -75,6 +95,8 @@ class FitProblem:
     prior : float
         Number of nodes of white noise that count beside the data: a prior, under which there is a maximum whatever
         the data.
+    turns, turned : int, float
+        Most alternations between mean and (H, C), and the change of the mean, in standard deviations, that ends them.
     """
 
     states: Spectrum
@@ -83,6 +105,8 @@ class FitProblem:
     mean_is_free: bool
     start: Parameters | None = None
     prior: float = 0.0
+    turns: int = 200
+    turned: float = 1e-10
 
     def best(self, data: Statistics, start: Parameters | None, *, near: bool = False) -> tuple[Parameters, int]:
         """Return the parameters that maximise the likelihood, and the steps taken; `data` has a last column of ones.
@@ -116,9 +140,9 @@ class FitProblem:
         self, mean: Floats, data: Statistics, start: Parameters | None, *, near: bool
     ) -> tuple[Parameters, int]:
         found, total = self._at(mean, data, start, near=near)
-        for _ in range(_MEAN_TURNS):
+        for _ in range(self.turns):
             moved = best_mean(data, found)
-            settled = np.abs(moved - found.mean).max() < _MEAN_SETTLED
+            settled = np.abs(moved - found.mean).max() < self.turned
             found = replace(found, mean=moved)
             if settled:
                 break
@@ -157,10 +181,13 @@ def has_edges(states: Spectrum) -> bool:
     return bool((states.nodes * states.weights).max(initial=0.0) > 0)
 
 
-def projected_gradient_norm(data: Statistics, states: Spectrum, parameters: Parameters, *, coupled: bool) -> float:
+def projected_gradient_norm(
+    data: Statistics, states: Spectrum, parameters: Parameters, *, coupled: bool, zero: float = 1e-9
+) -> float:
     """Return the largest entry of the gradient per node in the directions in which (H, C) may move.
 
-    It is that of the negative log-likelihood, less what the boundary of the cone holds back.
+    It is that of the negative log-likelihood, less what the boundary of the cone holds back: eigenvalues of C up to the
+    share `zero` of the largest are on it.
     """
     d, back = derivatives(parameters.channels, data, states), parameters.channels.inverse
     by_H, by_C = (back.T @ G @ back / (2.0 * data.n) for G in (d.G0, d.G1))
@@ -168,7 +195,7 @@ def projected_gradient_norm(data: Statistics, states: Spectrum, parameters: Para
         by_C = np.zeros_like(by_C)
     elif coupled:
         values, vectors = np.linalg.eigh(parameters.C)
-        null = vectors[:, values <= _NULL * max(values[-1], 0.0)]
+        null = vectors[:, values <= zero * max(values[-1], 0.0)]
         held, axes = np.linalg.eigh(null.T @ by_C @ null)
         by_C = by_C - null @ (axes * np.maximum(held, 0.0)) @ axes.T @ null.T
     else:
@@ -201,7 +228,7 @@ def channel_strength(m: float, states: Spectrum) -> tuple[float, int]:
     while excess(np.exp(low)) >= 0:
         low -= 2.0 * (1.0 - low)
     while excess(np.exp(high)) <= 0:
-        if high > _STRONGEST:
+        if high > np.log(np.finfo(np.float64).max) - 2.0:
             raise ConvergenceError("a column has no finite smoothness at the maximum; it has too few known cells")
         high += 2.0
     t, result = brentq(lambda t: excess(np.exp(t)), low, high, xtol=1e-14, full_output=True)
@@ -237,6 +264,7 @@ class Iterate:
     h: Floats
     barrier: float = 0.0
     steps: int = 0
+    newton: Newton = Newton()
 
     @cached_property
     def parts(self) -> Channels:
@@ -282,7 +310,7 @@ class Iterate:
         """Return the point some way along a step."""
         h = self.h + length * step.dh
         if self.barrier == 0:
-            h = np.where(h * self.roughness <= ZERO * self.data.n, 0.0, h)
+            h = np.where(h * self.roughness <= self.newton.zero * self.data.n, 0.0, h)
         return replace(self, H=self.H + length * step.dH, h=h, steps=self.steps + 1)
 
 
@@ -299,17 +327,17 @@ class Step:
 def _minimise(start: Iterate, *, near: bool) -> Iterate:
     if near:
         try:
-            return _settle(start, start.h > 0, max_steps=_NEAR_STEPS)
+            return _settle(start, start.h > 0, max_steps=start.newton.near_steps)
         except ConvergenceError:
             pass
     point = replace(start, h=start.h + 1e-3 * start.data.n / start.roughness)  # inside, at every scale
     everything = np.ones(start.h.size, dtype=bool)
-    for barrier in _BARRIERS:
-        point = _descend(replace(point, barrier=barrier), everything, max_steps=_MAX_STEPS)
+    for barrier in start.newton.barriers:
+        point = _descend(replace(point, barrier=barrier), everything, max_steps=start.newton.max_steps)
     point = replace(point, barrier=0.0)
     S, _ = schur_complement(point.loadings, point.derivatives)
     # If only the barrier keeps h from 0, the path to the minimum without it is longer than the path to 0.
-    return _settle(point, point.h * np.diag(S) > point.slope, max_steps=_MAX_STEPS)
+    return _settle(point, point.h * np.diag(S) > point.slope, max_steps=start.newton.max_steps)
 
 
 def _settle(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
@@ -317,7 +345,7 @@ def _settle(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
     for _ in range(4 * free.size + 4):  # every h is blocked and released a few times at most
         point = _descend(replace(point, h=point.h * free), free, max_steps=max_steps)
         blocked = free & (point.h == 0)
-        released = ~free & (point.slope < -_RELEASED)
+        released = ~free & (point.slope < -point.newton.released)
         if not (blocked | released).any():
             break
         free = (free & ~blocked) | released
@@ -326,11 +354,12 @@ def _settle(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
 
 def _descend(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
     """Return the minimum; while there is a barrier, a point near enough to go on from."""
-    target = 1e-3 * point.barrier or _SETTLED
-    best, patience = np.inf, _PATIENCE
+    options = point.newton
+    target = 1e-3 * point.barrier or options.settled
+    best, patience = np.inf, options.patience
     for _ in range(max_steps):
         step = newton_step(point, free)
-        patience = _PATIENCE if step.decrement < best / 2 or step.decrement > 1e-9 else patience - 1
+        patience = options.patience if step.decrement < best / 2 or step.decrement > 1e-9 else patience - 1
         best = min(best, step.decrement)
         if step.decrement <= target or step.longest <= 0 or patience == 0:
             return point
@@ -344,13 +373,13 @@ def _descend(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
 def line_search(point: Iterate, step: Step) -> Iterate | None:
     """Return the first point along a step at which the objective falls enough, or None if there is none."""
     length, rounding = min(1.0, step.longest), 1e-14 * (1.0 + abs(point.value))
-    for _ in range(HALVINGS):
+    for _ in range(point.newton.halvings):
         reached = point.moved(step, length)
         try:
             fall = point.value - reached.value
         except np.linalg.LinAlgError:
             fall = -np.inf
-        if fall >= ARMIJO * length * step.decrement - rounding:
+        if fall >= point.newton.armijo * length * step.decrement - rounding:
             return reached
         length /= 2
     return None
@@ -370,9 +399,10 @@ def newton_step(point: Iterate, free: Bools) -> Step:
     decrement = -float(np.vdot(d.G0, X) + np.vdot(d.G1, Y) - push @ dh)
     falling = dh < 0
     to_zero = float((point.h[falling] / -dh[falling]).min(initial=np.inf))
-    to_zero *= _SHORT_OF_BOUNDARY if barrier else 1.0
+    short = point.newton.short_of_boundary
+    to_zero *= short if barrier else 1.0
     dH = U @ X @ U.T
-    return Step((dH + dH.T) / 2, dh, decrement, min(to_zero, _SHORT_OF_BOUNDARY * until_singular(X)))
+    return Step((dH + dH.T) / 2, dh, decrement, min(to_zero, short * until_singular(X)))
 
 
 def until_singular(X: Floats) -> float:

@@ -16,8 +16,8 @@ from graphmrf.files import atomic, check_readable
 from graphmrf.kept import cached_property
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
 from graphmrf.model.conditional import condition, sample_field
+from graphmrf.model.expected_accuracy import estimate_r2, suggest, target_covariance
 from graphmrf.model.fit import Diagnostics, fit_maximum_likelihood, log_density, states_of
-from graphmrf.model.foresee import estimate_r2, suggest, target_covariance
 from graphmrf.model.maximise import FitProblem
 from graphmrf.model.parameters import Parameters, Precision, edge_part, positive_definite, vector
 
@@ -30,17 +30,10 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
     from graphmrf.linalg.spectrum import Spectrum
     from graphmrf.model.conditional import AttributePosterior
-    from graphmrf.model.foresee import KnownData
+    from graphmrf.model.expected_accuracy import KnownData
     from graphmrf.model.parameters import Channels
 
-FORMAT = "graphmrf.GaussianMRF"  # mark of a model file
-VERSION = 1
-# Largest ratio of the precision along the edges and within a node, the inverse of some thousand roundings: that of
-# a fit to data is far below.
-_SMOOTHEST = 1e12
-"""Version of its layout."""
-
-_SHOWN = 8  # attributes named at the prompt: about what a line of 100 characters holds
+_HEADER = {"format": "graphmrf.GaussianMRF", "version": 1}  # of a model file: its kind, and the version of its layout
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,8 +105,8 @@ class GaussianMRF:
 
     def __repr__(self) -> str:
         kind = "coupled, " if self.is_coupled else ""
-        alphas = ", ".join(f"{name}={self.alpha(name):.3g}" for name in self.names[:_SHOWN])
-        more = ", ..." if len(self.names) > _SHOWN else ""
+        alphas = ", ".join(f"{name}={self.alpha(name):.3g}" for name in self.names[:8])
+        more = ", ..." if len(self.names) > 8 else ""
         return f"GaussianMRF({kind}{len(self.names)} attributes; alpha: {alphas}{more})"
 
     def _repr_html_(self) -> str:
@@ -304,16 +297,16 @@ class GaussianMRF:
     def expected_r2(
         self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, given: KnownData = "both"
     ) -> float:
-        """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.foresee.estimate_r2`."""
+        """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.expected_accuracy.estimate_r2`."""
         return estimate_r2(target_covariance(self.parameters, graph, self.index(target), labelled), given)[0]
 
     def suggest(self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, k: int = 1) -> Ints:
-        """Return the `k` nodes whose labels would help most; see `graphmrf.model.foresee.suggest`."""
+        """Return the `k` nodes whose labels would help most; see `graphmrf.model.expected_accuracy.suggest`."""
         return suggest(target_covariance(self.parameters, graph, self.index(target), labelled), k)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a JSON file; every number is kept exactly."""
-        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "names": list(self.names)}
+        content: dict[str, Any] = _HEADER | {"names": list(self.names)}
         content["H"] = self.H.tolist()
         content |= {"C": self.C.tolist()} if self.is_coupled else {"h": self.h.tolist()}
         content["mean"] = self.mean.tolist()
@@ -341,10 +334,10 @@ class GaussianMRF:
         return found
 
 
-def _check_smooth(parameters: Parameters) -> None:
+def _check_smooth(parameters: Parameters, *, smoothest: float = 1e12) -> None:
     """Raise where a field is so smooth that its precision is singular in float64."""
     strength = float(parameters.channels.strength.max())
-    if strength > _SMOOTHEST:
+    if strength > smoothest:
         raise InvalidInputError(f"along the edges it is {strength:.1e} times as smooth as within nodes; fit it again")
 
 
@@ -383,13 +376,15 @@ def _content(path: Path) -> dict[str, Any]:
         raise InvalidInputError(f"{error}; name a file made by graphmrf fit -o or mrf.save") from None
     except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets without end
         raise InvalidInputError(f"{path} is a damaged model file ({error}); fit and save the model again") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != _HEADER["format"]:
         raise InvalidInputError(
-            f"{path} is not a model file: it lacks the mark {FORMAT!r}; make one with graphmrf fit -o or mrf.save(path)"
+            f"{path} is not a model file: it has no format {_HEADER['format']!r}; make one with graphmrf fit -o or "
+            "mrf.save(path)"
         )
-    if content.get("version") != VERSION or isinstance(content["version"], bool):
+    if content.get("version") != _HEADER["version"] or isinstance(content["version"], bool):
         raise InvalidInputError(
-            f"{path} has version {content.get('version')!r} of the model format, this graphmrf reads {VERSION}; "
+            f"{path} has version {content.get('version')!r} of the model format, this graphmrf reads "
+            f"{_HEADER['version']}; "
             "fit and save the model again, or use the graphmrf that wrote it"
         )
     if "sha256" in content and content["sha256"] != _checksum(content):

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
-# Share of the largest entry by which a matrix may differ from its transpose: half the digits of float64, so that
-# what was printed or computed passes.
-_ASYMMETRY = 1e-8
-# Negative eigenvalue of C, over the largest one, that counts as rounding: far above that of `eigvalsh` (1e-15 q),
-# far below what matters to the field. Channels treat it as 0.
-_NEGATIVE = 1e-10
 # Largest number of a field, 3e150, and its inverse the smallest diagonal entry of H: precisions of the attributes
 # that `check_magnitude` takes. Squares of them can be represented.
 _LARGEST = 2.0**500
@@ -223,8 +217,8 @@ def positive_definite(H: ArrayLike) -> Floats:
     return H
 
 
-def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int) -> Floats:
-    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array."""
+def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int, *, rounding: float = 1e-10) -> Floats:
+    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array, but for `rounding` of its eigenvalues."""
     if (h is None) == (C is None):
         raise InvalidInputError(f"give either h or C, got {'neither' if h is None else 'both'}")
     if C is None:
@@ -239,7 +233,7 @@ def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int) -> Floats:
     if C.shape != (q, q):
         raise InvalidInputError(f"C must have the shape of H, {(q, q)}, got {C.shape}")
     eigenvalues = np.linalg.eigvalsh(C)
-    if eigenvalues[0] < -_NEGATIVE * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0:
+    if eigenvalues[0] < -rounding * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0:
         raise InvalidInputError(
             f"C must be positive semidefinite, got a smallest eigenvalue of {eigenvalues[0]:.3g}; "
             "project it, or give h for a diagonal C"
@@ -255,12 +249,13 @@ def vector(name: str, entries: ArrayLike, q: int) -> Floats:
     return values
 
 
-def _symmetric(name: str, values: ArrayLike) -> Floats:
+def _symmetric(name: str, values: ArrayLike, *, asymmetry: float = 1e-8) -> Floats:
+    """Return the symmetric part of a matrix that differs from its transpose by half the digits of float64 at most."""
     M = _finite(name, values)
     if M.ndim != 2 or M.shape[0] != M.shape[1] or not M.size:
         raise InvalidInputError(f"{name} must be a square matrix (q, q), got shape {M.shape}")
     gap = float(np.abs(M - M.T).max())
-    if gap > _ASYMMETRY * float(np.abs(M).max()):
+    if gap > asymmetry * float(np.abs(M).max()):
         raise InvalidInputError(f"{name} must be symmetric, got entries that differ by {gap:.3g}; use (M + M.T) / 2")
     return (M + M.T) / 2
 

@@ -10,7 +10,7 @@ from graphmrf_paper.generative import LEVEL_FITTED, draw_maps, expected_splits, 
 from small_paper import N_NODES
 
 if TYPE_CHECKING:
-    from graphmrf.model.foresee import KnownData
+    from graphmrf.model.expected_accuracy import KnownData
 
 pytestmark = pytest.mark.slow
 

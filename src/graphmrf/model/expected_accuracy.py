@@ -7,6 +7,8 @@ or nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -19,19 +21,13 @@ from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.model.conditional import Conditional
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.model.parameters import Parameters
 
 KnownData: TypeAlias = Literal["nothing", "labels", "features", "both"]
-
-_EXACT_NODES = 4000  # nodes up to which covariances are dense: 128 MB each and some seconds on one core
-_PROBES = 64  # most Rademacher probes of a trace
-_BATCH = 8  # probes solved together before the standard error is looked at again: a block of full width for the engines
-_TOLERANCE = 1e-5  # relative residual of the solves behind probes, far below their noise
-_ENOUGH = 5e-4  # standard error at which probing stops: R2 is read with two, at most three decimals
-# Nodes whose gain is computed exactly at every step of `suggest`: one block solve.
-_SHORTLIST = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +60,7 @@ class TargetCovariance:
             missing[~self.unlabelled, self.position] = False
         return Conditional(self.graph, self.parameters.H, self.parameters.C, missing)
 
-    def times_covariance(self, given: KnownData, Z: Floats, *, tolerance: float) -> Floats:
+    def times_covariance(self, given: KnownData, Z: Floats, *, tolerance: float = 1e-5) -> Floats:
         r"""Return :math:`\Sigma Z` for `Z` (n, k), 0 outside `U`, with :math:`\Sigma` the covariance on `U`."""
         B = np.zeros((Z.shape[1], self.graph.n_nodes, self.parameters.q))
         B[:, self.unlabelled, self.position] = Z[self.unlabelled].T
@@ -114,9 +110,7 @@ def check_given(given: str, *, allowed: tuple[str, ...] = get_args(KnownData)[1:
     raise InvalidInputError(f"given must be one of {', '.join(allowed)}, got {given!r}")
 
 
-def estimate_r2(
-    target: TargetCovariance, given: str = "both", *, exact_nodes: int = _EXACT_NODES
-) -> tuple[float, float]:
+def estimate_r2(target: TargetCovariance, given: str = "both", *, exact_nodes: int = 4000) -> tuple[float, float]:
     r"""Return the coefficient of determination to be expected on the unlabelled nodes, and its standard error.
 
     .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
@@ -135,7 +129,7 @@ def estimate_r2(
         What the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
         (LGC), or both (LGC/RP).
     exact_nodes : int
-        Number of nodes up to which dense factors are used.
+        Number of nodes up to which dense factors are used, 128 MB each and some seconds.
 
     Examples
     --------
@@ -165,23 +159,32 @@ def exact_r2(target: TargetCovariance, given: KnownData) -> float:
 
 
 def probed_r2(
-    target: TargetCovariance, given: KnownData, *, probes: int = _PROBES, random_state: int = 0
+    target: TargetCovariance,
+    given: KnownData,
+    *,
+    probes: int = 64,
+    batch: int = 8,
+    accuracy: float = 5e-4,
+    random_state: int = 0,
 ) -> tuple[float, float]:
-    """Return the expected R2 and its error from Rademacher probes, at most `probes` and fewer where they are enough."""
+    """Return the expected R2 and its error from `probes` Rademacher probes, or fewer.
+
+    A `batch` of them is solved together, until the standard error is below `accuracy`.
+    """
     U, values, traces = target.unlabelled[:, None], [], _known_traces(target)
-    for first in range(0, probes, _BATCH):
-        Z = _rademacher(target, min(_BATCH, probes - first), random_state + first)
-        solved = target.times_covariance(given, Z, tolerance=_TOLERANCE)
+    for first in range(0, probes, batch):
+        Z = _rademacher(target, min(batch, probes - first), random_state + first)
+        solved = target.times_covariance(given, Z)
         SZ = multiply(target.graph, Z) * U
         values.append([_dots(Z, solved), _spread(target, Z), _dots(Z, SZ), _dots(SZ, SZ)])
         remaining, spread, *paths = np.concatenate(values, axis=1)
         estimate = ratio_of_means(remaining, spread, np.array(paths) - traces[:, None])
-        if first > 0 and estimate[1] <= _ENOUGH:
+        if first > 0 and estimate[1] <= accuracy:
             break
     return estimate
 
 
-def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_nodes: int = _EXACT_NODES) -> Ints:
+def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_nodes: int = 4000) -> Ints:
     r"""Return the `k` unlabelled nodes whose labels would leave the least variance on the rest, best first.
 
     They are chosen one after the other (so fewer are the first of more): the label of node i takes
@@ -221,52 +224,90 @@ def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_
 
 
 def exact_suggestions(target: TargetCovariance, given: KnownData, k: int) -> Ints:
-    """Return the suggested nodes by the dense covariance and rank-one updates of it."""
+    """Return the suggested nodes by the dense covariance."""
     nodes, Sigma = np.flatnonzero(target.unlabelled), target.covariance(given)
-    chosen: list[int] = []
-    for _ in range(k):
-        left = np.setdiff1d(np.arange(nodes.size), chosen)
-        gains = np.einsum("ij,ij->j", Sigma[:, left], Sigma[:, left]) / Sigma[left, left]
-        best = int(left[gains.argmax()])
-        column = Sigma[:, best] / np.sqrt(Sigma[best, best])
-        Sigma -= np.outer(column, column)
-        chosen.append(best)
-    return nodes[chosen]
+    found = greedy_labels(lambda B: Sigma @ B, np.eye(nodes.size))
+    return nodes[[node for node, _ in islice(found, k)]]
 
 
-def probed_suggestions(target: TargetCovariance, given: KnownData, k: int, *, random_state: int = 0) -> Ints:
+def probed_suggestions(
+    target: TargetCovariance, given: KnownData, k: int, *, probes: int = 64, random_state: int = 0
+) -> Ints:
     """Return the suggested nodes by Rademacher probes and, for a short list, exact columns of the covariance."""
-    Z = _rademacher(target, _PROBES, random_state)
+    Z, U = _rademacher(target, probes, random_state), target.unlabelled
+    times = partial(target.times_covariance, given)
     least = target.conditional(given).block.node_variance[:, target.position]
-    images = target.times_covariance(given, Z, tolerance=_TOLERANCE)
-    variance = np.maximum(np.einsum("ij,ij->i", Z, images) / _PROBES, least)
-    left, chosen, taken = target.unlabelled.copy(), [], np.zeros((len(Z), 0))
-    for _ in range(k):
-        score = np.where(left, np.einsum("ij,ij->i", images, images) / np.where(left, variance, 1.0), -1.0)
-        short = np.argsort(-score, kind="stable")[: min(_SHORTLIST, np.count_nonzero(left))]
-        node, column = _best(target, given, short, taken)
-        images -= np.outer(column, column @ Z)
+    found = greedy_labels(times, Z, allowed=U, shortlist=16, least=least)
+    return np.array([node for node, _ in islice(found, k)], dtype=np.intp)
+
+
+def greedy_labels(  # noqa: PLR0913 - the covariance, and what counts
+    times: Callable[[Floats], Floats],
+    B: Floats,
+    *,
+    variance: Floats | None = None,
+    noise: float = 0.0,
+    own: bool = True,
+    allowed: Bools | None = None,
+    shortlist: int = 1,
+    least: Floats | float = 0.0,
+) -> Iterator[tuple[int, Floats]]:
+    r"""Yield nodes whose labels take most from the variances, one after the other, and the roots of what each takes.
+
+    A label of node i with noise s takes :math:`\Sigma_{ji}^2 / (\Sigma_{ii} + s)` from the variance of node j. The sums
+    over j come from :math:`\Sigma B`: where `B` has random signs they are estimates for all nodes, where it has unit
+    vectors they are exact for the nodes of these.
+
+    Parameters
+    ----------
+    times : callable
+        Returns :math:`\Sigma B` for columns B.
+    B : array of shape (n, m)
+        Random signs or unit vectors.
+    variance : array of shape (n,), optional
+        Diagonal of :math:`\Sigma`; by default from :math:`\Sigma B`.
+    noise : float
+        Variance of the noise of a label.
+    own : bool
+        Whether what a label takes from the variance of its own node counts; `B` has unit vectors where it does not.
+    allowed : bool array of shape (n,), optional
+        Nodes to choose among; by default all.
+    shortlist : int
+        Nodes of every step whose gain is computed exactly.
+    least : float or array of shape (n,)
+        Bound on the remaining variances.
+
+    Examples
+    --------
+    >>> Sigma = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]])
+    >>> next(greedy_labels(lambda B: Sigma @ B, np.eye(3)))
+    (1, array([0.5, 1. , 0.5]))
+    """
+    images, counted = times(B), np.ones_like(B) if own else 1.0 - B
+    if variance is None:
+        variance = np.maximum(np.einsum("ij,ij->i", B, images) / np.maximum((B**2).sum(axis=1), 1.0), least)
+    left = np.ones(len(B), dtype=bool) if allowed is None else allowed.copy()
+    columns = np.zeros((len(B), 0))
+    while left.any():
+        gains = np.einsum("ij,ij,ij->i", images, images, counted) / np.where(left, variance + noise, 1.0)
+        short = np.argsort(-np.where(left, gains, -np.inf), kind="stable")[: min(shortlist, np.count_nonzero(left))]
+        units = np.zeros((len(B), short.size))
+        units[short, np.arange(short.size)] = 1.0
+        tried = times(units) - columns @ columns[short].T
+        tried /= np.sqrt(np.maximum(tried[short, np.arange(short.size)], 0.0) + noise)
+        best = int(np.einsum("ij,ij->j", tried, tried).argmax())
+        node, column = int(short[best]), tried[:, best]
+        images = images - np.outer(column, column @ B)
         variance = np.maximum(variance - column**2, least)
-        taken, left[node] = np.column_stack([taken, column]), False
-        chosen.append(node)
-    return np.array(chosen, dtype=np.intp)
-
-
-def _best(target: TargetCovariance, given: KnownData, nodes: Ints, taken: Floats) -> tuple[int, Floats]:
-    """Return the node with the largest exact gain, and its column of the covariance over its standard deviation."""
-    units = np.zeros((target.graph.n_nodes, nodes.size))
-    units[nodes, np.arange(nodes.size)] = 1.0
-    columns = target.times_covariance(given, units, tolerance=_TOLERANCE) - taken @ taken[nodes].T
-    columns /= np.sqrt(columns[nodes, np.arange(nodes.size)])
-    best = int(np.einsum("ij,ij->j", columns, columns).argmax())
-    return int(nodes[best]), columns[:, best]
+        columns, left[node] = np.column_stack([columns, column]), False
+        yield node, column
 
 
 def _spread(target: TargetCovariance, Z: Floats) -> Floats:
     """Return z' Sigma_0 z for the columns of Z, each less its mean over U: all channels from one Krylov space."""
     parts, U = target.parameters.channels, target.unlabelled[:, None]
     centred = (Z - Z.sum(axis=0) / np.count_nonzero(U)) * U
-    smoothed = smooth_grid(target.graph, centred, parts.alpha, tolerance=_TOLERANCE)
+    smoothed = smooth_grid(target.graph, centred, parts.alpha, tolerance=1e-5)
     share = parts.inverse[:, target.position] ** 2
     return np.asarray(np.einsum("c,cik,ik->k", share, smoothed, centred, optimize=True))
 

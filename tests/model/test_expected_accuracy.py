@@ -1,4 +1,4 @@
-"""Foreseen accuracy against dense algebra and simulation; suggestions against trying every node."""
+"""Expected accuracy against dense algebra and simulation; suggestions against trying every node."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,14 @@ from fields import Field, fields, parameters, random_field
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.model import GaussianMRF, foresee
-from graphmrf.model.foresee import (
+from graphmrf.model import GaussianMRF
+from graphmrf.model.expected_accuracy import (
     KnownData,
     TargetCovariance,
     estimate_r2,
     probed_r2,
     probed_suggestions,
+    ratio_of_means,
     suggest,
     target_covariance,
 )
@@ -152,7 +153,7 @@ def test_large_graphs_are_probed() -> None:
     assert suggest(problem, 2, exact_nodes=0).shape == (2,)
 
 
-def test_more_information_foresees_more() -> None:
+def test_more_information_raises_the_expected_r2() -> None:
     graph, mrf, labelled = middling(4)
     by = {kind: mrf.expected_r2(graph, -1, labelled, kind) for kind in KINDS}
     assert by["both"] >= max(by["labels"], by["features"]) - 1e-12
@@ -190,7 +191,7 @@ def test_the_error_of_a_ratio_is_that_of_its_residuals_with_controls_regressed_o
     controls = rng.normal(size=(2, k))
     spread = 5.0 + 0.3 * rng.normal(size=k) + controls[0]
     remaining = 2.0 + 0.1 * rng.normal(size=k) - 0.5 * controls[1]
-    plain, error = foresee.ratio_of_means(remaining, spread, np.zeros((0, k)))
+    plain, error = ratio_of_means(remaining, spread, np.zeros((0, k)))
     ratio = remaining.mean() / spread.mean()
     assert plain == pytest.approx(1.0 - ratio)
     assert error == pytest.approx(np.std(remaining - ratio * spread, ddof=1) / spread.mean() / np.sqrt(k))
@@ -199,6 +200,6 @@ def test_the_error_of_a_ratio_is_that_of_its_residuals_with_controls_regressed_o
     fit = np.linalg.lstsq(design, both)[0]
     (above, below), left = fit[0], both - design @ fit
     noise = (left[:, 0] - above / below * left[:, 1]) / below
-    found = foresee.ratio_of_means(remaining, spread, controls)
+    found = ratio_of_means(remaining, spread, controls)
     assert found == pytest.approx((1.0 - above / below, np.sqrt(noise @ noise / (k - 3) / k)))
     assert found[1] < 0.6 * error
