@@ -39,7 +39,7 @@ from benchmarks.holes import choose, scores
 from benchmarks.more_data import NAMES as MORE
 from benchmarks.more_data import Task, connected_part, more_root
 from benchmarks.paper_data import root
-from benchmarks.peers import LEARNING, METHODS, OURS, NotApplicableError
+from benchmarks.peers import METHODS, OURS, PLAIN, NotApplicableError
 from benchmarks.pool import resume
 from benchmarks.sets import PAPER, load
 from benchmarks.show import peak_gigabytes, show
@@ -264,8 +264,8 @@ def by_set(found: dict[Work, Row]) -> Iterator[Row]:
             continue
         splits = len(means[OURS])
         scored = {name: _mean(values) or 0.0 for name, values in means.items() if len(values) == splits}
-        others = {name: value for name, value in scored.items() if name not in (OURS, LEARNING)}
-        row = {"set": task, "hole": hole, "splits": splits, OURS: scored[OURS], LEARNING: scored.get(LEARNING)}
+        others = {name: value for name, value in scored.items() if name not in (OURS, PLAIN)}
+        row = {"set": task, "hole": hole, "splits": splits, OURS: scored[OURS], PLAIN: scored.get(PLAIN)}
         yield row | (_against(scored[OURS], others) if others else {})
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
 OURS = "GraphRegressor"
-LEARNING = "GraphRegressor + learner"
+PLAIN = "GraphRegressor without trees"
 HELD_OUT = 0.2
 """Part of the labels by which a network stops."""
 EPOCHS, PATIENCE = 500, 50
@@ -270,7 +270,7 @@ def _networks(kind: str) -> Method:
 
 METHODS: dict[str, Method] = {
     OURS: _ours(GraphRegressor),
-    LEARNING: _ours(lambda: GraphRegressor(learner=boosting())),
+    PLAIN: _ours(lambda: GraphRegressor(learner=None)),
     "LP": _ours(LabelPropagation),
     "LR": _ours(LinearRegression),
     "LR/RP": _ours(_propagated(LinearRegression)),

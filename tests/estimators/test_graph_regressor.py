@@ -82,7 +82,7 @@ def test_it_can_be_cloned_and_pickled() -> None:
         "transform": "log",
         "terms": ("own", "field"),
         "solver": "dense",
-        "learner": None,
+        "learner": "auto",
         "random_state": 3,
     }
     loaded = pickle.loads(pickle.dumps(model()))

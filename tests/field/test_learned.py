@@ -1,5 +1,7 @@
 """Learned effects: cross-fitted columns, what they add, and what they do on other graphs."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -7,10 +9,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression as Plain
 from sklearn.metrics import r2_score
 
-from graphmrf import Graph, GraphRegressor
+from graphmrf import Graph, GraphRegressor, load
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.features import Design
-from graphmrf.field.learned import with_learned
+from graphmrf.field.learned import LEAST_LABELS, boosted_trees, with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.selection import distance_matched_folds
 
@@ -52,21 +54,56 @@ def test_a_learner_sees_second_neighbours_and_degrees() -> None:
     np.testing.assert_allclose(design.learnable[:, 3:], np.column_stack([degrees, S @ degrees]))
 
 
+def stairs(n: int, steps: int, noise: float = 0.3) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """Return a ring, 8 features, and an outcome that jumps with the first."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 8))
+    return ring(n), X, 2.0 * (np.floor(steps * norm.cdf(X[:, 0])) % 2) + noise * rng.standard_normal(n)
+
+
 @pytest.mark.parametrize("solver", ["dense", "sparse"])
 def test_boosted_trees_add_what_no_other_term_has(solver: str) -> None:
-    rng, n = np.random.default_rng(1), 600
-    graph, X = ring(n), rng.standard_normal((n, 8))
-    y = 2.0 * (np.floor(4.0 * norm.cdf(X[:, 0])) % 2) + 0.3 * rng.standard_normal(n)
-    known = rng.random(n) < 0.6
+    graph, X, y = stairs(600, 4)
+    known = np.random.default_rng(3).random(600) < 0.6
     labels = np.where(known, y, np.nan)
-    trees = HistGradientBoostingRegressor(max_iter=100, random_state=0)
-    plain = GraphRegressor(solver=solver).fit(graph, X, labels)
-    learned = GraphRegressor(solver=solver, learner=trees).fit(graph, X, labels)
+    plain = GraphRegressor(solver=solver, learner=None).fit(graph, X, labels)
+    learned = GraphRegressor(solver=solver).fit(graph, X, labels)
     found = [r2_score(y[~known], model.predict()[~known]) for model in (plain, learned)]
     assert found[1] > found[0] + 0.1
     assert learned.shares_["learned effects"] > 0.4
+    assert learned.notes_[0].startswith("boosted trees are among the effects")
     low, high = learned.predict_interval(0.9)
-    assert np.mean((low <= y)[~known] & (y <= high)[~known]) > 0.85
+    assert 0.85 < np.mean((low <= y)[~known] & (y <= high)[~known]) < 0.95
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_boosted_trees_are_left_out_where_effects_are_linear(solver: str) -> None:
+    rng, n = np.random.default_rng(4), 300
+    graph, X = ring(n), rng.standard_normal((n, 3))
+    y = np.where(rng.random(n) < 0.5, X @ [1.0, -1.0, 0.5] + 0.5 * rng.standard_normal(n), np.nan)
+    plain = GraphRegressor(solver=solver, learner=None).fit(graph, X, y)
+    tried = GraphRegressor(solver=solver).fit(graph, X, y)
+    np.testing.assert_array_equal(tried.predict(), plain.predict())
+    assert tried.notes_[0].startswith("boosted trees were tried and left out")
+    assert "learned effects" not in tried.shares_
+
+
+def test_boosted_trees_are_not_tried_where_none_could_split() -> None:
+    graph, X, y = stairs(100, 2)
+    y[LEAST_LABELS - 1 :] = np.nan
+    assert GraphRegressor().fit(graph, X, y).notes_ == ()
+    folds = np.arange(LEAST_LABELS - 1) % 5
+    trees = boosted_trees(0).fit(X[: LEAST_LABELS - 1][folds > 0], y[: LEAST_LABELS - 1][folds > 0])
+    assert np.ptp(trees.predict(X)) == 0
+
+
+def test_a_model_with_boosted_trees_is_stored(tmp_path: Path) -> None:
+    graph, X, y = stairs(200, 2)
+    y[::3] = np.nan
+    model = GraphRegressor().fit(graph, X, y)
+    assert "learned effects" in model.shares_
+    model.save(tmp_path / "model.gmrf")
+    np.testing.assert_allclose(load(tmp_path / "model.gmrf").predict(), model.predict())
 
 
 def test_learned_effects_hold_on_another_graph_and_out_of_fold() -> None:
@@ -85,3 +122,13 @@ def test_learned_effects_hold_on_another_graph_and_out_of_fold() -> None:
 def test_a_learner_of_counts_is_refused() -> None:
     with pytest.raises(InvalidInputError):
         GraphRegressor(learner=Plain(), likelihood="poisson").fit(ring(9), None, np.arange(9.0))
+
+
+def test_neighbours_that_differ_are_reported() -> None:
+    rng, n = np.random.default_rng(0), 200
+    side = np.arange(n) % 2
+    graph, X = ring(n), rng.standard_normal((n, 1))
+    differ = GraphRegressor().fit(graph, X, np.where(rng.random(n) < 0.6, side + 0.1 * X[:, 0], np.nan))
+    assert differ.notes_[0].startswith("neighbours differ: Moran's I of the outcome is -0.9")
+    alike = GraphRegressor().fit(graph, X, np.where(rng.random(n) < 0.6, X[:, 0], np.nan))
+    assert not any("differ" in note for note in alike.notes_)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
 from graphmrf.field.dense import DenseField
+from graphmrf.field.learned import AUTO, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
@@ -24,6 +25,7 @@ from graphmrf.linalg.dense import one_blas_thread
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
+    from graphmrf.field.learned import Trial
     from graphmrf.field.noise import Noise
     from graphmrf.field.observations import Responses
     from graphmrf.field.posterior import Posterior
@@ -104,12 +106,15 @@ class FittedField:
         Coordinates of the members of the average, the mode first.
     posterior : AveragedPosterior
         The latent field given the labels.
+    trial : Trial or None
+        What boosted trees added on held-out labels, where they were on trial.
     """
 
     field: DenseField | SparseField
     mode: Mode
     points: list[Floats]
     posterior: AveragedPosterior
+    trial: Trial | None = None
 
     @property
     def found(self) -> Found:
@@ -150,8 +155,8 @@ class FieldOptions:
         Dense covariance, sparse precision, or by the number of nodes.
     members : int
         Members of the average over hyper-parameters; 1 for the mode alone.
-    learner : regressor of scikit-learn, optional
-        Its out-of-fold predictions are a term.
+    learner : "auto" or regressor of scikit-learn, optional
+        Its out-of-fold predictions are a term; "auto" are boosted trees, if they help.
     seed : int
         Seed of everything random.
     start : Found, optional
@@ -190,13 +195,37 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
         found = _with_tails(field, mode, options.likelihood)
         if isinstance(field, SparseField) and field.design is not design:
             found = _on_whole(*found, design, observations)
-        return _average(*found, seed=options.seed, members=options.members)
+        field, mode, likelihood, trial = _with_learner(*found, options)
+        fitted = _average(field, mode, likelihood, seed=options.seed, members=options.members)
+        return replace(fitted, trial=trial)
+
+
+def _with_learner(
+    field: DenseField | SparseField, mode: Mode, likelihood: Noise, options: FieldOptions
+) -> tuple[DenseField | SparseField, Mode, Noise, Trial | None]:
+    """Return the field with learned effects and its mode: those asked for, or of boosted trees where they help."""
+    labels, on_trial = field.observations, options.learner == AUTO
+    wanted = options.learner is not None and "learned" in options.terms and field.design.learner is None
+    too_few = on_trial and labels.nodes.size < LEAST_LABELS
+    if not wanted or too_few or not field.design.p or not isinstance(labels, Observations):
+        return field, mode, likelihood, None
+    _PROGRESS.info("field: learned effects")
+    design = with_learned(field.design, labels, options.learner, options.seed)
+    trial = tried(field.posterior(mode.x), design) if on_trial else None
+    if trial is not None and not trial.helps:
+        return field, mode, likelihood, trial
+    is_sparse = isinstance(field, SparseField)
+    terms = tuple(term for term in Prior.of(options.terms, design).terms if term.is_sparse or not is_sparse)
+    larger = replace(field, terms=terms).on(design)
+    start = np.insert(mode.x, larger.space.names.index("learned"), 0.0)
+    return larger, find_mode(larger, start, tolerance=_tolerance(labels.nodes.size), damping=WARM), likelihood, trial
 
 
 def rebuild(design: Design, observations: Observations | Responses, options: FieldOptions, found: Found) -> FittedField:
     """Return the field given labels at hyper-parameters that are known: nothing is searched."""
     if isinstance(observations, Observations):
         observations = observations.weighted(found.weights)
+        design = with_learned(design, observations, options.learner, options.seed) if options.learner else design
     field = _field_of(design, Prior.of(options.terms, design), observations, found)
     members = [field.posterior(x) for x in found.points]
     return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.shares, found.likelihood))

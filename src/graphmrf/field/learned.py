@@ -4,6 +4,10 @@ The labels are divided into folds that imitate the holes. The prediction at a la
 fitted without its fold, that at any other node is the mean over the regressors of all folds; so the column is as wrong
 at labels as it is at the nodes to predict, and the evidence finds how much it counts. The regressor sees own features,
 the means of neighbours and of second neighbours, and degrees.
+
+Boosted trees are the default, on trial: with :math:`f` the predictions of the field and :math:`c` those of the trees
+without a fold, trees stay if :math:`f + w (c - f)`, with `w` fitted to the other folds, has smaller squared errors than
+:math:`f` by more than the standard error of the difference.
 """
 
 from __future__ import annotations
@@ -13,15 +17,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from graphmrf.selection import distance_matched_folds
 
 if TYPE_CHECKING:
-    from graphmrf._typing import Floats
+    from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.observations import Observations
+    from graphmrf.field.posterior import Posterior
+
+AUTO = "auto"
+"""Boosted trees, where held-out labels show that they help."""
 
 _FOLDS = 5
+
+_LEAF = 20
+"""Least labels of a leaf, scikit-learn's default."""
+
+_STOPPING = 0.1
+"""Part of the labels that decide when boosting stops."""
+
+LEAST_LABELS = int(np.ceil(2 * _LEAF / (1.0 - _STOPPING) / (1.0 - 1.0 / _FOLDS)))
+"""Labels below which no tree of any fold has a split."""
+
+
+def boosted_trees(seed: int) -> HistGradientBoostingRegressor:
+    """Return the regressor on trial: small trees, as many as held-out labels ask for."""
+    shape = {"learning_rate": 0.05, "max_leaf_nodes": 15, "min_samples_leaf": _LEAF}
+    stop = {"early_stopping": True, "max_iter": 500, "n_iter_no_change": 20, "validation_fraction": _STOPPING}
+    return HistGradientBoostingRegressor(**shape, **stop, random_state=seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +59,23 @@ class LearnedEffects:
         One for each fold, fitted without it.
     centre, spread : float
         Mean and standard deviation of the out-of-fold predictions at the labels.
+    folds : array of shape (m,)
+        Fold of every label.
     """
 
     regressors: tuple[Any, ...]
     centre: float
     spread: float
+    folds: Ints
 
     def __call__(self, design: Design) -> Floats:
         """Return the mean prediction at all nodes of a design, standardised, shape (n, 1)."""
         found = np.mean([each.predict(design.learnable) for each in self.regressors], axis=0)
         return np.asarray(((found - self.centre) / self.spread)[:, None])
+
+    def raw(self, column: Floats) -> Floats:
+        """Return predictions in the units of the labels."""
+        return np.asarray(self.centre + self.spread * column)
 
 
 def with_learned(design: Design, observations: Observations, learner: Any, seed: int) -> Design:
@@ -55,8 +87,8 @@ def with_learned(design: Design, observations: Observations, learner: Any, seed:
         Features of all nodes.
     observations : Observations
         Standardised labels.
-    learner : regressor of scikit-learn
-        It is cloned.
+    learner : regressor of scikit-learn, or "auto"
+        It is cloned; "auto" are boosted trees, of weighted labels.
     seed : int
         Seed of the folds.
     """
@@ -66,11 +98,57 @@ def with_learned(design: Design, observations: Observations, learner: Any, seed:
     by_node = np.empty(known.size, dtype=np.int64)
     by_node[known] = distance_matched_folds(design.graph, known, _FOLDS, random_state=seed).folds
     folds, held_out, fitted = by_node[nodes], np.empty(z.size), []
+    regressor = boosted_trees(seed) if learner == AUTO else learner
     for fold in np.unique(folds):
         own = folds == fold
-        fitted.append(clone(learner).fit(inputs[nodes[~own]], z[~own]))
+        weights = {"sample_weight": observations.weights[~own]} if learner == AUTO else {}
+        fitted.append(clone(regressor).fit(inputs[nodes[~own]], z[~own], **weights))
         held_out[own] = fitted[-1].predict(inputs[nodes[own]])
-    effects = LearnedEffects(tuple(fitted), float(held_out.mean()), float(held_out.std()) or 1.0)
+    effects = LearnedEffects(tuple(fitted), float(held_out.mean()), float(held_out.std()) or 1.0, folds)
     column = effects(design)
     column[nodes, 0] = (held_out - effects.centre) / effects.spread
     return replace(design, learner=effects, learned=column)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Share of the variance of held-out labels that is predicted by the field, and by the field with a learner.
+
+    `gain` is their difference, and `error` its standard error.
+    """
+
+    field: float
+    gain: float
+    error: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether the gain exceeds its standard error."""
+        return self.gain > self.error
+
+    @property
+    def note(self) -> str:
+        """The decision in a sentence."""
+        both = f"held-out labels are predicted with R2 {self.field + self.gain:.3f}, without them {self.field:.3f}"
+        if self.helps:
+            return f"boosted trees are among the effects: {both}"
+        return f"boosted trees were tried and left out, as they do not clearly help: {both}"
+
+
+def tried(posterior: Posterior, design: Design) -> Trial:
+    """Return what the column of a design adds to the predictions of a field that was fitted without it."""
+    given, effects = posterior.observations, design.learner
+    assert effects is not None
+    column = effects.raw(design.learned[given.nodes, 0])
+    field, stacked = np.empty(given.z.size), np.empty(given.z.size)
+    for own in (effects.folds == fold for fold in np.unique(effects.folds)):
+        field[own] = posterior.given(given.part(~own)).mean(given.nodes[own])
+    precision = 1.0 / given.variance(posterior.noise)
+    error, more, weights = given.z - field, column - field, precision / precision.sum()
+    for own in (effects.folds == fold for fold in np.unique(effects.folds)):
+        others = (weights * more)[~own]
+        share = float(np.clip(others @ error[~own] / max(others @ more[~own], 1e-300), 0.0, 1.0))
+        stacked[own] = error[own] - share * more[own]
+    total = float(weights @ (given.z - weights @ given.z) ** 2) or 1.0
+    gains = weights * (error**2 - stacked**2) / total
+    return Trial(1.0 - float(weights @ error**2) / total, float(gains.sum()), float(gains.std() * np.sqrt(gains.size)))

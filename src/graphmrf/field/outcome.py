@@ -13,7 +13,7 @@ from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
 from graphmrf.field.fit import FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
-from graphmrf.field.learned import with_learned
+from graphmrf.field.learned import AUTO, with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
@@ -92,8 +92,6 @@ class FieldOutcome:
         scale = choose_transform(design, rows, y[rows], kinds, seed=options.seed)
         labels = Observations.of(rows, scale.z)
         labels = labels if weight is None else labels.weighted(weight[rows] / weight[rows].mean())
-        if options.learner is not None and design.p:
-            design = with_learned(design, labels, options.learner, options.seed)
         return cls(graph, X, y, labels, Numbers(scale), imputed, _fitted(design, labels, imputed, options), options)
 
     @classmethod
@@ -131,15 +129,16 @@ class FieldOutcome:
         Raises
         ------
         InvalidInputError
-            If there is a learner, whose regressors only code could bring back.
+            If a learner was passed, whose regressors only code could bring back.
         """
-        if self.options.learner is not None:
+        learner = None if self.fitted.field.design.learner is None else self.options.learner
+        if learner not in (None, AUTO):
             raise InvalidInputError(
                 "a model with a learner cannot be saved, as its regressors could only be read by running code; fit "
-                "without learner, or pass out-of-fold predictions as a column of X"
+                "with learner='auto', or pass out-of-fold predictions as a column of X"
             )
         data = {"graph": self.graph, "X": self.X, "y": self.y, "labels": self.labels, "reading": self.reading}
-        return data | {"options": replace(self.options, start=None), "found": self.fitted.found}
+        return data | {"options": replace(self.options, start=None, learner=learner), "found": self.fitted.found}
 
     @property
     def rows(self) -> Ints:
@@ -294,7 +293,9 @@ class FieldOutcome:
         mean, variance = self.posterior.outcome(nodes).moments
         about, error = mean - mean.mean(), float(variance.mean())
         explained = float(np.mean(about**2))
-        shares = dict.fromkeys((TERMS[name].effect for name in self.options.terms), 0.0)
+        learns = self.fitted.field.design.learner is not None
+        names = [name for name in self.options.terms if learns or name != "learned"]
+        shares = dict.fromkeys((TERMS[name].effect for name in names), 0.0)
         parts = {name: max(float(np.mean(each * about)), 0.0) for name, each in self.posterior.parts(nodes).items()}
         total = sum(parts.values())
         for name, part in parts.items():
@@ -337,7 +338,7 @@ class FieldOutcome:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         terms = tuple(t.name for t in Prior.of(self.options.terms, self.fitted.field.design).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
-        options = replace(self.options, terms=terms, representation=representation, start=None)
+        options = replace(self.options, terms=terms, representation=representation, start=None, learner=None)
         return fit_field(self.fitted.field.design, self.labels, options)
 
     def on(self, graph: Graph, X: Floats) -> OtherGraph:

@@ -38,6 +38,9 @@ class Posterior(Protocol):
     def observations(self) -> Observations:
         """What is given: working observations where those given are not normal."""
 
+    def mean(self, nodes: Ints) -> Floats:
+        """Return the mean of the latent field at some nodes."""
+
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field at some nodes."""
 

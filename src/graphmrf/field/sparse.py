@@ -382,8 +382,12 @@ class SparseSystem:
     def moments(self) -> tuple[Floats, Floats]:
         """Posterior mean and variance of the latent field at all nodes, what columns leave included."""
         H, variance = self._whitened
-        mean = self.Phi @ self.coefficients + self.graph_field
-        return mean, variance + np.einsum("ij,ij->i", H, H) + self.left
+        return self.mean, variance + np.einsum("ij,ij->i", H, H) + self.left
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Posterior mean of the latent field at all nodes."""
+        return np.asarray(self.Phi @ self.coefficients + self.graph_field)
 
     @cached_property
     def graph_field(self) -> Floats:
@@ -447,7 +451,7 @@ class SparsePosterior:
 
     def mean(self, nodes: Ints) -> Floats:
         """Return the posterior mean of the latent field."""
-        return np.asarray(self.system.moments[0][nodes])
+        return np.asarray(self.system.mean[nodes])
 
     def variance(self, nodes: Ints) -> Floats:
         """Return the posterior variance of the latent field."""
