@@ -51,8 +51,8 @@ def tasks(size: int) -> Iterator[Classes]:
         whole = Task(
             "hemlock", graph, frame[_CLIMATE].to_numpy(), frame["hemlock"].to_numpy(dtype=np.float64), "points"
         )
-        parts = (connected_part(whole, size, seed=seed) for seed in range(100))
-        part = next(each for each in parts if each.y.mean() > whole.y.mean())
+        parts = [connected_part(whole, size, seed=seed) for seed in range(20)]
+        part = max(parts, key=lambda each: float(each.y.mean()))
         yield Classes("hemlock", part.graph, part.X, part.y.astype(np.int64))
     question, _ = questions.mature("PTBR", 1)
     yield Classes("Twitch PTBR, mature", question.graph, question.X, question.y.astype(np.int64))

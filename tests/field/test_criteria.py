@@ -10,7 +10,7 @@ import latent
 from graphmrf import Graph, GraphRegressor
 from graphmrf._typing import Floats
 from graphmrf.field import TERMS, FieldOptions, Responses
-from graphmrf.field.criteria import Criteria, morans_i
+from graphmrf.field.criteria import Criteria, fit_pareto, morans_i, smoothed_density
 from graphmrf.field.dense import DenseField
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.outcome import FieldOutcome
@@ -47,6 +47,40 @@ def test_leaving_one_out_and_waic_of_numbers() -> None:
     assert found.leave_one_out[1] == pytest.approx(np.std(expected) * np.sqrt(len(expected)))
     assert found.waic[0] == pytest.approx(found.leave_one_out[0], abs=0.1 * abs(found.leave_one_out[0]))
     assert 3 < found.waic[2] < outcome.rows.size
+    smoothed, error, k = found.psis
+    assert smoothed == pytest.approx(found.leave_one_out[0], abs=0.01 * abs(found.leave_one_out[0]))
+    assert error == pytest.approx(found.leave_one_out[1], rel=0.1)
+    assert np.median(k) < 0.7
+
+
+def test_smoothed_importance_sampling_is_the_closed_form() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(20)
+    mean = y.mean() + rng.standard_normal(4000) / np.sqrt(y.size)  # normal values of variance 1, a flat prior
+    for value in y:
+        exact = stats.norm((y.sum() - value) / 19, np.sqrt(1.0 + 1.0 / 19)).logpdf(value)
+        density, k = smoothed_density(stats.norm(mean).logpdf(value))
+        assert density == pytest.approx(exact, abs=0.01)
+        assert k < 0.5
+    assert smoothed_density(np.full(100, -2.0)) == pytest.approx((-2.0, 0.0))
+
+
+def test_an_outlier_is_where_importance_weights_fail() -> None:
+    y = numbers(0)
+    y[1] += 60.0
+    outcome = FieldOutcome.fit(RING, X, y, options=FieldOptions(("own", "field"), "gaussian", members=1))
+    k = Criteria(outcome).psis[2]
+    assert outcome.rows[np.argmax(k)] == 1
+    assert k.max() > 0.5 > np.median(k)
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.3, 0.8])
+def test_pareto_tails_are_found(shape: float) -> None:
+    draws = np.sort(stats.genpareto(shape, scale=2.0).rvs((50, 200), random_state=0), axis=1)
+    found = np.array([fit_pareto(each) for each in draws])
+    expected = (200 * shape + 5.0) / 210  # the prior counts as ten values of .5
+    assert found[:, 0].mean() == pytest.approx(expected, abs=0.05)
+    assert found[:, 1].mean() == pytest.approx(2.0, rel=0.1)
 
 
 def test_leaving_one_out_of_counts_is_that_of_refits() -> None:
@@ -120,7 +154,7 @@ def test_morans_i_is_its_formula() -> None:
 
 def test_summaries_name_everything() -> None:
     text = GraphRegressor().fit(RING, X, numbers(0)).summary()
-    for words in ("log evidence", "leave-one-out", "WAIC", "Moran", "std err", "97.5 %", "phi"):
+    for words in ("log evidence", "leave-one-out", "PSIS", "WAIC", "Moran", "std err", "97.5 %", "phi"):
         assert words in text
     assert repr(text) == str(text)
     counts = np.random.default_rng(0).poisson(np.exp(1.0 + ETA)).astype(float)

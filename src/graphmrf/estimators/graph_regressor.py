@@ -593,9 +593,10 @@ class GraphRegressor(NodeEstimator):
 
         Linear effects with standard errors and 95 % intervals: of a feature of the node itself, all others and those of
         its neighbours held fixed, on the scale of the link (of counts the logarithm, of shares the logit). Log
-        evidence, expected log predictive density (elpd) by leaving one node out and by WAIC, Moran's I of leave-one-out
-        residuals over the edges among labelled nodes with its p-value, and `phi`, the share of the graph field in it
-        and the part that is each node's own.
+        evidence, expected log predictive density (elpd) by leaving one node out, the same by Pareto-smoothed importance
+        sampling (PSIS) with its largest diagnostic `k`, and by WAIC. Moran's I of leave-one-out residuals over the
+        edges among labelled nodes with its p-value, and `phi`, the share of the graph field in it and the part that is
+        each node's own.
         """
         if "_field" not in vars(self):
             return Summary("GraphRegressor: not fitted yet")

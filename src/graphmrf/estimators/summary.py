@@ -22,6 +22,9 @@ _MOST_EFFECTS = 40
 _MANY = 0.4
 """Effective parameters a label from which WAIC is unreliable (Vehtari, Gelman and Gabry, 2017)."""
 
+_LARGEST_K = 0.7
+"""Shape of the tail of importance weights from which they are unreliable (Vehtari and others, 2024)."""
+
 
 class Summary(str):
     """Text that consoles and notebooks show as it is, line by line."""
@@ -50,12 +53,15 @@ def summarise(facts: Mapping[str, str], shares: Mapping[str, float], names: Sequ
         What the fit is judged by.
     """
     (waic, waic_error, parameters), (loo, loo_error) = found.waic, found.leave_one_out
+    psis, psis_error, k = found.psis
     moran, p = found.moran
     doubt = "; unreliable, as they are many" if parameters > _MANY * found.outcome.rows.size else ""
+    far = f"; unreliable, as k > {_LARGEST_K} at {np.sum(k > _LARGEST_K)} nodes" if (k > _LARGEST_K).any() else ""
     facts = {
         **facts,
         "log evidence": number(found.log_evidence),
         "elpd, leave-one-out": f"{number(loo)} ± {number(loo_error)}",
+        "elpd, PSIS": f"{number(psis)} ± {number(psis_error)}, k up to {k.max():.2f}{far}",
         "elpd, WAIC": f"{number(waic)} ± {number(waic_error)}, {number(parameters)} effective parameters{doubt}",
         "Moran's I of residuals": "not defined" if np.isnan(moran) else f"{moran:.3f}, p = {p:.3f}",
     }
