@@ -185,7 +185,7 @@ def iterates(options: argparse.Namespace) -> Iterator[Row]:
             _warm(graph)
             alone, expected = timed(partial(smooth, graph, work.X, 0.99))
             engine = _Kept(graph.engine, machines, kill=blow)
-            dask_checkpoints._EVERY, dask_checkpoints._SHARE = alone / 4, np.inf
+            machines.saving = dask_checkpoints.Saving(every=alone / 4, share=np.inf)
             seconds, found = timed(partial(smooth, graph, work.X, 0.99))
         yield {
             **_about(f"iterates, {'killed' if blow else 'undisturbed'}", work.graph, options),

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.engines import Engine, dask_columns
 from graphmrf.engines.dask import Cluster, column_bytes, with_time_left
-from graphmrf.engines.dask_checkpoints import Iterates, pieces_of, put_piece, read_pieces, same_division, write_pieces
+from graphmrf.engines.dask_checkpoints import Saving, pieces_of, put_piece, read_pieces, same_division, write_pieces
 from graphmrf.errors import ClusterError, InvalidInputError
 from graphmrf.linalg import multiply
 from graphmrf.linalg.multishift import ShiftedSystems
@@ -321,16 +322,14 @@ def _harmed_at(engine: Any, step: int, harm: Callable[[], object], monkeypatch: 
     return made
 
 
-@pytest.fixture
-def kept_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Iterates are kept every tenth step, however short a time it takes: two results of operations make a step."""
-    due = property(lambda self: not self.is_closed and len(self._results) % 20 == 0)
-    monkeypatch.setattr(Iterates, "is_due", due)
+ALWAYS = Saving(every=0.0, share=np.inf)  # iterates are saved at every step
 
 
-@pytest.mark.usefixtures("kept_often")
 def test_a_worker_killed_late_in_a_solve_costs_few_steps(harmed: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    B, made = np.random.default_rng(0).normal(size=(200, 3)), Cluster(harmed.client, partition="rows", parts=2)
+    B, made = (
+        np.random.default_rng(0).normal(size=(200, 3)),
+        Cluster(harmed.client, partition="rows", parts=2, saving=ALWAYS),
+    )
     undisturbed, systems = _path_systems(None).solve(B, tolerance=1e-8), _path_systems(made)
     engine: Any = systems.engine
     late = undisturbed.iterations - 5
@@ -346,21 +345,17 @@ def test_a_worker_killed_late_in_a_solve_costs_few_steps(harmed: Cluster, monkey
     made.close()
 
 
-@pytest.mark.usefixtures("kept_often")
 @pytest.mark.parametrize("where", ["seen", "fetched", "too slow", "damaged", "full"])
 def test_iterates_are_kept_where_workers_see_the_folder_or_not(
     machines: Cluster, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     B, checkpoint = np.eye(200, 2), None if where in ("fetched", "too slow") else tmp_path
-    made = Cluster(machines.client, partition="rows", parts=3, checkpoint=checkpoint)
+    saving = replace(ALWAYS, longest=-1.0 if where == "too slow" else 60.0, spare=0.0 if where == "full" else 0.25)
+    made = Cluster(machines.client, partition="rows", parts=3, checkpoint=checkpoint, saving=saving)
     systems, expected = _path_systems(made), _path_systems(None).solve_rows(B, np.arange(5), tolerance=1e-8)
     engine: Any = systems.engine
     if where not in ("seen", "full"):
         monkeypatch.setattr(made, "sees_disk", lambda *_: False)
-    if where == "too slow":
-        monkeypatch.setattr("graphmrf.engines.dask_rows._LONGEST", -1.0)
-    if where == "full":
-        monkeypatch.setattr("graphmrf.engines.dask_checkpoints._SPARE", 0.0)
 
     def lose() -> None:
         if where == "damaged":
@@ -387,7 +382,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.usefixtures("kept_often")
 def test_a_solve_goes_on_with_a_new_scheduler_where_the_old_was_killed(
     machines: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,7 +390,7 @@ def test_a_solve_goes_on_with_a_new_scheduler_where_the_old_was_killed(
     expected = _path_systems(None).solve(B, tolerance=1e-8)
     with subprocess.Popen([sys.executable, tmp_path / "scheduler.py"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        with gm.cluster(process.stdout.readline().strip(), partition="rows", checkpoint=kept) as made:
+        with gm.cluster(process.stdout.readline().strip(), partition="rows", checkpoint=kept, saving=ALWAYS) as made:
             systems = _path_systems(made)
 
             def kill(client: Any = made.client) -> None:
@@ -407,7 +401,7 @@ def test_a_solve_goes_on_with_a_new_scheduler_where_the_old_was_killed(
             _harmed_at(systems.engine, 35, kill, monkeypatch)
             with pytest.raises(ClusterError, match=f"is gone.*; the same command continues from {kept}"):
                 systems.solve(B, tolerance=1e-8)
-    systems = _path_systems(Cluster(machines.client, partition="rows", checkpoint=kept))
+    systems = _path_systems(Cluster(machines.client, partition="rows", checkpoint=kept, saving=ALWAYS))
     products = _harmed_at(systems.engine, -1, process.kill, monkeypatch)
     found = systems.solve(B, tolerance=1e-8)
     assert len(products) <= expected.iterations - 25 + 2

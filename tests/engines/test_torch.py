@@ -75,11 +75,9 @@ def test_auto_takes_a_gpu_that_is_there_for_a_graph_that_is_worth_it(monkeypatch
     monkeypatch.setattr(engines, "gpu_present", lambda: True)
     graph = random_case(1).graph
     arrays = (graph.indptr, graph.indices, graph.weights, graph.degrees)
-    monkeypatch.setattr(engines, "LARGE_GRAPH", graph.n_edges)
-    assert isinstance(engines.build_engine("auto", *arrays, small=1), TorchEngine)
-    assert not isinstance(engines.build_engine("auto", *arrays), TorchEngine)
-    monkeypatch.setattr(engines, "LARGE_GRAPH", graph.n_edges + 1)
-    assert not isinstance(engines.build_engine("auto", *arrays, small=1), TorchEngine)
+    assert isinstance(engines.build_engine("auto", *arrays, small=1, large=graph.n_edges), TorchEngine)
+    assert not isinstance(engines.build_engine("auto", *arrays, large=graph.n_edges), TorchEngine)
+    assert not isinstance(engines.build_engine("auto", *arrays, small=1, large=graph.n_edges + 1), TorchEngine)
 
 
 def test_without_a_driver_there_is_no_gpu() -> None:

@@ -63,7 +63,7 @@ def test_iterations_hardly_depend_on_size_and_level() -> None:
 @given(st.floats(0.01, 2.0))
 def test_a_relaxation_damps_all_rough_eigenvalues_by_the_same(largest: float) -> None:
     first, second = multigrid.relaxation_steps(largest)
-    x = largest * np.array([multigrid.ROUGH, (1 + multigrid.ROUGH) / 2, 1.0])
+    x = largest * np.array([1 / 6, (1 + 1 / 6) / 2, 1.0])
     left = (1 - first * x) * (1 - second * x)
     np.testing.assert_allclose(left, left[0] * np.array([1, -1, 1]), rtol=1e-9)
     assert first < second

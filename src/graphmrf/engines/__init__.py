@@ -35,11 +35,7 @@ __all__ = [
     "check_engine",
 ]
 
-# Edges from which "auto" takes a GPU that is there: loading PyTorch and the kernels takes some seconds, about as
-# long as a search on such a graph takes on 16 cores.
-LARGE_GRAPH = 5_000_000
-# Edges up to which "auto" takes SciPy: loading numba and its kernels takes about a second, longer than most work on
-# such a graph.
+# Edges up to which "auto" takes SciPy: loading numba takes about a second, longer than most work on such a graph.
 SMALL_GRAPH = 100_000
 
 
@@ -88,7 +84,7 @@ def check_engine(name: Any) -> str | EngineMaker:
     return str(name)
 
 
-def build_engine(
+def build_engine(  # noqa: PLR0913 - the graph, and how it is computed
     name: str | EngineMaker,
     indptr: Ints,
     indices: Ints,
@@ -96,10 +92,11 @@ def build_engine(
     degrees: Floats,
     *,
     small: int = SMALL_GRAPH,
+    large: int = 5_000_000,
 ) -> Engine:
     """Return an engine for a graph; "auto" takes SciPy up to `small` edges and numba's parallel kernels beyond.
 
-    From 5 million edges on it takes a GPU, where there is one.
+    From `large` on it takes a GPU where there is one: loading PyTorch takes about as long as a search on 16 cores.
 
     Examples
     --------
@@ -112,12 +109,12 @@ def build_engine(
     >>> engine.unload(out, 1).ravel()
     array([5., 3.])
     """
-    chosen = _automatic(indices.size // 2, small) if name == "auto" else check_engine(name)
+    chosen = _automatic(indices.size // 2, small, large) if name == "auto" else check_engine(name)
     make = ENGINES[chosen] if isinstance(chosen, str) else chosen
     return make(indptr, indices, weights, degrees)
 
 
-def _automatic(n_edges: int, small: int) -> str:
+def _automatic(n_edges: int, small: int, large: int) -> str:
     if n_edges <= small:
         return "scipy"
-    return "cuda" if n_edges >= LARGE_GRAPH and gpu_present() else "numba"
+    return "cuda" if n_edges >= large and gpu_present() else "numba"

@@ -17,12 +17,6 @@ cgutils: Any = untyped_cgutils
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
-# Edges that a product looks ahead, to ask memory for rows before they are needed: 16 columns of so many neighbours
-# are 4 kB, an eighth of the first cache, and on a graph of a million nodes products take half the time or less
-# (`benchmarks/smoothing.py`).
-_AHEAD = 32
-_LINE = 64  # bytes that memory sends at once, on all processors we know
-
 
 def gather(width: int) -> Any:
     """Return the intrinsic for blocks of `width` columns.
@@ -130,17 +124,23 @@ def _node(builder: Any, arrays: Any, edge: Any) -> Any:
     return builder.zext(node, _I64) if node.type.width < 64 else node
 
 
-def _prefetch(builder: Any, arrays: Any, edge: Any, place: Any, vector: Any) -> None:
-    """Ask for the columns of a node that a later edge points at, of this row or a next one."""
+def _prefetch(  # noqa: PLR0913, PLR0917 - what `_generate` has
+    builder: Any, arrays: Any, edge: Any, place: Any, vector: Any, ahead_by: int = 32, memory_line: int = 64
+) -> None:
+    """Ask for the columns of the node that the 32nd edge from here points at, of this row or a next one.
+
+    With 16 columns these are 4 kB, an eighth of the first cache; on a graph of a million nodes products take half the
+    time or less (`benchmarks/smoothing.py`). Memory sends lines of 64 bytes.
+    """
     last = builder.sub(arrays[0].nitems, ir.Constant(_I64, 1))
-    ahead = builder.add(edge, ir.Constant(_I64, _AHEAD))
+    ahead = builder.add(edge, ir.Constant(_I64, ahead_by))
     ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
     byte = ir.IntType(8).as_pointer()
     there = _columns(builder, arrays[4].data, _node(builder, arrays, ahead), place, vector)
     start = builder.bitcast(there, byte)
     kind = ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32])
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-    for line in range(0, vector.count * _size(vector.element), _LINE):
+    for line in range(0, vector.count * _size(vector.element), memory_line):
         where = builder.gep(start, [ir.Constant(_I64, line)])
         builder.call(prefetch, [where, ir.Constant(_I32, 0), ir.Constant(_I32, 3), ir.Constant(_I32, 1)])
 

@@ -25,6 +25,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from graphmrf.engines.dask_checkpoints import Saving
 from graphmrf.errors import ClusterError, InvalidInputError, MissingExtraError
 from graphmrf.kept import cached_property
 from graphmrf.text import count
@@ -44,23 +45,7 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 Partition: TypeAlias = Literal["auto", "columns", "rows"]
 """What is divided among the workers."""
 
-# Seconds without a heartbeat after which a worker counts as lost; workers send one every second or so, and none
-# during a product.
-_SILENCE = 120.0
-# Blocks of 16 float64 columns that a worker holds at the peak of a solve: three of right-hand sides (received,
-# stored, and those of the next part), three Lanczos vectors, a window of four, and nine of solutions and
-# directions, for 14 levels at 30 per cent of the nodes.
-_BLOCKS = 19
-# Memory of rows on all workers together, over that of columns on one; it includes rows of neighbours, up to a block
-# on every worker.
-_HALO = 1.5
 USABLE = 0.8  # share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it
-# Seconds to wait for a worker when there is none: lost ones are restarted within seconds, on Kubernetes within a
-# minute.
-_RESTART = 120.0
-# Seconds that workers have to release a graph at the end, so that one that hangs delays neither the others nor
-# Ctrl-C.
-_RELEASE = 10.0
 
 
 class Cluster:
@@ -81,23 +66,27 @@ class Cluster:
         Folder for the results of finished parts, and with rows for iterates of the running part, so that an interrupted
         run can continue.
     silence : float
-        Seconds without a heartbeat after which a worker counts as lost.
+        Seconds without a heartbeat after which a worker counts as lost, and to wait for a worker when there is none.
+        Workers send one every second or so, and none during a product.
+    saving : Saving, optional
+        When iterates are saved.
     parts : int, optional
         Parts that rows are cut into; by default one for every worker.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of a run
         self,
         client: Any,
         *,
         partition: Partition = "auto",
         engine: str = "auto",
         checkpoint: str | Path | None = None,
-        silence: float = _SILENCE,
+        silence: float = 120.0,
+        saving: Saving | None = None,
         parts: int | None = None,
     ) -> None:
         self.client, self.partition, self.engine, self.silence = client, partition, engine, silence
-        self.parts = parts
+        self.parts, self.saving = parts, saving or Saving()
         self.checkpoint = None if checkpoint is None else _made(Path(checkpoint))
         self._owned: list[Any] = []
         self._folder: Path | None = None
@@ -235,8 +224,8 @@ class Cluster:
         limits = (int(about.get("memory_limit") or 0) for about in self.workers().values())
         return min((limit for limit in limits if limit), default=0)
 
-    def close(self) -> None:
-        """Free the memory of the workers; stop those that were started here."""
+    def close(self, *, patience: float = 10.0) -> None:
+        """Free the memory of the workers, of one that hangs without it after some seconds; stop those started here."""
         tokens, self._tokens = self._tokens, []
         try:
             for engine in self._rows:
@@ -244,7 +233,7 @@ class Cluster:
             if tokens and self.client.status == "running":
                 forget, loop = import_module("graphmrf.engines.dask_columns").forget, self.client.loop.asyncio_loop
                 asked = (self.client._run(forget, tokens, workers=[worker]) for worker in self.workers())
-                wait([asyncio.run_coroutine_threadsafe(each, loop) for each in asked], _RELEASE)
+                wait([asyncio.run_coroutine_threadsafe(each, loop) for each in asked], patience)
         except (OSError, RuntimeError):
             pass  # the workers are gone, and their memory with them
         for each in self._owned:
@@ -273,7 +262,7 @@ class Cluster:
     def send(self, worker: str, value: Any) -> Any:
         """Return a future of a value sent to a worker."""
         options = {"workers": [worker], "hash": False, "direct": self.direct}
-        [sent] = self.wait([worker], self.client._scatter, [value], **options)
+        [sent] = self.wait([worker], self.client.scatter, [value], asynchronous=True, **options)
         return sent
 
     def may_hold(self, token: str) -> None:
@@ -283,7 +272,7 @@ class Cluster:
 
     def some_workers(self) -> list[str]:
         """Return the workers, and wait for one where there is none; raise if there is none for too long."""
-        end = time.monotonic() + _RESTART
+        end = time.monotonic() + self.silence
         while not self.workers():
             if time.monotonic() > end:
                 raise ClusterError(
@@ -297,8 +286,9 @@ class Cluster:
     def direct(self) -> bool:
         """Whether data can go to the workers directly instead of through the scheduler."""
         for worker in self.some_workers():
+            options = {"workers": [worker], "direct": True, "hash": False}
             try:
-                self.wait([worker], self.client._scatter, b"", workers=[worker], direct=True, hash=False)
+                self.wait([worker], self.client.scatter, b"", asynchronous=True, **options)
             except Exception:  # any error of the network
                 self.look_again()
                 if worker in self.workers():
@@ -326,8 +316,11 @@ class Cluster:
         return self._holds(column_bytes(arrays)) if self.partition == "auto" else self.partition == "columns"
 
 
-def column_bytes(arrays: tuple[Any, ...]) -> int:
-    """Return the bytes a worker needs to solve for columns of a graph: its edges, and blocks of 16 columns.
+def column_bytes(arrays: tuple[Any, ...], *, blocks: int = 19) -> int:
+    """Return the bytes a worker needs to solve for columns of a graph: its edges, and blocks of 16 float64 columns.
+
+    At the peak these are three of right-hand sides (received, stored, and those of the next part), three Lanczos
+    vectors, a window of four, and nine of solutions and directions, for 14 levels at 30 per cent of the nodes.
 
     Examples
     --------
@@ -335,14 +328,17 @@ def column_bytes(arrays: tuple[Any, ...]) -> int:
     2476004
     """
     edges = sum(array.nbytes for array in arrays if array is not None)
-    return int(edges + _BLOCKS * 16 * 8 * arrays[3].size)
+    return int(edges + blocks * 16 * 8 * arrays[3].size)
 
 
-def largest_graphs(machines: Cluster) -> dict[str, int]:
-    """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is divided."""
+def largest_graphs(machines: Cluster, *, halo: float = 1.5) -> dict[str, int]:
+    """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is divided.
+
+    Rows on all workers together take `halo` times the memory of columns on one, up to a block of neighbours on each.
+    """
     memory, one = int(USABLE * machines.memory()), np.zeros(1)
     per_node = column_bytes((np.zeros(1, np.int64), np.zeros(40, np.int32), None, one))
-    return {"columns": memory // per_node, "rows": memory * len(machines.workers()) // int(_HALO * per_node)}
+    return {"columns": memory // per_node, "rows": memory * len(machines.workers()) // int(halo * per_node)}
 
 
 def cluster(where: Any = "local", *, workers: int = 1, timeout: str = "20s", **options: Any) -> Cluster:
@@ -358,7 +354,7 @@ def cluster(where: Any = "local", *, workers: int = 1, timeout: str = "20s", **o
     timeout : str
         How long to wait for the scheduler and the workers.
     options
-        Those of `Cluster`: `partition`, `engine`, `checkpoint`, `silence`, `parts`.
+        Those of `Cluster`: `partition`, `engine`, `checkpoint`, `silence`, `saving`, `parts`.
 
     Raises
     ------

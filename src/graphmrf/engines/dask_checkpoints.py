@@ -13,6 +13,7 @@ import time
 import zipfile
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,15 +27,33 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Ints
 
-# Seconds of a solve after which its iterates are stored: the most that a lost worker costs, and little beside the
-# minute in which a new one starts.
-_EVERY = 30.0
-# Share of the time that saving iterates may take; if it takes long it is done less often (30 GB a worker take half
-# a minute, every ten minutes).
-_SHARE = 0.05
-_SPARE = 0.25  # share of the free disk that iterates may take; they are there twice while they are written
-# Bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after them.
-_LONG = 2**20
+
+@dataclass(frozen=True)
+class Saving:
+    """When the iterates of a running part are saved.
+
+    Attributes
+    ----------
+    every : float
+        Seconds of a solve after which they are: the most that a lost worker costs, and little beside the minute in
+        which a new one starts.
+    share : float
+        Share of the time that saving may take; if it takes long it is done less often (30 GB a worker take half a
+        minute, every ten minutes).
+    spare : float
+        Share of the free disk that they may take; they are there twice while they are written.
+    longest : float
+        Seconds after which they are no longer fetched from workers that do not share a disk with the client, unless a
+        checkpoint was asked for.
+    largest : int
+        Bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after.
+    """
+
+    every: float = 30.0
+    share: float = 0.05
+    spare: float = 0.25
+    longest: float = 60.0
+    largest: int = 2**20
 
 
 class Store:
@@ -126,14 +145,16 @@ class Iterates:
         Where they are stored.
     bounds : integer array
         First row of every part of the rows, and n; files of another division are useless.
+    saving : Saving
+        When blocks are saved.
     """
 
-    def __init__(self, folder: Path, bounds: Ints) -> None:
-        self.folder, self._bounds = folder, bounds
+    def __init__(self, folder: Path, bounds: Ints, saving: Saving) -> None:
+        self.folder, self._bounds, self._saving = folder, bounds, saving
         self._results: list[Any] = _read_results(folder / "results.npz", bounds)
         self._stored, self._next = len(self._results), 0
         self._last = self._began = time.monotonic()
-        self._pause, self.is_closed = _EVERY, False
+        self._pause, self.is_closed = saving.every, False
         self.is_behind = self._stored > 0
 
     @property
@@ -159,7 +180,7 @@ class Iterates:
 
     def note(self, result: Any) -> None:
         """Add a result."""
-        self.is_closed |= result.nbytes > _LONG
+        self.is_closed |= result.nbytes > self._saving.largest
         if not self.is_closed:
             self._results.append(result.copy())
             self._next += 1
@@ -173,7 +194,7 @@ class Iterates:
         self._began = time.monotonic()
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            if 2 * n_bytes <= _SPARE * shutil.disk_usage(self.folder).free:
+            if 2 * n_bytes <= self._saving.spare * shutil.disk_usage(self.folder).free:
                 return True
         self.is_closed = True
         return False
@@ -191,7 +212,7 @@ class Iterates:
             if not file.name.startswith(f"{self._stored}-"):
                 file.unlink()
         self._last = time.monotonic()
-        self._pause = max(_EVERY, (self._last - self._began) / _SHARE)
+        self._pause = max(self._saving.every, (self._last - self._began) / self._saving.share)
 
     def discard(self) -> None:
         """Remove all files."""

@@ -33,10 +33,6 @@ from graphmrf.kept import cached_property
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# Times a part is sent before the run gives up: one more than the three lost workers that Dask itself allows a task.
-_ATTEMPTS = 4
-_AHEAD = 2  # parts assigned to a worker: the one it computes, and the next, sent meanwhile
-
 
 class ColumnsEngine:
     """An engine whose workers each hold the graph and take parts of the work; single products are computed here.
@@ -110,9 +106,14 @@ class TaskQueue:
         Reference to the graph for a worker.
     task : tuple
         First arguments of `work`.
+    attempts : int
+        Times a part is sent before the run gives up: one more than the three lost workers that Dask allows a task.
     """
 
-    def __init__(self, machines: Cluster, graph_for: Callable[[str], Any], task: tuple[Any, ...]) -> None:
+    def __init__(
+        self, machines: Cluster, graph_for: Callable[[str], Any], task: tuple[Any, ...], *, attempts: int = 4
+    ) -> None:
+        self._attempts = attempts
         self._machines, self._graph_for, self._task = machines, graph_for, task
         self._out: dict[int, tuple[Any, str, tuple[Any, ...], int]] = {}
         self._again: list[tuple[int, tuple[Any, ...], int]] = []
@@ -145,7 +146,7 @@ class TaskQueue:
         """Send every worker a part, and then the next, so that none waits; return whether there may be more."""
         workers = self._machines.some_workers()
         pending = Counter(worker for future, worker, *_ in self._out.values() if future.status == "pending")
-        for held, worker in product(range(_AHEAD), workers):
+        for held, worker in product((0, 1), workers):
             if pending[worker] <= held:
                 task = self._again.pop() if self._again else next(waiting, None)
                 if task is None:
@@ -186,9 +187,9 @@ class TaskQueue:
         network = OSError, CancelledError, import_module("distributed").KilledWorker, RuntimeError
         if isinstance(error, GraphMRFError) or not isinstance(error, network):
             raise error
-        if attempt + 1 >= _ATTEMPTS:
+        if attempt + 1 >= self._attempts:
             raise ClusterError(
-                f"{_ATTEMPTS} workers in a row were lost at the same work ({error}); most likely it needs more "
+                f"{self._attempts} workers in a row were lost at the same work ({error}); most likely it needs more "
                 "memory than they have: start them with a higher --memory-limit, or divide rows: partition='rows'"
             ) from error
         self._again.append((number, part, attempt + 1))
@@ -202,7 +203,6 @@ def _in_one_piece(value: Any) -> Any:
 
 HELD: dict[str, Engine] = {}  # engines of this worker, by the token of their graph
 _FORGOTTEN: set[str] = set()  # tokens of released graphs: an engine that is still being built for one is not stored
-_MOST_HELD = 2  # engines cached by a worker: of a graph, and of the same with loops
 
 
 def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part: tuple[Any, ...]) -> Any:
@@ -210,7 +210,7 @@ def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part
     worker = import_module("distributed").get_worker()
     with at_work(worker):
         if token not in HELD:
-            while len(HELD) >= _MOST_HELD:
+            while len(HELD) >= 2:  # of a graph, and of the same with loops
                 del HELD[next(iter(HELD))]
             HELD[token] = build_engine(engine, *(read_arrays(graph) if isinstance(graph, str) else graph))
         limit_threads(worker)

@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 _ATTEMPTS = 5  # times a part is computed before the run gives up
-_TABLES = 8  # small matrices of nodes that stay with the workers: a solve uses three
-# Seconds after which iterates are no longer fetched from workers that do not share a disk with the client, unless a
-# checkpoint was asked for.
-_LONGEST = 60.0
 # What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room.
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
 
@@ -219,7 +215,7 @@ class RowsEngine(Engine):
 
     def compute(self, function: Callable[..., Any], *part: Any) -> Any:
         """Return ``function(self, *part)``; if rows are lost meanwhile, it is computed again."""
-        iterates = Iterates(self._machines.folder / uuid4().hex, self.bounds)
+        iterates = Iterates(self._machines.folder / uuid4().hex, self.bounds, self._machines.saving)
         try:
             return self._attempts(function, part, iterates)
         finally:
@@ -232,7 +228,9 @@ class RowsEngine(Engine):
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         for part in parts:
-            iterates = Iterates(self._store.running or self._machines.folder / uuid4().hex, self.bounds)
+            iterates = Iterates(
+                self._store.running or self._machines.folder / uuid4().hex, self.bounds, self._machines.saving
+            )
             yield self._attempts(function, part, iterates)
             iterates.discard()  # now that the result is stored
 
@@ -395,7 +393,7 @@ class RowsEngine(Engine):
             used = [np.unique(kinds[a:b], return_inverse=True) for a, b in self._ranges]
             self._each("hold", made.place, [(tables[some], inverse) for some, inverse in used])
             self._matrices[key] = made, tables, kinds  # held, so that no other array gets their number
-            while len(self._matrices) > _TABLES:
+            while len(self._matrices) > 8:  # a solve uses three
                 del self._matrices[next(iter(self._matrices))]
         return self._matrices[key][0]
 
@@ -459,7 +457,7 @@ class RowsEngine(Engine):
         if seen:
             saved = all(self.call(parts, "save", [(str(file.resolve()), *first) for file in files]))
         else:
-            until = np.inf if self._machines.checkpoint else time.monotonic() + _LONGEST
+            until = np.inf if self._machines.checkpoint else time.monotonic() + self._machines.saving.longest
             saved = all(self._fetched(part, file, until) for part, file in zip(parts, files, strict=True))
         iterates.is_closed |= not saved
         if saved:

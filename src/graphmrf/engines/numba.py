@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines.scipy import HostWindow
 
-# Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
-# their partial sums stay small.
-CHUNK_COST = 20_000
-_CHUNK_ROWS = 4096  # rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache
-# Share of edges with far ends from which another order is looked for: grids, roads and files sorted by place are
-# far below, shuffled ones near 1 (`benchmarks/smoothing.py orders`).
-_FAR = 0.5
-_STEPS = 64  # steps in which a network with hubs reaches thousands of nodes at once and a grid some hundreds
-_SAMPLE = 65_536  # entries looked at to tell that share, to a standard error of .002
-_LINE = 64  # bytes of a line of memory, which is what a processor reads at once
-_EVERY_ROW = np.empty(0, dtype=np.int64)
-
 
 class NumbaEngine(Engine):
     """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
@@ -52,10 +40,13 @@ class NumbaEngine(Engine):
     order : integer array of shape (n,), optional
         Nodes of the caller in the order of the rows above, in which neighbours are near; callers see none of it.
     chunk_cost : int
-        Work per chunk of a product.
+        Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
+        their partial sums stay small.
+    chunk_rows : int
+        Rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the graph, and how it is computed
         self,
         indptr: Ints,
         indices: Ints,
@@ -63,9 +54,10 @@ class NumbaEngine(Engine):
         degrees: Floats,
         *,
         order: Ints | None = None,
-        chunk_cost: int = CHUNK_COST,
+        chunk_cost: int = 20_000,
+        chunk_rows: int = 4096,
     ) -> None:
-        self.n, self._chunk_cost, self._order = degrees.size, chunk_cost, order
+        self.n, self._chunk_cost, self._chunk_rows, self._order = degrees.size, chunk_cost, chunk_rows, order
         self._place = None if order is None else _inverse(order)
         self._indptr, self._indices, self._weights = indptr, indices, weights
         self._degrees = np.where(degrees > 0, degrees, 1.0)
@@ -149,7 +141,7 @@ class NumbaEngine(Engine):
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
         """Copy the window's rows and columns of a block into one of its slots."""
         values, rows = window
-        chosen = _EVERY_ROW if rows is None else rows
+        chosen = np.empty(0, dtype=np.int64) if rows is None else rows
         _kernels.store(V, chosen, self._roots, values, slot, self._row_chunks(values.shape[2]))
 
     def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
@@ -198,15 +190,15 @@ class NumbaEngine(Engine):
 
     def _row_chunks(self, n_rows: int) -> Ints:
         if n_rows not in self._chunks:
-            self._chunks[n_rows] = np.linspace(0, n_rows, max(1, n_rows // _CHUNK_ROWS) + 1).astype(np.int64)
+            self._chunks[n_rows] = np.linspace(0, n_rows, max(1, n_rows // self._chunk_rows) + 1).astype(np.int64)
         return self._chunks[n_rows]
 
 
-def _aligned(allocate: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
+def _aligned(allocate: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any], line: int = 64) -> Floats:
     """Return an array whose rows begin with a line of memory: else one of 16 columns takes three lines, not two."""
     size = math.prod(shape) * dtype.itemsize
-    raw = allocate(size + _LINE, dtype=np.uint8)
-    first = -raw.ctypes.data % _LINE
+    raw = allocate(size + line, dtype=np.uint8)
+    first = -raw.ctypes.data % line
     return np.asarray(raw[first : first + size].view(dtype).reshape(shape))
 
 
@@ -245,31 +237,37 @@ def _inverse(order: Ints) -> Ints:
     return place
 
 
-def local_order(indptr: Ints, indices: Ints, *, smallest: int = 100_000, near: int = 8192) -> Ints | None:
+def local_order(
+    indptr: Ints, indices: Ints, *, smallest: int = 100_000, near: int = 8192, far: float = 0.5, sampled: int = 65_536
+) -> Ints | None:
     """Return the reverse Cuthill-McKee order of nodes; None where it would bring little.
 
-    That is with fewer nodes than `smallest`, whose blocks fit the cache, and where most neighbours are within `near`
-    places of each other as they are given, so that a block of 8 columns stays in the second-level cache, or most remain
-    farther apart.
+    That is with fewer nodes than `smallest`, whose blocks fit the cache, and where less than the share `far` of
+    `sampled` neighbours are more than `near` places apart as they are given, or more than that remain so: a block of 8
+    columns of near ones stays in the second-level cache. Grids, roads and files sorted by place are far below that
+    share, shuffled ones near 1 (`benchmarks/smoothing.py orders`).
     """
     n = indptr.size - 1
     if n < smallest or not indices.size:
         return None
-    sample = np.linspace(0, indices.size - 1, _SAMPLE).astype(np.int64)
+    sample = np.linspace(0, indices.size - 1, sampled).astype(np.int64)
     ends = np.searchsorted(indptr, sample, side="right") - 1, indices[sample]
-    if _far_apart(*ends, near) < _FAR or _spreads(indptr, indices, near):
+    if _far_apart(*ends, near) < far or _spreads(indptr, indices, near):
         return None
     bits = np.ones(indices.size, dtype=np.bool_)
     order = reverse_cuthill_mckee(sparse.csr_array((bits, indices, indptr), shape=(n, n)), symmetric_mode=True)
     place = _inverse(order)
-    return order if _far_apart(place[ends[0]], place[ends[1]], near) < _FAR else None
+    return order if _far_apart(place[ends[0]], place[ends[1]], near) < far else None
 
 
-def _spreads(indptr: Ints, indices: Ints, many: int) -> bool:
-    """Whether some steps from the node with most neighbours reach so many at once that no order has them near."""
+def _spreads(indptr: Ints, indices: Ints, many: int, *, steps: int = 64) -> bool:
+    """Whether some steps from the node with most neighbours reach so many at once that no order has them near.
+
+    A network with hubs reaches thousands of nodes at once, a grid some hundreds.
+    """
     frontier = np.array([int(np.argmax(np.diff(indptr)))])
     seen = np.zeros(indptr.size - 1, dtype=np.bool_)
-    for _ in range(_STEPS):
+    for _ in range(steps):
         seen[frontier] = True
         near = np.concatenate([indices[indptr[node] : indptr[node + 1]] for node in frontier])
         frontier = np.unique(near[~seen[near]])

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 Tensor: TypeAlias = Any
 """A tensor of PyTorch."""
 
-# Edges above which a row is cut into segments of so many: a program takes about a millisecond for the rows it has
-# of that length.
-HEAVY = 1024
-_ROOM = 0.8  # share of the free memory that is planned with; the rest is for temporary arrays and for fragmentation
-# Columns that go together at most: a gathered row then is 256 or 512 bytes, and wider ones are no quicker.
-_MOST_COLUMNS = 64
-_CHUNK = 1 << 18  # rows of the passes that need temporary arrays: 64 columns of them are 128 MB
-_KEPT = 8  # small arrays of the caller kept on the device, where the same ones come with every step of a solve
-
 
 class TorchEngine(Engine):
     """Products by :math:`I - N` on a GPU; blocks are tensors (n, width), zero columns as padding.
@@ -44,9 +35,11 @@ class TorchEngine(Engine):
     device : str
         Where the tensors are. On "cpu" plain PyTorch operations stand in for the kernels.
     heavy : int
-        Edges above which a row is cut.
+        Edges above which a row is cut into segments of so many: a program takes about a millisecond for such rows.
     memory : float, optional
-        Bytes to plan with; by default most of what is free on the device.
+        Bytes to plan with; by default 80 % of what is free on the device, as the rest is for temporary arrays.
+    chunk : int
+        Rows of the passes that need temporary arrays: 64 columns of them are 128 MB.
     """
 
     on_host = False
@@ -59,17 +52,18 @@ class TorchEngine(Engine):
         degrees: Floats,
         *,
         device: str = "cuda",
-        heavy: int = HEAVY,
+        heavy: int = 1024,
         memory: float | None = None,
+        chunk: int = 1 << 18,
     ) -> None:
-        self._memory = memory
+        self._memory, self._chunk = memory, chunk
         self.n, self._device, self._heavy = degrees.size, torch.device(device), heavy
         self._check_room(indices.nbytes + (0 if weights is None else weights.nbytes) + 40 * self.n, "the graph")
         self._indptr, self._indices = self._put(indptr.astype(np.int64, copy=False)), self._put(indices)
         self._weights = None if weights is None else self._put(weights.astype(np.float64, copy=False))
         self._degrees = self._put(np.where(degrees > 0, degrees, 1.0))
         self._roots = self._degrees.sqrt()[:, None]
-        self._kept: list[tuple[Any, Tensor]] = []
+        self._cached: list[tuple[Any, Tensor]] = []
         self._typed_weights: dict[Any, Tensor] = {}
 
     def load(self, X: Floats, rows: Ints | None = None) -> Tensor:
@@ -115,8 +109,8 @@ class TorchEngine(Engine):
     def gram(self, U: Tensor, V: Tensor) -> Floats:
         """Return the inner products of all columns, chunk by chunk."""
         total = torch.zeros((U.shape[1], V.shape[1]), dtype=torch.float64, device=self._device)
-        for first in range(0, self.n, _CHUNK):
-            rows = slice(first, first + _CHUNK)
+        for first in range(0, self.n, self._chunk):
+            rows = slice(first, first + self._chunk)
             total += (U[rows] * self._degrees[rows, None]).T @ V[rows].double()
         return _host(total)
 
@@ -149,8 +143,8 @@ class TorchEngine(Engine):
         groups, places = min(V.shape[1] // q, out.shape[1] // r), self._keep(kinds)
         if q == r == 1:  # without temporary arrays
             torch.mul(V[:, :groups], small[places, 0], out=out[:, :groups])
-        for first in range(0, 0 if q == r == 1 else self.n, _CHUNK):
-            rows = slice(first, first + _CHUNK)
+        for first in range(0, 0 if q == r == 1 else self.n, self._chunk):
+            rows = slice(first, first + self._chunk)
             own = small[0] if len(small) == 1 else small[places[rows]]
             mixed = V[rows, : groups * q].reshape(-1, groups, q) @ own
             out[rows, : groups * r] = mixed.reshape(-1, groups * r)
@@ -191,7 +185,7 @@ class TorchEngine(Engine):
         return _host(window[0])
 
     def columns(self, n_bytes: int) -> int:
-        """Return how many columns of so many bytes fit in the device's memory, at most 64.
+        """Return how many columns of so many bytes fit in the device's memory, at most 64: wider rows are no faster.
 
         Raises
         ------
@@ -199,7 +193,7 @@ class TorchEngine(Engine):
             If not even one does.
         """
         self._check_room(n_bytes, "one column of the solve")
-        return int(min(_MOST_COLUMNS, self._room() // max(n_bytes, 1)))
+        return int(min(64, self._room() // max(n_bytes, 1)))
 
     def _room(self) -> float:
         """Return the bytes that may be planned with; as many as wanted where the tensors are in main memory."""
@@ -207,7 +201,7 @@ class TorchEngine(Engine):
             return float("inf") if self._memory is None else self._memory
         free = torch.cuda.mem_get_info(self._device)[0]
         unused = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
-        return float(_ROOM * (free + unused))
+        return float(0.8 * (free + unused))
 
     def _check_room(self, needed: int, what: str) -> None:
         room = self._room()
@@ -222,13 +216,13 @@ class TorchEngine(Engine):
         whole = np.ascontiguousarray(array)
         return torch.from_numpy(whole if whole.flags.writeable else whole.copy()).to(self._device)
 
-    def _keep(self, array: Floats | Ints) -> Tensor:
-        """Return an array on the device, and remember it there for the next time the same one comes."""
-        for known, tensor in self._kept:
+    def _keep(self, array: Floats | Ints, most: int = 8) -> Tensor:
+        """Return an array on the device, where some are cached: the same ones come with every step of a solve."""
+        for known, tensor in self._cached:
             if known is array:
                 return tensor
         tensor = self._put(array.astype(np.int64, copy=False) if array.dtype.kind in "iu" else array)
-        self._kept = [*self._kept[1 - _KEPT :], (array, tensor)]
+        self._cached = [*self._cached[1 - most :], (array, tensor)]
         return tensor
 
     @cached_property

@@ -19,22 +19,16 @@ if TYPE_CHECKING:
 Tidy: TypeAlias = "tuple[sparse.csr_array, tuple[str, ...]]"
 """Symmetric weights > 0 off the diagonal, in canonical form, and what was changed to get there."""
 
-_LARGEST_INT32 = np.iinfo(np.int32).max
-_ROUNDING = 1e-12
-# Weights that are kept as they are: their roots times values of any size stay finite, in float32 too. Wider,
-# float32 overflows; narrower, people find their weights in another unit without need.
-_MODERATE = 1e-30, 1e30
-# Binary digits between the smallest and the largest weight: in the middle of the 2,046 there are, sums of 2^70 of
-# them stay finite.
-_WIDEST = 1900
 
+def symmetric_matrix(W: Any, *, symmetrize: bool, rounding: float = 1e-12) -> Tidy:
+    """Return a square matrix as checked weights; `symmetrize` accepts directions and averages over them.
 
-def symmetric_matrix(W: Any, *, symmetrize: bool) -> Tidy:
-    """Return a square matrix as checked weights; `symmetrize` accepts directions and averages over them."""
+    Entries that differ by the share `rounding` of the largest count as equal.
+    """
     W = _as_csr(W)
     W.data, scaled = _scaled(W.data)
     difference = W - W.T
-    unmatched = int((abs(difference.data) > _ROUNDING * W.data.max(initial=0.0)).sum())
+    unmatched = int((abs(difference.data) > rounding * W.data.max(initial=0.0)).sum())
     if unmatched and not symmetrize:
         raise InvalidInputError(
             f"W must be symmetric, got {unmatched} unmatched entries, such as {_example(W, difference)}; "
@@ -73,7 +67,7 @@ def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: i
 
 def index_type(n_entries: int, n_nodes: int) -> type[np.int32 | np.int64]:
     """Return the integer type that counts all entries and all nodes: int32 as long as it can."""
-    return np.int32 if max(n_entries, n_nodes) <= _LARGEST_INT32 else np.int64
+    return np.int32 if max(n_entries, n_nodes) <= np.iinfo(np.int32).max else np.int64
 
 
 def _as_csr(W: Any) -> sparse.csr_array:
@@ -111,10 +105,16 @@ def _check_weights(data: Floats, place: Callable[[int], str]) -> None:
         )
 
 
-def _scaled(data: Floats) -> tuple[Floats, tuple[str, ...]]:
-    """Return weights whose sums and roots can be represented, in another unit if need be: S does not depend on it."""
+def _scaled(
+    data: Floats, *, moderate: tuple[float, float] = (1e-30, 1e30), widest: int = 1900
+) -> tuple[Floats, tuple[str, ...]]:
+    """Return weights whose sums and roots can be represented, in another unit if need be: S does not depend on it.
+
+    Roots of `moderate` weights times values of any size stay finite in float32. In the middle of the 2,046 binary
+    digits there are, sums of 2^70 weights stay finite where these span up to `widest`.
+    """
     positive = data[data > 0]
-    if not positive.size or _MODERATE[0] <= positive.min() <= positive.max() <= _MODERATE[1]:
+    if not positive.size or moderate[0] <= positive.min() <= positive.max() <= moderate[1]:
         return data, ()
     if positive.min() < np.finfo(np.float64).tiny:
         raise InvalidInputError(
@@ -122,9 +122,9 @@ def _scaled(data: Floats) -> tuple[Floats, tuple[str, ...]]:
             "are lost; give them in another unit"
         )
     smallest, largest = (int(np.frexp(weight)[1]) for weight in (positive.min(), positive.max()))
-    if largest - smallest > _WIDEST:
+    if largest - smallest > widest:
         raise InvalidInputError(
-            f"weights must be within a factor of 1e{int(_WIDEST * np.log10(2))} of each other, got {positive.min():g} "
+            f"weights must be within a factor of 1e{int(widest * np.log10(2))} of each other, got {positive.min():g} "
             f"and {positive.max():g}; drop the edges that weigh nothing beside others"
         )
     power = (smallest + largest) // 2

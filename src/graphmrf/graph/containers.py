@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 Edges: TypeAlias = "tuple[Any, Any, Any]"
 """End points `u` and `v`, and weights or None: what `Graph.from_edges` takes."""
 
-_POLYGONS = (3, 6)  # shapely's numbers of Polygon and MultiPolygon
-
 
 def networkx_edges(G: Any, weight: str | None) -> Edges:
     """Return the edges of a NetworkX graph; nodes are numbered in the order of ``G.nodes``."""
@@ -78,7 +76,7 @@ def polygon_edges(geometry: Any, *, rook: bool) -> tuple[Any, Any, int]:
     shapes = np.asarray(getattr(geometry, "geometry", geometry), dtype=object)
     kinds = shapely.get_type_id(shapes)
     empty = shapely.is_empty(shapes)
-    strange = np.flatnonzero(~np.isin(kinds, _POLYGONS) | empty)
+    strange = np.flatnonzero(~np.isin(kinds, [shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON]) | empty)
     if strange.size:
         kind = "nothing" if empty[strange[0]] else getattr(shapes[strange[0]], "geom_type", "nothing")
         raise InvalidInputError(

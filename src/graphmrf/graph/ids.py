@@ -13,10 +13,6 @@ from graphmrf.errors import InvalidInputError
 if TYPE_CHECKING:
     from graphmrf._typing import Ints
 
-_NAMED = 3  # ids named in a message: enough to see what kind they are
-# Share of the ids that a column of Polars or Arrow must hold to be that of the ids: an error names those it lacks.
-_MOSTLY = 0.5
-
 
 def as_ids(ids: Any, n: int) -> pd.Index | None:
     """Return the ids of `n` nodes as an index without repeats or missing values; None stays None."""
@@ -57,10 +53,11 @@ def numbered(u: Any, v: Any, ids: Any) -> tuple[Any, Any, pd.Index | None]:
     return _positions(u, index, "u"), _positions(v, index, "v"), index
 
 
-def as_pandas(table: Any, ids: pd.Index | None) -> Any:
+def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
     """Return a table of Polars or Arrow as one of pandas, the column of ids as its index; anything else as it is.
 
-    Such tables have no index. The column of ids is the one that holds most of them, each once, and more than `_MOSTLY`.
+    Such tables have no index. The column of ids is the one that has most of them, each once, and more than the share
+    `mostly`.
 
     Examples
     --------
@@ -76,7 +73,7 @@ def as_pandas(table: Any, ids: pd.Index | None) -> Any:
         return found
     held = {name: ids.isin(found[name]).mean() for name in found.columns if found[name].is_unique}
     best = max(held, key=lambda name: held[name], default=None)
-    return found if best is None or held[best] <= _MOSTLY else found.set_index(best)
+    return found if best is None or held[best] <= mostly else found.set_index(best)
 
 
 def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
@@ -225,15 +222,16 @@ def _positions(end: Any, index: pd.Index, name: str) -> Ints:
     return np.asarray(places, dtype=np.int64)
 
 
-def shown(ids: pd.Index) -> str:
+def shown(ids: pd.Index, most: int = 3) -> str:
     """Return the first ids for the display of a graph."""
-    first = ", ".join(str(value) for value in ids[:_NAMED])
-    return f"{first}, ..." if len(ids) > _NAMED else first
+    first = ", ".join(str(value) for value in ids[:most])
+    return f"{first}, ..." if len(ids) > most else first
 
 
-def _some(ids: pd.Index) -> str:
-    first = ", ".join(repr(value) for value in ids[:_NAMED].tolist())
-    return f"{first} and {len(ids) - _NAMED} more" if len(ids) > _NAMED else first
+def _some(ids: pd.Index, most: int = 3) -> str:
+    """Return some ids for a message: enough to see what kind they are."""
+    first = ", ".join(repr(value) for value in ids[:most].tolist())
+    return f"{first} and {len(ids) - most} more" if len(ids) > most else first
 
 
 def _kind(ids: pd.Index) -> str:

@@ -1,10 +1,11 @@
-"""Sizes at which methods switch, in one table that can be passed on."""
+"""Sizes at which methods switch, in one table that can be passed on; and the memory that is free."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["LIMITS", "Limits"]
+__all__ = ["LIMITS", "Limits", "free_memory"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ class Limits:
         30,000 and 100,000 nodes; smaller blocks fit the cache.
     max_iterations : int
         Bound on the iterations of any solve, besides the theoretical one.
+    refinements : int
+        Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64,
+        two in float32; what three do not reach is below rounding.
+    single_residual : float
+        Relative residual that iterations in float32 reach before they are refined in float64: some hundred times its
+        rounding. At a tenth they stall on badly conditioned systems, at ten times as much one more refinement follows.
     """
 
     dense_precision: int = 1500
@@ -66,6 +73,17 @@ class Limits:
     block_bytes: int = 64 * 2**20
     single_nodes: int = 20_000
     max_iterations: int = 2**31
+    refinements: int = 3
+    single_residual: float = 2e-5
 
 
 LIMITS = Limits()
+
+
+def free_memory() -> int | None:
+    """Return the bytes that programs may still take; None where the system does not report them."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), None)

@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
-# Share of the largest eigenvalue from which on a relaxation takes out what the next level does not see: as many
-# nodes as are joined to one. At 1 / 3 or 1 / 12 a tenth more iterations.
-ROUGH = 1.0 / 6.0
-_STRONG = 0.25  # share of the largest entry of a row from which an entry joins two nodes, the usual one
-# Entries of all levels over those of the first beyond which a cycle costs more than it saves: hubs make the levels
-# dense. Grids have 1.4, roads 1.6.
-_HEAVIEST = 3.0
-# Rows of a level over those of the one before, beyond which joining has ended; a grid has .15, a path .35.
-_LEAST_JOINED = 0.7
-_MOST = 200  # iterations after which the solve is given up; 15 to 25 are usual
-
 
 @dataclass(frozen=True, eq=False)
 class Multigrid:
@@ -57,7 +46,16 @@ class Multigrid:
     last: Any
 
     @classmethod
-    def of(cls, engine: Any, A: sparse.csr_array, near: Floats, *, coarsest: int = 1000) -> Multigrid | None:
+    def of(
+        cls,
+        engine: Any,
+        A: sparse.csr_array,
+        near: Floats,
+        *,
+        coarsest: int = 1000,
+        densest: float = 3.0,
+        shrinking: float = 0.7,
+    ) -> Multigrid | None:
         """Return the levels; None where they would be dense, as on graphs with hubs.
 
         Parameters
@@ -70,13 +68,19 @@ class Multigrid:
             The vector that `A` nearly maps to 0: the square roots of degrees.
         coarsest : int
             Most rows of the last level, which has a factor; one of 1000 rows takes some milliseconds.
+        densest : float
+            Entries of all levels over those of the first beyond which a cycle costs more than it saves: hubs make the
+            levels dense. Grids have 1.4, roads 1.6.
+        shrinking : float
+            Rows of a level over those of the one before beyond which there is no further one; a grid has .15, a path
+            .35.
         """
         coarse, entries, levels = A, A.nnz, list[tuple[Any, Any, Any, float]]()
         while coarse.shape[0] > coarsest:
             finer, largest = coarse, float((abs(coarse) @ near / near).max())
             up, coarse, near = _coarsened(finer, near, 4.0 / 3.0 / largest)
             entries += coarse.nnz
-            if entries > _HEAVIEST * A.nnz or coarse.shape[0] > _LEAST_JOINED * finer.shape[0]:
+            if entries > densest * A.nnz or coarse.shape[0] > shrinking * finer.shape[0]:
                 return None
             down, single = sparse.csr_array(up.T), np.float32
             levels.append((finer.astype(single), down.astype(single), up.astype(single), largest))
@@ -95,7 +99,7 @@ class Multigrid:
         x = affine(A, x, B, (1.0, second, -second))
         return np.asarray(affine(A, x, B, (1.0, first, -first)))
 
-    def solve(self, B: Floats, *, tolerance: float) -> Solution:
+    def solve(self, B: Floats, *, tolerance: float, most: int = 200) -> Solution:
         """Return the solutions (1, n, k) by conjugate gradients preconditioned with the cycle, the residual recomputed.
 
         Parameters
@@ -104,13 +108,15 @@ class Multigrid:
             Right-hand sides.
         tolerance : float
             Wanted ``norm(b - A x) / norm(b)`` of every column.
+        most : int
+            Iterations after which the solve is given up; 15 to 25 are usual.
         """
         norms = np.sqrt(_products(B, B))
         norms = np.where(norms > 0, norms, 1.0)
         x, r, p, iterations = np.zeros_like(B), B.copy(), None, 0
         before: Floats = np.ones(B.shape[1])
         residual = float((np.sqrt(_products(r, r)) / norms).max(initial=0.0))
-        while residual > tolerance and iterations < _MOST:
+        while residual > tolerance and iterations < most:
             z = self.cycle((r / norms).astype(np.float32)) * norms
             now = _products(r, z)
             p = z if p is None else z + _ratio(now, before) * p
@@ -132,9 +138,13 @@ def _ratio(a: Floats, b: Floats) -> Floats:
     return np.divide(a, b, out=np.zeros_like(a), where=b != 0)
 
 
-def relaxation_steps(largest: float) -> tuple[float, float]:
-    """Return the two steps of a relaxation: one over the roots of Chebyshev's polynomial on the rough eigenvalues."""
-    middle, half = 0.5 * largest * (1.0 + ROUGH), 0.5 * largest * (1.0 - ROUGH)
+def relaxation_steps(largest: float, rough: float = 1.0 / 6.0) -> tuple[float, float]:
+    """Return the two steps of a relaxation: one over the roots of Chebyshev's polynomial on the rough eigenvalues.
+
+    Rough are those from the share `rough` of the largest on, as many nodes as are joined to one: at 1 / 3 or 1 / 12 a
+    tenth more iterations.
+    """
+    middle, half = 0.5 * largest * (1.0 + rough), 0.5 * largest * (1.0 - rough)
     return 1.0 / (middle + half * math.sqrt(0.5)), 1.0 / (middle - half * math.sqrt(0.5))
 
 
@@ -155,11 +165,11 @@ def _coarsened(A: sparse.csr_array, near: Floats, step: float) -> tuple[Any, spa
     return sparse.csr_array(up @ units), sparse.csr_array(units @ coarse @ units), scale * lengths
 
 
-def strong_entries(A: sparse.csr_array) -> sparse.csr_array:
+def strong_entries(A: sparse.csr_array, strong: float = 0.25) -> sparse.csr_array:
     """Return the entries off the diagonal that are large in their row or their column, as a pattern."""
     size, rows = np.abs(A.data), np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     size[rows == A.indices] = 0.0
-    largest = _STRONG * np.maximum.reduceat(size, A.indptr[:-1])  # no row is empty: the diagonal is there
+    largest = strong * np.maximum.reduceat(size, A.indptr[:-1])  # no row is empty: the diagonal is there
     kept = (size > 0) & ((size >= largest[rows]) | (size >= largest[A.indices]))
     ends = np.append(0, np.cumsum(kept))[A.indptr]
     return sparse.csr_array((np.ones(ends[-1], dtype=np.int8), A.indices[kept], ends), shape=A.shape)

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.engines import Block, Engine, Window
 
-# Times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64 and
-# two in float32; what more than three do not reach is below rounding.
-REFINEMENTS = 3
-_NARROWEST = 4  # columns that go together however much memory they take: kernels read 4 numbers of a row at once
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -170,7 +165,7 @@ class ShiftedSystems:
         if limits.cached_columns * n * itemsize <= limits.cached_bytes:
             return limits.cached_columns
         width = limits.columns
-        while width > _NARROWEST and min(width, B.shape[1]) * column > limits.solve_bytes:
+        while width > 4 and min(width, B.shape[1]) * column > limits.solve_bytes:
             width //= 2
         return width
 
@@ -284,7 +279,7 @@ class _Shifts:
     def refine(self, B: Block, tolerance: float) -> float:
         """Recompute the residuals, correct the solutions while they miss the tolerance, and return the largest."""
         residual = self._left(B)
-        for _ in range(REFINEMENTS):
+        for _ in range(self.limits.refinements):
             if residual <= tolerance:
                 break
             for s in range(len(self.sigma)):

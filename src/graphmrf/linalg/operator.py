@@ -27,7 +27,7 @@ from graphmrf.engines import SMALL_GRAPH
 from graphmrf.engines.probes import SIGNS, edge_words, signs_of
 from graphmrf.linalg.lanczos import gauss, inverse, squares
 from graphmrf.linalg.limits import LIMITS, Limits
-from graphmrf.linalg.multishift import REFINEMENTS, Solution, iteration_bound
+from graphmrf.linalg.multishift import Solution, iteration_bound
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
-# Relative residual at which a column's Krylov space counts as exhausted, some hundred times the rounding of
-# float64.
-_EXHAUSTED = 1e-13
-# Relative residual that iterations in float32 reach before they are refined in float64: some hundred times its
-# rounding. At a tenth they stall on badly conditioned systems, at ten times as much there is one more refinement.
-_SINGLE = 2e-5
-# Solves in float32 before the rest is solved in float64: two reach 1e-9 where the system is not badly conditioned.
-_ATTEMPTS = 2
-_ENTRIES = 2**22  # normal numbers on edges drawn at once, 32 MB; it changes no draw
 _Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
 """Compressed rows of an adjacency, see `Graph.over_rows`."""
 
@@ -130,10 +121,11 @@ class WhitenedSystem:
         engine.mix(V, self.whiten, self.kinds, None, R)
         norms = np.sqrt(_sums(squares(engine, R), k, self.q))
         residual = float((norms > 0).any())
-        for attempt in range(REFINEMENTS + 1):
+        for attempt in range(self.limits.refinements + 1):
             if residual <= tolerance:
                 break
-            improve = self._improve_in_single if attempt < _ATTEMPTS and self._in_single(R) else self._improve
+            single = attempt < 2 and self._in_single(R)  # two reach 1e-9 where the system is well conditioned
+            improve = self._improve_in_single if single else self._improve
             iterations += improve(R, 0.5 * tolerance * norms, X)
             R = self._remainder(V, X)
             residual = float((np.sqrt(_sums(squares(engine, R), k, self.q)) * inverse(norms)).max(initial=0.0))
@@ -150,7 +142,7 @@ class WhitenedSystem:
         unit = _spread(np.where(norms > 0, norms, 1.0), R.shape[1], self.q, rest=1.0)
         left, found = np.empty(R.shape, dtype=np.float32), np.zeros(R.shape, dtype=np.float32)
         np.divide(R, unit, out=left, casting="same_kind")
-        steps = self._improve(left, np.clip(wanted * inverse(norms), _SINGLE, 1.0), found)
+        steps = self._improve(left, np.clip(wanted * inverse(norms), self.limits.single_residual, 1.0), found)
         X += found * unit
         return steps
 
@@ -185,7 +177,11 @@ class WhitenedSystem:
 
     def type_for(self, tolerance: float) -> type[np.floating[Any]]:
         """Return the type in which iterations to a tolerance are computed where no solution is kept."""
-        return np.float32 if self.kinds.size >= self.limits.single_nodes and tolerance > _SINGLE else np.float64
+        return (
+            np.float32
+            if self.kinds.size >= self.limits.single_nodes and tolerance > self.limits.single_residual
+            else np.float64
+        )
 
     def iterate(self, R: Block, wanted: Floats, X: Block | None, dtype: DTypeLike) -> tuple[Floats, Floats]:
         """Add the solution of (I - K) X = R to `X` if there is one, and leave its residual in `R`.
@@ -212,7 +208,7 @@ class WhitenedSystem:
         SU, everywhere = engine.like(U), engine.mask(None, U.shape[1])
         ones, zeros = np.ones(U.shape[1]), np.zeros(U.shape[1])
         rho = _sums(squares(engine, R), k, q)
-        goal, exhausted = wanted**2, _EXHAUSTED**2 * rho
+        goal, exhausted = wanted**2, (500.0 * np.finfo(np.float64).eps) ** 2 * rho
         lengths, history = [np.zeros((0, k))], [rho]
         bound = self._bound(goal, rho)
         while (rho > goal).any() and len(history) <= bound:
@@ -310,7 +306,7 @@ def _row_incidence(rows: _Rows, some: slice, first: int, mass: Floats) -> sparse
     return sparse.csr_array((data, ends, np.arange(0, 2 * u.size + 1, 2)), shape=(u.size, mass.size))
 
 
-def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = _ENTRIES) -> Floats:
+def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = 2**22) -> Floats:
     r"""Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
 
     Edges are taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
-_LEAST_ALPHA = 1e-16  # levels below this are 0: they change no digit of a float64
 # Least and, by its inverse, greatest size of a column by the bytes of a number: sums of its squares keep their
 # digits, for any number of nodes. Squared values of 1e-162 are 0 in float64, and the inverse of 1e-39 overflows in
 # float32.
@@ -375,7 +374,7 @@ def check_alphas(alphas: ArrayLike) -> Floats:
     bad = ~((levels >= 0) & (levels < 1))
     if bad.any():
         raise InvalidInputError(f"alpha must be in [0, 1), got {np.atleast_1d(levels)[np.atleast_1d(bad)][0]}")
-    return np.where(levels < _LEAST_ALPHA, 0.0, levels)
+    return np.where(levels < np.finfo(np.float64).epsneg, 0.0, levels)
 
 
 def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None, limits: Limits = LIMITS) -> bool:

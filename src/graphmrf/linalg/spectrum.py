@@ -28,11 +28,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 _BLOCK = 16  # probes at once: a multiple of what the kernels take in one go
-# Lanczos steps at most: 100 leave less than the noise of 16 probes on every graph in `benchmarks/spectrum.py`.
-_MOST_STEPS = 100
-_CHECK_EVERY = 20  # steps between looks at the truncation
-# Powers of `N` whose traces are known; the noise of a probe is what they leave.
-_POWERS = np.arange(3)
+_POWERS = np.arange(3)  # powers of `N` whose traces are known; the noise of a probe is what they leave
 
 
 @dataclass(frozen=True)
@@ -232,17 +228,23 @@ def quadrature(
     return LanczosQuadrature(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
-def _block_rules(engine: Engine, Z: Floats, allowed: Bools | None, steps: int | None) -> tuple[Floats, ...]:
-    """Return the rules of one block of probes, the arrays of a `LanczosQuadrature`."""
+def _block_rules(
+    engine: Engine, Z: Floats, allowed: Bools | None, steps: int | None, *, most: int = 100, check: int = 20
+) -> tuple[Floats, ...]:
+    """Return the rules of one block of probes, the arrays of a `LanczosQuadrature`.
+
+    Without a number of steps, they are checked after every `check` and end at `most`, which leave less than the noise
+    of 16 probes on every graph in `benchmarks/spectrum.py`.
+    """
     start = engine.load(Z)
     a, b, norms = [], [], squares(engine, start)[: Z.shape[1]]
     for count, (_, _, *step) in enumerate(lanczos(engine, start, engine.mask(allowed, start.shape[1])), start=1):
         a.append(step[0][: norms.size])
         b.append(step[1][: norms.size])
-        if count == steps or (steps is None and count % _CHECK_EVERY == 0):
+        if count == steps or (steps is None and count % check == 0):
             columns = zip(np.array(a).T, np.array(b).T, norms, strict=True)
             rules = tuple(np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True))
-            if count in (steps, _MOST_STEPS) or is_settled(LanczosQuadrature(*rules)):
+            if count in (steps, most) or is_settled(LanczosQuadrature(*rules)):
                 break
     return rules
 
