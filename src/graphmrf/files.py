@@ -22,8 +22,6 @@ from graphmrf.errors import InvalidInputError, MissingExtraError
 _PathLike: TypeAlias = str | os.PathLike[str]
 
 _DRAFT = re.compile(r"\.graphmrf-([0-9a-f]{8})-(\d+)-[0-9a-f]{32}\.tmp")
-# Seconds after which a draft of another machine counts as left behind: longer than a write takes, by far.
-_ABANDONED = 86_400.0
 # A URL, also one that went through a path, which takes slashes; one letter is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]+):/+(.*)")
 
@@ -126,11 +124,12 @@ def remove_leftovers(folder: _PathLike) -> None:
                     file.unlink()
 
 
-def _is_left_behind(file: Path) -> bool:
+def _is_left_behind(file: Path, *, abandoned: float = 86_400.0) -> bool:
+    """Whether the process of a draft is gone; that of another machine counts as gone after some seconds, a day."""
     parts = _DRAFT.fullmatch(file.name)
     if parts is None:
         return False
-    if time.time() - file.lstat().st_mtime > _ABANDONED:
+    if time.time() - file.lstat().st_mtime > abandoned:
         return True
     return parts[1] == _machine() and not _is_running(int(parts[2]))
 

@@ -11,17 +11,11 @@ from numpy.typing import ArrayLike
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
 
-SIMILAR = 0.7
-"""How much alike two names must be, from 0 to 1, capitals aside. By eye: at .5 'age' suggests 'wage' and 'page'."""
-SIMILAR_IN_A_LIST = 0.5
-"""The same for names of a fixed list of ours, where a wrong guess costs nothing; at 1 nothing is ever suggested."""
 
-WIDE = 0.1
-"""Two standard errors of an R² from which a range is shown: the first decimal is then in doubt."""
-
-
-def did_you_mean(name: str, known: Iterable[str], *, similar: float = SIMILAR) -> str:
+def did_you_mean(name: str, known: Iterable[str], *, similar: float = 0.7) -> str:
     """Return a question with the known names that are nearest to one that is not among them, and a blank; else nothing.
+
+    Names are alike by `similar` of 1 or more, capitals aside; at .5 'age' suggests 'wage' and 'page'.
 
     Examples
     --------
@@ -46,7 +40,7 @@ def near_or_all(name: str, known: Collection[str]) -> str:
     >>> near_or_all("us-2015", ["us-2016", "london"]), near_or_all("mars", ["us-2016", "london"])
     ("did you mean 'us-2016'?", 'there are us-2016, london')
     """
-    return did_you_mean(name, known, similar=SIMILAR_IN_A_LIST).rstrip() or f"there are {', '.join(known)}"
+    return did_you_mean(name, known, similar=0.5).rstrip() or f"there are {', '.join(known)}"
 
 
 def told_apart(one: str, other: str) -> tuple[str, str]:
@@ -148,7 +142,7 @@ def above_zero(r2: float, error: float) -> bool:
     return r2 > (error if math.isfinite(error) else 0.0)
 
 
-def r2_range(r2: float, error: float) -> str:
+def r2_range(r2: float, error: float, *, wide: float = 0.1) -> str:
     """Return the range of two standard errors around an accuracy R²; empty where it is certain to a decimal.
 
     Examples
@@ -156,7 +150,7 @@ def r2_range(r2: float, error: float) -> str:
     >>> r2_range(0.45, 0.125), r2_range(0.6512, 0.02), r2_range(0.45, float("nan"))
     ('0.20 to 0.70', '', '')
     """
-    if not math.isfinite(error) or 2.0 * error <= WIDE:
+    if not math.isfinite(error) or 2.0 * error <= wide:
         return ""
     return f"{number(r2 - 2.0 * error, 2)} to {number(min(r2 + 2.0 * error, 1.0), 2)}"
 

@@ -10,7 +10,9 @@ from scipy.stats import norm
 
 import graphmrf as gm
 from graphmrf.cli import inputs
+from graphmrf.comparison import Settings
 from graphmrf.estimators import graph_regressor
+from graphmrf.linalg.limits import free_memory
 from graphmrf.text import number, r2_in_words
 
 FIELD = ("--target", "income", "--method", "field")
@@ -172,51 +174,37 @@ def test_more_missing_cells_than_the_field_can_fill(town: Any, monkeypatch: pyte
     ("method", "free", "remedy"),
     [("field", 10**6, "--method lgc-rp"), ("field", 10**4, "--cluster"), ("lgc-rp", 10**4, "--cluster")],
 )
-def test_a_fit_that_does_not_fit_into_memory_is_refused(
-    town: Any, monkeypatch: pytest.MonkeyPatch, method: str, free: int, remedy: str
-) -> None:
-    monkeypatch.setattr(inputs, "LARGE", 1)
-    monkeypatch.setattr(inputs, "NODE_BYTES", {"solve": 2000, "feature": 32, "field": 10**6})
-    monkeypatch.setattr(inputs, "_free_bytes", lambda: free)
-    result = town.run("--target", "income", "--method", method)
-    assert result.exit_code == 2
-    assert "GB of memory" in result.output
-    assert remedy in result.output
+def test_a_fit_that_does_not_fit_into_memory_is_refused(town: Any, method: str, free: int, remedy: str) -> None:
+    graph = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv").graph
+    memory = inputs.Memory(free, large=1, solve=2000, field=10**6)
+    with pytest.raises(gm.errors.InvalidInputError, match=f"GB of memory more, and .* GB are free; use .*{remedy}"):
+        inputs.within_memory(graph, 1, Settings((method,)), memory, numbers=True)
 
 
-def test_a_field_that_nobody_asked_for_is_left_out_where_there_is_no_memory_for_it(
-    town: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "LARGE", 1)
-    monkeypatch.setattr(inputs, "NODE_BYTES", {"solve": 2000, "feature": 32, "field": 10**6})
-    monkeypatch.setattr(inputs, "_free_bytes", lambda: 10**6)
-    result = town.run("--target", "income", "--json")
-    assert result.exit_code == 0
-    assert "field is left out, as it would take about 0.1 GB of memory more, and 0.0 GB are free" in result.stderr
-    assert "field" not in [row["method"] for row in json.loads(result.stdout)["targets"][0]["comparison"]]
-    assert town.run("--target", "income", "--conformal").exit_code == 2
+def test_a_field_that_nobody_asked_for_is_left_out_where_there_is_no_memory_for_it(town: Any) -> None:
+    graph = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv").graph
+    memory = inputs.Memory(10**6, large=1, solve=2000, field=10**6)
+    settings, notes = inputs.within_memory(graph, 1, Settings(), memory, numbers=True)
+    assert "field is left out, as it would take about 0.1 GB of memory more, and 0.0 GB are free" in notes
+    assert "field" not in settings.methods
+    with pytest.raises(gm.errors.InvalidInputError, match="use --method lgc-rp"):
+        inputs.within_memory(graph, 1, Settings(conformal=True), memory, numbers=True)
 
 
-def test_edges_that_do_not_fit_into_memory_are_refused_before_they_are_read(
-    town: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edges_that_do_not_fit_into_memory_are_refused_before_they_are_read(town: Any) -> None:
     path = town.folder / "edges.parquet"
     pd.read_csv(town.folder / "edges.csv", dtype="str").to_parquet(path)
-    monkeypatch.setattr(inputs, "LARGE", 1)
-    monkeypatch.setattr(inputs, "_free_bytes", lambda: 100)
     with pytest.raises(gm.errors.InvalidInputError, match=r"to read, and .* GB are free; read it on workers"):
-        inputs.read_graph(town.folder / "nodes.csv", path, {})
+        inputs.check_room(path, inputs.Memory(100, large=1))
 
 
 @pytest.mark.parametrize("free", [None, 10**12])
-def test_the_memory_of_a_large_fit_is_told(town: Any, monkeypatch: pytest.MonkeyPatch, free: int | None) -> None:
-    monkeypatch.setattr(inputs, "LARGE", 1)
-    monkeypatch.setattr(inputs, "_free_bytes", lambda: free)
-    result = town.run("--target", "income", "--method", "lp")
-    assert result.exit_code == 0
-    assert "the fit takes about 0.0 GB more memory" in " ".join(result.output.split())
+def test_the_memory_of_a_large_fit_is_reported(town: Any, free: int | None) -> None:
+    graph = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv").graph
+    _, notes = inputs.within_memory(graph, 0, Settings(("lp",)), inputs.Memory(free, large=1), numbers=True)
+    assert "the fit takes about 0.0 GB more memory" in " ".join(notes)
 
 
 def test_the_free_memory_is_that_of_the_system() -> None:
-    free = inputs._free_bytes()
+    free = free_memory()
     assert free is None or free > 10**6

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from graphmrf.datasets import check_writable, write, written_tables
+from graphmrf.datasets import check_writable, write
 from graphmrf.datasets.table_files import read_table
 from graphmrf.errors import InvalidInputError
 
@@ -51,11 +51,10 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_else(tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_of_parquet_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written_tables, "PART_ROWS", 2)
+def test_a_folder_of_parquet_is_one_table(tmp_path: Path) -> None:
     longer = pd.DataFrame({"id": list("abcde"), "rent": [1.0, 2.0, np.nan, 4.0, 5.0]})
     for frame, parts in ((longer, 3), (longer[:3], 2)):  # the second time a part of the first is in the way
-        write(frame, check_writable(tmp_path, geographic=True))
+        write(frame, check_writable(tmp_path, geographic=True), part_rows=2)
         assert [file.name for file in sorted(tmp_path.iterdir())] == [f"part-{k:05}.parquet" for k in range(parts)]
         found = read_table(tmp_path)
         pd.testing.assert_frame_equal(pd.DataFrame({name: found.values(name) for name in found.columns}), frame)

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from graphmrf.datasets import Dataset, Info
 
-_SHOWN = 20  # attributes listed by info: one screen; --json has all of them, which for Twitch are thousands
-# Columns of a terminal from which titles have one of their own: the longest names and counts leave 40 for them.
-_WIDE = 110
+# Attributes listed by info, one screen, and columns of a terminal that leave 40 for titles beside names and counts.
+_SHOWN, _WIDE = 20, 110
 datasets_group = typer.Typer(
     cls=later.CommandGroup,
     no_args_is_help=True,

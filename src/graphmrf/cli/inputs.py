@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.attributed_graph import id_column
 from graphmrf.datasets.columns import FILLED, is_dates, is_text
 from graphmrf.datasets.edge_files import name_words, named_ends, read_edge_file
-from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, listing, parts_of
+from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, and_more, listing, parts_of
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
@@ -34,7 +34,7 @@ from graphmrf.estimators.rows import COUNTED
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart, check_place
 from graphmrf.graph import Graph
-from graphmrf.linalg.limits import LIMITS
+from graphmrf.linalg.limits import LIMITS, free_memory
 from graphmrf.selection import search_time_weight
 from graphmrf.text import inner_percent, joined
 
@@ -42,32 +42,57 @@ A_MODEL, OF_NODES, OF_EDGES = "a model", "a table of nodes", "a table of edges"
 """What a file may look like."""
 # What the file of an argument should look like.
 _ROLES = {"MODEL": A_MODEL, "NODES": OF_NODES, "EDGES": OF_EDGES, "--given": OF_NODES}
-# Nodes from which the memory of a fit is estimated, and compared with what is free; below it is at most a gigabyte.
-LARGE = 100_000
-# Memory a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field keeps,
-# which had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`).
-NODE_BYTES = {"solve": 18 * 16 * 8, "feature": 3 * 8, "field": 8000}
-# Seconds of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took 1,545 s for 100
-# million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws.
-COLUMN_SECONDS = 8.5e-8
-# Memory an edge takes while files are read: two ends as they are written, as numbers of nodes, and the graph made
-# of them; `benchmarks/scaling.py files` held 7.7 GB at 100 million, .9 of them for nodes.
-READ_BYTES = {"numbers": 70, "text": 120}
 _MEASURED = frozenset(
     {"se", "stderr", "moe", "n", "sd", "variance", "denominator", "population", "sample_size", "standard_error"}
 )
 """Last words of the names of columns that say how an outcome was measured."""
-_SKEWED = 1.5  # skewness from which a transform is hinted at: of a log-normal whose logarithms vary by .45
-_MANY_CLASSES = 10  # classes up to which most cells of a target may have one of their own, as in small tables
 _DIGITS = frozenset("0123456789")
 # Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold.
 MOSTLY = 0.5
-# Orders of magnitude between values that may be transformed: with them the mean is carried by values nobody has
-# seen.
-ORDERS = 30
-_SHOWN = 8  # columns listed in an error: two lines of a terminal
 # A number as people write it, with separators, signs or units that are no letters.
 _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory that is free, and what a large graph takes of it.
+
+    Attributes
+    ----------
+    free : int or None
+        Bytes; None where the system does not report them.
+    large : int
+        Nodes or edges from which memory is estimated; below it is at most a gigabyte.
+    solve, feature, field : int
+        Bytes a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field stores,
+        which had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`).
+    numbers, text : int
+        Bytes an edge takes while it is read: two ends, numbers or text, these as numbers of nodes, and the graph;
+        `benchmarks/scaling.py files` had 7.7 GB at 100 million edges, .9 of them for nodes.
+    """
+
+    free: int | None = field(default_factory=free_memory)
+    large: int = 100_000
+    solve: int = 18 * 16 * 8
+    feature: int = 3 * 8
+    field: int = 8000
+    numbers: int = 70
+    text: int = 120
+
+    def has(self, n_bytes: float) -> bool:
+        """Whether so many bytes are free, as far as is known."""
+        return self.free is None or n_bytes <= self.free
+
+    def __str__(self) -> str:
+        return f"{(self.free or 0) / 1e9:.1f} GB are free"
+
+    def of_fit(self, graph: Graph, n_features: int, methods: Sequence[Method]) -> float:
+        """Return how much more memory fits of a large graph take; 0 where that is small, or that of a cluster."""
+        n = graph.n_nodes
+        if n < self.large or not isinstance(graph.engine_name, str):
+            return 0.0
+        field = self.field if any(method.key == DEFAULT for method in methods) else 0
+        return n * (self.feature * n_features + field) + min(n * self.solve, LIMITS.solve_bytes)
 
 
 def read_graph(
@@ -118,7 +143,7 @@ def read_graph(
 
 def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGraph:
     """Return the graph of two tables, also where the edges come first."""
-    _check_room(edges)
+    check_room(edges, Memory())
     if looks_like(nodes) != OF_EDGES or looks_like(edges) != OF_NODES:
         return datasets.read(nodes, edges, **columns)
     swapped = f"{edges} is taken as the table of nodes, and {nodes} as that of edges; the order is NODES EDGES"
@@ -132,17 +157,17 @@ def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGrap
     return replace(table, notes=(swapped, *table.notes))
 
 
-def _check_room(edges: Path) -> None:
+def check_room(edges: Path, memory: Memory) -> None:
     """Raise where there is no memory to read a Parquet file or folder of edges, by what it says of its rows."""
     files = parts_of(edges) or [path for path in (edges,) if path.suffix.lower() in PARQUET and path.is_file()]
-    if not files or (n_edges := datasets.count_rows(edges)) < LARGE:
+    if not files or (n_edges := datasets.count_rows(edges)) < memory.large:
         return
-    kind = "numbers" if all(map(is_integer, pa.parquet.read_schema(files[0]).types)) else "text"
-    needed = READ_BYTES[kind] * n_edges
-    if not _fits(needed):
+    of_numbers = all(map(is_integer, pa.parquet.read_schema(files[0]).types))
+    needed = (memory.numbers if of_numbers else memory.text) * n_edges
+    if not memory.has(needed):
         raise InvalidInputError(
-            f"{edges} would take about {needed / 1e9:.1f} GB of memory to read, and "
-            f"{(_free_bytes() or 0) / 1e9:.1f} GB are free; read it on workers with --cluster ADDRESS --partition rows"
+            f"{edges} would take about {needed / 1e9:.1f} GB of memory to read, and {memory}; read it on workers with "
+            "--cluster ADDRESS --partition rows"
         )
 
 
@@ -390,9 +415,8 @@ def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
     """Ask which of several columns to predict, the emptiest first."""
     shares = found.isna().mean().sort_values(ascending=False, kind="stable")
     listed = [f"'{name}' ({inner_percent(share)} empty)" for name, share in shares.items()]
-    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return (
-        f"{table.path}: {len(listed)} numeric columns have empty cells, {', '.join(listed[:_SHOWN])}{more}; "
+        f"{table.path}: {len(listed)} numeric columns have empty cells, {and_more(listed)}; "
         f"name what to predict, such as --target {shares.index[0]} (repeatable): "
         "the others are features then, and their empty cells are filled"
     )
@@ -482,11 +506,12 @@ def _too_many(y: Floats, suggest: int) -> str:
     return f"--suggest must be at most {left}, the nodes without a label, got {suggest}" if suggest > left else ""
 
 
-def _transform_problem(known: Floats, transform: str) -> str:
+def _transform_problem(known: Floats, transform: str, *, orders: int = 30) -> str:
+    """Return why values cannot be transformed: over so many orders of magnitude, unseen ones determine the mean."""
     if transform in POSITIVE and known.min() <= 0:
         return f"--transform {transform} needs positive values, got {known.min():g}; use --transform yeo-johnson"
     sizes = np.abs(known[known != 0])
-    if np.log10(sizes.max()) - np.log10(sizes.min()) > ORDERS:
+    if np.log10(sizes.max()) - np.log10(sizes.min()) > orders:
         return f"values from {sizes.min():g} to {sizes.max():g} in size are too skewed to transform; give logarithms"
     return ""
 
@@ -509,10 +534,10 @@ def _read_classes(table: AttributedGraph, name: str, column: pd.Series) -> Label
     return labels
 
 
-def _check_many(labels: Labels) -> None:
-    """Raise where most labels are a class of their own, as numbers with a unit are."""
+def _check_many(labels: Labels, *, few: int = 10) -> None:
+    """Raise where most labels of more than a few classes are one of their own, as numbers with a unit are."""
     known = int(labels.known.sum())
-    if labels.classes.size > max(_MANY_CLASSES, known / 2):
+    if labels.classes.size > max(few, known / 2):
         raise InvalidInputError(
             f"{labels.classes.size} different texts, such as '{labels.classes[0]}', in {known} cells are too many for "
             "classes; write numbers without a unit, or merge classes"
@@ -573,7 +598,7 @@ def any_numbers(targets: Mapping[str, Outcome]) -> bool:
 
 
 def within_memory(
-    graph: Graph, n_features: int, settings: Settings, *, numbers: bool
+    graph: Graph, n_features: int, settings: Settings, memory: Memory | None = None, *, numbers: bool
 ) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings without a method that nobody asked for and no memory has room for, and notes on large graphs.
 
@@ -585,22 +610,24 @@ def within_memory(
     with said_of_options():
         wanted = settings.wanted if numbers else ()
         methods = choose(settings.methods, n_features=n_features, wanted=wanted)
-    everything = needed = _bytes_needed(graph, n_features, methods)
+    memory = memory or Memory()
+    everything = needed = memory.of_fit(graph, n_features, methods)
     notes = []
-    if settings.methods == (AUTO,) and not settings.wanted and not _fits(needed):
+    if settings.methods == (AUTO,) and not settings.wanted and not memory.has(needed):
         methods = tuple(method for method in methods if method.key != DEFAULT)
-        settings, needed = (
-            replace(settings, methods=tuple(each.key for each in methods)),
-            _bytes_needed(graph, n_features, methods),
-        )
-        free = (_free_bytes() or 0) / 1e9
+        settings = replace(settings, methods=tuple(each.key for each in methods))
+        needed = memory.of_fit(graph, n_features, methods)
         notes.append(
-            f"{DEFAULT} is left out, as it would take about {everything / 1e9:.1f} GB of memory more, and {free:.1f} "
-            "GB are free"
+            f"{DEFAULT} is left out, as it would take about {everything / 1e9:.1f} GB of memory more, and {memory}"
         )
     if not needed:
         return settings, ()
-    _check_memory(graph, n_features, needed)
+    if not memory.has(needed):
+        remedy = "--method lgc-rp" if memory.has(memory.of_fit(graph, n_features, ())) else "fewer features (--ignore)"
+        raise InvalidInputError(
+            f"the fit of {graph.n_nodes:,} nodes and {n_features} features would take about {needed / 1e9:.1f} GB of "
+            f"memory more, and {memory}; use {remedy}, or --cluster"
+        )
     notes.append(
         f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges: the fit takes about {needed / 1e9:.1f} GB more memory"
         f"{_time_needed(graph, n_features, methods)}"
@@ -608,47 +635,15 @@ def within_memory(
     return settings, tuple(notes)
 
 
-def _check_memory(graph: Graph, n_features: int, needed: float) -> None:
-    free = _free_bytes()
-    if free is None or needed <= free:
-        return
-    linear = _bytes_needed(graph, n_features, ())
-    remedy = "--method lgc-rp" if linear <= free < needed else "fewer features (--ignore), or --cluster"
-    raise InvalidInputError(
-        f"the fit of {graph.n_nodes:,} nodes and {n_features} features would take about {needed / 1e9:.1f} GB of "
-        f"memory more, and {free / 1e9:.1f} GB are free; use {remedy}"
-    )
+def _time_needed(graph: Graph, n_features: int, methods: Sequence[Method], *, seconds: float = 8.5e-8) -> str:
+    """Return how long the paper's methods take, from a minute on; the field takes longer, as another note states.
 
-
-def _bytes_needed(graph: Graph, n_features: int, methods: Sequence[Method]) -> float:
-    """Return how much more memory fits of a large graph take; 0 where that is small, or that of a cluster."""
-    n = graph.n_nodes
-    if n < LARGE or not isinstance(graph.engine_name, str):
-        return 0.0
-    vectors = min(n * NODE_BYTES["solve"], LIMITS.solve_bytes)
-    field = any(method.key == DEFAULT for method in methods)
-    return n * (NODE_BYTES["feature"] * n_features + NODE_BYTES["field"] * field) + vectors
-
-
-def _time_needed(graph: Graph, n_features: int, methods: Sequence[Method]) -> str:
-    """Return how long the paper's methods take, from a minute on; the field takes longer, which another note says."""
-    minutes = graph.n_edges * (2 * n_features + 150) * COLUMN_SECONDS / (os.cpu_count() or 1) / 60
+    `seconds` are those of a core for each edge and column that is solved for: `benchmarks/scaling.py files` took 1,545
+    for 100 million edges and 182 columns: 16 features twice, 70 pairs of level and fold, 80 draws.
+    """
+    minutes = graph.n_edges * (2 * n_features + 150) * seconds / (os.cpu_count() or 1) / 60
     linear = [method.key for method in methods if method.key != DEFAULT]
     return f", {joined(linear)} about {minutes:.0f} minutes" if linear and minutes > 0.5 else ""
-
-
-def _fits(n_bytes: float) -> bool:
-    free = _free_bytes()
-    return free is None or n_bytes <= free
-
-
-def _free_bytes() -> int | None:
-    """Return the memory that programs may still take, None where the system does not tell."""
-    try:
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-    except OSError:
-        return None
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), None)
 
 
 def slow_fits(targets: Mapping[str, Outcome], methods: Sequence[Method]) -> Iterator[str]:
@@ -672,8 +667,13 @@ def column_notes(
     yield from feature_notes(targets, features, methods)
 
 
-def target_notes(targets: Mapping[str, Outcome], settings: Settings, *, named: bool) -> Iterator[str]:
-    """Say which column was taken as the target, and what its known values suggest."""
+def target_notes(
+    targets: Mapping[str, Outcome], settings: Settings, *, named: bool, skewed: float = 1.5
+) -> Iterator[str]:
+    """Yield which column was taken as the target, and what its known values suggest.
+
+    A transform may help from the skewness of a log-normal whose logarithms vary by .45.
+    """
     if not named:
         yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
     able = {AUTO, DEFAULT} & {*settings.methods}
@@ -684,7 +684,7 @@ def target_notes(targets: Mapping[str, Outcome], settings: Settings, *, named: b
         values = [f"{value:g}" for value in np.unique(known)]
         if len(values) == 2:
             yield f"{name}: all known values are {' or '.join(values)}, treated as numbers; use --classify for classes"
-        elif able and settings.transform == "identity" and known.size >= ENOUGH and _skewness(known) > _SKEWED:
+        elif able and settings.transform == "identity" and known.size >= ENOUGH and _skewness(known) > skewed:
             yield f"{name}: its values have a long tail; --transform auto may be more accurate, with intervals that fit"
 
 

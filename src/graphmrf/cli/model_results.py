@@ -1,6 +1,5 @@
 """Results of fit, sample and foresee by the paper's model: checks of the input, draws, tables and summaries."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from graphmrf.cli.inputs import A_MODEL, OF_NODES, looks_like
 from graphmrf.datasets.table_files import SHAPES
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_place
+from graphmrf.linalg.limits import free_memory
 from graphmrf.model import GaussianMRF
 from graphmrf.model.expected_accuracy import estimate_r2, target_covariance
 from graphmrf.text import did_you_mean, minus_signs, number
@@ -62,7 +62,7 @@ def draw_table(
     """Return one row per draw and node: its number, the id, and the attributes; of a table only what is empty."""
     _check_names(table, mrf)
     n_numbers = draws * table.graph.n_nodes * mrf.q
-    if 8 * n_numbers > _memory():
+    if 8 * n_numbers > (free_memory() or np.inf):
         raise InvalidInputError(
             f"--draws {draws} of {mrf.q} attributes at {table.graph.n_nodes} nodes are {n_numbers:.1e} numbers, more "
             "than memory holds; draw fewer at once, with another --seed each time"
@@ -71,14 +71,6 @@ def draw_table(
         posterior = mrf.condition(table.graph, _attributes(table, mrf))
         return _long(table, mrf, posterior.sample(draws, seed))
     return _long(table, mrf, mrf.sample(table.graph, draws, seed))
-
-
-def _memory() -> float:
-    """Return the bytes of memory of this machine, without end where it does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return np.inf
 
 
 def under_model(

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,19 @@ from rich.table import Column, Table
 
 from graphmrf.errors import GraphMRFError, InvalidInputError, MissingExtraError
 
-OURS, BAD_INPUT, STOPPED = 1, 2, 130
-"""Exit codes; the last is what a shell says of a program that Ctrl-C ended."""
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _ENDLESS = re.compile(r"\S{160,}")  # A word that is no longer read: two lines of a terminal
 _NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
-# Seconds between lines where stderr is no terminal: a short fit says nothing, a log of an hour has a few hundred
-# lines.
-EVERY = 10.0
-# Part of what is left of a step by which a bar moves at a stage: a fit to a few dozen labels has six stages, and is
-# then half done.
-_AT_A_STAGE = 0.1
 LOGGER = "graphmrf.progress"  # the logger on which long fits report their stages
+
+
+class ExitCode(IntEnum):
+    """How a command ended; the last is what a shell reports of a program that Ctrl-C ended."""
+
+    FAILED = 1
+    BAD_INPUT = 2
+    STOPPED = 130
 
 
 @contextmanager
@@ -44,23 +45,23 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
         yield
         _flush_output()
     except (InvalidInputError, MissingExtraError) as error:
-        _fail(f"error: {error}", BAD_INPUT, debug=debug)
+        _fail(f"error: {error}", ExitCode.BAD_INPUT, debug=debug)
     except GraphMRFError as error:
-        _fail(f"failed: {error}", OURS, debug=debug)
+        _fail(f"failed: {error}", ExitCode.FAILED, debug=debug)
     except KeyboardInterrupt:
-        _fail("stopped by Ctrl-C; every file is untouched or complete", STOPPED, debug=debug)
+        _fail("stopped by Ctrl-C; every file is untouched or complete", ExitCode.STOPPED, debug=debug)
     except BrokenPipeError:  # whoever reads the results has seen enough
         _discard_output()
         raise typer.Exit(0) from None
     except (OSError, MemoryError) as error:
         _discard_output()
-        _fail(f"failed: {error or type(error).__name__}", OURS, debug=debug)
+        _fail(f"failed: {error or type(error).__name__}", ExitCode.FAILED, debug=debug)
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # the last resort: a user never sees a traceback unasked
         _fail(
             f"failed: {type(error).__name__}: {error} (internal error; please report it with the output of --debug)",
-            OURS,
+            ExitCode.FAILED,
             debug=debug,
         )
 
@@ -79,7 +80,7 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int, *, debug: bool) -> None:
+def _fail(message: str, code: ExitCode, *, debug: bool) -> None:
     if debug:
         typer.echo(traceback.format_exc(), err=True)
     typer.echo(_on_one_line(message), err=True)
@@ -121,7 +122,7 @@ def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> 
     """Show how far a fit is on stderr, moved on by what it yields, with the time left and the latest stage.
 
     `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal; elsewhere a line now and
-    then, see `EVERY`.
+    then.
     """
     console = Console(stderr=True)
     if quiet:
@@ -150,15 +151,18 @@ class Moves:
     >>> moves = Moves([10.0, 2.0])
     >>> moves.stage(), round(moves.stage(), 2), round(moves.step(), 2), moves.step(), moves.stage()
     (1.0, 0.9, 8.1, 2.0, 0.0)
+
+    A stage moves it by a `share` of what is left of the step: a fit to a few dozen labels has six, and is then half
+    done.
     """
 
-    def __init__(self, steps: Sequence[float]) -> None:
-        self._coming = iter(steps)
+    def __init__(self, steps: Sequence[float], *, share: float = 0.1) -> None:
+        self._coming, self._share = iter(steps), share
         self._left = next(self._coming, 0.0)
 
     def stage(self) -> float:
         """Return the move at a stage: a part of what is left of the step, as nobody knows how many are to come."""
-        move = _AT_A_STAGE * self._left
+        move = self._share * self._left
         self._left -= move
         return move
 
@@ -178,10 +182,10 @@ class ProgressLines:
     total : float
         Amount of work, in any unit.
     every : float
-        Seconds between lines.
+        Seconds between lines: a short fit prints none, one of an hour a few hundred.
     """
 
-    def __init__(self, label: str, total: float, *, every: float = EVERY) -> None:
+    def __init__(self, label: str, total: float, *, every: float = 10.0) -> None:
         self.label, self.total, self.every = label, total, every
         self.done = 0.0
         self.start = self.last = self.moved = time.monotonic()

@@ -45,8 +45,6 @@ from graphmrf.text import did_you_mean
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
-# Least share of distinct cells of a first column of ids; a few repeats are typing errors, reported as such.
-ALMOST = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,10 +412,11 @@ def _by_name(file: TableFile) -> dict[str, str]:
     return {name.lower(): name for name in reversed(file.columns)}
 
 
-def _looks_like_ids(file: TableFile, name: str) -> bool:
+def _looks_like_ids(file: TableFile, name: str, *, distinct_share: float = 0.9) -> bool:
+    """Whether a column has ids; a few repeats are typing errors, reported as such."""
     kind = file.values(name).dtype.kind
     distinct = len(pc.unique(file.keys(name).drop_null()))
-    return (kind not in "fbM" and distinct >= ALMOST * file.n_rows) or file.n_rows == 0
+    return (kind not in "fbM" and distinct >= distinct_share * file.n_rows) or file.n_rows == 0
 
 
 def _frame(file: TableFile, id_name: str) -> pd.DataFrame:

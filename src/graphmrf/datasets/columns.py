@@ -19,8 +19,6 @@ from graphmrf.text import count, did_you_mean
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-MAX_LEVELS = 50  # most different values of a text column that describes nodes: the 50 states of the U.S
-RARE = 10  # fewest nodes of a level of its own. Coefficients fitted to fewer are unstable
 _HEAD = 1000  # rows looked at first, which answer most questions on a column of millions
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """Result of one column: columns of X, and the group and text of its note."""
@@ -83,8 +81,8 @@ def features(
     *,
     targets: Collection[str] = (),
     ignore: Collection[str] = (),
-    max_levels: int = MAX_LEVELS,
-    rare: int = RARE,
+    max_levels: int = 50,
+    rare: int = 10,
 ) -> Features:
     """Return the features of every node: all columns but the id, the targets and those to ignore.
 
@@ -102,9 +100,10 @@ def features(
     targets, ignore : collection of str
         Columns left out.
     max_levels : int
-        Text columns with more levels are dropped.
+        Text columns with more levels are dropped; the default is the number of states of the U.S.
     rare : int
-        Levels of fewer nodes (or fewer than 2 % of the nodes, in small tables) are pooled.
+        Levels of fewer nodes (or fewer than 2 % of the nodes, in small tables) are pooled: coefficients fitted to so
+        few are unstable.
 
     Raises
     ------

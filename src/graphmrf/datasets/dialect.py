@@ -24,7 +24,6 @@ _BYTE_ORDER_MARKS = (
 )
 WINDOWS = "cp1252"
 _SPOKEN = {WINDOWS: "Windows-1252 (Latin-1)", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
-_PEEK = 300  # cells at the head, the middle and the tail of a column from which its number format is detected
 # What reads as a missing cell, in any case.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"})
 _CURRENCIES = (
@@ -43,8 +42,6 @@ _FORMATTED = (
 )
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _CODE = r"^[-+]?0\d"
-# Cells with a point before three digits from which on points are thousands separators: two can be chance.
-_FEW_POINTS = 3
 _BLANKS = r"[ \x{00A0}\x{202F}\x{2009}'\x{2019}]"
 _GROUPED = rf"^\d{{1,3}}({_BLANKS}\d{{3}})*([.,]\d+)?$"
 _UNCLEAR = r"^[1-9]\d{{0,2}}\{0}\d{{3}}$"
@@ -196,14 +193,14 @@ def _check_point(name: str, cells: pa.ChunkedArray) -> None:
         raise InvalidInputError(f"{_may_be(name, str(unclear[0]), str(unclear[0]))}, {remedy}")
 
 
-def _check_thousands(name: str, cells: pa.ChunkedArray) -> None:
+def _check_thousands(name: str, cells: pa.ChunkedArray, *, least: int = 3) -> None:
     """Raise where points look like separators of thousands: 1.200 and 1.085 beside 719, with no other use of the point.
 
-    A column of decimals would also have numbers with one or two of them, or 719.000.
+    A column of decimals would also have numbers with one or two of them, or 719.000; two pointed cells can be chance.
     """
     bodies = _bodies(cells)
     pointed = bodies.filter(pc.match_substring(bodies, "."))
-    if bodies.null_count or not _FEW_POINTS <= len(pointed) < len(bodies):
+    if bodies.null_count or not least <= len(pointed) < len(bodies):
         return
     if pc.all(pc.match_substring_regex(pointed, _UNCLEAR.format("."))).as_py() and not _any(bodies, r"^\d{4}|,"):
         place = pc.index(pc.match_substring(bodies, "."), True).as_py()
@@ -227,11 +224,11 @@ def is_formatted_number(text: pa.ChunkedArray) -> bool:
     return len(cells) > 0 and 2 * pc.sum(formatted).as_py() > len(cells)
 
 
-def _peek(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _peek(column: pa.ChunkedArray, some: int = 300) -> pa.ChunkedArray:
     """Return some cells of a column, from its head, its middle and its tail, without the empty ones."""
     n = len(column)
-    if n > 3 * _PEEK:
-        slices = [column.slice(start, _PEEK) for start in (0, n // 2, n - _PEEK)]
+    if n > 3 * some:
+        slices = [column.slice(start, some) for start in (0, n // 2, n - some)]
         column = pa.chunked_array([chunk for part in slices for chunk in part.chunks])
     return _cells(column)
 

@@ -61,8 +61,6 @@ _MATRIX_KINDS = (
     ("general", "symmetric", "skew-symmetric", "hermitian"),
 )
 """Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
-# Range of ids over their number up to which a table finds them: at 8 it takes as much memory as a hash table.
-_SPREAD = 8
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 
@@ -581,10 +579,13 @@ def _by_number(file: TableFile, ends: tuple[str, str], keys: pa.Array) -> tuple[
     return (u, v) if min(u.min(initial=0), v.min(initial=0)) >= 0 else None
 
 
-def _numbered_end(cells: pa.ChunkedArray, ids: Ints) -> Ints:
-    """Return the position of every cell among ids, -1 where it is none: by a table where ids are dense enough."""
+def _numbered_end(cells: pa.ChunkedArray, ids: Ints, *, spread: int = 8) -> Ints:
+    """Return the position of every cell among ids, -1 where it is none.
+
+    Where the range of ids is at most `spread` times their number, by a table of the memory of a hash table.
+    """
     low, span = int(ids.min()), int(ids.max()) - int(ids.min()) + 1
-    if span > _SPREAD * ids.size:
+    if span > spread * ids.size:
         found = pc.index_in(cells.cast(pa.int64()), value_set=pa.array(ids))
         return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
     table = np.full(span, -1, dtype=np.int32)

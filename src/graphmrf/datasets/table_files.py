@@ -41,8 +41,6 @@ STDIN = Path("-")  # the path that stands for standard input: text of any delimi
 _CODE = r"^[+-]?0[0-9]"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
 _LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole numbers; from 309 on it has none
-_MESSAGE = 300  # characters shown of a reader's own message; some quote a whole cell
-_LISTED = 8  # names shown in a message: two lines of a terminal
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ class TableFile:
             raise InvalidInputError(self._strange(column, "ids", error)) from error
 
     def _strange(self, column: str, what: str, error: Exception) -> str:
-        message = str(error).splitlines()[0][:_MESSAGE]
+        message = _first_line(error)
         kind = self.columns[column].type
         return f"{self.path}, column {column}: {what} of type {kind} cannot be read ({message}); write them as text"
 
@@ -159,8 +157,8 @@ def _is_rounded(cell: str) -> bool:
     return abs(whole) < 2**1023 and int(float(whole)) != whole  # others are not finite, which is reported later
 
 
-def listing(names: Iterable[str]) -> str:
-    """Return names for a message, quoted, at most eight of them.
+def listing(names: Iterable[str], *, most: int = 8) -> str:
+    """Return names for a message, quoted, as many as fit two lines of a terminal.
 
     Examples
     --------
@@ -168,7 +166,12 @@ def listing(names: Iterable[str]) -> str:
     "'u', 'v'"
     """
     quoted = [f"'{name}'" for name in names]
-    return ", ".join(quoted[:_LISTED]) + (f" and {len(quoted) - _LISTED} more" if len(quoted) > _LISTED else "")
+    return and_more(quoted, most)
+
+
+def and_more(words: Sequence[str], most: int = 8) -> str:
+    """Return the first of some words, and how many more there are."""
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
 def suffix_of(path: PathLike) -> str:
@@ -387,8 +390,7 @@ def _with_parsed_numbers(file: TableFile, written: Dialect, usual: str) -> Table
         numbers, examples = parse_formatted(text, written.delimiter)
     except InvalidInputError as error:
         raise InvalidInputError(f"{file.path}, {error}") from error
-    shown = [*examples[:_LISTED], *([f"{len(examples) - _LISTED} more"] if len(examples) > _LISTED else [])]
-    said = [*written.differences(usual), *([f"numbers: {', '.join(shown)}"] if shown else [])]
+    said = [*written.differences(usual), *([f"numbers: {and_more(examples)}"] if examples else [])]
     notes = (f"{file.path.name}: {'; '.join(said)}",) if said else ()
     return replace(file, notes=(*notes, *file.notes), numbers=numbers)
 
@@ -449,9 +451,14 @@ def _as_text(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
+def _first_line(error: Exception, most: int = 300) -> str:
+    """Return the beginning of a reader's own message; some quote a whole cell."""
+    return (str(error) or type(error).__name__).splitlines()[0][:most]
+
+
 def unreadable(path: Path, error: Exception) -> str:
     """Return the message on a file that its reader cannot read."""
-    message = (str(error) or type(error).__name__).removeprefix("CSV parse error: ").splitlines()[0][:_MESSAGE]
+    message = _first_line(error).removeprefix("CSV parse error: ")
     if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
         return f"{path} is neither UTF-8, UTF-16 nor Windows-1252 text; save it again as UTF-8"
     if "Empty CSV file" in message:

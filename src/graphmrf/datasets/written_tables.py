@@ -33,8 +33,7 @@ GEOJSON, GPKG = GEOGRAPHIC = (".geojson", ".gpkg")
 _TAKEN = ("fid", "geom", "geometry")  # names of columns that a GeoPackage has itself
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix not in SHAPES)
 _PART_NAME = "part-{:05}.parquet"  # names of the files in a folder of Parquet
-PART_ROWS = 1_000_000  # rows of such a file: some 50 MB of predictions
-PART = b"graphmrf.part"  # key of the metadata of a file in a folder of Parquet, by which a folder of ours is recognised
+_PART = b"graphmrf.part"  # key of the metadata of a file of a folder, by which one of ours is recognised
 # Key of the metadata of a Parquet file under which the content of the page of the results is kept.
 PAGE = b"graphmrf.page"
 
@@ -82,7 +81,7 @@ def _is_own_part(file: Path) -> bool:
     if not file.match("part-*.parquet"):
         return False
     try:
-        return PART in (pa.parquet.read_schema(file).metadata or {})
+        return _PART in (pa.parquet.read_schema(file).metadata or {})
     except (pa.ArrowException, OSError, ValueError):
         return False
 
@@ -97,7 +96,12 @@ def is_geographic(path: PathLike) -> bool:
 
 
 def write(
-    frame: pd.DataFrame, path: PathLike, *, places: Sequence[Any] | None = None, page: bytes | None = None
+    frame: pd.DataFrame,
+    path: PathLike,
+    *,
+    places: Sequence[Any] | None = None,
+    page: bytes | None = None,
+    part_rows: int = 1_000_000,
 ) -> Path:
     r"""Write a table as CSV, TSV (gzipped or not), Parquet, xlsx or GeoJSON, by suffix; whole or not at all.
 
@@ -109,12 +113,13 @@ def write(
         What to write; its index is left out.
     path : path
         Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`), `.geojson` or `.gpkg`
-        (extra `geo`); or a
-        folder that is there, empty or written by this function, for Parquet in files of a million rows.
+        (extra `geo`); or a folder that is there, empty or written by this function, for several files of Parquet.
     places : sequence of dict, optional
         Geometries as in GeoJSON, one for each row, without which a geographic file cannot be written.
     page : bytes, optional
-        What Parquet keeps besides the table; see `read_page`.
+        What Parquet stores besides the table; see `read_page`.
+    part_rows : int
+        Rows of every file in a folder: a million are some 50 MB of predictions.
 
     Returns
     -------
@@ -135,7 +140,7 @@ def write(
     """
     path = check_writable(path, geographic=places is not None or is_parts_folder(path))
     if is_parts_folder(path):
-        return _write_parts(frame, path)
+        return _write_parts(frame, path, part_rows)
     suffix = _written_suffix(path)
     with atomic(path) as draft:
         if suffix == GEOJSON:
@@ -147,13 +152,13 @@ def write(
     return path
 
 
-def _write_parts(frame: pd.DataFrame, folder: Path) -> Path:
+def _write_parts(frame: pd.DataFrame, folder: Path, part_rows: int) -> Path:
     """Write a table as files of so many rows each; those of an earlier table are removed."""
-    firsts = range(0, max(len(frame), 1), PART_ROWS)
+    firsts = range(0, max(len(frame), 1), part_rows)
     names = [_PART_NAME.format(k) for k in range(len(firsts))]
     for name, first in zip(names, firsts, strict=True):
         with atomic(folder / name) as draft:
-            _save(frame.iloc[first : first + PART_ROWS], draft, PARQUET[0], {PART: name.encode()})
+            _save(frame.iloc[first : first + part_rows], draft, PARQUET[0], {_PART: name.encode()})
     for file in folder.glob("part-*.parquet"):
         if file.name not in names:
             file.unlink()

@@ -14,10 +14,8 @@ from graphmrf.text import number, smoothing_level
 Spec: TypeAlias = dict[str, Any]
 
 LISTED_COEFFICIENTS = 20  # coefficients in the chart and the table: what fits a screen
-BINS = 30  # bins of the histogram
 CHART_HEIGHT = 360  # pixels: a third of a laptop's screen
 SHOWN_LABELS = 2_000  # dots of observed against predicted values: beyond, a random part of the labels
-CURVES = 6  # features with a dependence plot: two rows of three
 # Where axes of R² are cut: below, a method is worse than the mean by far, and others would be squeezed together.
 WORST_R2 = -1.0
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
@@ -267,7 +265,7 @@ def _chosen_mark(curve: FittedMethod, levels: Floats, color: str, *, large: bool
     ]
 
 
-def _bin_edges(values: Floats) -> Floats:
+def _bin_edges(values: Floats, bins: int = 30) -> Floats:
     """Return the edges of common bins, also for values between which float64 has no room for them.
 
     Examples
@@ -276,11 +274,11 @@ def _bin_edges(values: Floats) -> Floats:
     array([-30720.,  30976.])
     """
     low, high = float(values.min()), float(values.max())
-    room = BINS * np.spacing(max(abs(low), abs(high)))
+    room = bins * np.spacing(max(abs(low), abs(high)))
     if high - low < 2 * room:
         room = max(4 * room, 0.5 * (low == high))
         low, high = low - room, high + room
-    return np.linspace(low, high, BINS + 1)
+    return np.linspace(low, high, bins + 1)
 
 
 def distribution_chart(target: Prediction) -> Spec:
@@ -436,15 +434,15 @@ def learning_chart(rows: pd.DataFrame) -> Spec:
     return specification([*band, line], {"xaxis": labels, "yaxis": accuracy, "height": CHART_HEIGHT})
 
 
-def dependence_charts(target: Prediction) -> dict[str, Spec]:
+def dependence_charts(target: Prediction, *, most: int = 6) -> dict[str, Spec]:
     """The prediction against one feature at a time, all on one scale; those first that bend or rise most."""
     curves = target.explanation.dependence
     if curves is None or curves.empty:
         return {}
     reach = curves.groupby("feature", sort=False)["mean"].agg(np.ptp).sort_values(ascending=False)
-    shown = curves[curves["feature"].isin(reach.index[:CURVES])]
+    shown = curves[curves["feature"].isin(reach.index[:most])]
     ends, found = _padded(shown["mean"]), {}
-    for k, name in enumerate(reach.index[:CURVES]):
+    for k, name in enumerate(reach.index[:most]):
         rows = shown[shown["feature"] == name]
         line = scatter(
             x=rows["x"],

@@ -14,14 +14,6 @@ from graphmrf.report.layout import positions
 from graphmrf.report.rows import PredictionReport
 from graphmrf.text import count, decimals, number
 
-# Nodes that are drawn each for itself: some 100 bytes each in the page, as many as pixels can tell apart.
-DRAWN_NODES = 20_000
-DRAWN_EDGES = 30_000  # edges up to which they are drawn
-CELLS = 110  # cells along the longer side of a drawing of more nodes: each is some 5 pixels
-OUTLINE_POINTS = 200_000  # points of all outlines, 4 bytes each in the page; beyond, they are drawn on a coarser grid
-SHOWN_FEATURES = 8  # features beside a node: what a tip has room for; each is 8 bytes a node in the page
-GRID = 30_000  # steps of the grid on which outlines are stored, within 16 bits: a fortieth of a pixel
-EXTREME = 3.0  # standard deviations at which the colours of residuals end: by chance 1 label in 400 lies beyond
 Packed: TypeAlias = dict[str, Any]
 
 
@@ -72,8 +64,10 @@ class GraphDrawing:
             return np.asarray(total / np.bincount(self.place[known], minlength=len(self.xy)))
 
 
-def draw_graph(report: PredictionReport, *, max_nodes: int = DRAWN_NODES, max_edges: int = DRAWN_EDGES) -> GraphDrawing:
+def draw_graph(report: PredictionReport, *, max_nodes: int = 20_000, max_edges: int = 30_000) -> GraphDrawing:
     """Where every node is drawn: by itself, or with its neighbours in the plane in a cell of a grid.
+
+    More nodes than `max_nodes`, of some 100 bytes each in the page, cannot be distinguished on a screen.
 
     Examples
     --------
@@ -101,13 +95,13 @@ def draw_graph(report: PredictionReport, *, max_nodes: int = DRAWN_NODES, max_ed
     return GraphDrawing(nodes, xy, np.stack([rows[upper], graph.indices[upper]], axis=1), 0.0, ())
 
 
-def _in_cells(xy: Floats, n_nodes: int, n_edges: int) -> GraphDrawing:
-    """Nodes by cells of a square grid, each drawn with the means of its nodes."""
+def _in_cells(xy: Floats, n_nodes: int, n_edges: int, *, cells: int = 110) -> GraphDrawing:
+    """Nodes by cells of a square grid, each some 5 pixels wide and drawn with the means of its nodes."""
     low = xy.min(axis=0)
-    size = float(np.ptp(xy, axis=0).max() / CELLS) or 1.0
+    size = float(np.ptp(xy, axis=0).max() / cells) or 1.0
     column, row = np.floor((xy - low) / size).astype(np.int64).T
-    found, place = np.unique(row * (CELLS + 1) + column, return_inverse=True)
-    centres = low + size * (np.stack([found % (CELLS + 1), found // (CELLS + 1)], axis=1) + 0.5)
+    found, place = np.unique(row * (cells + 1) + column, return_inverse=True)
+    centres = low + size * (np.stack([found % (cells + 1), found // (cells + 1)], axis=1) + 0.5)
     said = (
         f"The drawing shows means over {count(len(found), 'cell')} of a grid, because {count(n_nodes, 'node')} and "
         f"{count(n_edges, 'edge')} are too many to be drawn.",
@@ -143,13 +137,16 @@ def shared_arrays(report: PredictionReport, drawing: GraphDrawing) -> Packed:
     return found | {"id": ids} | ({} if report.shapes is None else _outlines(report.shapes))
 
 
-def _outlines(shapes: Any) -> Packed:
-    """Rings on a grid of whole numbers, one list for all: points of ring r are from `ring[r]`, of node k `shape[k]`."""
+def _outlines(shapes: Any, *, grid: int = 30_000, most_points: int = 200_000) -> Packed:
+    """Rings on a grid of whole numbers, one list for all: points of ring r are from `ring[r]`, of node k `shape[k]`.
+
+    Steps of the grid are a fortieth of a pixel, within 16 bits; it is coarser beyond so many points, of 4 bytes each.
+    """
     rings = [np.asarray(ring, dtype=float) for rings in shapes for ring in rings]
     points = np.concatenate(rings) if rings else np.zeros((1, 2))
     low = points.min(axis=0)
-    unit = float(np.ptp(points, axis=0).max() / GRID) or 1.0
-    coarse = max(1, round(len(points) / OUTLINE_POINTS)) ** 2
+    unit = float(np.ptp(points, axis=0).max() / grid) or 1.0
+    coarse = max(1, round(len(points) / most_points)) ** 2
     on_grid = [_thinned(np.rint((ring - low) / unit), coarse) for ring in rings]
     return {
         "shape": packed(np.cumsum([0, *(len(each) for each in shapes)]), "<i4"),
@@ -166,13 +163,13 @@ def _thinned(ring: Floats, coarse: int) -> Floats:
     return ring[kept] if kept.sum() >= 3 else ring
 
 
-def feature_arrays(report: PredictionReport, drawing: GraphDrawing) -> list[Packed]:
-    """The first features of every place, to be shown beside it; none of cells but the means of numbers."""
+def feature_arrays(report: PredictionReport, drawing: GraphDrawing, *, most: int = 8) -> list[Packed]:
+    """The first features of every place, as many as a tip has room for; none of cells but the means of numbers."""
     if report.features is None:
         return []
     return [
         _feature(str(name), column, drawing)
-        for name, column in list(report.features.items())[:SHOWN_FEATURES]
+        for name, column in list(report.features.items())[:most]
         if not drawing.size or column.dtype.kind in "iufb"
     ]
 
@@ -242,12 +239,15 @@ def std_map(target: Prediction) -> Packed | None:
     return _scale(target.std[~target.observed], "std", 5, places) | {"values": "std", "only": "predicted"}
 
 
-def residual_map(target: Prediction) -> Packed | None:
-    """Colours by the standardised residual of labels that were left out; None where they were not."""
+def residual_map(target: Prediction, *, extreme: float = 3.0) -> Packed | None:
+    """Colours by the standardised residual of labels that were left out; None where they were not.
+
+    By chance 1 label in 400 lies beyond the ends of the colours.
+    """
     if target.held_out is None:
         return None
     residual = target.held_out["residual"].to_numpy()
-    scale = _legend(residual[np.isfinite(residual)], -EXTREME, EXTREME, 1)
+    scale = _legend(residual[np.isfinite(residual)], -extreme, extreme, 1)
     return scale | _colours("residual", 7) | {"values": "residual", "only": "observed"}
 
 

@@ -12,22 +12,17 @@ from graphmrf._typing import Floats, Ints
 Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 
 CORE_NODES = 100  # nodes up to which eigenvectors and all pairs of forces are dense: milliseconds
-RELAXED_COMPONENTS = 200  # components that get forces, largest first: smaller ones look alike without
 # Length of an edge at rest and margin between components; a unit of the drawing, which is scaled to its frame.
 EDGE_LENGTH = 4.0
-MESH_CELLS = 128  # cells of the repulsion's mesh along an axis: within 5 % of the sum over pairs
-STEPS = 60  # force-directed steps at most: the drawing hardly moves after them
-# Nodes times steps of one level, which bounds the time to seconds; at least 10 steps are always made.
-STEP_BUDGET = 1_000_000
 
 
-def positions(adjacency: Matrix, components: Ints, *, seed: int = 0) -> Floats:
+def positions(adjacency: Matrix, components: Ints, *, seed: int = 0, relaxed: int = 200) -> Floats:
     """Coordinates that place neighbours near each other; the same graph and seed always give the same drawing.
 
     Every connected component is coarsened until few nodes are left, drawn there by the two smoothest eigenvectors of
     its normalised Laplacian, and refined level by level with a bounded number of force-directed steps whose repulsion
-    lives on a mesh (the 200 largest components; smaller ones keep their eigenvectors). Components are packed side by
-    side. Time and memory are linear in nodes and edges.
+    lives on a mesh (the `relaxed` largest components; smaller ones keep their eigenvectors). Components are packed side
+    by side. Time and memory are linear in nodes and edges.
 
     Parameters
     ----------
@@ -55,7 +50,7 @@ def positions(adjacency: Matrix, components: Ints, *, seed: int = 0) -> Floats:
     bounds = np.concatenate([[0], np.cumsum(np.sort(size)[::-1])])
     blocks = [_block(pattern, start, stop) for start, stop in pairwise(bounds)]
     rng = np.random.default_rng(seed)
-    large, small = blocks[:RELAXED_COMPONENTS], blocks[RELAXED_COMPONENTS:]
+    large, small = blocks[:relaxed], blocks[relaxed:]
     xy = np.empty((len(components), 2))
     xy[order] = _pack([_upright(_place(W, rng)) for W in large] + [_upright(_spectral(W, rng)) for W in small])
     return xy
@@ -120,13 +115,16 @@ def _highest(W: Matrix, values: Any) -> Any:
     return np.maximum.reduceat(values[W.indices], W.indptr[:-1])
 
 
-def _relax(W: Matrix, xy: Floats, *, heat: float) -> Floats:
-    """Fruchterman-Reingold steps: edges pull with d^2, nodes push with 1 / d, moves shrink to nothing."""
+def _relax(W: Matrix, xy: Floats, *, heat: float, most: int = 60, budget: int = 1_000_000) -> Floats:
+    """Fruchterman-Reingold steps: edges pull with d^2, nodes push with 1 / d, moves shrink to nothing.
+
+    The drawing hardly moves after `most` steps; `budget`, nodes times steps, bounds the time to seconds.
+    """
     n = W.shape[0]
     if n <= 2:
         return xy
     push = repulsion if n <= CORE_NODES else mesh_repulsion
-    steps = int(np.clip(STEP_BUDGET / n, 10, STEPS))
+    steps = int(np.clip(budget / n, 10, most))
     width = np.sqrt(n)
     rows = np.repeat(np.arange(n), np.diff(W.indptr))
     for step in range(steps):
@@ -146,31 +144,31 @@ def repulsion(xy: Floats) -> Floats:
     return push
 
 
-def mesh_repulsion(xy: Floats) -> Floats:
-    """The same sum smoothed over the cells of a mesh, where it is a convolution."""
+def mesh_repulsion(xy: Floats, cells: int = 128) -> Floats:
+    """The same sum smoothed over the cells of a mesh, where it is a convolution: within 5 % of that over pairs."""
     low = xy.min(axis=0)
-    cell = max(float(np.ptp(xy, axis=0).max()), 1e-9) / (MESH_CELLS - 2)
-    B = _cloud((xy - low) / cell)
-    mass = (B.T @ np.ones(len(xy))).reshape(MESH_CELLS, MESH_CELLS)
-    axis = np.fft.fftfreq(2 * MESH_CELLS, 0.5 / MESH_CELLS)
+    cell = max(float(np.ptp(xy, axis=0).max()), 1e-9) / (cells - 2)
+    B = _cloud((xy - low) / cell, cells)
+    mass = (B.T @ np.ones(len(xy))).reshape(cells, cells)
+    axis = np.fft.fftfreq(2 * cells, 0.5 / cells)
     dx, dy = np.meshgrid(axis, axis, indexing="ij")
     square = np.maximum(dx**2 + dy**2, 1.0)
     spectrum = rfft2(mass, s=dx.shape)
-    fields = [irfft2(spectrum * rfft2(d / square))[:MESH_CELLS, :MESH_CELLS].ravel() for d in (dx, dy)]
+    fields = [irfft2(spectrum * rfft2(d / square))[:cells, :cells].ravel() for d in (dx, dy)]
     push: Floats = B @ np.stack(fields, axis=1) / cell
     return push
 
 
-def _cloud(at: Floats) -> Matrix:
+def _cloud(at: Floats, cells: int) -> Matrix:
     """Bilinear weights of points on the mesh, one row a point."""
     corner = np.floor(at).astype(np.int64)
     part = at - corner
-    flat = corner[:, 0] * MESH_CELLS + corner[:, 1]
-    columns = flat[:, None] + np.array([0, 1, MESH_CELLS, MESH_CELLS + 1])
+    flat = corner[:, 0] * cells + corner[:, 1]
+    columns = flat[:, None] + np.array([0, 1, cells, cells + 1])
     u, v = part.T
     weights = np.stack([(1 - u) * (1 - v), (1 - u) * v, u * (1 - v), u * v], axis=1)
     indptr = np.arange(0, 4 * len(at) + 1, 4)
-    return csr_array((weights.ravel(), columns.ravel(), indptr), shape=(len(at), MESH_CELLS**2))
+    return csr_array((weights.ravel(), columns.ravel(), indptr), shape=(len(at), cells**2))
 
 
 def _pack(drawings: list[Floats]) -> Floats:

@@ -26,8 +26,6 @@ Content: TypeAlias = dict[str, Any]
 """What a page shows, as values of JSON: texts, tables, specifications of figures, arrays in base64."""
 
 CONTENT_FORMAT = 1  # version of the content; pages are made again only from the same one
-# Bytes of a content at most: with 20,000 nodes and a dozen targets it has a tenth of them.
-LARGEST_CONTENT = 200_000_000
 GLOSSARY = {
     "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, which known "
     "values reveal around them.",
@@ -155,8 +153,8 @@ def pack_content(content: Content) -> bytes:
     return zlib.compress(json.dumps(content, allow_nan=False).encode("utf-8", "surrogatepass"), level=6)
 
 
-def unpack_content(packed: bytes) -> Content:
-    """The content of a page that was packed.
+def unpack_content(packed: bytes, *, largest: int = 200_000_000) -> Content:
+    """The content of a page that was packed, of so many bytes at most: ten times those of a large page.
 
     Raises
     ------
@@ -164,7 +162,7 @@ def unpack_content(packed: bytes) -> Content:
         If it is damaged, or larger than any page.
     """
     try:
-        whole = zlib.decompressobj().decompress(packed, LARGEST_CONTENT)
+        whole = zlib.decompressobj().decompress(packed, largest)
         content = json.loads(whole.decode("utf-8", "surrogatepass"))
     except (zlib.error, ValueError, RecursionError) as error:
         raise InvalidInputError("the content of the page is damaged; predict again") from error

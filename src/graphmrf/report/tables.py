@@ -7,6 +7,7 @@ from typing import Any, NotRequired, TypeAlias, TypedDict
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
+from scipy.stats import norm
 
 from graphmrf._typing import Ints
 from graphmrf.comparison import Effects, FittedMethod, Prediction
@@ -19,12 +20,8 @@ from graphmrf.report.rows import PredictionReport
 from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
 # Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not.
-SMALLEST = -1e308
-# Rows of the tables of uncertain and of surprising nodes: two screens; a file of all predictions has more.
-LISTED_NODES = 25
-# Standard deviations from which a label is surprising, a convention: by chance 1 in 20 is; at 4, 1 in 16,000.
-SURPRISING = 2.0
-LISTED_CLASSES = 20  # classes up to which there is a confusion matrix: its columns fit a screen
+_MISSING = float(np.finfo(np.float64).min)
+LISTED_NODES = 25  # rows of the tables of uncertain and of surprising nodes: two screens
 TextCell: TypeAlias = tuple[str, float | str]
 """A text, and what it is sorted by: a number for a cell of numbers."""
 
@@ -77,10 +74,12 @@ def uncertain_nodes(report: PredictionReport, target: Prediction, drawn: GraphDr
     return {"caption": f"Most uncertain predictions of {target.name}", "heads": heads, "body": body}
 
 
-def surprising_nodes(report: PredictionReport, target: Prediction, drawn: GraphDrawing) -> TextTable | None:
+def surprising_nodes(
+    report: PredictionReport, target: Prediction, drawn: GraphDrawing, *, surprising: float = 2.0
+) -> TextTable | None:
     """The labels farthest from their out-of-fold prediction, in standard deviations; None where none was held out."""
     residual = target.at_labels("residual")
-    beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= SURPRISING)
+    beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= surprising)
     if target.held_out is None:
         return None
     nodes = beyond[np.argsort(-np.abs(residual[beyond]), kind="stable")[:LISTED_NODES]]
@@ -98,7 +97,7 @@ def surprising_nodes(report: PredictionReport, target: Prediction, drawn: GraphD
     ]
     heads = ["Node", "#Observed", "#Out of fold", "#Residual in std"]
     found: TextTable = {"caption": f"Surprising values of {target.name}", "heads": heads, "body": body}
-    expected = 0.0455 * len(target.held_out)  # beyond two standard deviations of a normal distribution
+    expected = 2.0 * norm.sf(surprising) * len(target.held_out)
     found["which"] = (
         f"{len(beyond):,} of {len(target.held_out):,} known values, where chance alone gives {expected:,.0f}"
     )
@@ -154,13 +153,16 @@ def class_rows(target: Prediction) -> TextTable:
 
 
 def _share(part: int, whole: int) -> TextCell:
-    return (f"{100 * part / whole:.0f} %", part / whole) if whole else (DASH, SMALLEST)
+    return (f"{100 * part / whole:.0f} %", part / whole) if whole else (DASH, _MISSING)
 
 
-def confusion_matrix(target: Prediction) -> dict[str, Any] | None:
-    """Counts of held-out labels by true and predicted class, with the share of the row that shades a cell."""
+def confusion_matrix(target: Prediction, *, most: int = 20) -> dict[str, Any] | None:
+    """Counts of held-out labels by true and predicted class, with the share of the row that shades a cell.
+
+    None with more classes than fit a screen.
+    """
     k = len(target.classes)
-    if k > LISTED_CLASSES or not len(target.tested):
+    if k > most or not len(target.tested):
         return None
     counts = np.zeros((k, k), dtype=np.int64)
     np.add.at(counts, (target.codes[target.observed], target.tested), 1)
@@ -319,7 +321,7 @@ def _leading(text: str) -> float:
     try:
         return float(text.split(" ")[0].replace(",", "").replace(MINUS, "-"))
     except ValueError:
-        return SMALLEST
+        return _MISSING
 
 
 def _which(total: int, order: str, noun: str) -> str:
@@ -359,7 +361,7 @@ def _numeric(value: float, places: int | None) -> TextCell:
 
 
 def _sortable(value: float) -> float:
-    return float(value) if math.isfinite(value) else SMALLEST
+    return float(value) if math.isfinite(value) else _MISSING
 
 
 def _neighbours(graph: Graph, target: Prediction) -> Callable[[int], list[TextCell]]:
