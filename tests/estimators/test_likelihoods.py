@@ -62,11 +62,42 @@ def test_probabilities_draws_and_intervals_agree() -> None:
         draws = model.sample(4000, of=of)
         value = 1.0 if of == "latent" else 6.0
         np.testing.assert_allclose(model.probability(above=value, of=of), (draws > value).mean(axis=0), atol=0.04)
-        np.testing.assert_allclose(model.predict(of=of), draws.mean(axis=0), rtol=0.08)
+        centre = np.median(draws, axis=0) if of == "latent" else draws.mean(axis=0)
+        np.testing.assert_allclose(model.predict(of=of), centre, rtol=0.08)
     low, high = model.predict_interval(0.8, of="latent")
     draws = model.sample(4000)
     assert (draws < low).mean() == pytest.approx(0.1, abs=0.01)
     assert (draws > high).mean() == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial"])
+@pytest.mark.parametrize("observed", [1, 2, 4])
+def test_few_counts_give_rates_of_their_size(likelihood: str, observed: int) -> None:
+    """The mean of a rate whose logarithm is this uncertain is infinite; the median is near what was counted."""
+    y = np.full(N, np.nan)
+    y[[0, 30, 60, 90][:observed]] = [3.0, 5.0, 2.0, 4.0][:observed]
+    model = GraphRegressor(likelihood=likelihood).fit(RING, None, y, exposure=1.0)
+    for of in ("latent", "observation"):
+        rate, std = model.predict(of=of, return_std=True)
+        low, high = model.predict_interval(0.9, of=of)
+        assert ((low <= rate) & (rate <= high)).all()
+        assert ((rate > 1) & (rate < 10)).all()
+        assert ((std > 0) & (std <= 3.0 * (high - low))).all()
+    totals = model.predict_total(np.where(np.isnan(y), "hidden", "known")).loc["hidden"]
+    assert totals["lower"] <= totals["prediction"] <= totals["upper"]
+    expected = np.median(model.sample(1000)[:, np.isnan(y)].sum(axis=1))
+    assert totals["prediction"] == pytest.approx(expected, rel=0.3)
+    assert model.predict_mean(np.where(np.isnan(y), "hidden", "known")).loc["hidden", "prediction"] < 40
+    assert model.loo_["prediction"].between(0.0, 50.0).all()
+
+
+def test_totals_of_one_node_are_its_prediction() -> None:
+    y = hide(counts(2, np.full(N, 10.0)))
+    model = GraphRegressor(likelihood="negative-binomial").fit(RING, None, y, exposure=10.0)
+    totals = model.predict_total(np.where(np.arange(N) < 6, np.arange(N), None))
+    mean, std = model.predict(of="observation", return_std=True)
+    np.testing.assert_allclose(totals["prediction"][[0, 3]], mean[[0, 3]], rtol=0.1)
+    np.testing.assert_allclose(totals["std"][[0, 3]], std[[0, 3]], rtol=0.1)
 
 
 def test_shares_and_yes_or_no() -> None:

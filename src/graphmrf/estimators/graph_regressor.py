@@ -293,6 +293,10 @@ class GraphRegressor(NodeEstimator):
         Labelled nodes keep a number that has no known error. Everywhere else the outcome is estimated from the node's
         own observations and all others.
 
+        Of counts the prediction is the median of the rate (times the exposure), and the standard deviation half the
+        width of its central 68 %: where few nodes are observed the mean of a rate is carried by its most extreme
+        values, or is infinite. `predict_total`, `predict_mean` and `loo_` have the same convention.
+
         For another graph a field of the effects of features alone is fitted to the labels; what the graph field and
         local effects explained on the fitted graph is uncertainty there.
 

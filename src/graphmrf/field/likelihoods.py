@@ -59,6 +59,9 @@ class Likelihood:
         Whether a node has a part of its own beyond the field, which neighbours and features do not predict.
     is_whole : bool
         Whether observations are whole numbers.
+    has_mean : bool
+        Whether the predicted quantity has a mean however uncertain the latent value is. That of a rate is infinite
+        where the variance of its logarithm is uncertain, and is carried by the most extreme draws where it is finite.
     unit : float
         Standard deviation of latent values that is assumed at most where observations determine none.
     """
@@ -67,6 +70,7 @@ class Likelihood:
     shapes: tuple[Shape, ...] = ()
     has_own = True
     is_whole = True
+    has_mean = True
     unit = 1.0
 
     def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:
@@ -108,6 +112,8 @@ class Likelihood:
 
 class _Counts(Likelihood):
     """Counts with a logarithmic link."""
+
+    has_mean = False
 
     def start(self, y: Floats, size: Floats) -> Floats:
         """Return the logarithm of the rate, of half a case more."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
+from scipy.special import ndtr
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from scipy import sparse
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.likelihoods import Likelihood
@@ -22,6 +26,9 @@ Of: TypeAlias = Literal["latent", "observation"]
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+_ONE_STD = float(ndtr(1.0))
+"""Probability of less than one standard deviation above the centre of a normal distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +72,19 @@ class Link:
         return np.asarray(sum(parts, start=np.zeros(mixture.means.shape[1])))
 
     def moments(self, mixture: Mixture) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of the rate, share or value at every node."""
+        """Return centre and spread of the rate, share or value at every node: mean and standard deviation.
+
+        Where there need not be a mean, the median, and half the width of the central 68 %.
+        """
+        if not self.likelihood.has_mean:
+            low, centre, high = (self.back(mixture.quantile(each)) for each in (1.0 - _ONE_STD, 0.5, _ONE_STD))
+            return centre, 0.5 * (high - low)
         mean = self.expectation(mixture, lambda _, eta: self.likelihood.link(eta))
         about = self.expectation(mixture, lambda _, eta: (self.likelihood.link(eta) - mean) ** 2)
         return mean, np.sqrt(about)
 
     def observed(self, mixture: Mixture, members: Sequence[Mapping[str, Any]], size: Floats) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of a new observation at every node.
+        """Return centre and spread of a new observation at every node: as of `moments`, with its own variance.
 
         Parameters
         ----------
@@ -86,25 +99,33 @@ class Link:
         def part(k: int, eta: Floats, place: int) -> Floats:
             return self.likelihood.moments(eta, size, members[k])[place]
 
+        if not self.likelihood.has_mean:
+            eta, (centre, spread) = self.origin + self.unit * mixture.quantile(0.5), self.moments(mixture)
+            within = sum(w * part(k, eta, 1) for k, w in enumerate(mixture.weights))
+            return size * centre, np.sqrt(within + (size * spread) ** 2)
         mean = self.expectation(mixture, lambda k, eta: part(k, eta, 0))
         within = self.expectation(mixture, lambda k, eta: part(k, eta, 1))
         between = self.expectation(mixture, lambda k, eta: (part(k, eta, 0) - mean) ** 2)
         return mean, np.sqrt(within + between)
+
+    def of_draws(self, expected: Floats, within: Floats) -> tuple[Floats, Floats]:
+        """Return centre and spread from draws (count, k) of expected observations and of their variances."""
+        if self.likelihood.has_mean:
+            return expected.mean(axis=0), np.sqrt(within.mean(axis=0) + expected.var(axis=0))
+        low, centre, high = np.quantile(expected, [1.0 - _ONE_STD, 0.5, _ONE_STD], axis=0)
+        return centre, np.sqrt(np.median(within, axis=0) + (0.5 * (high - low)) ** 2)
 
     def below(self, mixture: Mixture, members: Sequence[Mapping[str, Any]], size: Floats, value: Floats) -> Floats:
         """Return the probability that a new observation at every node is at most a value."""
         return self.expectation(mixture, lambda k, eta: self.likelihood.below(value, eta, size, members[k]))
 
     def quantile(self, mixture: Mixture, members: Sequence[Mapping[str, Any]], size: Floats, level: float) -> Floats:
-        """Return the value that a new observation at every node is at most with some probability, by bisection.
-
-        By the one-sided inequality of Chebyshev it is within some standard deviations of the mean.
-        """
+        """Return the value that a new observation at every node is at most with some probability, by bisection."""
         mean, std = self.observed(mixture, members, size)
-        reach = std * np.sqrt(np.array([(1.0 - level) / level, level / (1.0 - level)]))[:, None]
-        low, high = mean - reach[0], mean + reach[1]
         if self.likelihood.is_whole:
-            low, high = np.maximum(np.floor(low) - 1.0, -1.0), np.ceil(high)
+            mean, std = np.floor(mean), np.floor(std) + 1.0
+        below = partial(self.below, mixture, members, size)
+        low, high = _beyond(below, level, mean, -std), _beyond(below, level, mean, std)
         precision = 1.0 if self.likelihood.is_whole else 1e-6 * float(std.max())
         while (high - low).max() > precision:
             middle = 0.5 * (low + high)
@@ -115,6 +136,15 @@ class Link:
             low, high = np.where(under, middle, low), np.where(under, high, middle)
         return np.asarray(high)
 
+    def expected(
+        self, values: Floats, members: Ints, h: Sequence[Mapping[str, Any]], size: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance of a new observation given joint draws of latent values and their members."""
+        eta, mean, variance = self.origin + self.unit * values, np.empty(values.shape), np.empty(values.shape)
+        for k in np.unique(members).tolist():
+            mean[members == k], variance[members == k] = self.likelihood.moments(eta[members == k], size, h[k])
+        return mean, variance
+
     def draw(
         self, values: Floats, members: Ints, h: Sequence[Mapping[str, Any]], size: Floats, rng: np.random.Generator
     ) -> Floats:
@@ -123,6 +153,15 @@ class Link:
         for k in np.unique(members).tolist():
             drawn[members == k] = self.likelihood.draw(eta[members == k], size, h[k], rng)
         return drawn
+
+
+def _beyond(below: Callable[[Floats], Floats], level: float, start: Floats, step: Floats) -> Floats:
+    """Return values on the other side of a quantile, by steps that double."""
+    end = start + step
+    while (short := ((below(end) < level) == (step > 0)) & (step != 0)).any():
+        step = 2.0 * step
+        end = np.where(short, end + step, end)
+    return end
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +325,22 @@ class Observed:
         if of == "latent":
             return self.link.back(values)
         return self.link.draw(values, members, at.members, self._sizes(at.nodes), rng)
+
+    def sums(self, at: AtNodes, groups: sparse.csr_array, ends: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """Return centre, spread and quantiles of sums over groups (k, len(nodes)), shape (2 + len(ends), k).
+
+        Of counts and successes new observations, of measurements the values that are measured.
+        """
+        values, members = at.posterior.draw_values(at.nodes, count, rng)
+        if not self.link.likelihood.is_whole:
+            expected, within = self.link.back(values), 0.0 * values
+            drawn = expected
+        else:
+            sizes = self._sizes(at.nodes)
+            expected, within = self.link.expected(values, members, at.members, sizes)
+            drawn = self.link.draw(values, members, at.members, sizes, rng)
+        found = self.link.of_draws(expected @ groups.T, within @ groups.T)
+        return np.array([*found, *np.quantile(drawn @ groups.T, ends, axis=0)])
 
     def leave_one_out(self, posterior: AveragedPosterior) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of all rows of every labelled node together given all other nodes."""
