@@ -12,11 +12,12 @@ from graphmrf_paper.accuracy import (
     SYNTHETIC_ACCURACY,
 )
 from graphmrf_paper.classification import CLASSIFICATION, CLASSIFICATION_TWITCH
-from graphmrf_paper.deviations import AUTHORS_PARAMETERS, TRUNCATED
-from graphmrf_paper.generative import FITTED_PARAMETERS, R2_REAL, R2_SYNTHETIC, SAMPLED_MAPS
+from graphmrf_paper.deviations import TRAINED, TRUNCATED
+from graphmrf_paper.expected import R2_REAL, R2_SYNTHETIC
+from graphmrf_paper.generative import FITTED_PARAMETERS, SAMPLED_MAPS
 from graphmrf_paper.runs import Experiment
 from graphmrf_paper.small_tables import COEFFICIENTS, DATA_STATISTICS
-from graphmrf_paper.smoothing import FREQUENCY_RESPONSE, OMEGA_LGC, OMEGA_LGC_RP, OMEGA_LP
+from graphmrf_paper.smoothing import FREQUENCY_RESPONSE, OMEGA_LGC, OMEGA_LGC_RP, OMEGA_LP, SMOOTHING_REAL
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     SYNTHETIC_ACCURACY,
@@ -37,7 +38,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     SAMPLED_MAPS,
     R2_SYNTHETIC,
     R2_REAL,
-    AUTHORS_PARAMETERS,
+    SMOOTHING_REAL,
+    TRAINED,
 )
 """Every table and figure of the paper with numbers or data in it, in the order of the paper."""
 

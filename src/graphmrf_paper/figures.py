@@ -13,6 +13,7 @@ import numpy as np
 
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError, MissingExtraError
+from graphmrf.text import number
 from graphmrf_paper.findings import Chart, Figure, Heat, Map, Series
 
 Rings: TypeAlias = list[Floats]
@@ -174,6 +175,9 @@ def _points(ax: Any, panel: Chart) -> None:
             "clip_on": False,
         }
         ax.plot(np.maximum(each.x, low), np.maximum(each.y, low), each.marker, **style)
+        for x, y in zip(each.x, each.y, strict=True):
+            if x < low:
+                ax.annotate(f"← {number(x, 1)}", (low, y), (6, 4), textcoords="offset points", fontsize=7)
     outcomes = {each.label.rpartition(", ")[0]: _shade(each) for each in panel.series}
     methods = {each.label.rpartition(", ")[2]: each.marker for each in panel.series}
     for name, colour in outcomes.items():
@@ -200,6 +204,8 @@ def _heat(ax: Any, panel: Heat) -> None:
         low = float(np.nanmax(panel.values)) - 1.0 if np.nanmin(panel.values) < -1.0 else float(np.nanmin(panel.values))
         image = ax.imshow(panel.values, origin="lower", cmap="viridis", vmin=low)
         ax.plot([0, len(panel.values) - 1], [0, len(panel.values) - 1], color="#dfd82c", linewidth=0.8)
+    if panel.inset is not None:
+        _inset(ax, panel, panel.inset)
     for column, row in panel.marks:
         ax.plot(column, row, "o", color="#dfd82c", markersize=5, markeredgecolor="black", markeredgewidth=0.5)
     for axis, ticks in ((ax.xaxis, panel.x_ticks), (ax.yaxis, panel.y_ticks)):
@@ -207,6 +213,19 @@ def _heat(ax: Any, panel: Heat) -> None:
         axis.set_ticks(shown, [ticks[k] for k in shown])
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     _name(ax, panel)
+
+
+def _inset(ax: Any, panel: Heat, column: int) -> None:
+    """Draw one column of a matrix as a curve, in the corner above the diagonal's end."""
+    ax.axvline(column, color="black", linestyle="--", linewidth=0.8)
+    small = ax.inset_axes((0.05, 0.63, 0.42, 0.33))
+    curve = panel.values[:, column]
+    small.plot(curve, color="black", linewidth=1)
+    small.plot(int(np.argmax(curve)), float(np.max(curve)), "o", color="#dfd82c", markersize=4, markeredgecolor="black")
+    shown = [k for k, text in enumerate(panel.y_ticks) if text]
+    small.set_xticks(shown, [panel.y_ticks[k] for k in shown])
+    small.tick_params(labelsize=6, length=2, pad=1)
+    small.patch.set_alpha(0.85)
 
 
 def _map(ax: Any, panel: Map, shapes: Mapping[str, Rings], place: Place) -> None:

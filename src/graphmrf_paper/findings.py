@@ -128,7 +128,7 @@ class Chart:
 
 @dataclass(frozen=True, eq=False)
 class Heat:
-    """A matrix in colours; `marks` are (column, row) positions."""
+    """A matrix in colours; `marks` are (column, row) positions, `inset` is a column that is also drawn as a curve."""
 
     title: str
     x_label: str
@@ -138,6 +138,7 @@ class Heat:
     y_ticks: tuple[str, ...] = ()
     marks: tuple[tuple[int, int], ...] = ()
     signed: bool = False
+    inset: int | None = None
     kind: ClassVar[str] = "heat"
 
 

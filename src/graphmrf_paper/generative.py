@@ -1,43 +1,32 @@
-"""Figures 7 to 10: the fitted generative model, its parameters, maps drawn from it, and the accuracy it expects."""
+"""Figures 7 and 8: the fitted generative model, its parameters, and maps drawn from it."""
 
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
-from graphmrf._typing import Bools, Floats
+from graphmrf._typing import Floats
 from graphmrf.model import GaussianMRF
-from graphmrf.selection import split
-from graphmrf_paper.accuracy import transductive_runs
-from graphmrf_paper.attributes import CDC, LABELS, LONDON, SYNTHETIC, US, family, load_attributes, load_raw, title_of
+from graphmrf_paper.attributes import SYNTHETIC, load_attributes, load_raw
 from graphmrf_paper.findings import (
-    Chart,
     Figure,
     Findings,
     Goal,
     Heat,
     Map,
     PaperTable,
-    Series,
     TableCell,
     TableRow,
     compare,
 )
-from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.published import authors, beside
 from graphmrf_paper.runs import (
-    TRAINING,
     Experiment,
     Options,
     Result,
     Results,
     Run,
     RunSettings,
-    Scalar,
-    average,
-    mean_cell,
 )
 
 
@@ -231,172 +220,4 @@ SAMPLED_MAPS = Experiment(
     lambda settings: [_map_run(settings)],
     _map_collect,
     ("Observed and drawn values in their own units, limited to 0..15 % and -1..1 as in the paper.",),
-)
-
-LEVEL_FITTED = ", level fitted"
-_EXPECTED = {"LP": "o", "LGC": "s", "LGC/RP": "^"}  # methods and their markers
-_TOGETHER = "all together"
-_FEWEST = 3  # points; a correlation of two is 1 whatever they are
-
-
-def expected_splits(data_dir: str | None, o: Options) -> Result:
-    r"""Expected R2 of LP, LGC and LGC/RP at every split: as in the paper, and when the level is fitted, too.
-
-    The formula of `graphmrf.model.expected_accuracy.estimate_r2`,
-
-    .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
-
-    with one decomposition of N for all splits: :math:`\Sigma_0`, the covariance of the outcome given nothing, and that
-    given the features are functions of N. Predictors that fit an intercept do not pay for an unknown level; their
-    numerator is :math:`\mathrm{tr}\,\Sigma - 1'\Sigma 1 / |U|`.
-    """
-    mrf = fitted_mrf(data_dir, o["data"])
-    prior, given_features = _covariances(mrf, mrf.index(o["outcome"]), *_decomposed(data_dir, o["data"]))
-    found: dict[str, list[float]] = {name + suffix: [] for name in _EXPECTED for suffix in ("", LEVEL_FITTED)}
-    for seed in range(o["seed"], o["seed"] + o["splits"]):
-        U = ~split(len(prior), TRAINING, random_state=seed)
-        left = (_given_labels(prior, U), _given_nothing(given_features, U), _given_labels(given_features, U))
-        trace, level = _given_nothing(prior, U)
-        for name, (variance, common) in zip(_EXPECTED, left, strict=True):
-            found[name].append(1.0 - variance / (trace - level))
-            found[name + LEVEL_FITTED].append(1.0 - (variance - common) / (trace - level))
-    return found
-
-
-def expected_of_features(mrf: GaussianMRF, t: int, data_dir: str | None, o: Options) -> list[float]:
-    """Return the expected R2 of LGC for attribute `t` at every split, from a model with given parameters."""
-    prior, given_features = _covariances(mrf, t, *_decomposed(data_dir, o["data"]))
-    hidden = [~split(len(prior), TRAINING, random_state=seed) for seed in range(o["seed"], o["seed"] + o["splits"])]
-    parts = [(_given_nothing(given_features, U)[0], *_given_nothing(prior, U)) for U in hidden]
-    return [1.0 - variance / (trace - level) for variance, trace, level in parts]
-
-
-def _covariances(mrf: GaussianMRF, t: int, eigenvalues: Floats, V: Floats) -> tuple[Floats, Floats]:
-    """Return the covariance of an attribute given nothing, and given the others, at all nodes."""
-    given_features = (V / (mrf.H[t, t] + mrf.C[t, t] * eigenvalues)) @ V.T
-    return (V * _response(mrf, t, eigenvalues)) @ V.T, given_features
-
-
-def _response(mrf: GaussianMRF, t: int, eigenvalues: Floats) -> Floats:
-    """Return the variance of an attribute along every eigenvector of N: a sum over the channels of the field."""
-    parts = mrf.channels
-    return np.asarray(parts.inverse[:, t] ** 2 @ (1.0 / (1.0 + parts.strength[:, None] * eigenvalues)))
-
-
-def _given_nothing(K: Floats, U: Bools) -> tuple[float, float]:
-    """Return the trace of a covariance on U, and the part of it that all nodes share: 1'K1 / |U|."""
-    return float(np.diag(K)[U].sum()), float(K[np.ix_(U, U)].sum() / U.sum())
-
-
-def _given_labels(K: Floats, U: Bools) -> tuple[float, float]:
-    """Return the same of the covariance on U given the outcome elsewhere."""
-    R = cholesky(K[np.ix_(~U, ~U)], lower=True)
-    explained = solve_triangular(R, K[np.ix_(~U, U)], lower=True)
-    trace, level = _given_nothing(K, U)
-    return trace - float(np.sum(explained**2)), level - float(np.sum(explained.sum(axis=1) ** 2) / U.sum())
-
-
-@lru_cache(maxsize=1)  # 77 MB of eigenvectors for the U.S. counties
-def _decomposed(data_dir: str | None, data: str) -> tuple[Floats, Floats]:
-    eigenvalues, V = np.linalg.eigh(load_raw(data_dir, data).graph.N.toarray())
-    return eigenvalues, V
-
-
-Outcomes = dict[str, tuple[str, ...]]
-
-
-def _expected(name: str, title: str, place: str, tasks: Outcomes, **rest: Any) -> Experiment:
-    """R2 expected from the fitted model and R2 measured, for every outcome and LP, LGC, LGC/RP."""
-    collect = partial(_expected_collect, name, title, tasks)
-    return Experiment(name, title, place, tuple(tasks), partial(_expected_plan, tasks), collect, **rest)
-
-
-def _expected_plan(tasks: Outcomes, settings: RunSettings) -> list[Run]:
-    """Return the expected values of every outcome, and the measured ones of every split."""
-    pairs = [(data, outcome) for data, outcomes in tasks.items() for outcome in outcomes]
-    measured = [run for pair in pairs for name in _EXPECTED for run in _measured(*pair, name, settings)]
-    return [*(_expected_run(*pair, settings) for pair in pairs), *measured]
-
-
-def _expected_run(data: str, outcome: str, settings: RunSettings) -> Run:
-    seeds, seconds = settings.seeds, 0.5 if family(data) in ("synthetic", "london") else 8.0
-    options: dict[str, Scalar] = {"data": data, "outcome": outcome, "seed": seeds[0], "splits": len(seeds)}
-    return Run.of(expected_splits, options, seconds=seconds)
-
-
-def _measured(data: str, outcome: str, name: str, settings: RunSettings) -> list[Run]:
-    return transductive_runs([(data, outcome)], TABLE_METHODS[name], settings)
-
-
-def _expected_collect(name: str, title: str, tasks: Outcomes, results: Results, settings: RunSettings) -> Findings:
-    """Return the points, the same as a table, and the correlations."""
-    groups = {
-        _label(data): [row for outcome in outcomes for row in _rows(name, results, settings, data, outcome)]
-        for data, outcomes in tasks.items()
-    }
-    together = [row for rows in groups.values() for row in rows]
-    caption = f"{title}: mean over random splits, 30 % of the nodes labelled."
-    columns = ("expected", f"expected{LEVEL_FITTED}", "measured")
-    table = PaperTable(name, caption, ("data", "outcome", "method"), columns, tuple(together))
-    panels = tuple(_points(label, rows) for label, rows in groups.items())
-    goals = [*compare("expected R²", table.cells(["expected"])), *compare("measured R²", table.cells(["measured"]))]
-    goals += [goal for label, rows in groups.items() for goal in _correlation(label, rows)]
-    goals += _correlation(_TOGETHER, together)
-    return Findings((table,), (Figure(name, caption, panels, columns=len(panels)),), tuple(goals))
-
-
-def _rows(table: str, results: Results, settings: RunSettings, data: str, outcome: str) -> list[TableRow]:
-    expected = results.get(_expected_run(data, outcome, settings).key, {})
-    rows = []
-    for name in _EXPECTED:
-        labels = (_label(data), outcome, name)
-        first, fitted = (mean_cell(expected.get(name + suffix, [])) for suffix in ("", LEVEL_FITTED))
-        measured = average(results, _measured(data, outcome, name, settings), name)
-        row = "/".join(labels)
-        cells = (beside(first, table, row, "expected"), fitted, beside(measured, table, row, "measured"))
-        rows.append(TableRow(labels, cells))
-    return rows
-
-
-def _correlation(label: str, rows: Sequence[TableRow]) -> list[Goal]:
-    triples = [[cell.ours for cell in row.cells] for row in rows if all(cell.ours is not None for cell in row.cells)]
-    if len(triples) < _FEWEST:
-        return []
-    paper, level, measured = np.array(triples, dtype=np.float64).T
-    correlation, fitted = (float(np.corrcoef(each, measured)[0, 1]) for each in (paper, level))
-    text = f"{correlation:.3f} (mean |difference| {np.abs(paper - measured).mean():.3f}{LEVEL_FITTED} {fitted:.3f})"
-    return [Goal(f"correlation of expected and measured R², {label}", text)]
-
-
-def _label(data: str) -> str:
-    return f"h₀ = {data.rpartition('-h')[2]}" if family(data) == "synthetic" else title_of(data)
-
-
-def _points(title: str, rows: Sequence[TableRow]) -> Chart:
-    outcomes = list(dict.fromkeys(row.labels[1] for row in rows))
-    series = []
-    for row in rows:
-        (_, outcome, method), x, y = row.labels, row.cells[0].ours, row.cells[-1].ours
-        if x is None or y is None:
-            continue
-        colour = outcomes.index(outcome) / max(len(outcomes) - 1, 1)
-        series.append(Series(f"{outcome}, {method}", [x], [y], colour=colour, marker=_EXPECTED[method]))
-    return Chart("points", title, "expected R²", "measured R²", tuple(series))
-
-
-R2_SYNTHETIC = _expected(
-    "r2-estimate-synthetic",
-    "Expected and measured R², synthetic data",
-    "Figure 9",
-    dict.fromkeys(SYNTHETIC.values(), LABELS),
-)
-R2_REAL = _expected(
-    "r2-estimate-real",
-    "Expected and measured R², real data",
-    "Figure 10",
-    {"us-2016": US, "cdc-2008": CDC, "london-2016": LONDON},
-    remarks=(
-        "Expected from the exact maximum-likelihood fit, which is not the paper's fit; where the model does not "
-        "hold (CDC), its expectation does not, either.",
-    ),
 )

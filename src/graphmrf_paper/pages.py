@@ -1,4 +1,4 @@
-"""The pages of a reproduction, Markdown and HTML: every table and figure, ours beside the paper's, and what differs."""
+"""The pages of a reproduction, Markdown and HTML: tables and figures, ours beside the paper's, and what differs."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ _MOST_ROWS = 20  # of a table before it scrolls: about one screen
 _INTRODUCTION = """\
 # The paper, reproduced
 
-Every table and figure with numbers in Jia & Benson, *A Unifying Generative Model for Graph Learning Algorithms*, run
-again by `graphmrf reproduce` (see the [command](#the-command) at the end). In tables the printed number and, behind a
+The tables and figures with numbers, all but Table 5, in Jia & Benson, *A Unifying Generative Model for Graph Learning
+Algorithms*, run again by `graphmrf reproduce` (see the [command](#the-command) at the end). In tables the printed number and, behind a
 slash, that of the authors' own result files stand in brackets behind ours; a dash is a number that was not run. The
 [claims of the paper](claims.md) and its [errata](errata.md) have pages of their own.
 """
@@ -33,7 +33,7 @@ slash, that of the authors' own result files stand in brackets behind ours; a da
 _DIFFERENCES = """\
 ## What differs from the paper, and why
 
-- **Splits.** The paper's random splits come from another generator. Only averages over splits can be compared.
+- **Splits.** They are the authors' own: their seeds, and the random generator of Julia (`graphmrf_paper.splits`).
 - **Exact instead of trained.** The paper fits LR and LGC by gradient steps with a weight decay that its library applies
   a thousand times more strongly than its text says; ours are least squares. The score of a level is the pooled R² of
   the folds; the paper adds the R² of the folds up.

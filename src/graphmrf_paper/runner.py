@@ -30,7 +30,7 @@ try:
 except ImportError:  # Windows: two commands on one folder are then not kept apart
     fcntl = None  # type: ignore[assignment]
 
-JOURNAL_FORMAT = 1
+JOURNAL_FORMAT = 2
 RESULTS_FILE = "results.jsonl"
 _TITLE, _SUM = "graphmrf reproduction", "crc32"
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from graphmrf.selection import split
 from graphmrf_paper.attributes import load_attributes, load_task, title_of
 from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare
 from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.published import beside
 from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, mean_cell
+from graphmrf_paper.splits import authors_split
 
 _COUNTS = ("vertices", "edges", "attributes")
 _COUNTED = ("us-2016", "cdc-2008", "london-2016", "twitch-ptbr")
@@ -53,19 +53,20 @@ DATA_STATISTICS = Experiment(
 
 _ELECTION = "election"
 _YEARS = ("us-2012", "us-2016")
-_FEATURES = ("sh050m", "sh100m", "sh500m", "income", "migration", "birth", "death", "education", "unemployment")
+FEATURES = ("sh050m", "sh100m", "sh500m", "income", "migration", "birth", "death", "education", "unemployment")
 _TITLE = "LGC coefficients for the margin of victory"
 
 
 def lgc_coefficients(data_dir: str | None, o: Options) -> Result:
     """Coefficients of linear graph convolution for standardised, smoothed features."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
-    labelled = split(graph.n_nodes, TRAINING, random_state=o["seed"])
+    labelled = authors_split(graph.n_nodes, TRAINING, o["seed"])
     fitted = TABLE_METHODS["LGC"].make(o["seed"], "").fit(graph, X, np.where(labelled, y, np.nan))
     return {"alpha": fitted.alpha_, "coefficients": {str(name): float(b) for name, b in fitted.coef_.items()}}
 
 
-def _coefficient_runs(data: str, settings: RunSettings) -> list[Run]:
+def coefficient_runs(data: str, settings: RunSettings) -> list[Run]:
+    """Return the run of every split of a year."""
     return [Run.of(lgc_coefficients, {"data": data, "outcome": _ELECTION, "seed": seed}) for seed in settings.seeds]
 
 
@@ -73,17 +74,17 @@ def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:
     """Return the mean coefficients, the levels differing between splits, and how far from print they are."""
     rows = tuple(
         TableRow(
-            (data.partition("-")[2],), tuple(_coefficient_cell(results, settings, data, name) for name in _FEATURES)
+            (data.partition("-")[2],), tuple(_coefficient_cell(results, settings, data, name) for name in FEATURES)
         )
         for data in _YEARS
     )
     caption = f"{_TITLE}: mean over random splits, 30 % of the counties labelled."
-    table = PaperTable("coefficients", caption, ("year",), _FEATURES, rows, decimals=2)
+    table = PaperTable("coefficients", caption, ("year",), FEATURES, rows, decimals=2)
     return Findings((table,), (), tuple(compare("coefficients", table.cells(), decimals=2)))
 
 
 def _coefficient_cell(results: Results, settings: RunSettings, data: str, feature: str) -> TableCell:
-    found = (results.get(run.key, {}).get("coefficients", {}) for run in _coefficient_runs(data, settings))
+    found = (results.get(run.key, {}).get("coefficients", {}) for run in coefficient_runs(data, settings))
     return beside(mean_cell(each.get(feature) for each in found), "coefficients", data, feature)
 
 
@@ -92,7 +93,7 @@ COEFFICIENTS = Experiment(
     _TITLE,
     "Table 4",
     _YEARS,
-    lambda settings: [run for data in _YEARS for run in _coefficient_runs(data, settings)],
+    lambda settings: [run for data in _YEARS for run in coefficient_runs(data, settings)],
     _coefficient_collect,
     (
         "Mean of the coefficients of standardised, smoothed features although the level differs between splits, "

@@ -50,6 +50,11 @@ def test_networks_come_with_residual_propagation(elliptic: str, method: str) -> 
     assert list(f1_of(elliptic, method, "transductive")) == [method, f"{method}/RP", "always 1"]
 
 
+def test_a_likelihood_for_classes_classifies(elliptic: str) -> None:
+    found = f1_of(elliptic, "LGC/RP logit", "transductive")
+    assert found["LGC/RP logit"] > found["always 1"]
+
+
 def test_inductive_means_later_time_steps(elliptic: str) -> None:
     problem = _problem(elliptic, "elliptic", "inductive", 0)
     steps = np.repeat(np.arange(1, 50), 16)

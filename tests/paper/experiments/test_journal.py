@@ -54,7 +54,7 @@ def test_another_format_is_refused_and_kept(results: Path) -> None:
     other = json.dumps({"title": "graphmrf reproduction", "format": 99, "version": "7.0"}) + "\n"
     results.write_text(other)
     with (
-        pytest.raises(InvalidInputError, match=r"has format 99 \(graphmrf 7.0\), this version has format 1"),
+        pytest.raises(InvalidInputError, match=r"has format 99 \(graphmrf 7.0\), this version has format 2"),
         open_journal(results),
     ):
         pass
