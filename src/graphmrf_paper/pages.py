@@ -25,9 +25,9 @@ _INTRODUCTION = """\
 # The paper, reproduced
 
 The tables and figures with numbers, all but Table 5, in Jia & Benson, *A Unifying Generative Model for Graph Learning
-Algorithms*, run again by `graphmrf reproduce` (see the [command](#the-command) at the end). In tables the printed number and, behind a
-slash, that of the authors' own result files stand in brackets behind ours; a dash is a number that was not run. The
-[claims of the paper](claims.md) and its [errata](errata.md) have pages of their own.
+Algorithms*, run again by `graphmrf reproduce` (see the [command](#the-command) at the end). In tables the printed
+number and, behind a slash, that of the authors' own result files stand in brackets behind ours; a dash is a number that
+was not run. The [claims of the paper](claims.md) and its [errata](errata.md) have pages of their own.
 """
 
 _DIFFERENCES = """\
