@@ -19,6 +19,7 @@ VARIANCES = {
     "local": 0.35,
     "field": 0.8,
     "learned": 0.45,
+    "time": 0.25,
 }
 
 
@@ -65,6 +66,7 @@ def covariance_of(term: str, W: Floats, design: Design, h: dict[str, Any]) -> Fl
         "neighbours": M @ M.T / X.shape[1],
         "smoothed": TX @ TX.T / X.shape[1],
         "learned": design.learned @ design.learned.T,
+        "time": design.times @ design.times.T / 3,
         "nonlinear": kernel(Z / h["nonlinear.lengths"]),
         "local": kernel(Z / h["local.length"]) * near,
         "field": correlations(W, kappa2, order),
@@ -99,7 +101,9 @@ def problem(seed: int, n: int = 16, p: int = 2, labelled: int = 9) -> tuple[Floa
     case, rng = random_case(seed, n=n, p=p), np.random.default_rng(seed)
     rows: Ints = np.sort(rng.permutation(n)[:labelled])
     observations = Observations.of(rows, rng.standard_normal(labelled)).weighted(rng.uniform(0.3, 2.0, labelled))
-    design = replace(Design.of(case.graph, case.X), learned=rng.standard_normal((n, 1)))
+    design = replace(
+        Design.of(case.graph, case.X), learned=rng.standard_normal((n, 1)), times=rng.standard_normal((n, 3))
+    )
     return case.W, design, observations
 
 

@@ -19,7 +19,7 @@ from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem, pi
 seeds, orders = st.integers(0, 10**6), st.sampled_from([1, 2, 3])
 LINEAR = ("own", "neighbours", "smoothed", "field")
 NONLINEAR = ("own", "nonlinear", "field")
-SETS = [LINEAR, ("field",), ("own", "neighbours"), ("smoothed",), NONLINEAR]
+SETS = [LINEAR, ("field",), ("own", "time", "field"), ("own", "neighbours"), ("smoothed",), NONLINEAR]
 EVERYWHERE = np.arange(16)
 
 
@@ -54,7 +54,7 @@ def test_both_representations_are_equal(seed: int, order: int) -> None:
     check_equal(*both(design, observations, order=order), 16)
 
 
-@pytest.mark.parametrize("names", SETS[1:4], ids=str)
+@pytest.mark.parametrize("names", SETS[1:5], ids=str)
 def test_they_are_equal_for_fewer_terms(names: tuple[str, ...]) -> None:
     _, design, observations = latent.problem(3)
     check_equal(*both(design, observations, names), 16)

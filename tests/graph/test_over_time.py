@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from graphmrf import Graph, GraphRegressor, LabelPropagation
+from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Laplacian
 from graphmrf.linalg.spectrum import density_of_states
@@ -76,6 +77,54 @@ def test_forecasts_have_growing_error_bars() -> None:
     _, std = GraphRegressor().fit(space.over_time(range(12)), None, y.ravel()).predict(return_std=True)
     by_time = std.reshape(-1, 12).mean(axis=0)
     assert (np.diff(by_time[8:]) > 0).all()
+
+
+@pytest.mark.parametrize("ring", [False, True])
+def test_the_effect_of_a_time_is_a_walk_with_noise(ring: bool) -> None:
+    product = SPACE.over_time(TIMES, ring=ring).product
+    assert product is not None
+    covariance = product.walk @ product.walk.T / 4
+    assert np.trace(covariance) == pytest.approx(4.0)
+    found = covariance.diagonal()[:, None] + covariance.diagonal() - 2 * covariance
+    place, around = np.array([0.0, 1.0, 3.0, 4.0]), 5.0  # length of the ring
+    apart = np.abs(place[:, None] - place)
+    expected = (apart * (around - apart) / around if ring else apart) + 2.0 * (apart > 0)
+    np.testing.assert_allclose(found / found[0, 1], expected / expected[0, 1])
+
+
+def common_levels(levels: Floats) -> tuple[Graph, Floats]:
+    """A panel whose nodes move together, and its values."""
+    nodes = np.sin(np.arange(60) / 4) + 0.3 * RNG.normal(size=60)
+    return Graph.from_edges(np.arange(59), np.arange(1, 60)), nodes[:, None] + levels + 0.1 * RNG.normal(
+        size=(60, levels.size)
+    )
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_a_level_common_to_all_nodes_is_learned_and_widens_forecasts(solver: str) -> None:
+    space, truth = common_levels(np.array([0.0, 1.0, 0.2, -0.7, 0.5, 1.4, 0.3, -0.4, -1.0, 0.1]))
+    y = truth.copy()
+    y[10:, 4] = y[:, 8:] = np.nan
+    panel = space.over_time(range(10), weight=16.0)
+    model = GraphRegressor(solver=solver).fit(panel, None, y.ravel())
+    mean, std = (each.reshape(y.shape) for each in model.predict(return_std=True))
+    assert model.hyperparameters_["time"] > 0.1
+    assert np.abs(mean - truth)[10:, 4].mean() < 0.35  # ten labels show the level of all others
+    assert std[10:, 4].max() < 0.5
+    assert std[:, 8].min() > 0.8
+    assert (std[:, 9] > std[:, 8]).all()
+    assert (np.abs(truth - mean) < 1.645 * std)[:, 8:].mean() > 0.9
+
+
+def test_other_graphs_and_single_times_have_no_effects_of_time() -> None:
+    space, truth = common_levels(np.zeros(3))
+    names = [
+        set(GraphRegressor().fit(graph, None, np.where(np.arange(y.size) % 3, y, np.nan)).shares_.index)
+        for graph, y in ((space, truth[:, 0]), (space.over_time([1.0, 2.0, 3.0]), truth.ravel()))
+    ]
+    assert "effects of time" not in names[0]
+    assert "effects of time" in names[1]
+    GraphRegressor().fit(space.over_time([1.0]), None, np.where(np.arange(60) % 3, truth[:, 0], np.nan)).predict()
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ class GraphRegressor(NodeEstimator):
     @takes_tables
     def _fit(self, graph: Graph, X: Any, y: Any, *, given: dict[str, Any], long: tuple[Ints, Floats] | None) -> Self:
         n = graph.n_nodes
-        outcome, options = read_outcome(y, n), self._options()
+        outcome, options = read_outcome(y, n), self._options(graph)
         if long is None:
             given = {name: graph.align(values, name) for name, values in given.items()}
         places, values = long or (np.arange(n), outcome.y)
@@ -264,12 +264,13 @@ class GraphRegressor(NodeEstimator):
         fitted = vars(self).get("_field")
         return self.likelihood in NUMBERS and (fitted is None or isinstance(fitted.labels, Observations))
 
-    def _options(self) -> FieldOptions:
+    def _options(self, graph: Graph) -> FieldOptions:
         """Return the options of the field, checked."""
         _check_choice("likelihood", self.likelihood, NAMES)
         _check_choice("solver", self.solver, _REPRESENTATIONS)
         terms = tuple(TERMS) if self.terms is None else tuple(self.terms)
-        terms = tuple(name for name in terms if name != "learned" or self.learner is not None)
+        absent = {"learned": self.learner is None, "time": graph.product is None}
+        terms = tuple(name for name in terms if not absent.get(name))
         for name in terms:
             _check_choice("terms", name, tuple(TERMS))
         if self.learner not in (None, AUTO) and self.likelihood not in NUMBERS:

@@ -101,6 +101,8 @@ class Design:
         Means of second neighbours; log degree of a node, and its mean over neighbours.
     learned : array of shape (n, 1), or (n, 0) where there is no learner
         Column of learned effects, see `with_learned`.
+    times : array of shape (n, T), or (n, 0) where there are no times
+        Columns of the effects of the times of a panel, see `TimeProduct.walk`.
     learner : LearnedEffects, optional
         What predicts that column at other nodes.
     """
@@ -113,6 +115,7 @@ class Design:
     spread: Floats
     wider: Floats
     learned: Floats
+    times: Floats
     learner: LearnedEffects | None = None
 
     @classmethod
@@ -124,7 +127,9 @@ class Design:
         linked = means[~graph.isolated] if not graph.isolated.all() else means
         centre, spread = linked.mean(axis=0), linked.std(axis=0)
         spread = np.where(spread > 1e-12, spread, np.inf)
-        plain = cls(graph, scale, own, own, centre, spread, _wider(graph, means), np.zeros((len(own), 0)))
+        none, product = np.zeros((len(own), 0)), graph.product
+        times = none if product is None else np.tile(product.walk, (product.space.n_nodes, 1))
+        plain = cls(graph, scale, own, own, centre, spread, _wider(graph, means), none, times)
         return replace(plain, neighbours=plain._standardised(graph, means))
 
     def on(self, graph: Graph, X: Floats) -> Design:
@@ -132,7 +137,8 @@ class Design:
         own = self.scale(X)
         means = neighbour_means(graph, own)
         found = replace(self, graph=graph, own=own, neighbours=self._standardised(graph, means))
-        found = replace(found, wider=_wider(graph, means), learned=np.zeros((len(own), 0)))
+        times = self.times if graph is self.graph else np.zeros((len(own), self.times.shape[1]))
+        found = replace(found, wider=_wider(graph, means), learned=np.zeros((len(own), 0)), times=times)
         return found if self.learner is None else replace(found, learned=self.learner(found))
 
     def at(self, nodes: Ints, graph: Graph) -> Design:
@@ -165,7 +171,7 @@ class Design:
         return np.hstack([self.both, self.wider])
 
 
-_BY_NODE = ("own", "neighbours", "wider", "learned")
+_BY_NODE = ("own", "neighbours", "wider", "learned", "times")
 
 
 def _wider(graph: Graph, means: Floats) -> Floats:

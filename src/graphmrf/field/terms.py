@@ -8,6 +8,7 @@ With standardised features `X`, neighbours' means `M`, :math:`Z = [X, M]`, squar
 `neighbours`   :math:`MM' / p`
 `smoothed`     :math:`TX (TX)' / p`, with `T` the field's filter over its mean
 `learned`      :math:`cc'`, with `c` out-of-fold predictions of a learner
+`time`         that of a random walk over the times of a panel, the same at all nodes
 `nonlinear`    :math:`k(Z, Z')`, with a length scale for every column
 `local`        :math:`k(Z, Z') \circ R`, with one length scale
 `field`        :math:`R`
@@ -105,6 +106,10 @@ class Term:
     needs_features = True
     transfers = True
     is_sparse = True
+
+    def applies(self, design: Design) -> bool:
+        """Return whether the data have what the term is about."""
+        return bool(design.p) or not self.needs_features
 
     def shapes(self, graph: Graph, p: int) -> tuple[Shape, ...]:  # noqa: ARG002 - most terms have none
         """Return the hyper-parameters besides the variance."""
@@ -223,6 +228,28 @@ class Learned(LinearTerm):
     def columns(self, design: Design) -> Floats:
         """Return the column of the learner."""
         return design.learned
+
+    def applies(self, design: Design) -> bool:
+        """Return whether there is a learner."""
+        return bool(design.learned.size)
+
+
+class Time(LinearTerm):
+    """The effect of every time of a panel, common to all nodes: a random walk and noise, so forecasts widen."""
+
+    name = "time"
+    effect = "effects of time"
+    words = ("effects of time", "what all nodes have in common at a time, of panels")
+    needs_features = False
+    transfers = False
+
+    def columns(self, design: Design) -> Floats:
+        """Return the columns of the times."""
+        return design.times
+
+    def applies(self, design: Design) -> bool:
+        """Return whether there are several times."""
+        return bool(design.times.shape[1] > 1)
 
 
 class Nonlinear(Term):
@@ -364,7 +391,7 @@ def squared_exponential(A: Floats, B: Floats) -> Floats:
 
 
 TERMS: dict[str, Term] = {
-    term.name: term for term in (Own(), Neighbours(), Smoothed(), Learned(), Nonlinear(), Local(), GraphField())
+    term.name: term for term in (Own(), Neighbours(), Smoothed(), Learned(), Time(), Nonlinear(), Local(), GraphField())
 }
 """All terms of the default field by name."""
 
@@ -376,12 +403,11 @@ EFFECTS: dict[str, tuple[str, str]] = {term.effect: term.words for term in TERMS
 
 @dataclass(frozen=True)
 class Prior:
-    """The terms that a fit can use: those chosen, less those of features or of a learner where there are none."""
+    """The terms that a fit can use: those chosen, less those of features, times or a learner where there are none."""
 
     terms: tuple[Term, ...]
 
     @classmethod
     def of(cls, names: tuple[str, ...], design: Design) -> Prior:
         """Return the terms of some names for a design."""
-        terms = (TERMS[name] for name in names if name != Learned.name or design.learned.size)
-        return cls(tuple(term for term in terms if design.p or not term.needs_features))
+        return cls(tuple(TERMS[name] for name in names if TERMS[name].applies(design)))

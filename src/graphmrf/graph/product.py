@@ -56,6 +56,17 @@ class TimeProduct:
         return np.asarray(E + E.T)
 
     @property
+    def walk(self) -> Floats:
+        r"""Columns `F`, shape (T, T), with the covariance :math:`FF'/T` of a random walk with noise.
+
+        Its steps have a variance in proportion to their length, and noise has that of a usual step; the mean variance
+        of all times is 1.
+        """
+        E = self.steps
+        covariance = np.linalg.pinv(np.diag(E.sum(axis=1)) - E, hermitian=True) + np.eye(len(E))
+        return np.asarray(np.linalg.cholesky(covariance * len(E) ** 2 / np.trace(covariance)))
+
+    @property
     def weights(self) -> sparse.coo_array:
         """The weights of the product."""
         eye, mass = sparse.eye_array(self.times.size), sparse.diags_array(self.weight * self.space.mass)

@@ -35,8 +35,8 @@ def search_time_weight(
 ) -> Graph:
     """Return a panel with the weight of its steps in time that predicts held-out labels best.
 
-    They are predicted by linear regression on their features and a smooth field of the residuals of the other labels,
-    with noise: the best of a few smoothness levels and noise levels at each weight.
+    They are predicted by linear regression on their features and the times, and a smooth field of the residuals of the
+    other labels, with noise: the best of a few smoothness levels and noise levels at each weight.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ def search_time_weight(
     product, y = panel.product, np.asarray(y, dtype=np.float64)
     labelled = np.flatnonzero(~np.isnan(y))
     folds, importance = _held_out(panel, ~np.isnan(y), cv, random_state)
-    features = _design(X, y.size)[labelled]
+    times = np.tile(product.walk, (product.space.n_nodes, 1))
+    features = _design(times if X is None else np.hstack([np.asarray(X, dtype=np.float64), times]))[labelled]
     base = fold_fits(features, y[labelled], folds, intercept=True, noise=0.0, shrinkage=SHRINKAGE)
     tried = [product.space.over_time(product.times, weight=weight, ring=product.ring) for weight in weights]
     errors = [min(_errors(graph, y, base, (folds, importance))) for graph in tried]
@@ -109,9 +110,8 @@ def _errors(panel: Graph, y: Floats, base: Floats, held_out: tuple[Ints, Floats]
     return [float(total) for total in sums]
 
 
-def _design(X: Any, n: int) -> Floats:
-    """Return uncorrelated features without missing cells; none for None."""
-    values = np.zeros((n, 0)) if X is None else np.array(X, dtype=np.float64)
+def _design(values: Floats) -> Floats:
+    """Return uncorrelated features without missing cells."""
     present = ~np.isnan(values)
     means = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
     return whiten(np.where(present, values, means), centred=True).Z
