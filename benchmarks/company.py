@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphmrf.networks.options import DEPTHS, EPOCHS, Scaling, Shape
+from graphmrf.networks.options import DEPTHS, EPOCHS, LayerShape, Scaling
 from graphmrf.networks.training import Inputs, Problem, outputs, train
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Run:
 def _choose(question: Question, run: _Run, *, relu: bool, bias: bool) -> Answer:
     n_splits = len(question.labelled)
     best, chosen = np.full(n_splits, np.inf), [(0, 0, *[np.empty(0)] * 3)] * n_splits
-    shapes = [Shape(n_layers, 32, relu=relu, bias=bias) for n_layers in DEPTHS]
+    shapes = [LayerShape(n_layers, 32, relu=relu, bias=bias) for n_layers in DEPTHS]
     for epochs, stacks in zip(EPOCHS, train(run.problem, shapes, EPOCHS), strict=True):
         for networks in stacks:
             for split, (fits, final, elsewhere) in enumerate(run.snapshot(networks)):

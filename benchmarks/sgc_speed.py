@@ -18,7 +18,7 @@ from benchmarks.workload import workload
 from graphmrf import SimpleGraphConvolution
 from graphmrf.errors import MissingExtraError
 from graphmrf.linalg.smoothing import loop_engine, powers
-from graphmrf.networks.options import FULL_TRAINING, Shape, require_torch
+from graphmrf.networks.options import FULL_TRAINING, LayerShape, require_torch
 
 if TYPE_CHECKING:
     from benchmarks.show import Row
@@ -91,7 +91,7 @@ def _our_steps(work: Workload) -> Any:
 
     inputs, known = Inputs.of(work.graph, work.X, FULL_TRAINING, "cpu"), ~np.isnan(work.y)
     problem = Problem(inputs, work.y, known[None], FULL_TRAINING, [0])
-    return lambda: list(train(problem, [Shape(2, 32, relu=True, bias=True)], [STEPS]))
+    return lambda: list(train(problem, [LayerShape(2, 32, relu=True, bias=True)], [STEPS]))
 
 
 def _plain_steps(work: Workload, edges: Any) -> Any:

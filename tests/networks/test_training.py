@@ -8,7 +8,7 @@ import pytest
 from cases import random_case
 from graphmrf._typing import Bools, Floats
 from graphmrf.estimators import Training
-from graphmrf.networks.options import Shape
+from graphmrf.networks.options import LayerShape
 
 torch = pytest.importorskip("torch")
 training = pytest.importorskip("graphmrf.networks.training")
@@ -33,7 +33,7 @@ def problem(masks: Bools, options: Training, y: Floats | None = None) -> Any:
     return training.Problem(inputs(options.neighbours), y, masks, options, [3] * len(masks))
 
 
-def networks(shape: Shape, n_models: int) -> Any:
+def networks(shape: LayerShape, n_models: int) -> Any:
     rng = np.random.default_rng(0)
     drawn = training.Networks.glorot(shape, 3, [0] * n_models, "cpu")
     for part in drawn.parameters:
@@ -53,11 +53,12 @@ def by_formula(stack: Any, averages: list[Floats], model: int) -> Floats:
 
 @pytest.mark.parametrize("limit", [2, 39, None])
 @pytest.mark.parametrize(
-    "shape", [Shape(K, 4, relu=r, bias=b) for K in (1, 2, 3) for r, b in [(True, True), (False, True), (True, False)]]
+    "shape",
+    [LayerShape(K, 4, relu=r, bias=b) for K in (1, 2, 3) for r, b in [(True, True), (False, True), (True, False)]],
 )
-def test_outputs_are_the_formula(shape: Shape, limit: int | None) -> None:
+def test_outputs_are_the_formula(shape: LayerShape, limit: int | None) -> None:
     given, stack, rows = inputs(limit), networks(shape, 2), np.array([5, 30, 2])
-    deeper = Shape(3, 4, relu=shape.relu, bias=True)
+    deeper = LayerShape(3, 4, relu=shape.relu, bias=True)
     for shapes in ([shape], [shape, deeper]):
         actual = stack(given.reach(rows, shapes, 9)).detach().numpy()
         for model in range(2):
@@ -80,7 +81,7 @@ def test_batches_are_drawn_without_replacement_from_the_training_nodes() -> None
     assert np.abs(counts[1, 10:15] / 400 - 0.4).max() < 0.09
 
 
-def trained_alone(task: Any, model: int, shape: Shape, A: Any) -> Any:
+def trained_alone(task: Any, model: int, shape: LayerShape, A: Any) -> Any:
     start = training.Networks.glorot(shape, 3, [3], "cpu").parameters
     parts = [part[0].detach().clone().requires_grad_() for part in start]
     weights, biases = parts[: shape.n_layers + 1], parts[shape.n_layers + 1 :]
@@ -107,7 +108,7 @@ def test_networks_trained_at_once_are_those_trained_one_by_one(relu: bool) -> No
     options = Training(batch=0.5, neighbours=39, decay=0.01)
     masks = np.random.default_rng(1).random((2, 40)) < 0.6
     y = np.random.default_rng(2).normal(size=(2, 40))
-    shapes = [Shape(K, 4, relu=relu, bias=True) for K in (1, 3)]
+    shapes = [LayerShape(K, 4, relu=relu, bias=True) for K in (1, 3)]
     task = problem(masks, options, y)
     (stacks,) = training.train(task, shapes, [5])
     A = torch.tensor((CASE.W + np.eye(40)) / (CASE.W.sum(axis=1, keepdims=True) + 1.0), dtype=torch.float32)
@@ -122,14 +123,14 @@ def test_decay_multiplies_every_weight() -> None:
     """With no error left to learn from, only the decay acts: every step takes the same part of each weight."""
     given = training.Inputs.of(CASE.graph, np.zeros((40, 3)), Training(), "cpu")
     task = training.Problem(given, np.zeros(40), np.ones((1, 40), dtype=bool), Training(decay=0.1), [0])
-    shape = Shape(1, 4, relu=True, bias=True)
+    shape = LayerShape(1, 4, relu=True, bias=True)
     first = training.Networks.glorot(shape, 3, [0], "cpu")
     ((last,),) = training.train(task, [shape], [5])
     torch.testing.assert_close(last.weights[0], first.weights[0] * 0.9**5)
 
 
 def test_weights_start_uniform_within_the_bounds_of_glorot() -> None:
-    drawn = training.Networks.glorot(Shape(2, 64, relu=True, bias=True), 10, [1, 2, 1], "cpu")
+    drawn = training.Networks.glorot(LayerShape(2, 64, relu=True, bias=True), 10, [1, 2, 1], "cpu")
     for weight, bias, bound in zip(drawn.weights, drawn.biases, np.sqrt([6 / 74, 6 / 128, 6 / 65]), strict=True):
         assert 0.9 * bound < weight.abs().max() <= bound
         assert abs(weight.std() - bound / np.sqrt(3)) < 0.2 * bound

@@ -37,7 +37,7 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
     Exit code 0: it can be used, 1: it cannot, and why.
     """
     with terminal.errors_as_exit_codes(debug=debug), _connected(address) as machines:
-        summary = summarise(machines)
+        summary = contents(machines)
         if json:
             terminal.print_json(summary)
             return
@@ -52,7 +52,7 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
         )
 
 
-def summarise(machines: "later.clusters.Cluster") -> dict[str, Any]:
+def contents(machines: "later.clusters.Cluster") -> dict[str, Any]:
     """Return what a cluster has, for scripts."""
     workers = [
         {"address": name, "threads": about["nthreads"], "memory": about["memory_limit"]}

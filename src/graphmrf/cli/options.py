@@ -141,7 +141,7 @@ Transform = Annotated[
         rich_help_panel=_METHOD,
     ),
 ]
-Likelihood = Annotated[
+CountLikelihood = Annotated[
     str,
     typer.Option(
         metavar="L",

@@ -37,7 +37,7 @@ def predict(
     method: options.MethodName = "auto",
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
-    likelihood: options.Likelihood = "auto",
+    likelihood: options.CountLikelihood = "auto",
     exposure: options.Exposure = None,
     trials: options.Trials = None,
     conformal: options.Conformal = False,
@@ -129,7 +129,7 @@ def predict(
             *later.inputs.group_notes(groups),
             *(note for each in predictions for note in each.notes),
         ]
-        content = later.results.page_content(table, predictions, features, notes, context) if page else None
+        content = later.results.report_content(table, predictions, features, notes, context) if page else None
         later.results.write_all(
             table, predictions, content, output=output, keep_columns=keep_columns, group=group, page=report
         )

@@ -111,7 +111,7 @@ def forecast_page(table: AttributedGraph, found: Prediction, *, notes: Sequence[
     )
 
 
-def page_content(
+def report_content(
     table: AttributedGraph,
     predictions: Sequence[Prediction],
     features: Features,

@@ -110,13 +110,13 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
     >>> found.effects.values.round(6), found.shares, found.learning
     (array([2.]), {}, None)
     """
-    found = summarise(model, X)
+    found = explain_model(model, X)
     learning = model.expected_learning_curve() if isinstance(model, ForecastsAccuracy) else None
     dependence = None if X is None else dependence_curves(model, X, found.shares)
     return Explanation(found.shares, found.effects, dependence, learning)
 
 
-def summarise(model: Any, X: pd.DataFrame | None) -> Explanation:
+def explain_model(model: Any, X: pd.DataFrame | None) -> Explanation:
     """Return shares and effects alone, which cost next to nothing."""
     shares = getattr(model, "shares_", None)
     named = {} if shares is None else {str(name): float(share) for name, share in shares.items()}

@@ -20,9 +20,9 @@ from graphmrf.comparison.capabilities import PredictsIntervals, PredictsTotals, 
 from graphmrf.comparison.explanation import (
     Explanation,
     dependence_curves,
+    explain_model,
     learning_curve,
     suggested_labels,
-    summarise,
     transform_name,
     what_carries,
 )
@@ -260,7 +260,11 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
     value, lower, upper = bounds.interval(value, *_interval(chosen, value, std, settings))
     bars: dict[str, Any] = {} if np.isnan(std).any() else {"std": std, "lower": lower, "upper": upper}
     assert chosen.held_out is not None
-    measured, brief, in_regions = chosen.held_out.folds.notes, summarise(chosen.model, X), chosen.regions is not None
+    measured, brief, in_regions = (
+        chosen.held_out.folds.notes,
+        explain_model(chosen.model, X),
+        chosen.regions is not None,
+    )
     beyond = [f"{outside} predictions beyond the bounds given were put on them"] if outside else []
     model_notes = getattr(chosen.model, "notes_", ())
     return Prediction(

@@ -15,8 +15,8 @@ from graphmrf.estimators.inputs import check_fitted, match_features
 from graphmrf.networks.options import (
     DEPTHS,
     EPOCHS,
+    LayerShape,
     Scaling,
-    Shape,
     TrainingRecipe,
     pick_device,
     read_activation,
@@ -125,11 +125,11 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         self.scaling_ = Scaling.none(table.X.shape[1])
         if training.standardise:
             self.scaling_ = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
-        shapes = [Shape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
+        shapes = [LayerShape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
         self._train(self._learner(graph, table.X), outcome, shapes, epochs)
         self._measure(outcome)
 
-    def _train(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
+    def _train(self, learner: Learner, outcome: Outcome, shapes: list[LayerShape], epochs: tuple[int, ...]) -> None:
         """Set the network and its predictions, by cross-validation if there is more than one pair to choose from."""
         self._shape, self.epochs_ = shapes[0], epochs[0]
         self.cv_results_: dict[str, Any] | None = None
@@ -142,7 +142,7 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         self.n_layers_, self._fitted = self._shape.n_layers, self._predicted(learner)
         self._check_finite()
 
-    def _search(self, learner: Learner, outcome: Outcome, shapes: list[Shape], epochs: tuple[int, ...]) -> None:
+    def _search(self, learner: Learner, outcome: Outcome, shapes: list[LayerShape], epochs: tuple[int, ...]) -> None:
         """Set shape, steps and weights by cross-validation; networks of all folds and of all labels learn at once."""
         matched, y = outcome.matched_folds(learner.graph, self.cv, self.random_state), outcome.y[outcome.known]
         folds = matched.folds

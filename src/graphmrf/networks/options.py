@@ -90,7 +90,7 @@ def read_recipe(recipe: TrainingRecipe) -> Training:
 
 
 @dataclass(frozen=True)
-class Shape:
+class LayerShape:
     """Layers of a network: `n_layers` of width `hidden`, each after an average over neighbours, then one number."""
 
     n_layers: int
@@ -103,7 +103,7 @@ class Shape:
 
         Examples
         --------
-        >>> Shape(2, 32, relu=True, bias=True).sizes(9)
+        >>> LayerShape(2, 32, relu=True, bias=True).sizes(9)
         [(9, 32), (32, 32), (32, 1)]
         """
         widths = [n_features, *[self.hidden] * self.n_layers, 1]

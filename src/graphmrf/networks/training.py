@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.networks.neighbours import Hop
-    from graphmrf.networks.options import Scaling, Shape, Training
+    from graphmrf.networks.options import LayerShape, Scaling, Training
 
 # Numbers in a hidden layer of all networks up to which PyTorch gets one thread, as a second one costs more in
 # waiting than it saves.
@@ -39,12 +39,12 @@ class Networks:
     Values between layers have the shape (n_rows, n_models, width): one average over neighbours serves all networks.
     """
 
-    shape: Shape
+    shape: LayerShape
     weights: list[Tensor]
     biases: list[Tensor]
 
     @classmethod
-    def glorot(cls, shape: Shape, n_features: int, seeds: Sequence[int], device: str) -> Networks:
+    def glorot(cls, shape: LayerShape, n_features: int, seeds: Sequence[int], device: str) -> Networks:
         """Return one network for every seed: uniform weights, biases 0. Equal seeds give equal weights."""
         drawn = {seed: _uniform(shape.sizes(n_features), seed) for seed in set(seeds)}
         layers = zip(*(drawn[seed] for seed in seeds), strict=True)
@@ -54,7 +54,7 @@ class Networks:
         return cls(shape, weights, biases)
 
     @classmethod
-    def of(cls, shape: Shape, arrays: Sequence[Floats], device: str) -> Networks:
+    def of(cls, shape: LayerShape, arrays: Sequence[Floats], device: str) -> Networks:
         """Return the network with these numbers, as `arrays` gives them."""
         tensors = [torch.tensor(array, device=device)[None] for array in arrays]
         n = shape.n_layers + 1
@@ -126,7 +126,7 @@ class Inputs:
         """Where the numbers are."""
         return str(self.X.device)
 
-    def reach(self, rows: Ints, shapes: Sequence[Shape], *key: int) -> Reach:
+    def reach(self, rows: Ints, shapes: Sequence[LayerShape], *key: int) -> Reach:
         """Return what networks of these shapes, all with the same activation, read for outputs at some nodes.
 
         Neighbours are drawn by the key and the number of the hop, counted from the rows: the same for all shapes.
@@ -190,7 +190,7 @@ class Problem:
     training: Training
     seeds: Sequence[int]
 
-    def steps(self, shapes: Sequence[Shape]) -> Iterator[tuple[Tensor, Tensor, Reach]]:
+    def steps(self, shapes: Sequence[LayerShape]) -> Iterator[tuple[Tensor, Tensor, Reach]]:
         """Yield for every step outcomes and weights in the error, (n_rows, n_models, 1), and what the networks read."""
         y: Floats = np.atleast_2d(np.nan_to_num(self.y)).T[..., None]
         for step, (rows, weights) in enumerate(self.batches()):
@@ -226,14 +226,14 @@ class Problem:
             yield nodes[order[used]], weights[..., None]
 
 
-def train(problem: Problem, shapes: Sequence[Shape], stops: Sequence[int]) -> Iterator[list[Networks]]:
+def train(problem: Problem, shapes: Sequence[LayerShape], stops: Sequence[int]) -> Iterator[list[Networks]]:
     """Yield networks of every shape after each number of steps in `stops`; they go on learning afterwards.
 
     Parameters
     ----------
     problem : Problem
         What they learn from.
-    shapes : sequence of Shape
+    shapes : sequence of LayerShape
         Shapes with the same activation: batches and averages are drawn once for all of them.
     stops : sequence of ints
         Numbers of steps, increasing.
@@ -302,7 +302,9 @@ class Learner:
         """Features and averages on the device."""
         return Inputs.of(self.graph, self.scaling.features(self.X), self.training, self.device)
 
-    def learn(self, y: Floats, masks: Bools, shapes: Sequence[Shape], stops: Sequence[int]) -> Iterator[list[Networks]]:
+    def learn(
+        self, y: Floats, masks: Bools, shapes: Sequence[LayerShape], stops: Sequence[int]
+    ) -> Iterator[list[Networks]]:
         """Yield networks of every shape, one for each row of `masks` (its training nodes), after each stop."""
         problem = Problem(self.inputs, self.scaling.outcome(y), masks, self.training, [self.seed] * len(masks))
         yield from train(problem, shapes, stops)
@@ -312,7 +314,7 @@ class Learner:
         return self.scaling.prediction(outputs(networks, self.inputs, seed=self.seed))
 
     def without_folds(
-        self, y: Floats, folds: Ints, shapes: Sequence[Shape], stops: Sequence[int]
+        self, y: Floats, folds: Ints, shapes: Sequence[LayerShape], stops: Sequence[int]
     ) -> Iterator[list[tuple[Floats, list[Floats]]]]:
         """Yield for each stop, shape by shape, out-of-fold predictions and the weights of the network of all labels.
 
@@ -335,6 +337,6 @@ def _uniform(sizes: Sequence[tuple[int, int]], seed: int) -> list[Tensor]:
     return [(torch.rand(size, generator=generator) * 2.0 - 1.0) * float(np.sqrt(6.0 / sum(size))) for size in sizes]
 
 
-def _threads(problem: Problem, shapes: Sequence[Shape]) -> AbstractContextManager[object]:
+def _threads(problem: Problem, shapes: Sequence[LayerShape]) -> AbstractContextManager[object]:
     small = problem.masks.size * shapes[0].hidden <= _SMALL
     return threadpool_limits(1) if small and problem.inputs.device == "cpu" else nullcontext()
