@@ -163,8 +163,8 @@ def _boardings() -> Panel:
     y = np.log1p(np.asarray(nodes[[f"boardings_day{day:02}" for day in DAYS]], dtype=np.float64))
     place = np.asarray(nodes[["x_utm", "y_utm", "in_degree"]], dtype=np.float64)
     place = (place - place.mean(axis=0)) / place.std(axis=0)
-    weekday = np.array([[(day + 3) % 7 >= 5] for day in DAYS], dtype=np.float64)  # 1 October 2020 was a Thursday
-    X = np.concatenate([np.repeat(place[:, None], len(DAYS), axis=1), np.repeat(weekday[None], len(y), axis=0)], axis=2)
+    weekend = np.array([[(day + 2) % 7 >= 5] for day in DAYS], dtype=np.float64)  # 1 October 2020 was a Thursday
+    X = np.concatenate([np.repeat(place[:, None], len(DAYS), axis=1), np.repeat(weekend[None], len(y), axis=0)], axis=2)
     return Panel(graph.with_ids(None), tuple(DAYS), X, y)
 
 

@@ -62,6 +62,16 @@ def test_long_tables_that_cannot_be_right_are_refused(change: dict[str, Any], me
         read(tmp_path / "nodes.csv", tmp_path / "edges.csv", time="year")
 
 
+def test_ids_are_found_by_being_once_at_each_time() -> None:
+    people = pd.Series(range(100, 105))  # once at each time, too, but of more values
+    long = LONG.rename(columns={"id": "state"})[["year", "rent", "state"]].assign(people=people, side=["x"] * 5)
+    table = read(long, EDGES, time="year")
+    assert table.keys == ("state", "year")
+    assert "'state', once at each year, is used as the node id" in table.notes[0]
+    with pytest.raises(InvalidInputError, match="no id column found"):
+        read(long[["year", "rent", "side"]], EDGES, time="year")
+
+
 def test_a_stray_word_is_named_by_its_row_of_the_file(tmp_path: Path) -> None:
     LONG.assign(rent=["5", "2", "3", "?x", "1"]).to_csv(tmp_path / "nodes.csv", index=False)
     EDGES.to_csv(tmp_path / "edges.csv", index=False)

@@ -232,7 +232,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     _PROGRESS.info("reading edges")
     edge_file, name = _edges(edges), ""
     if time is not None:
-        name, assumed = id_column(node_file, id)
+        name, assumed = id_column(node_file, id, node_file.require(time, option="--time"))
         return _over_time(node_file, (name, time, horizon), edge_file, asked, assumed)
     try:
         name, assumed = id_column(node_file, id)
@@ -388,11 +388,12 @@ def read_edges(
     return AttributedGraph(graph, frame, "node", (*messages, *notes), file.path)
 
 
-def id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
+def id_column(file: TableFile, option: str | None, time: str | None = None) -> tuple[str, tuple[str, ...]]:
     """Return the id column of a node file, and a note if it was guessed.
 
-    It is the option, else the first well-known name, else a first column (almost) without repeats. A few repeated or
-    empty ids are reported by the caller, as no other column would have them.
+    It is the option, else the first well-known name, else a first column (almost) without repeats; with times, the
+    column of the fewest values that has (almost) none of them twice at a time. A few repeated or empty ids are reported
+    by the caller, as no other column would have them.
     """
     if option is not None:
         return file.require(option, option="--id"), ()
@@ -401,8 +402,11 @@ def id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]
         if name in known:
             return known[name], ()
     first = next(iter(file.columns))
-    if _looks_like_ids(file, first):
+    if time is None and _looks_like_ids(file, first):
         return first, (f"{file.path.name}: the first column, '{first}', is used as the node id",)
+    found = None if time is None else _ids_at_times(file, time)
+    if found is not None:
+        return found, (f"{file.path.name}: '{found}', once at each {time}, is used as the node id",)
     raise InvalidInputError(
         f"{file.path}: no id column found; its columns are {listing(file.columns)}; choose one with --id"
     )
@@ -417,6 +421,17 @@ def _looks_like_ids(file: TableFile, name: str, *, distinct_share: float = 0.9) 
     kind = file.values(name).dtype.kind
     distinct = len(pc.unique(file.keys(name).drop_null()))
     return (kind not in "fbM" and distinct >= distinct_share * file.n_rows) or file.n_rows == 0
+
+
+def _ids_at_times(file: TableFile, time: str, *, distinct_share: float = 0.9) -> str | None:
+    """Return the column of ids of a long table, None where there is none: any other has at least as many values."""
+    times, counts = file.keys(time).to_pandas(), {}
+    for name in file.columns:
+        keys = file.keys(name).to_pandas()
+        pairs = pd.DataFrame({"key": keys, "time": times}).dropna().drop_duplicates()
+        if name != time and file.values(name).dtype.kind not in "fbM" and len(pairs) >= distinct_share * file.n_rows:
+            counts[name] = keys.nunique()
+    return min(counts, key=lambda name: counts[name], default=None)
 
 
 def _frame(file: TableFile, id_name: str) -> pd.DataFrame:

@@ -93,7 +93,6 @@ class PanelRows:
 
 def _parsed(file: TableFile, name: str) -> Any:
     """Return the times in a column, numbers or dates."""
-    file.require(name, option="--time")
     values = file.values(name)
     if values.isna().any():
         record = int(np.argmax(values.isna()))
