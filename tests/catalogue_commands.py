@@ -59,7 +59,7 @@ PREDICT_OPTIONS = refused(
         (f"{PREDICT} --source source --dest source", "are the same column"),
         (f"{PREDICT} --weight source", "are the same column"),
         (f"{PREDICT} --knn age,rent", "edges come from one of"),
-        (f"{PREDICT} -k 3", "-k says how many nearest --knn joins"),
+        (f"{PREDICT} -k 3", "-k is the number of neighbours for --knn"),
         ("predict nodes.csv --target rent", "edges come from one of"),
         ("predict nodes.csv --knn '' --target rent", "--knn needs the columns"),
         ("predict nodes.csv --knn , --target rent", "--knn needs the columns"),

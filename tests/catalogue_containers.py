@@ -228,7 +228,7 @@ GRAPHS = [
     ),
     format_of_edges(".mtx", "no numbers", matrix("real symmetric", " nan"), "must be a finite number >= 0"),
     format_of_edges(".gal", "neighbours of themselves", f"0 {N} x id\n" + "".join(f"{i} 1\n{i}\n" for i in IDS)),
-    format_of_edges(".gal", "its first line only", f"0 {N} x id\n", "says 30 nodes and lists 0"),
+    format_of_edges(".gal", "its first line only", f"0 {N} x id\n", "must list 30 nodes by its first line, got 0"),
     format_of_edges(".gwt", "a distance below 0", f"0 {N} x id\n{IDS[0]} {IDS[1]} -1\n", "e.gwt"),
     edges("ends twice", csv(PLAIN.assign(source2=PLAIN["source"], target2=PLAIN["target"]))),
     edges("a column of dates", csv(PLAIN.assign(when="2024-01-01"))),

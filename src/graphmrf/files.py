@@ -46,7 +46,7 @@ def parquet_files(path: str) -> list[str]:
     Raises
     ------
     InvalidInputError
-        If there are none, or nobody answers at the URL.
+        If there are none, or the URL cannot be reached.
     """
     with _remote_errors(path):
         pattern = path if "*" in path or path.endswith(".parquet") else f"{path.rstrip('/')}/*.parquet"
@@ -73,7 +73,7 @@ def opened(url: str) -> Iterator[Any]:
 
 @contextmanager
 def _remote_errors(url: str) -> Iterator[None]:
-    """Say of whatever goes wrong at a URL what to do: every kind of storage has errors of its own."""
+    """Turn the errors of any kind of storage into one that gives the remedy."""
     try:
         yield
     except (InvalidInputError, MemoryError):
@@ -93,7 +93,7 @@ def _remote_errors(url: str) -> Iterator[None]:
 def atomic(path: _PathLike) -> Iterator[Path]:
     """Give a temporary path in the same folder to write to; it takes the final name in one step when all went well.
 
-    What killed processes left behind in the folder is removed on the way.
+    Drafts of killed processes in the folder are removed.
 
     Examples
     --------

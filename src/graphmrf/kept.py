@@ -1,4 +1,4 @@
-"""Values that are computed when first asked for and kept: `functools.cached_property` without a lock.
+"""Cached properties: `functools.cached_property` without a lock.
 
 Python 3.11 holds one lock for all objects of a class while it computes such a value: a process forked meanwhile by
 another thread finds it taken for ever, and threads with graphs of their own wait for each other. From Python 3.12 on
@@ -16,7 +16,7 @@ else:
     import functools
 
     class cached_property(functools.cached_property):  # noqa: N801 - the name everybody knows
-        """A property computed once for every object, and kept among its attributes."""
+        """A property computed once for every object and cached among its attributes."""
 
         def __get__(self, instance, owner=None):
             if instance is None:

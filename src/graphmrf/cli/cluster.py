@@ -32,7 +32,7 @@ def only_group() -> None:
 
 @cluster_group.command()
 def check(address: _Address, *, json: options.Json = False, debug: options.Debug = False) -> None:
-    """Say which workers a cluster has, whether their versions match, and what would fit.
+    """Show the workers of a cluster, whether their versions match, and which graphs would fit.
 
     Exit code 0: it can be used, 1: it cannot, and why.
     """
@@ -47,8 +47,8 @@ def check(address: _Address, *, json: options.Json = False, debug: options.Debug
         terminal.print_table(["worker", "threads", "memory"], rows)
         fits = summary["fits"]
         terminal.say(
-            f"With 20 edges for every node, unweighted: columns are shared out up to {fits['columns']:,} nodes, "
-            f"rows up to {fits['rows']:,}."
+            f"With 20 edges for every node, unweighted: dividing columns is possible up to {fits['columns']:,} nodes, "
+            f"dividing rows up to {fits['rows']:,}."
         )
 
 
@@ -63,7 +63,7 @@ def contents(machines: "later.clusters.Cluster") -> dict[str, Any]:
 
 
 def _connected(address: str, **options: Any) -> "later.clusters.Cluster":
-    """Return a cluster whose library says nothing beside us: what it would log, we raise in words of our own."""
+    """Return a cluster without the log messages of its libraries: errors are raised as ours."""
     machines = later.clusters.cluster(address, **options)
     libraries = "distributed", "tornado", "asyncio"
     for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in libraries]:
@@ -108,18 +108,18 @@ def read_placed(
 
 
 def _rows_of_folder(machines: "later.clusters.Cluster", nodes: Path, edges: Path) -> bool:
-    """Whether edges are in a folder or at a URL, and rows are shared out, as told or as a worker could not hold all."""
+    """Whether workers read rows of a folder or URL of edges, on request or because a worker has no room for all."""
     if not (edges.is_dir() or as_url(edges)) or machines.partition == "columns":
         return False
     return machines.partition == "rows" or not machines.fits(*map(later.datasets.count_rows, (nodes, edges)))
 
 
 def _check_without_edges(method: str, report: Path | None) -> None:
-    """Raise where something is asked for that needs the edges here, and only workers have them."""
+    """Raise if a requested output needs the edges on this machine, and only workers have them."""
     if report is not None or method not in WITHOUT_EDGES:
         wanted = "--report" if report is not None else f"--method {method}"
         raise InvalidInputError(
-            f"{wanted} needs the edges here, and where rows are shared out only workers read those of a folder; "
+            f"{wanted} needs the edges on this machine, and with --partition rows only workers read those of a folder; "
             f"{'drop it' if report is not None else 'use ' + ', '.join(WITHOUT_EDGES)}, or give them in one file"
         )
 

@@ -54,7 +54,7 @@ _DataDir = Annotated[
 ]
 _CacheDir = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Where downloads and cleaned copies are kept.", envvar="GRAPHMRF_CACHE"),
+    typer.Option(metavar="DIR", help="Folder for downloads and cleaned copies.", envvar="GRAPHMRF_CACHE"),
 ]
 
 

@@ -47,7 +47,7 @@ _MEASURED = frozenset(
 )
 """Last words of the names of columns that say how an outcome was measured."""
 _DIGITS = frozenset("0123456789")
-# Share of its different cells that must be numbers, or words, to tell what a column of text is meant to hold.
+# Share of the different cells of a column of text that must be numbers, or words, to count as one of them.
 MOSTLY = 0.5
 # A number as people write it, with separators, signs or units that are no letters.
 _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
@@ -126,7 +126,7 @@ def read_graph(
             "--time needs a table of EDGES between the nodes; give one in place of --knn or --shapes"
         )
     if k is not None and knn is None:
-        raise InvalidInputError("-k says how many nearest --knn joins; drop it, or add --knn COL,COL")
+        raise InvalidInputError("-k is the number of neighbours for --knn; drop it, or add --knn COL,COL")
     if given != 1:
         raise InvalidInputError(
             f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
@@ -158,7 +158,7 @@ def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGrap
 
 
 def check_room(edges: Path, memory: Memory) -> None:
-    """Raise where there is no memory to read a Parquet file or folder of edges, by what it says of its rows."""
+    """Raise where there is no memory to read a Parquet file or folder of edges, by its number of rows."""
     files = parts_of(edges) or [path for path in (edges,) if path.suffix.lower() in PARQUET and path.is_file()]
     if not files or (n_edges := datasets.count_rows(edges)) < memory.large:
         return
@@ -188,7 +188,7 @@ def looks_like(path: Path) -> str:
     if path == STDIN:
         return ""
     try:
-        file = read_edge_file(next(iter(parts_of(path)), path))  # of a folder the first file tells
+        file = read_edge_file(next(iter(parts_of(path)), path))  # of a folder the first file decides
     except InvalidInputError:
         return ""
     if named_ends(file) or _are_ends(file):
@@ -213,7 +213,7 @@ def explained(command: str, **files: Path | None) -> Iterator[None]:
         shown = {"--given" if name == "given" else name.upper(): path for name, path in files.items()}
         given = {name: path for name, path in shown.items() if path is not None}
         wrong = _misplaced(given)
-        if not wrong or isinstance(error.__cause__, InvalidInputError):  # which says it already
+        if not wrong or isinstance(error.__cause__, InvalidInputError):  # which names it already
             raise
         usage = " ".join(name if name.isupper() else f"{name} NODES" for name in given)
         raise InvalidInputError(f"{wrong}; the order is graphmrf {command} {usage}. As given: {error}") from error
@@ -267,7 +267,7 @@ def check_page(report: Path, *inputs: Path | None) -> None:
 
 
 def settings_of(options: Mapping[str, Any], bounds: Mapping[str, Any]) -> Settings:
-    """Return the options of a prediction, checked; what is wrong is said of the option of that name."""
+    """Return the checked options of a prediction; errors name the option."""
     with said_of_options():
         return Settings(**options, bounds=Bounds(**bounds))
 
@@ -600,7 +600,7 @@ def any_numbers(targets: Mapping[str, Outcome]) -> bool:
 def within_memory(
     graph: Graph, n_features: int, settings: Settings, memory: Memory | None = None, *, numbers: bool
 ) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings without a method that nobody asked for and no memory has room for, and notes on large graphs.
+    """Return the settings, less a default method for which there is no memory, and notes on large graphs.
 
     Raises
     ------
@@ -647,7 +647,7 @@ def _time_needed(graph: Graph, n_features: int, methods: Sequence[Method], *, se
 
 
 def slow_fits(targets: Mapping[str, Outcome], methods: Sequence[Method]) -> Iterator[str]:
-    """Warn of more than two classes, each of which has a field of its own."""
+    """Yield a warning on more than two classes, each of which has a field of its own."""
     for name, y in targets.items():
         k = y.classes.size if isinstance(y, Labels) else 0
         if k > 2 and DEFAULT in [method.key for method in methods]:
@@ -662,7 +662,7 @@ def column_notes(
     *,
     named: bool,
 ) -> Iterator[str]:
-    """Say what was made of the columns."""
+    """Yield what was made of the columns."""
     yield from target_notes(targets, settings, named=named)
     yield from feature_notes(targets, features, methods)
 
@@ -694,7 +694,7 @@ def _skewness(known: Floats) -> float:
 
 
 def feature_notes(targets: Mapping[str, Outcome], features: Features, methods: Sequence[Method]) -> Iterator[str]:
-    """Say how features were made of the other columns."""
+    """Yield how features were made of the other columns."""
     if not any(method.features for method in methods):
         return
     if features.names or features.notes:
@@ -724,7 +724,7 @@ def is_about_measurement(name: str) -> bool:
 
 
 def imputation_note(note: str, methods: Sequence[Method]) -> str:
-    """Return a note on the features, which says of missing cells how every method fills them."""
+    """Return a note on the features; one on missing cells names the imputation of every method."""
     able = [method.key for method in methods if method.missing]
     if not note.startswith(FILLED) or not able:
         return note

@@ -15,7 +15,7 @@ ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by graphmrf fit (.json).", show_default=False)
 ]
 ModelOutput = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to keep the model: a .json file.")
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to save the model: a .json file.")
 ]
 SampleOutput = Annotated[
     Path | None,
@@ -31,7 +31,7 @@ Draws = Annotated[int, typer.Option("--draws", "-n", metavar="N", min=1, help="N
 DrawSeed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draws.")]
 Given = Annotated[
     Path | None,
-    typer.Option(metavar="NODES", help="Table of nodes: its cells are kept, its empty cells drawn given the others."),
+    typer.Option(metavar="NODES", help="Table of nodes: its empty cells are drawn, given the others."),
 ]
 _Files = Annotated[
     list[Path],
@@ -44,7 +44,7 @@ _Files = Annotated[
 ]
 _TargetR2 = Annotated[
     float | None,
-    typer.Option("--target-r2", metavar="R²", help="Also say how many labels it takes to reach this R², such as 0.8."),
+    typer.Option("--target-r2", metavar="R²", help="Also estimate how many labels this R² takes, such as 0.8."),
 ]
 _Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
 
@@ -73,8 +73,8 @@ def fit(
     """Fit the generative model to the numeric columns of NODES.
 
     Empty cells are fine: the likelihood of the known cells is maximised. The
-    model says how attributes of one node depend on each other, and how smooth
-    each is along the edges.
+    model describes how attributes of one node depend on each other, and how
+    smooth each is along the edges.
 
     [bold]Example[/bold]:
 

@@ -91,7 +91,7 @@ def under_model(
 
 
 def too_many(model: Path, edges: Path | None, more: Sequence[str]) -> str:
-    """Return the error on too many arguments, which says that a table of nodes is given with --given."""
+    """Return the error on too many arguments, which points to --given."""
     tables = [path for path in (edges, *map(Path, more)) if path is not None]
     nodes = next((path for path in tables if looks_like(path) == OF_NODES), None)
     said = f"sample takes two files, MODEL and EDGES, got {len(tables) + 1}"
@@ -111,7 +111,7 @@ def _check_columns(table: datasets.AttributedGraph, named: Sequence[str], ignore
 
 
 def _check_names(table: datasets.AttributedGraph, mrf: GaussianMRF) -> None:
-    """Raise where two columns of the draws would have the same name, of which only one could be kept."""
+    """Raise where two columns of the draws would have the same name, of which one would be lost."""
     repeated = {table.id} & {DRAW, *mrf.names} or {DRAW} & {*mrf.names}
     if repeated:
         raise InvalidInputError(
@@ -121,9 +121,9 @@ def _check_names(table: datasets.AttributedGraph, mrf: GaussianMRF) -> None:
 
 
 def check_model_place(path: Path) -> None:
-    """Raise unless a model can be kept there."""
+    """Raise unless a model can be saved there."""
     if path.suffix != ".json":
-        raise InvalidInputError(f"a model is kept as JSON, got {path}; name the file something.json")
+        raise InvalidInputError(f"a model is saved as JSON, got {path}; name the file something.json")
     check_place(path)
 
 
@@ -207,7 +207,7 @@ def show_model(mrf: GaussianMRF, n_nodes: int, output: Path | None) -> None:
         f"AIC {number(found.aic, 2)}, BIC {number(found.bic, 2)}; {found.iterations} Newton steps, "
         f"gradient {minus_signs(f'{found.gradient_norm:.0e}')}"
     )
-    terminal.say(f"Saved {output}" if output else "Keep it with -o model.json; then try graphmrf sample or foresee")
+    terminal.say(f"Saved {output}" if output else "Save it with -o model.json; then try graphmrf sample or foresee")
 
 
 def _strongest(mrf: GaussianMRF, name: str) -> str:

@@ -27,7 +27,7 @@ def report(
 ) -> None:
     """Make the page of RESULTS again, without fitting.
 
-    A table that was written as Parquet keeps all that its page shows.
+    A table written as Parquet contains everything its page shows.
 
     [bold]Example[/bold]:
 

@@ -45,8 +45,8 @@ def reproduce(
     """Run the experiments of the paper again, beside its numbers.
 
     Writes tables (CSV, Markdown, LaTeX), figures (PNG, SVG) and one page,
-    index.html. Finished runs are kept in results.jsonl: the same command
-    goes on where it was interrupted, and repeats nothing.
+    index.html. Finished runs are stored in results.jsonl: the same command
+    continues where it was interrupted.
 
     [bold]Example[/bold]: see everything in a few minutes, then in full.
 

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: results on stdout; notes, the progress of long fits and errors on stderr."""
+"""Output in the terminal: results on stdout; notes, progress and errors on stderr."""
 
 import json
 import logging
@@ -50,7 +50,7 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
         _fail(f"failed: {error}", ExitCode.FAILED, debug=debug)
     except KeyboardInterrupt:
         _fail("stopped by Ctrl-C; every file is untouched or complete", ExitCode.STOPPED, debug=debug)
-    except BrokenPipeError:  # whoever reads the results has seen enough
+    except BrokenPipeError:  # the reader of the results, such as head, is done
         _discard_output()
         raise typer.Exit(0) from None
     except (OSError, MemoryError) as error:
@@ -58,7 +58,7 @@ def errors_as_exit_codes(*, debug: bool) -> Iterator[None]:
         _fail(f"failed: {error or type(error).__name__}", ExitCode.FAILED, debug=debug)
     except (typer.Exit, typer.Abort):
         raise
-    except Exception as error:  # the last resort: a user never sees a traceback unasked
+    except Exception as error:  # a user sees a traceback with --debug only
         _fail(
             f"failed: {type(error).__name__}: {error} (internal error; please report it with the output of --debug)",
             ExitCode.FAILED,
@@ -72,7 +72,7 @@ def _flush_output() -> None:
 
 
 def _discard_output() -> None:
-    """Let nothing more be written to stdout where that failed: Python would try once more when it ends."""
+    """Redirect stdout where writing failed: Python would try again when it ends."""
     with suppress(OSError, ValueError):  # it may be no file
         sys.stdout.flush()
         return
@@ -90,8 +90,8 @@ def _fail(message: str, code: ExitCode, *, debug: bool) -> None:
 def printable(text: str) -> str:
     r"""Return text in which characters that steer a terminal, or the direction of writing, are spelt out.
 
-    Names and ids come from files of anyone: what is printed of them must not move the cursor, set a title or paint over
-    other lines.
+    Names and ids come from files that anyone may have written: printing them must not move the cursor, set a title or
+    overwrite other lines.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Moves:
         self._left = next(self._coming, 0.0)
 
     def stage(self) -> float:
-        """Return the move at a stage: a part of what is left of the step, as nobody knows how many are to come."""
+        """Return the move at a stage: a part of what is left of the step, as the number of stages is not known."""
         move = self._share * self._left
         self._left -= move
         return move
@@ -276,7 +276,7 @@ def command_line(context: typer.Context) -> str:
         value = context.params[name]
         for each in value if isinstance(value, (list, tuple)) else [value]:
             flag = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            # Typer below 0.21 has paths as text here, which only the type of the parameter tells.
+            # Typer below 0.21 has paths as text here, which only the type of the parameter shows.
             is_path = isinstance(each, Path) or type(getattr(parameter, "type", None)).__name__.endswith("Path")
             text = _relative(Path(each)) if is_path else str(each)
             words += flag if isinstance(each, bool) else [*flag, text]
@@ -284,7 +284,7 @@ def command_line(context: typer.Context) -> str:
 
 
 def _relative(path: Path) -> str:
-    """Return a path from the current folder: where a page is passed on, it tells nothing of the folders above."""
+    """Return a path from the current folder: a page that is passed on does not reveal the folders above."""
     try:
         return os.path.relpath(path) if path.is_absolute() else str(path)
     except ValueError:  # on another drive
@@ -302,7 +302,7 @@ def print_rich(table: Table) -> None:
 
 class _Output(Console):
     def on_broken_pipe(self) -> None:
-        """Leave it to us what happens when nobody reads on."""
+        """Raise the error for `errors_as_exit_codes`, where Rich would exit."""
         raise BrokenPipeError
 
 

@@ -95,7 +95,7 @@ class AttributedGraph:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the columns that say which node a row is of: the id, and the time of a panel."""
+        """Names of the columns that identify a row: the id, and the time of a panel."""
         return (self.id,) if self.time is None else (self.id, self.time)
 
     @property
@@ -169,7 +169,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     r"""Return the attributed graph in a node file and an edge file.
 
     Ids are compared as text without surrounding blanks: an integer is its decimal text, so ``7`` in Parquet matches
-    ``7`` in CSV, while ``"00123"`` keeps its zeros and is another id than ``"123"``. Where that leaves ends of edges
+    ``7`` in CSV, while ``"00123"`` and ``"123"`` are different ids. Where that leaves ends of edges
     without a node, ``13001.0`` may be ``13001`` and capitals may differ, as long as all ids stay different. An edge
     listed again, in either direction, counts once without weights; with weights they add up, but for an edge that is
     listed in both directions with the same weight. Self loops are dropped. Assumptions are reported in `notes`.
@@ -245,7 +245,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
 
 
 def _edges(edges: PathLike | Any) -> TableFile:
-    """Return the table of edges, or say that it is the one that is not there."""
+    """Return the table of edges; raise an error that names it where it is missing."""
     named = isinstance(edges, str | os.PathLike) and as_url(edges) is None and Path(edges) != STDIN
     if named and is_absent(edges):
         raise InvalidInputError(

@@ -239,7 +239,9 @@ def _read_gal(path: Path) -> TableFile:
         source += [words[at]] * n_neighbours
         at, seen = at + 2 + n_neighbours, seen + 1
     if seen != n_nodes or len(source) != len(target):
-        raise InvalidInputError(f"{path} says {n_nodes} nodes and lists {seen}; save it again, without blanks in ids")
+        raise InvalidInputError(
+            f"{path} must list {n_nodes} nodes by its first line, got {seen}; save it again, without blanks in ids"
+        )
     return _edge_table(path, {"source": source, "target": target})
 
 

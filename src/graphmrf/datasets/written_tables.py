@@ -1,4 +1,4 @@
-"""Tables to files, by suffix, whole or not at all, and the page that Parquet keeps."""
+"""Tables to files, by suffix and atomically, and the report page stored in Parquet."""
 
 import contextlib
 import gzip
@@ -34,7 +34,7 @@ _TAKEN = ("fid", "geom", "geometry")  # names of columns that a GeoPackage has i
 WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix not in SHAPES)
 _PART_NAME = "part-{:05}.parquet"  # names of the files in a folder of Parquet
 _PART = b"graphmrf.part"  # key of the metadata of a file of a folder, by which one of ours is recognised
-# Key of the metadata of a Parquet file under which the content of the page of the results is kept.
+# Key of the metadata of a Parquet file that has the content of the report page.
 PAGE = b"graphmrf.page"
 
 
@@ -91,7 +91,7 @@ def _written_suffix(path: PathLike) -> str:
 
 
 def is_geographic(path: PathLike) -> bool:
-    """Return whether the suffix of a file to write says GeoJSON or GeoPackage."""
+    """Return whether a file is to be written as GeoJSON or GeoPackage, by its suffix."""
     return Path(path).name.lower().endswith(GEOGRAPHIC)
 
 
@@ -192,12 +192,12 @@ def _as_geopackage(frame: pd.DataFrame, places: Sequence[Any], path: Path) -> by
 
 
 def keeps_page(path: PathLike) -> bool:
-    """Return whether a file to write is one that keeps the page of the results: Parquet."""
+    """Return whether a file to write stores the report page, too: Parquet does."""
     return not is_geographic(path) and not is_parts_folder(path) and suffix_of(path) in PARQUET
 
 
 def read_page(path: PathLike) -> bytes:
-    """Return what a Parquet file of results keeps of its page.
+    """Return the content of the report page in a Parquet file of results.
 
     Raises
     ------

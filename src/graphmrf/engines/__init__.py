@@ -3,7 +3,7 @@ r"""Engines: what multiplies a block of columns by one operator, on whatever hol
 The operator is :math:`I - N`, that is :math:`S` with a 1 on the diagonal of isolated nodes. With it
 :math:`I + \omega N = (1 + \omega)(I - \alpha (I - N))` holds at every node: no formula treats isolated nodes apart.
 
-Blocks and windows stay where the engine keeps them until somebody asks for their values (`unload`, `read`). A new
+Blocks and windows stay on the engine until their values are requested (`unload`, `read`). A new
 device is one file, a class that extends `Engine`, and one row in `ENGINES`; ``graph.to(name)`` runs everything on it.
 """
 
@@ -46,7 +46,7 @@ def _numba(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats)
 
 
 def build_cuda(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
-    """Return the engine of a GPU, or raise an error that says what is missing."""
+    """Return the engine of a GPU, or raise an error that names what is missing."""
     if find_spec("torch") is None:
         raise MissingExtraError('engine="cuda" needs PyTorch; pip install "graphmrf[gpu]"')
     if not import_module("torch").cuda.is_available():
@@ -74,7 +74,7 @@ ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda"
 
 
 def check_engine(name: Any) -> str | EngineMaker:
-    """Return the name of an engine, "auto", or a cluster; a Dask client becomes one. Raise InvalidInputError else."""
+    """Return the name of an engine, "auto", or a cluster; a Dask client becomes one."""
     if not isinstance(name, str) and (callable(name) or hasattr(name, "scheduler_info")):
         made: EngineMaker = name if callable(name) else import_module("graphmrf.engines.dask").cluster(name)
         return made

@@ -1,6 +1,6 @@
 """Two steps of a product in LLVM vector form: add up the rows that a node's edges point at, then finish the row.
 
-numba cannot be told that the arrays do not overlap, and vectorises only rows much longer than ours, so its own code for
+numba assumes that arrays may overlap, and vectorises only rows much longer than ours, so its own code for
 these steps is scalar and two to four times slower. Everything else is left to numba.
 """
 

@@ -5,7 +5,7 @@ of one machine. A product fetches the rows of other workers that its edges lead 
 over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos step is two
 messages to every worker, whatever the size of the graph.
 
-A lost worker takes its blocks along. Work through `map_columns` continues from the last iterates that were stored,
+The blocks of a lost worker are lost. Work through `map_columns` continues from the last iterates that were stored,
 see `graphmrf.engines.dask_checkpoints.Iterates`, on rows that the other workers take over.
 """
 
@@ -345,13 +345,13 @@ class RowsEngine(Engine):
         return self._ask("read", [(window.place,)] * len(self._queues), join)
 
     def close(self) -> None:
-        """Let go of the blocks that the workers hold."""
+        """Release the blocks on the workers."""
         self._queues = [[] for _ in self._sources]
         self._matrices = {}
         self._let_go()
 
     def release(self) -> None:
-        """Let go of all that the workers hold of this graph, its rows included."""
+        """Release everything the workers have of this graph, its rows included."""
         self.close()
         self._cancel([source for source in self._sources if not isinstance(source, tuple)])
 
@@ -364,7 +364,7 @@ class RowsEngine(Engine):
             self._machines.client.cancel(futures, force=True)
 
     def _sound_sources(self) -> list[Any]:
-        """Return what parts are made from; again where it is lost with ids, which Dask cannot send again itself."""
+        """Return what parts are made from; built anew where it was lost with ids, which Dask cannot send again."""
         if any(getattr(source, "status", "") in ("cancelled", "lost") for source in self._sources):
             self._sources = self._make()
         return self._sources
@@ -392,7 +392,7 @@ class RowsEngine(Engine):
             made = Remote(self, (self.n,))
             used = [np.unique(kinds[a:b], return_inverse=True) for a, b in self._ranges]
             self._each("hold", made.place, [(tables[some], inverse) for some, inverse in used])
-            self._matrices[key] = made, tables, kinds  # held, so that no other array gets their number
+            self._matrices[key] = made, tables, kinds  # cached, so that no other array gets their number
             while len(self._matrices) > 8:  # a solve uses three
                 del self._matrices[next(iter(self._matrices))]
         return self._matrices[key][0]
@@ -530,7 +530,7 @@ class RowsEngine(Engine):
         return import_module("distributed.actor").ProxyRPC(client.scheduler, address)
 
     def _start_again(self) -> list[Home]:
-        """Give every part of the rows to a worker; if one is lost meanwhile, all of them once more: nothing is lost."""
+        """Assign every part of the rows to a worker; repeat for all of them if one is lost meanwhile."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._start()
@@ -543,7 +543,7 @@ class RowsEngine(Engine):
     def _start(self) -> list[Home]:
         machines, client = self._machines, self._machines.client
         machines.look_again()
-        _ = machines.direct  # found out here, as the loop of the client must not wait for it
+        _ = machines.direct  # determined here, as the loop of the client must not wait for it
         workers, sources = machines.some_workers(), self._sound_sources()
         homes = [workers[p % len(workers)] for p in range(len(sources))]
         for p, home in enumerate(homes):

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
 
 Block: TypeAlias = Any
-"""Columns over the nodes as the engine keeps them; callers only hand them back and read ``shape[1]``, the width."""
+"""Columns over the nodes, in the engine's own format; callers only pass them on and read ``shape[1]``, the width."""
 
 Window: TypeAlias = Any
-"""Some rows of several blocks as the engine keeps them; callers only hand it back."""
+"""Some rows of several blocks, in the engine's own format; callers only pass it on."""
 
 _Result = TypeVar("_Result")
 
@@ -112,13 +112,13 @@ class Engine(Protocol):
         """Copy one slot of a window of all rows back into a block; columns beyond the window's become zero."""
 
     def combine(self, window: Window, coefficients: Floats, out: Window, keep: Floats | None = None) -> None:
-        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]`` for every column c; None keeps all of it.
+        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]`` for every column c; None is all 1.
 
         The coefficients are (k, slots of `out`, the first slots of `window`), `keep` is (k, slots of `out`).
         """
 
     def read(self, window: Window) -> Floats:
-        """Return what a window holds as an array (k, slots, n_rows)."""
+        """Return the values of a window as an array (k, slots, n_rows)."""
 
     def affine(self, M: Any, V: Floats, B: Floats | None, numbers: tuple[float, float, float]) -> Floats:
         """Return ``a V + b B + c M V`` for a sparse matrix `M` of the same type, any arrays, and numbers (a, b, c)."""
@@ -141,12 +141,12 @@ class Engine(Protocol):
         return (function(self, *part) for part in parts)
 
     def compute(self, function: Callable[..., _Result], *part: Any) -> _Result:
-        """Return ``function(engine, *part)``, a few operations that are not worth dividing.
+        """Return ``function(engine, *part)``, a few operations that are too small to divide.
 
         An engine whose rows may be lost with a worker computes it again if they are.
         """
         return function(self, *part)
 
     def remote_edges(self) -> RemoteEdges:
-        """Return what answers for edges that are with workers, and not with the graph."""
+        """Return the edges that workers have in place of the graph."""
         raise AssertionError

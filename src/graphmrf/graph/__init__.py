@@ -44,7 +44,7 @@ class Graph(RefusesFormerNames):
 
     (or the combinatorial Laplacian, see `with_laplacian`)
     with an empty row for an isolated node in both, so that no edges means no smoothing.
-    Self loops are dropped. What was changed on the way in is told in `notes`; all arrays are read-only.
+    Self loops are dropped. `notes` lists what was changed; all arrays are read-only.
 
     A graph that knows the `ids` of its nodes matches them with the index of the tables of pandas it is used with, so
     that the order of their rows does not matter; see `align`.
@@ -61,8 +61,8 @@ class Graph(RefusesFormerNames):
         up to 100,000 edges and "numba" (all cores) beyond, and from 5 million on "cuda" where there is a GPU; see
         also `on`.
     ids : sequence of length n, optional
-        A name for every node, in node order, kept as the pandas index `ids`; by default None, or the index of `W` when
-        it is a DataFrame with the same index and columns.
+        A name for every node, in node order, stored as the pandas index `ids`; by default None, or the index of `W`
+        when it is a DataFrame with the same index and columns.
 
     Raises
     ------
@@ -520,9 +520,9 @@ class Graph(RefusesFormerNames):
         """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
         Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
-        order. Rows are taken by position, as those of arrays are, only where the index says nothing of nodes: when the
+        order. Rows are taken by position, as those of arrays are, only where the index does not name nodes: when the
         graph has no ids, or when the index is the 0, 1, ... that pandas makes up and the ids are others.
-        What could be meant in two ways is refused: such an index where ids are the same numbers in another order, or,
+        Ambiguous input is refused: such an index where ids are the same numbers in another order, or,
         without ids, rows 0 to n - 1 out of order.
 
         Parameters
@@ -679,7 +679,7 @@ class Graph(RefusesFormerNames):
         return {}
 
     def derived(self, make: Callable[[Graph], _Value]) -> _Value:
-        """Return ``make(self)``, computed once and kept for as long as the graph lives; it is not pickled."""
+        """Return ``make(self)``, computed once and cached with the graph; it is not pickled."""
         if make not in self._derived:
             self._derived[make] = make(self)
         value: _Value = self._derived[make]

@@ -1,4 +1,4 @@
-"""Names of nodes: kept with the graph, given to named ends of edges, and matched with the index of people's tables."""
+"""Ids of nodes: checked, assigned to named ends of edges, and matched with the index of users' tables."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _same_numbers(index: pd.Index, n: int) -> bool:
 
 
 def _refuse_shuffled(table: Any, n: int, name: str) -> Any:
-    """Return a table whose index says nothing of a graph without ids; refuse rows 0..n-1 out of order."""
+    """Return a table for a graph without ids; refuse one whose index is 0..n-1 in another order."""
     if _same_numbers(table.index, n):
         raise InvalidInputError(
             f"{name} has rows 0 to {n - 1} in another order, and the graph has no ids to put them right; pass "
@@ -178,7 +178,7 @@ def _remedy(missing: int, unknown: int, name: str) -> str:
 
 
 def _positional(end: Any) -> bool:
-    """Whether ends are node numbers, or not fit to be names: `checks.edge_matrix` then says why."""
+    """Whether ends are node numbers, or invalid as names, which `checks.edge_matrix` reports."""
     return end.size == 0 or end.dtype.kind in "iufbc" or end.ndim != 1
 
 

@@ -218,17 +218,17 @@ def prefers_multigrid(systems: ShiftedSystems, B: Floats, tolerance: float) -> b
         return False
     if (sigma != sigma.flat[0]).any() or (allowed is not None and (allowed != allowed[:, :1]).any()):
         return False
-    # setting it up and a cycle cost about as much as so many products of one column, and of every column
-    worth = limits.multigrid_setup / B.shape[1] + limits.multigrid_products
-    if iteration_bound(sigma, tolerance) < worth:
+    # set-up and a cycle cost about as much as so many products of one column, and of every column
+    cost = limits.multigrid_setup / B.shape[1] + limits.multigrid_products
+    if iteration_bound(sigma, tolerance) < cost:
         return False
     first = int(np.argmax(np.abs(B).max(axis=0) > 0))
     one = slice(first, first + 1)
-    trial = replace(limits, max_iterations=int(0.3 * worth))
+    trial = replace(limits, max_iterations=int(0.3 * cost))
     probe = replace(systems, sigma=sigma[:, :1], allowed=None if allowed is None else allowed[:, one], limits=trial)
     tried = probe.solve_rows(B[:, one], np.arange(1), tolerance=tolerance)
     expected = tried.iterations * np.log(tolerance) / min(np.log(max(tried.residual, tolerance)), -1e-3)
-    return not tried.converged and expected > worth
+    return not tried.converged and expected > cost
 
 
 def solve_multigrid(graph: Graph, systems: ShiftedSystems, B: Floats, tolerance: float) -> Solution | None:

@@ -3,7 +3,7 @@ r"""Shifted systems :math:`(\sigma I - S) x = b` for many shifts and columns fro
 The Lanczos vectors of `b` serve every shift (they do not depend on it): after j steps the solution is
 :math:`x_j = V_j (\sigma I - T_j)^{-1} \lVert b \rVert e_1`, which is what conjugate gradients would give. The factors
 of the tridiagonal matrix are updated step by step (:math:`d_j`, :math:`z_j` below), and only the wanted rows of the
-vectors are kept.
+vectors are stored.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ShiftedSystems:
         return self._gathered(_solve, B, None, tolerance)
 
     def solve_rows(self, B: Floats, rows: Ints | None = None, *, tolerance: float) -> Solution:
-        """Solve, but keep only some rows of the solutions (None: all) and take the residual from the recurrence."""
+        """Solve, but store only some rows of the solutions (None: all) and take the residual from the recurrence."""
         return self._gathered(_solve_rows, B, rows, tolerance)
 
     def solve_labels(self, Y: Floats, known: Bools, rows: Ints, *, tolerance: float) -> Solution:
@@ -237,7 +237,7 @@ def _run(engine: Engine, start: tuple[Block, Block], sigma: Floats, dtype: Any, 
 
 
 class _Shifts:
-    """The growing solutions of one block: scalars of every (shift, column), and the rows of x and p that are kept.
+    """The growing solutions of one block: scalars of every (shift, column), and the stored rows of x and p.
 
     Lanczos vectors are collected in a window; only when it is full do they enter
     x = sum_j (z_j / d_j) p_j and p_j = v_j + (b_{j-1} / d_{j-1}) p_{j-1}, as two small matrix products per column.

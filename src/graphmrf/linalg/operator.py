@@ -165,7 +165,7 @@ class WhitenedSystem:
     def quadrature(self, Z: Floats, *, tolerance: float) -> tuple[Floats, Floats]:
         r"""Return :math:`z'(I - K)^{-1} z` and :math:`z' \log(I - K) z / z'z` of columns `Z` (n, k q).
 
-        Both are Gauss rules of the iterations for z; no solution is kept.
+        Both are Gauss rules of the iterations for z; no solution is stored.
         """
         kind, k = self.type_for(tolerance), Z.shape[1] // self.q
         start = self.engine.load(Z.astype(kind, copy=False))
@@ -176,7 +176,7 @@ class WhitenedSystem:
         return np.asarray((a * rho[:-1]).sum(axis=0)), np.array(logs)
 
     def type_for(self, tolerance: float) -> type[np.floating[Any]]:
-        """Return the type in which iterations to a tolerance are computed where no solution is kept."""
+        """Return the type in which iterations to a tolerance are computed where no solution is stored."""
         return (
             np.float32
             if self.kinds.size >= self.limits.single_nodes and tolerance > self.limits.single_residual

@@ -251,7 +251,7 @@ class AttributePosterior:
         """Standard deviations, shape (n, q); 0 where observed.
 
         Exact up to `exact_entries` missing entries (or nodes, where whole attributes are missing at them), estimated
-        from `probes` draws beyond; `std_error` says how well.
+        from `probes` draws beyond; `std_error` is their error.
         """
         return self._as_given(np.sqrt(self._variance[0]))
 

@@ -55,7 +55,7 @@ class Diagnostics:
     H_std, C_std : arrays of shape (q, q), or None
         Standard errors from the Fisher information; NaN for what lies on the boundary, None where there are none.
     flags : tuple of str
-        What a reader should know: boundary solutions, missing entries, a graph without edges.
+        Warnings: boundary solutions, missing entries, a graph without edges.
     """
 
     log_likelihood: float
@@ -182,12 +182,13 @@ def compare_graphs(graphs: Mapping[str, Graph], A: Any, *, coupled: bool = False
     """Return one row per graph, best first: the likelihood of the attributes when the field is fitted on it.
 
     Fits with edges have the same number of parameters, so the difference of two log-likelihoods is evidence for one
-    graph over the other; a few units are chance, and `error` says what the estimated spectrum of a large graph adds.
+    graph over the other; a few units are chance. `error` is the standard error from the estimated spectrum of a large
+    graph.
 
     Parameters
     ----------
     graphs : mapping of names to graphs
-        Candidates over the same nodes; a graph without edges among them shows what edges are worth at all.
+        Candidates over the same nodes; a graph without edges shows the gain from edges.
     A : array of shape (n, q) or DataFrame
         The attributes of the nodes; NaN is missing.
     coupled : bool
@@ -228,7 +229,7 @@ def standardised_start(start: Parameters | None, scale: Floats) -> Parameters | 
 
 
 def _fit_complete(graph: Graph, B: Floats, problem: FitProblem) -> tuple[Parameters, Diagnostics]:
-    with_ones = statistics(graph, np.column_stack([B, np.ones(len(B))]))  # says what another mean would change
+    with_ones = statistics(graph, np.column_stack([B, np.ones(len(B))]))  # for the effect of another mean
     attributes = with_ones.centred(np.zeros(len(problem.names)))
     check_independent(attributes, problem.names)
     if has_edges(problem.states):
@@ -286,7 +287,7 @@ def _standard_errors(found: Parameters, data: Statistics, problem: FitProblem) -
 def _flags(found: Parameters, problem: FitProblem, gradient: float, *, wanted: float = 1e-6) -> tuple[str, ...]:
     flags, strength = [], found.channels.strength
     if not has_edges(problem.states):
-        flags.append("the graph has no edges, so nothing is known about smoothness: it was set to 0")
+        flags.append("the graph has no edges, so smoothness cannot be estimated and was set to 0")
     elif problem.coupled and strength[0] <= _NEGLIGIBLE:
         rank = int(np.count_nonzero(strength > _NEGLIGIBLE))
         flags.append(f"C is at the boundary: it has rank {rank} of {found.q}; no standard errors")
@@ -296,5 +297,5 @@ def _flags(found: Parameters, problem: FitProblem, gradient: float, *, wanted: f
     if not problem.states.is_exact:
         flags.append("the spectrum was estimated; log_likelihood_error is the standard error that comes from it")
     if gradient > wanted:
-        flags.append(f"the gradient stayed at {gradient:.1e}; the attributes are close to linear combinations")
+        flags.append(f"the gradient is {gradient:.1e} at the end; the attributes are nearly collinear")
     return tuple(flags)

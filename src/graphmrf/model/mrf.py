@@ -202,7 +202,7 @@ class GaussianMRF:
         A : array of shape (n, q) or DataFrame
             The attributes, in the order of the model or named as there.
         spectrum : Spectrum, optional
-            ``density_of_states(graph)``, when it is at hand already.
+            ``density_of_states(graph)``, if it is known already.
 
         Examples
         --------
@@ -228,7 +228,7 @@ class GaussianMRF:
         """Return the model of maximum likelihood.
 
         The problem is convex and solved to rounding by Newton's method: there is one answer, whatever the start.
-        An entry of h can be 0 at the maximum; `diagnostics.flags` then says so.
+        An entry of h can be 0 at the maximum, which `diagnostics.flags` reports.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class GaussianMRF:
         start : GaussianMRF, optional
             Where to begin.
         spectrum : Spectrum, optional
-            ``density_of_states(graph)``, when it is at hand already.
+            ``density_of_states(graph)``, if it is known already.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class GaussianMRF:
     def expected_r2(
         self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, given: KnownData = "both"
     ) -> float:
-        """Return the R2 to be expected on the unlabelled nodes; see `graphmrf.model.expected_accuracy.estimate_r2`."""
+        """Return the expected R2 on the unlabelled nodes; see `graphmrf.model.expected_accuracy.estimate_r2`."""
         return estimate_r2(target_covariance(self.parameters, graph, self.index(target), labelled), given)[0]
 
     def suggest(self, graph: Graph, target: int | str = -1, labelled: Bools | None = None, k: int = 1) -> Ints:
@@ -305,7 +305,7 @@ class GaussianMRF:
         return suggest(target_covariance(self.parameters, graph, self.index(target), labelled), k)
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a JSON file; every number is kept exactly."""
+        """Write the model to a JSON file with exact numbers."""
         content: dict[str, Any] = _HEADER | {"names": list(self.names)}
         content["H"] = self.H.tolist()
         content |= {"C": self.C.tolist()} if self.is_coupled else {"h": self.h.tolist()}
@@ -330,7 +330,7 @@ class GaussianMRF:
             found = cls(**arguments)
             _check_smooth(found.parameters)
         except InvalidInputError as error:
-            raise InvalidInputError(f"{path} is no model that can be used: {error}") from None
+            raise InvalidInputError(f"{path} cannot be used as a model: {error}") from None
         return found
 
 

@@ -108,7 +108,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Features (n, p) of all nodes and the average over neighbours; powers of it, where nothing is drawn, are kept."""
+    """Features (n, p) of all nodes and the average over neighbours, with cached powers where nothing is drawn."""
 
     X: Tensor
     average: Average

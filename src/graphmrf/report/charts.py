@@ -334,7 +334,7 @@ def accuracy_chart(target: Prediction) -> Spec | None:
         hovertemplate="observed %{y:,.4g}<br>predicted %{x:,.4g}<extra></extra>",
     )
     layout = {
-        "xaxis": AXIS | {"title": _title("predicted without it"), "range": ends},
+        "xaxis": AXIS | {"title": _title("out-of-fold prediction"), "range": ends},
         "yaxis": AXIS | {"title": _title(_label(f"observed {target.name}", 40)), "range": ends},
         "height": CHART_HEIGHT,
     }
@@ -416,7 +416,7 @@ def reliability_chart(target: Prediction) -> Spec | None:
 
 
 def learning_chart(rows: pd.DataFrame) -> Spec:
-    """Accuracy to be expected with more labels, with its band; labels on a logarithmic scale."""
+    """Expected accuracy with more labels, with its band; labels on a logarithmic scale."""
     x = rows["n_labels"].to_numpy()
     line = scatter(
         x=x,

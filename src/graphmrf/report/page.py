@@ -27,25 +27,25 @@ Content: TypeAlias = dict[str, Any]
 
 CONTENT_FORMAT = 1  # version of the content; pages are made again only from the same one
 GLOSSARY = {
-    "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, which known "
-    "values reveal around them.",
-    "local effects": "Effects of features that change from one part of the graph to another, as where a garden is "
-    "worth more in one district than in the next.",
-    "nonlinear effects": "Curves and interactions of features: what a straight line for each feature misses.",
-    "residual propagation": "What a method gets wrong at known values is passed on along the edges to their "
-    "neighbours, and added to the predictions there.",
+    "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, estimated "
+    "from the known values nearby.",
+    "local effects": "Effects of features that change from one part of the graph to another, such as the price of a "
+    "garden, which differs between districts.",
+    "nonlinear effects": "Curves and interactions of features, which a straight line for each feature misses.",
+    "residual propagation": "The errors of a method at known values are propagated along the edges and added "
+    "to the predictions of their neighbours.",
     "label propagation": "Every node gets a weighted average of the known values around it; features are not used.",
     "graph convolution": "A linear regression on features that were first averaged over the neighbourhood of every "
     "node.",
     "field regression": "The outcome is a sum of random parts: linear, nonlinear and local effects of features, a "
-    "smooth field over the graph, and noise. How large each is, the known values decide by their likelihood.",
-    "smoothing level": "α says how far a value reaches along the edges: 0 ignores them, close to 1 averages over wide "
-    "neighbourhoods.",
-    "cross-validation": "Known values are hidden in turn, a fifth of them at a time by default, and predicted from the "
-    "others.",
-    "standard deviation": "How far the truth typically lies from a prediction: in about two of three cases nearer.",
+    "smooth field over the graph, and noise. Their sizes are estimated from the known values.",
+    "smoothing level": "α controls how far a value spreads along the edges: 0 ignores them, close to 1 averages over "
+    "wide neighbourhoods.",
+    "cross-validation": "Known values are held out in turn, a fifth of them at a time by default, and predicted from "
+    "the others.",
+    "standard deviation": "The typical error of a prediction: about two of three true values are closer than that.",
 }
-"""Words of the page that are explained where they stand, and what they mean."""
+"""Words of the page that are explained in place."""
 
 _PERCENT = re.compile(r"(?<=\d) (?=%)")
 _WORDS = re.compile("|".join(map(re.escape, GLOSSARY)), re.IGNORECASE)
@@ -230,21 +230,21 @@ def templates() -> Environment:
 
 
 def with_glossary(text: str) -> Markup:
-    """A text whose words from the glossary, each where it comes first, link to what they mean; per cents do not wrap.
+    """A text in which the first use of a word of the glossary links to its meaning; percentages do not wrap.
 
     Examples
     --------
     >>> print(with_glossary("<b> the graph field").partition(" data-about")[0])
     &lt;b&gt; the <a class="term" href="#word-graph-field"
     """
-    told: set[str] = set()
+    linked: set[str] = set()
     text = _PERCENT.sub("\N{NO-BREAK SPACE}", text)
     parts, end = [], 0
     for found in _WORDS.finditer(text):
         word = found[0].lower()
-        if word in told:
+        if word in linked:
             continue
-        told.add(word)
+        linked.add(word)
         parts += [escape(text[end : found.start()]), _linked(found[0])]
         end = found.end()
     return Markup("").join([*parts, escape(text[end:])])
@@ -265,7 +265,7 @@ def asset(name: str) -> Markup:
 
 
 def _target(report: PredictionReport, target: Prediction, drawn: drawing.GraphDrawing) -> tuple[Content, Content]:
-    """What the template says of one target, and what the scripts need for it; a part without rows is None."""
+    """The content of the template for one target, and the arrays for the scripts; a part without rows is None."""
     if target.classes is not None:
         figures, maps, section = _class_figures(target), _class_maps(target), _class_section(report, target, drawn)
     else:
@@ -421,7 +421,7 @@ def accuracy(target: Prediction) -> str:
         return target.predicts_nothing
     about, within = f"R² is about {number(row.score, 2)}", r2_range(row.score, row.error)
     if within:
-        return f"{about}, but uncertain ({within}): known values are few, or uneven."
+        return f"{about}, but uncertain ({within}): there are few known values, or they vary much."
     return f"{about}: the prediction explains {100 * row.score:.0f} % of the variation at nodes it has not seen."
 
 
@@ -452,8 +452,8 @@ def class_accuracy(target: Prediction) -> str:
     often = int(np.bincount(known, minlength=len(target.classes)).argmax())
     share = 100 * float(np.mean(known == often))
     return (
-        f"Expect {100 * row.score:.0f} % of the classes to be right; always saying “{target.classes[often]}” would be "
-        f"right for {share:.0f} % of the known ones."
+        f"Expect {100 * row.score:.0f} % of the classes to be right; predicting “{target.classes[often]}” everywhere "
+        f"would be right for {share:.0f} % of the known ones."
     )
 
 
@@ -466,4 +466,5 @@ def most_confused(target: Prediction) -> str:
     if not mistakes.any():
         return ""
     a, b = divmod(int(mistakes.argmax()), k)
-    return f"Most often “{target.classes[a]}” is taken for “{target.classes[b]}” ({int(mistakes[a, b]):,} times)."
+    times = f"{int(mistakes[a, b]):,} times"
+    return f"The most frequent error: “{target.classes[a]}” predicted as “{target.classes[b]}” ({times})."

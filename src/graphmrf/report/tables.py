@@ -39,7 +39,7 @@ class TextRow(TypedDict):
 
 
 class TextTable(TypedDict):
-    """A table; a head that starts with # is over numbers, and `which` says what part of the rows is listed."""
+    """A table; a head that starts with # is over numbers, and `which` names the listed part of the rows."""
 
     caption: str
     heads: Sequence[str]
@@ -148,7 +148,7 @@ def class_rows(target: Prediction) -> TextTable:
         hits, is_k, said_k = int(np.sum((truth == k) & (said == k))), int(np.sum(truth == k)), int(np.sum(said == k))
         counts = [(f"{n:,}", float(n)) for n in (is_k, int(np.sum(target.codes[~target.observed] == k)))]
         body.append({"cells": [(name, name), *counts, _share(hits, is_k), _share(hits, said_k)]})
-    heads = ["Class", "#Observed", "#Predicted", "#Found (recall)", "#Right when said (precision)"]
+    heads = ["Class", "#Observed", "#Predicted", "#Found (recall)", "#Right when predicted (precision)"]
     return {"caption": f"Classes of {target.name}", "heads": heads, "body": body}
 
 
@@ -222,7 +222,7 @@ def further_tables(report: PredictionReport, target: Prediction) -> list[tuple[s
         found.append((title, about, _text_table(title, *group_cells(target.groups))))
     learning = target.explanation.learning
     if learning is not None:
-        title, about = "How many labels", "The curve in numbers: R² to expect on the nodes without a label."
+        title, about = "How many labels", "The curve in numbers: expected R² on the nodes without a label."
         found.append((title, about, _text_table(title, LEARNING_HEADS, learning_cells(learning))))
     if target.suggested is not None:
         title, said = "Label these next", suggestion_line(target.suggested)
@@ -293,7 +293,7 @@ def learning_cells(curve: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def suggestion_line(found: pd.DataFrame) -> str:
-    """What suggested labels would bring, or why there are none."""
+    """The expected gain of the suggested labels, or why there are none."""
     if found.empty:
         return str(found.attrs["reason"])
     now, then = number(found.attrs["now"], 3), number(found["expected_r2"].iloc[-1], 3)

@@ -127,7 +127,7 @@ def fit_from_factor(
 
 
 def _unexplained(outcome: Floats, said: Floats, freedom: int) -> float:
-    """Return the share of the outcome's variance that is noise; one more label counts that says it all is."""
+    """Return the share of the outcome's variance that is noise; as if one more label were pure noise."""
     total = float(outcome @ outcome)
     left = max(total - float(said @ said), 0.0) / total if total > 0 else 0.0
     return (left * freedom + 1.0) / (max(freedom - said.size, 0) + 1.0)
