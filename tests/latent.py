@@ -19,6 +19,7 @@ VARIANCES = {
     "local": 0.35,
     "field": 0.8,
     "learned": 0.45,
+    "levels": 0.55,
     "time": 0.25,
 }
 
@@ -65,6 +66,7 @@ def covariance_of(term: str, W: Floats, design: Design, h: dict[str, Any]) -> Fl
         "own": X @ X.T / X.shape[1],
         "neighbours": M @ M.T / X.shape[1],
         "smoothed": TX @ TX.T / X.shape[1],
+        "levels": design.levels @ design.levels.T / max(design.levels.shape[1], 1),
         "learned": design.learned @ design.learned.T,
         "time": design.times @ design.times.T / 3,
         "nonlinear": kernel(Z / h["nonlinear.lengths"]),
@@ -101,9 +103,8 @@ def problem(seed: int, n: int = 16, p: int = 2, labelled: int = 9) -> tuple[Floa
     case, rng = random_case(seed, n=n, p=p), np.random.default_rng(seed)
     rows: Ints = np.sort(rng.permutation(n)[:labelled])
     observations = Observations.of(rows, rng.standard_normal(labelled)).weighted(rng.uniform(0.3, 2.0, labelled))
-    design = replace(
-        Design.of(case.graph, case.X), learned=rng.standard_normal((n, 1)), times=rng.standard_normal((n, 3))
-    )
+    given = {"learned": 1, "times": 3, "levels": 4}
+    design = replace(Design.of(case.graph, case.X), **{k: rng.standard_normal((n, q)) for k, q in given.items()})
     return case.W, design, observations
 
 

@@ -18,6 +18,7 @@ from graphmrf._typing import Floats
 from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
+from graphmrf.estimators.stored import load as load_model
 from graphmrf.metrics import coverage
 
 CASE = random_case(11, n=60, p=3, labelled=40)
@@ -313,3 +314,30 @@ def test_bad_questions_are_explained() -> None:
         model().predict_interval(95)
     with pytest.raises(InvalidInputError, match="interval"):
         model().predict_interval(interval="guess")  # type: ignore[arg-type]  # on purpose
+
+
+def test_categories_are_columns_of_their_levels_on_every_graph(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(2), 150
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    dorm = pd.Series(rng.choice([f"hall {k}" for k in range(15)], n))
+    effect = dorm.map({f"hall {k}": float(k) for k in range(15)})
+    age = pd.Series(rng.standard_normal(n))
+    y = (effect + age + 0.1 * rng.standard_normal(n)).where(rng.random(n) < 0.7)
+    X = pd.DataFrame({"dorm": dorm.astype("category"), "age": age})
+    model = GraphRegressor().fit(graph, X, y)
+    by_hand = pd.get_dummies(X, prefix_sep="=", dtype=float)
+    np.testing.assert_allclose(model.predict(), GraphRegressor().fit(graph, by_hand, y).predict(), atol=1e-6)
+    other = pd.DataFrame({"age": [0.0, 0.0, 0.0], "dorm": ["hall 14", "hall 0", "no such hall"]})
+    found = np.asarray(model.predict(Graph.from_edges([0, 1], [1, 2]), other))
+    assert found[0] - found[1] == pytest.approx(14.0, abs=1.5)
+    assert found[1] < found[2] < found[0]
+    model.save(tmp_path / "model.gmrf")
+    np.testing.assert_allclose(
+        load_model(tmp_path / "model.gmrf").predict(Graph.from_edges([0, 1], [1, 2]), other), found
+    )
+
+
+def test_a_column_of_text_that_names_nodes_is_refused() -> None:
+    X = pd.DataFrame({"name": [f"node {k}" for k in range(60)], "x": CASE.X[:, 0]})
+    with pytest.raises(InvalidInputError, match="60 different values at 60 nodes in column 'name'"):
+        GraphRegressor().fit(GRAPH, X, CASE.y)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import kurtosis
 
 from cases import random_case
-from graphmrf import Graph, graph_features
+from graphmrf import Graph, GraphRegressor, graph_features
 from graphmrf.field.features import ColumnScale, Design, neighbour_means
 
 seeds = st.integers(0, 10**6)
@@ -162,3 +162,30 @@ def test_roles_carry_ids_and_ignore_weights() -> None:
     found = graph_features(graph)
     assert found.index.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(found["log_degree"], np.log([2, 3, 2]))
+
+
+def dummies(count: int, levels: int, seed: int = 0) -> np.ndarray:
+    return np.eye(levels)[np.random.default_rng(seed).integers(0, levels, count)]
+
+
+def test_many_columns_of_two_values_are_levels_on_one_scale() -> None:
+    few = np.column_stack([NORMAL, dummies(400, 8)])
+    many = np.column_stack([NORMAL, -1.5 + 4.0 * dummies(400, 30)])
+    assert not ColumnScale.of(few).levels.any()
+    scale = ColumnScale.of(many)
+    assert scale.levels.tolist() == [False] * 3 + [True] * 30
+    found = scale.of_levels(many)
+    np.testing.assert_allclose(found, dummies(400, 30) * np.sqrt(30))
+    np.testing.assert_allclose(scale(many), ColumnScale.of(NORMAL)(NORMAL))
+
+
+def test_effects_of_levels_are_those_of_a_random_effect() -> None:
+    rng, n = np.random.default_rng(1), 300
+    graph, L = Graph.from_edges(np.arange(n - 1), np.arange(1, n)), dummies(n, 20)
+    effects = rng.standard_normal(20)
+    y = L @ effects + 0.3 * rng.standard_normal(n)
+    model = GraphRegressor(terms=("levels", "field")).fit(graph, L, np.where(rng.random(n) < 0.7, y, np.nan))
+    found = np.asarray(model.coef_)
+    np.testing.assert_allclose(found - found.mean(), effects - effects.mean(), atol=0.3)
+    other = model.predict(Graph.from_edges([0], [1]), np.eye(20)[:2])
+    assert other[0] - other[1] == pytest.approx(effects[0] - effects[1], abs=0.3)

@@ -14,7 +14,7 @@ from graphmrf import Graph
 from graphmrf._typing import Floats
 from graphmrf.field import TERMS, Design, FieldOptions, Observations, fit_field
 from graphmrf.field.dense import DenseField, DensePosterior
-from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem, pivoted_columns
+from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem, make_columns, pivoted_columns
 
 seeds, orders = st.integers(0, 10**6), st.sampled_from([1, 2, 3])
 LINEAR = ("own", "neighbours", "smoothed", "field")
@@ -183,3 +183,15 @@ def test_a_network_without_a_sparse_factor_is_dense_and_a_map_is_not() -> None:
     options = FieldOptions(terms=("field",), members=1)
     fields = [fit_field(Design.of(g, np.zeros((n, 0))), observations, options).field for g in (network, lattice)]
     assert [type(field) for field in fields] == [DenseField, SparseField]
+
+
+def test_of_many_linear_columns_the_leading_ones_stay_and_the_rest_is_variance_of_nodes() -> None:
+    rng, n = np.random.default_rng(0), 320
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    design = Design.of(graph, rng.standard_normal((n, 300)) * np.linspace(1.0, 0.1, 300))
+    Phi, left = make_columns(design, (TERMS["own"],), np.arange(n), {})["own"]
+    K = design.own @ design.own.T / 300
+    values, vectors = np.linalg.eigh(K)
+    best = (vectors[:, -256:] * values[-256:]) @ vectors[:, -256:].T
+    np.testing.assert_allclose(Phi @ Phi.T, best, atol=1e-9)
+    np.testing.assert_allclose((Phi**2).sum(axis=1) + left, np.diag(K))

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import (
+    Categories,
     as_given,
     check_fitted,
     check_graph,
@@ -186,7 +187,8 @@ class GraphRegressor(NodeEstimator):
         graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
         X : array or DataFrame of shape (n, p), or None
-            Features of all nodes, NaN where missing; None for the graph alone.
+            Features of all nodes, NaN where missing; None for the graph alone. Columns of categories and text have an
+            effect of every level.
         y : array or Series of shape (n,)
             Outcomes, NaN where they are to be predicted; of numbers at least 2 known. With `nodes` of any length: a
             long table, in which a node has none, one or several rows.
@@ -224,7 +226,9 @@ class GraphRegressor(NodeEstimator):
             given = {name: graph.align(values, name) for name, values in given.items()}
         places, values = long or (np.arange(n), outcome.y)
         rows = read_rows(self.likelihood, graph, places, values, given)
-        table = read_features(np.zeros((n, 0)) if X is None else X, n, "GraphRegressor", holes=True)
+        self._categories = Categories.of(X)
+        X = np.zeros((n, 0)) if X is None else self._categories.dummies(X)
+        table = read_features(X, n, "GraphRegressor", holes=True)
         if outcome.n_labelled < 2 and rows.likelihood is None:
             raise InvalidInputError(
                 f"GraphRegressor needs at least 2 labelled nodes, got {outcome.n_labelled}; label more"
@@ -350,7 +354,7 @@ class GraphRegressor(NodeEstimator):
             raise InvalidInputError(
                 f"GraphRegressor needs the features of the other graph, got None; pass X of {wanted}"
             )
-        table = np.zeros((n, 0)) if X is None else X
+        table = np.zeros((n, 0)) if X is None else self._categories.dummies(X)
         return self._field.on(graph, match_features(table, n, self._columns, "GraphRegressor", holes=True))
 
     @answers_tables

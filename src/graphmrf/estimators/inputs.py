@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_string_dtype
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
@@ -65,6 +66,52 @@ class FeatureColumns:
     def named(self, coef: Floats) -> Floats | pd.Series:
         """Return one number for each column, under its name when there are names."""
         return coef if self.names is None else pd.Series(coef, index=self.names)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Levels of the columns of a table that are categories or text, by column."""
+
+    levels: dict[Any, pd.Index]
+
+    @classmethod
+    def of(cls, X: Any) -> Categories:
+        """Return the levels of at least two nodes in a table, in order; none of an array."""
+        if not isinstance(X, pd.DataFrame):
+            return cls({})
+        found = {}
+        for name, values in X.items():
+            known = values.dropna()
+            if isinstance(values.dtype, pd.CategoricalDtype) or (known.size and is_string_dtype(known)):
+                counts = known.astype(str).value_counts()
+                if counts.size > 0.5 * known.size:
+                    raise InvalidInputError(
+                        f"a column of text must have levels that nodes share, got {counts.size} different values at "
+                        f"{known.size} nodes in column {name!r}; make it numbers, or drop it"
+                    )
+                found[name] = pd.Index(sorted(counts.index[counts > 1]))
+        return cls(found)
+
+    def dummies(self, X: Any) -> Any:
+        """Return a table with a column of 0 and 1 for each level, `name=level`; 0 in all of missing and new levels.
+
+        Examples
+        --------
+        >>> table = pd.DataFrame({"dorm": ["a", "b", None, "b", "a"], "age": [20, 21, 19, 22, 20]})
+        >>> Categories.of(table).dummies(table).to_dict("list")
+        {'dorm=a': [1.0, 0.0, 0.0, 0.0, 1.0], 'dorm=b': [0.0, 1.0, 0.0, 1.0, 0.0], 'age': [20, 21, 19, 22, 20]}
+        """
+        if not self.levels or not isinstance(X, pd.DataFrame):
+            return X
+        parts = [X[[name]] if name not in self.levels else self._of(X, name) for name in X.columns]
+        return pd.concat(parts, axis=1)
+
+    def _of(self, X: pd.DataFrame, name: Any) -> pd.DataFrame:
+        text, levels = X[name].astype(object).where(X[name].notna()).map(str, na_action="ignore"), self.levels[name]
+        codes = levels.get_indexer(text)
+        found = np.zeros((len(X), len(levels)))
+        found[np.flatnonzero(codes >= 0), codes[codes >= 0]] = 1.0
+        return pd.DataFrame(found, index=X.index, columns=[f"{name}={level}" for level in levels])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ median is drawn in logarithmically, so that one wild cell moves its own predicti
 5 % of its cells out there a column is skewed, and the normal scores of their ranks take the place of its values. Then
 the column is standardised, and its mean over the neighbours of a node, :math:`D^{-1} W X`, is standardised likewise. A
 node without neighbours has the overall mean there.
+
+More than a dozen columns of two values are levels of categories, words or tags. They stay 0 and 1, so that a rare level
+has the same prior as a frequent one, and take part in their own term and in learned effects only.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 _TAIL = 3.0
 """Robust standard deviations beyond which a cell grows with its logarithm only."""
 
+MOST_DUMMIES = 12
+"""Columns of two values that are features like all others; more are levels of categories."""
+
 _SKEWED = 0.05
 """Share of cells beyond the tail from which a column is skewed: of a Laplace distribution it is 4.6 %."""
 
@@ -42,7 +48,8 @@ class ColumnScale:
     """Location and scale of raw columns, and mean and standard deviation after their tails are drawn in.
 
     `scores` has the different values of a skewed column and their normal scores, in increasing order; one over its unit
-    is the slope of its scores in a least-squares fit on its values.
+    is the slope of its scores in a least-squares fit on its values. `levels` are the columns of 0 and 1 that are apart;
+    their unit makes the mean row of squares their number.
     """
 
     middle: Floats
@@ -51,6 +58,7 @@ class ColumnScale:
     std: Floats
     varies: Bools
     scores: Mapping[int, tuple[Floats, Floats]]
+    levels: Bools
 
     @classmethod
     def of(cls, X: Floats) -> ColumnScale:
@@ -63,8 +71,12 @@ class ColumnScale:
         unit = np.where(high - low > rounding, (high - low) / _NORMAL_RANGE, spread)
         unit = np.where(varies, unit, 1.0)
         outside = np.abs(X - middle) > _TAIL * unit
+        levels = varies & ((X.min(axis=0, initial=np.inf) == X) | (X.max(axis=0, initial=-np.inf) == X)).all(axis=0)
+        levels &= levels.sum() > MOST_DUMMIES
+        varies &= ~levels
         skewed = np.flatnonzero(varies & (outside.sum(axis=0) > _SKEWED * len(X)))
-        plain = cls(middle, unit, np.zeros(unit.size), np.ones(unit.size), varies, {})
+        middle, unit = _level_units(X, levels, middle, unit)
+        plain = cls(middle, unit, np.zeros(unit.size), np.ones(unit.size), varies, {}, levels)
         found = replace(plain, scores={int(j): _normal_scores(X[:, j]) for j in skewed})
         drawn = found._drawn(X)
         std, about = drawn.std(axis=0), X[:, skewed] - X[:, skewed].mean(axis=0)
@@ -80,6 +92,21 @@ class ColumnScale:
     def __call__(self, X: Floats) -> Floats:
         """Return standardised columns of those that vary."""
         return np.ascontiguousarray(((self._drawn(X) - self.mean) / self.std)[:, self.varies])
+
+    def of_levels(self, X: Floats) -> Floats:
+        """Return the columns of levels: 0, or what makes the mean row of squares their number."""
+        return np.ascontiguousarray(((X - self.middle) / self.unit)[:, self.levels])
+
+
+def _level_units(X: Floats, levels: Bools, middle: Floats, unit: Floats) -> tuple[Floats, Floats]:
+    """Return origins and units with those of levels."""
+    if not levels.any():
+        return middle, unit
+    low, high = X[:, levels].min(axis=0), X[:, levels].max(axis=0)
+    ones = float((X[:, levels] == high).sum(axis=1).mean())
+    middle, unit = middle.copy(), unit.copy()
+    middle[levels], unit[levels] = low, (high - low) * np.sqrt(ones / levels.sum())
+    return middle, unit
 
 
 def _normal_scores(values: Floats) -> tuple[Floats, Floats]:
@@ -120,8 +147,10 @@ class Design:
         A node's own features and the means of its neighbours; columns of the fitted graph have mean 0 and variance 1.
     centre, spread : arrays of shape (p,)
         Mean and standard deviation of neighbours' means before they were standardised.
-    wider : array of shape (n, p + 2)
-        Means of second neighbours; log degree of a node, and its mean over neighbours.
+    wider : array of shape (n, p + 2 + q)
+        Means of second neighbours; log degree of a node, and its mean over neighbours; neighbours' means of levels.
+    levels : array of shape (n, q)
+        Columns of levels of categories.
     learned : array of shape (n, 1), or (n, 0) where there is no learner
         Column of learned effects, see `with_learned`.
     times : array of shape (n, T), or (n, 0) where there are no times
@@ -137,6 +166,7 @@ class Design:
     centre: Floats
     spread: Floats
     wider: Floats
+    levels: Floats
     learned: Floats
     times: Floats
     learner: LearnedEffects | None = None
@@ -145,23 +175,24 @@ class Design:
     def of(cls, graph: Graph, X: Floats) -> Design:
         """Return the design of the graph that the field is fitted on."""
         scale = ColumnScale.of(X)
-        own = scale(X)
+        own, levels = scale(X), scale.of_levels(X)
         means = neighbour_means(graph, own)
         linked = means[~graph.isolated] if not graph.isolated.all() else means
         centre, spread = linked.mean(axis=0), linked.std(axis=0)
         spread = np.where(spread > 1e-12, spread, np.inf)
         none, product = np.zeros((len(own), 0)), graph.product
         times = none if product is None else np.tile(product.walk, (product.space.n_nodes, 1))
-        plain = cls(graph, scale, own, own, centre, spread, _wider(graph, means), none, times)
+        plain = cls(graph, scale, own, own, centre, spread, _wider(graph, means, levels), levels, none, times)
         return replace(plain, neighbours=plain._standardised(graph, means))
 
     def on(self, graph: Graph, X: Floats) -> Design:
         """Return the design of another graph, or of other features, on the scale of this one."""
-        own = self.scale(X)
+        own, levels = self.scale(X), self.scale.of_levels(X)
         means = neighbour_means(graph, own)
         found = replace(self, graph=graph, own=own, neighbours=self._standardised(graph, means))
         times = self.times if graph is self.graph else np.zeros((len(own), self.times.shape[1]))
-        found = replace(found, wider=_wider(graph, means), learned=np.zeros((len(own), 0)), times=times)
+        wider = _wider(graph, means, levels)
+        found = replace(found, wider=wider, levels=levels, learned=np.zeros((len(own), 0)), times=times)
         return found if self.learner is None else replace(found, learned=self.learner(found))
 
     def at(self, nodes: Ints, graph: Graph) -> Design:
@@ -190,17 +221,17 @@ class Design:
 
     @property
     def learnable(self) -> Floats:
-        """What a learner sees, shape (n, 3 p + 2)."""
-        return np.hstack([self.both, self.wider])
+        """What a learner sees, shape (n, 3 p + 2 + 2 q)."""
+        return np.hstack([self.both, self.wider, self.levels])
 
 
-_BY_NODE = ("own", "neighbours", "wider", "learned", "times")
+_BY_NODE = ("own", "neighbours", "wider", "levels", "learned", "times")
 
 
-def _wider(graph: Graph, means: Floats) -> Floats:
-    """Return means of second neighbours, log degrees, and their means over neighbours."""
+def _wider(graph: Graph, means: Floats, levels: Floats) -> Floats:
+    """Return means of second neighbours, log degrees, and the means over neighbours of these and of levels."""
     degrees = np.log1p(graph.degrees)[:, None]
-    return np.hstack([neighbour_means(graph, means), degrees, neighbour_means(graph, degrees)])
+    return np.hstack([neighbour_means(graph, means), degrees, neighbour_means(graph, np.hstack([degrees, levels]))])
 
 
 def graph_features(graph: Any) -> pd.DataFrame:

@@ -207,10 +207,11 @@ def _with_learner(
     labels, on_trial = field.observations, options.learner == AUTO
     wanted = options.learner is not None and "learned" in options.terms and field.design.learner is None
     too_few = on_trial and labels.nodes.size < LEAST_LABELS
-    if not wanted or too_few or not field.design.p or not isinstance(labels, Observations):
+    design = field.design
+    if not wanted or too_few or not (design.p or design.levels.size) or not isinstance(labels, Observations):
         return field, mode, likelihood, None
     _PROGRESS.info("field: learned effects")
-    design = with_learned(field.design, labels, options.learner, options.seed)
+    design = with_learned(design, labels, options.learner, options.seed)
     trial = tried(field.posterior(mode.x), design) if on_trial else None
     if trial is not None and not trial.helps:
         return field, mode, likelihood, trial

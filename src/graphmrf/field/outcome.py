@@ -310,13 +310,14 @@ class FieldOutcome:
     def own_effects(self) -> Floats:
         """Slopes (p,) of the effects of features on own features, neighbours' held fixed, per unit of the feature."""
         design, slopes = self.fitted.field.design, np.zeros(self.X.shape[1])
+        scale, parts = design.scale, self.posterior.parts(np.arange(self.y.size))
         if design.p:
-            parts = self.posterior.parts(np.arange(self.y.size))
             effect = np.sum([part for name, part in parts.items() if TERMS[name].needs_features], axis=0)
             found = np.linalg.lstsq(np.column_stack([design.both, np.ones(self.y.size)]), effect, rcond=None)[0]
-            varies = design.scale.varies
-            slopes[varies] = found[: design.p] * self.reading.unit / (design.scale.unit * design.scale.std)[varies]
-        return slopes
+            slopes[scale.varies] = found[: design.p]
+        if "levels" in parts:
+            slopes[scale.levels] = np.linalg.lstsq(design.levels, parts["levels"], rcond=None)[0]
+        return slopes * self.reading.unit / (scale.unit * scale.std)
 
     def dependence(self, column: int, values: Floats, *, nodes: int = 200) -> Floats:
         """Return the mean prediction, over some nodes, were a feature of theirs to have each of some values.
@@ -328,12 +329,13 @@ class FieldOutcome:
         chosen = np.sort(rng.permutation(self.y.size)[:nodes])
         X = np.repeat((self.X if self.imputed is None else self.imputed.X)[chosen][None], values.size, axis=0)
         X[:, :, column] = values[:, None]
-        own = design.scale(X.reshape(-1, X.shape[2]))
-        other = replace(design.at(np.tile(chosen, values.size), design.graph), own=own)
+        table = X.reshape(-1, X.shape[2])
+        rows = design.at(np.tile(chosen, values.size), design.graph)
+        other = replace(rows, own=design.scale(table), levels=design.scale.of_levels(table))
         if design.learner is not None:
             other = replace(other, learned=design.learner(other))
         posterior = _over_designs(self.features_alone, [design.above(other)])
-        others = np.arange(self.y.size, self.y.size + len(own))
+        others = np.arange(self.y.size, self.y.size + len(table))
         mean, _ = self.reading.moments(AtNodes(posterior, others), self.reading.default)
         return np.asarray(mean.reshape(values.size, -1).mean(axis=1))
 

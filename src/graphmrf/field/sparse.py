@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Columns: TypeAlias = "dict[str, tuple[Floats, Floats]]"
 
 MOST_COLUMNS = 256
-"""Most columns of one nonlinear term; memory and time grow with it."""
+"""Most columns of one term; memory and time grow with it."""
 
 _CELLS = 1e7
 """Most cells of the columns of one term: 80 MB."""
@@ -97,8 +97,17 @@ def make_columns(design: Design, terms: tuple[Term, ...], rows: Ints, fixed: Map
             found[term.name] = pivoted_columns(partial(_kernel, Z), rows, n)
         elif isinstance(term, LinearTerm) and not isinstance(term, Smoothed):
             columns = term.columns(design)
-            found[term.name] = columns / math.sqrt(columns.shape[1]), np.zeros(n)
+            found[term.name] = _leading(columns / math.sqrt(columns.shape[1]))
     return found
+
+
+def _leading(columns: Floats) -> tuple[Floats, Floats]:
+    """Return columns, or so many leading principal ones, and the variance that they leave at each node."""
+    if columns.shape[1] <= MOST_COLUMNS:
+        return columns, np.zeros(len(columns))
+    found = columns @ np.linalg.eigh(columns.T @ columns)[1][:, -MOST_COLUMNS:]
+    whole, within = (np.einsum("ij,ij->i", each, each) for each in (columns, found))
+    return found, np.maximum(whole - within, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

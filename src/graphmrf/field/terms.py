@@ -7,6 +7,7 @@ With standardised features `X`, neighbours' means `M`, :math:`Z = [X, M]`, squar
 `own`          :math:`XX' / p`
 `neighbours`   :math:`MM' / p`
 `smoothed`     :math:`TX (TX)' / p`, with `T` the field's filter over its mean
+`levels`       :math:`LL' / \bar\ell`, with `L` of 0 and 1 and :math:`\bar\ell` ones in a mean row
 `learned`      :math:`cc'`, with `c` out-of-fold predictions of a learner
 `time`         that of a random walk over the times of a panel, the same at all nodes
 `nonlinear`    :math:`k(Z, Z')`, with a length scale for every column
@@ -218,6 +219,23 @@ class Smoothed(LinearTerm):
         return Among(scale * (F @ F.T), vjp, jvp)
 
 
+class Levels(LinearTerm):
+    """Effects of the levels of categories, which have the same variance a priori however rare they are."""
+
+    name = "levels"
+    effect = "levels of categories"
+    words = ("levels of categories", "an effect of every level of categories, words or tags")
+    needs_features = False
+
+    def columns(self, design: Design) -> Floats:
+        """Return the columns of the levels."""
+        return design.levels
+
+    def applies(self, design: Design) -> bool:
+        """Return whether there are levels."""
+        return bool(design.levels.shape[1])
+
+
 class Learned(LinearTerm):
     """The effect of out-of-fold predictions of a learner."""
 
@@ -391,7 +409,8 @@ def squared_exponential(A: Floats, B: Floats) -> Floats:
 
 
 TERMS: dict[str, Term] = {
-    term.name: term for term in (Own(), Neighbours(), Smoothed(), Learned(), Time(), Nonlinear(), Local(), GraphField())
+    term.name: term
+    for term in (Own(), Neighbours(), Smoothed(), Levels(), Learned(), Time(), Nonlinear(), Local(), GraphField())
 }
 """All terms of the default field by name."""
 
