@@ -14,8 +14,7 @@ from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import Diagnostics, GaussianMRF, density_of_states, em
 from graphmrf.model.attributes import standardise
-from graphmrf.model.e_step import Incomplete, e_step, missing_log_determinant, observed_log_likelihood
-from graphmrf.model.em import fit_incomplete
+from graphmrf.model.em import Incomplete, e_step, fit_incomplete, missing_log_determinant, observed_log_likelihood
 from graphmrf.model.fit import fit_maximum_likelihood, log_density
 from graphmrf.model.maximise import FitProblem
 from graphmrf.model.parameters import Parameters

@@ -11,8 +11,7 @@ from graphmrf.graph import Graph
 from graphmrf.linalg.spectrum import density_of_states
 from graphmrf.model import GaussianMRF
 from graphmrf.model.conditional import condition
-from graphmrf.model.e_step import Incomplete
-from graphmrf.model.em import fit_incomplete
+from graphmrf.model.em import Incomplete, fit_incomplete
 from graphmrf.model.fit import fit_for_imputation, log_density
 from graphmrf.model.likelihood import statistics
 from graphmrf.model.maximise import FitProblem, best_mean

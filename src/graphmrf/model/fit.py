@@ -11,8 +11,7 @@ import pandas as pd
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.spectrum import Spectrum, density_of_states
 from graphmrf.model.attributes import as_attributes, check_independent, check_rough, standardise
-from graphmrf.model.e_step import Incomplete, observed_log_likelihood
-from graphmrf.model.em import check_complete_rows, fit_incomplete
+from graphmrf.model.em import Incomplete, check_complete_rows, fit_incomplete, observed_log_likelihood
 from graphmrf.model.likelihood import (
     coupled_standard_errors,
     derivatives,

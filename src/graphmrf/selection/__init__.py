@@ -1,6 +1,13 @@
 """Node splits, folds, least squares over folds, and the smoothing level by cross-validation on one graph."""
 
-from graphmrf.selection.folds import MatchedFolds, distance_matched_folds, steps_to_label
+from graphmrf.selection.folds import (
+    MatchedFolds,
+    assign_folds,
+    assign_strata,
+    distance_matched_folds,
+    split,
+    steps_to_label,
+)
 from graphmrf.selection.least_squares import (
     SHRINKAGE,
     LeastSquares,
@@ -21,7 +28,6 @@ from graphmrf.selection.search import (
     search_spreading,
     training_masks,
 )
-from graphmrf.selection.splits import assign_folds, assign_strata, split
 from graphmrf.selection.time import TIME_WEIGHTS, search_time_weight
 
 __all__ = [
