@@ -15,6 +15,7 @@ NAMES = (
     "core",
     "linear_coverage",
     "start",
+    "life",
     "fit",
     "recovery",
     "spectrum",

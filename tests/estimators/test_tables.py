@@ -128,7 +128,10 @@ HALF_NAMED = r"X has its rows by id, in another order than the graph, and y has 
 NUMBERS = CASE.graph.with_ids(np.roll(np.arange(14), 1))
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "half named": (lambda: (GRAPH, X.iloc[::-1], CASE.y), HALF_NAMED),
-    "half named, 0 to n": (lambda: (GRAPH, X.iloc[::-1], Y.reset_index(drop=True)), HALF_NAMED),
+    "rows 0 to n": (
+        lambda: (GRAPH, X.iloc[::-1], Y.reset_index(drop=True)),
+        r"y must have the ids of the graph as its index, got rows 0 to 13, .*set_index.* or y.set_axis\(graph.ids\)",
+    ),
     "missing": (lambda: (GRAPH, X.drop("n03"), Y), r"index of X must hold the ids.*no row for 'n03'; pass X.reindex"),
     "unknown": (
         lambda: (GRAPH, X, pd.concat([Y, pd.Series([1.0], index=["zz"])])),
@@ -154,12 +157,6 @@ def test_a_mismatch_is_told_with_the_first_ids(name: str) -> None:
     make, message = BAD[name]
     with pytest.raises(InvalidInputError, match=message):
         LinearRegression().fit(*make())
-
-
-def test_the_index_that_pandas_makes_up_goes_by_position() -> None:
-    model: Any = LinearRegression().fit(GRAPH, X.reset_index(drop=True), Y.reset_index(drop=True))
-    same: Any = LinearRegression().fit(GRAPH, X, Y)
-    pd.testing.assert_series_equal(model.predict(), same.predict())
 
 
 def test_a_graph_without_ids_gives_back_the_index_of_the_outcome() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -31,6 +32,7 @@ from graphmrf.estimators.tables import (
 )
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
+from graphmrf.field.fit import REFITTED
 from graphmrf.field.learned import AUTO
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.model.attributes import check_count
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Table
     from graphmrf.estimators.rows import Rows
+    from graphmrf.estimators.tables import Search
     from graphmrf.field import Kind
+    from graphmrf.field.fit import Found
     from graphmrf.field.outcome import OtherGraph
     from graphmrf.field.reading import Of
     from graphmrf.graph import Graph
@@ -218,12 +222,66 @@ class GraphRegressor(NodeEstimator):
         y, places, values = long_outcome(graph, y, nodes)
         return self._fit(graph, X, y, given=given, long=(places, values))
 
+    def update(
+        self,
+        y: Any,
+        *,
+        exposure: Any = None,
+        trials: Any = None,
+        std: Any = None,
+        weight: Any = None,
+        search: Search = "near",
+    ) -> Self:
+        """Learn from further labels of the same nodes.
+
+        Parameters
+        ----------
+        y : array or Series of shape (n,)
+            The labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is enough.
+            All other labels remain.
+        exposure, trials, std, weight : number or array of shape (n,), optional
+            As in `fit`, of the nodes with new labels, and of nodes for which they were unknown.
+        search : {"near", "anew"}
+            "near": beyond 600 labels the search of hyper-parameters begins at those found before; the order of a sparse
+            precision and its length scales of nonlinear effects remain. "anew", and with fewer labels: as `fit` does,
+            with the same predictions as a new model.
+        """
+        check_fitted(self, "_field")
+        given, long = self._given
+        if long is not None:
+            raise InvalidInputError("update is for one value of a node, got a fit of a long table; fit the longer one")
+        nodes = self._nodes
+        labels = nodes.with_labels(y)
+        new = {"exposure": exposure, "trials": trials, "std": std, "weight": weight}
+        fresh = ~np.isnan(read_outcome(nodes.new_labels(y), nodes.graph.n_nodes).y)
+        given = {name: _merged(given[name], nodes.align(new[name], name), fresh) for name in given}
+        return self._again(nodes.graph, nodes.X, labels, search, given=given)
+
+    def _refit(self, graph: Graph, X: Any, y: Any, *, near: bool, given: dict[str, Any] | None = None) -> None:
+        """Fit again, what is known of observations moved with their nodes."""
+        start = self._field.fitted.found if near and self._field.rows.size > REFITTED else None
+        places, (old, long) = self._nodes.places_in(graph), self._given
+        given = {name: _moved(values, places, graph.n_nodes) for name, values in (given or old).items()}
+        if long is not None:
+            given, long = old, (places[long[0]], long[1])
+        self._fit(graph, X, y, given=given, long=long, start=start)
+
     @takes_tables
-    def _fit(self, graph: Graph, X: Any, y: Any, *, given: dict[str, Any], long: tuple[Ints, Floats] | None) -> Self:
+    def _fit(
+        self,
+        graph: Graph,
+        X: Any,
+        y: Any,
+        *,
+        given: dict[str, Any],
+        long: tuple[Ints, Floats] | None,
+        start: Found | None = None,
+    ) -> Self:
         n = graph.n_nodes
-        outcome, options = read_outcome(y, n), self._options(graph)
+        outcome, options = read_outcome(y, n), replace(self._options(graph), start=start)
         if long is None:
             given = {name: graph.align(values, name) for name, values in given.items()}
+        self._given = given, long
         places, values = long or (np.arange(n), outcome.y)
         rows = read_rows(self.likelihood, graph, places, values, given)
         self._categories = Categories.of(X)
@@ -234,10 +292,11 @@ class GraphRegressor(NodeEstimator):
                 f"GraphRegressor needs at least 2 labelled nodes, got {outcome.n_labelled}; label more"
             )
         _check_missing(table)
-        self._field = self._fitted(graph, table.X, outcome.y, rows, options)
+        features, notes = _without_useless(table, outcome.known)
+        self._field = self._fitted(graph, features, outcome.y, rows, options)
         trial = self._field.fitted.trial
         learned = () if trial is None else (trial.note,)
-        self.notes_ = (*_known_with_outcome(table, outcome.known), *_differing_neighbours(graph, outcome.y), *learned)
+        self.notes_ = (*notes, *_differing_neighbours(graph, outcome.y), *learned)
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
         self.solver_ = "sparse" if hasattr(self._field.fitted.field, "order") else "dense"
@@ -668,6 +727,24 @@ class GraphRegressor(NodeEstimator):
         return labelled
 
 
+def _moved(values: Any, places: Ints, n: int) -> Any:
+    """Return what is known of observations at the places of their nodes among others; one number stays one."""
+    if values is None or np.ndim(values) == 0:
+        return values
+    moved = np.full(n, np.nan)
+    moved[places] = values
+    return moved
+
+
+def _merged(old: Any, new: Any, fresh: Bools) -> Any:
+    """Return what is known of observations: the new values at nodes with new labels, and where there were none."""
+    if new is None:
+        return old
+    before = np.full(fresh.size, np.nan) if old is None else np.broadcast_to(np.asarray(old, np.float64), fresh.shape)
+    after = np.broadcast_to(np.asarray(new, dtype=np.float64), fresh.shape)
+    return np.where((fresh | np.isnan(before)) & ~np.isnan(after), after, before)
+
+
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InvalidInputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
@@ -711,18 +788,26 @@ def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:
     return tuple(kind for kind in wanted if lowest > 0 or kind not in POSITIVE)  # type: ignore[misc]  # checked above
 
 
-def _known_with_outcome(table: Table, known: Bools) -> Iterator[str]:
-    """Say which columns are known where the outcome is, and hardly anywhere else."""
+def _without_useless(table: Table, known: Bools) -> tuple[Floats, Iterator[str]]:
+    """Return the features, columns without a value at any node to predict as 0, and sentences on those."""
     missing, names = np.isnan(table.X), table.columns.names
     if known.all():
-        return
+        return table.X, iter(())
     least = np.minimum(missing[~known].mean(axis=0), 1.0 - missing[known].mean(axis=0))
-    for column in np.flatnonzero(least > _TOGETHER).tolist():
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
-        yield (
-            f"{name} is known where the outcome is, and missing elsewhere, so it says little of the nodes to predict; "
-            "drop it if it follows from the outcome"
-        )
+    useless = np.asarray(missing[~known].all(axis=0))
+
+    def notes() -> Iterator[str]:
+        for column in np.flatnonzero(useless | (least > _TOGETHER)).tolist():
+            name = f"column {column}" if names is None else f"column {names[column]!r}"
+            if useless[column]:
+                yield f"{name} is left out: it has no value at the nodes to predict"
+            else:
+                yield (
+                    f"{name} is known where the outcome is, and missing elsewhere, so it says little of the nodes to "
+                    "predict; drop it if it follows from the outcome"
+                )
+
+    return np.where(useless, 0.0, table.X), notes()
 
 
 def _differing_neighbours(graph: Graph, y: Floats) -> Iterator[str]:

@@ -5,12 +5,12 @@ The decorators stand on the methods of every estimator, whose bodies see arrays 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -19,19 +19,24 @@ from sklearn.metrics import r2_score
 from sklearn.utils import estimator_html_repr
 
 from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
-from graphmrf.estimators.inputs import check_graph, read_outcome
+from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
 from graphmrf.estimators.storage import Storable
 from graphmrf.estimators.summary import Summary
 from graphmrf.graph.ids import as_pandas, in_node_order
+from graphmrf.kept import cached_property
 from graphmrf.text import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
-    from graphmrf._typing import Bools
+    from graphmrf._typing import Bools, Ints
     from graphmrf.graph import Graph
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
+
+Search: TypeAlias = Literal["near", "anew"]
+"""Where the search of hyper-parameters begins when a model learns again."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,8 @@ class FittedNodes:
         The graph.
     X : array or table, or None
         Features, in the order of nodes.
-    known : bool array of shape (n,)
-        Nodes with a label.
+    y : array or Series
+        Outcomes, in the order of nodes.
     index : Index or None
         Index of answers, None when they are arrays.
     name : hashable
@@ -56,10 +61,61 @@ class FittedNodes:
 
     graph: Graph
     X: Any
-    known: Bools
+    y: Any
     index: pd.Index | None
     name: Any
     polars: bool = False
+
+    @cached_property
+    def known(self) -> Bools:
+        """Nodes with a label (n,)."""
+        return _known(self.y)
+
+    def new_labels(self, y: Any) -> Any:
+        """Return outcomes in the order of nodes; of a Series of some of them NaN at the others."""
+        new = outcome_column(as_pandas(y, self.graph.ids))
+        some = isinstance(new, pd.Series) and self.graph.ids is not None and new.index.is_unique
+        return new.reindex(self.graph.ids) if some and new.index.isin(self.graph.ids).all() else self.align(new, "y")
+
+    def with_labels(self, y: Any) -> Any:
+        """Return the outcomes with further ones: those that are known there take the place of those of the fit."""
+        new = self.new_labels(y)
+        known = _known(new)
+        if known.shape != self.known.shape:
+            raise InvalidInputError(
+                f"y must have one value for each of the {self.known.size} nodes, NaN where there is nothing new, got "
+                f"{known.size}; on a graph with ids a Series of some of them is enough"
+            )
+        merged = np.where(known, _unmasked(new), np.asarray(self.y))
+        return pd.Series(merged, index=self.index, name=self.name) if isinstance(self.y, pd.Series) else merged
+
+    def places_in(self, graph: Graph) -> Ints:
+        """Return the positions of these nodes in a graph that has them and others; without ids they come first.
+
+        Raises
+        ------
+        InvalidInputError
+            If some of them are missing there.
+        """
+        n, ids = self.graph.n_nodes, self.graph.ids
+        if (ids is None) != (graph.ids is None):
+            raise InvalidInputError("the larger graph must have ids where that of the fit has; use graph.with_ids(...)")
+        places = np.arange(n) if ids is None else np.asarray(graph.ids.get_indexer(ids))  # type: ignore[union-attr]
+        gone = int(np.sum((places < 0) | (places >= graph.n_nodes)))
+        if gone:
+            raise InvalidInputError(
+                f"the larger graph must have all nodes of the fit, got one without {gone} of them; fit a model to it"
+            )
+        return places
+
+    def y_in(self, graph: Graph, X: Any) -> Any:
+        """Return the outcomes at the nodes of a graph that has these nodes and others, which are unknown."""
+        y = np.asarray(self.y)
+        found = np.full(graph.n_nodes, np.nan if y.dtype.kind in "iufb" else None, dtype=np.result_type(y, np.float32))
+        found[self.places_in(graph)] = y
+        return (
+            pd.Series(found, index=_index(graph, X, None), name=self.name) if isinstance(self.y, pd.Series) else found
+        )
 
     def align(self, table: Any, name: str) -> Any:
         """Return a table in the order of these nodes."""
@@ -124,6 +180,60 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         if not scored.any():
             raise InvalidInputError("y must be known at some node that was not labelled in the fit, got none")
         return float(r2_score(truth.y[scored], predicted[scored]))
+
+    def update(self, y: Any, *, search: Search = "near") -> Self:
+        """Learn from further labels of the same nodes.
+
+        Parameters
+        ----------
+        y : array or Series of shape (n,)
+            The labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is enough.
+            All other labels remain.
+        search : {"near", "anew"}
+            "near": the field's search of hyper-parameters begins at those found before; "anew": as `fit` does, with
+            the same predictions as a new model. Other methods are fitted anew.
+        """
+        check_fitted(self, "_nodes")
+        nodes = self._nodes
+        return self._again(nodes.graph, nodes.X, nodes.with_labels(y), search)
+
+    def extend(self, graph: Any, X: Any = None, *, search: Search = "near") -> Self:
+        """Learn from a larger graph: the nodes of the fit, with their labels, and others, which are to be predicted.
+
+        Parameters
+        ----------
+        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
+            The larger graph. Nodes of the fit are found by id, and are the first ones where there are no ids.
+        X : array or DataFrame, or None
+            Features of all its nodes.
+        search : {"near", "anew"}
+            As in `update`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the graph lacks nodes of the fit.
+        """
+        check_fitted(self, "_nodes")
+        graph = check_graph(graph)
+        X = as_pandas(X, graph.ids)
+        return self._again(graph, X, self._nodes.y_in(graph, X), search)
+
+    def _again(self, graph: Graph, X: Any, y: Any, search: Search, **known: Any) -> Self:
+        """Return the estimator fitted again, with answers as before."""
+        if search not in ("near", "anew"):
+            raise InvalidInputError(f"search must be 'near' or 'anew', got {search!r}")
+        before = self._nodes
+        self._refit(graph, X, y, near=search == "near", **known)
+        if before.polars and before.index is not None and self._nodes.index is not None:
+            index = self._nodes.index.rename(before.index.name)
+            self._nodes = replace(self._nodes, index=index, polars=True)
+        return self
+
+    def _refit(self, graph: Graph, X: Any, y: Any, *, near: bool) -> None:
+        """Fit again; linear methods have nothing that a search could begin at."""
+        del near
+        self.fit(graph, X, y)
 
     def summary(self) -> str:
         """Return what was fitted, on what, and with which coefficients, as a table of text."""
@@ -228,7 +338,7 @@ def takes_tables(fit: _Method) -> _Method:
         index = _index(graph, X, y) if isinstance(y, pd.Series) else None
         index = index.rename(id_name) if polars and index is not None else index
         name = y.name if isinstance(y, pd.Series) else None
-        self._nodes = FittedNodes(graph, X, _known(y), index, name, polars)
+        self._nodes = FittedNodes(graph, X, y if isinstance(y, pd.Series) else _unmasked(y), index, name, polars)
         return fitted
 
     return cast("_Method", wrapped)
@@ -402,6 +512,11 @@ def _keep_feature_names(estimator: Any, X: Any) -> None:
     estimator.n_features_in_ = int(np.shape(X)[1]) if np.ndim(X) == 2 else 0
     if isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns):
         estimator.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+
+def _unmasked(y: Any) -> Any:
+    """Return outcomes as an array, None where they are masked."""
+    return np.ma.filled(y.astype(object), None) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
 
 
 def _known(y: Any) -> Bools:

@@ -520,10 +520,8 @@ class Graph(RefusesFormerNames):
         """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
         Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
-        order. Rows are taken by position, as those of arrays are, only where the index does not name nodes: when the
-        graph has no ids, or when the index is the 0, 1, ... that pandas makes up and the ids are others.
-        Ambiguous input is refused: such an index where ids are the same numbers in another order, or,
-        without ids, rows 0 to n - 1 out of order.
+        order; the 0, 1, ... that pandas makes up is refused. Rows are taken by position, as those of arrays are, where
+        the graph has no ids, but rows 0 to n - 1 out of order are refused.
 
         Parameters
         ----------

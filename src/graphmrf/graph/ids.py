@@ -57,7 +57,7 @@ def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
     """Return a table of Polars or Arrow as one of pandas, the column of ids as its index; anything else as it is.
 
     Such tables have no index. The column of ids is the one that has most of them, each once, and more than the share
-    `mostly`.
+    `mostly`; without one rows are in node order, as those of arrays are.
 
     Examples
     --------
@@ -69,11 +69,14 @@ def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
     if table is None or pandas or not hasattr(table, "to_pandas"):
         return table
     found = table.to_pandas()
-    if ids is None or not isinstance(found, pd.DataFrame):
+    if ids is None:
         return found
-    held = {name: ids.isin(found[name]).mean() for name in found.columns if found[name].is_unique}
+    columns = found.loc[:, found.nunique() == len(found)] if isinstance(found, pd.DataFrame) else pd.DataFrame()
+    held = {name: ids.isin(columns[name]).mean() for name in columns}
     best = max(held, key=lambda name: held[name], default=None)
-    return found if best is None or held[best] <= mostly else found.set_index(best)
+    if best is not None and held[best] > mostly:
+        return found.set_index(best)
+    return found.set_axis(ids, axis=0) if len(found) == len(ids) else found
 
 
 def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
@@ -96,13 +99,7 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
     if index.equals(ids):
         return table
     if default:
-        if _same_numbers(ids, n):
-            raise InvalidInputError(
-                f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has these "
-                f"ids in another order; pass {name}.loc[graph.ids] if they are ids, {name}.set_axis(graph.ids) if rows "
-                "are in node order"
-            )
-        return table
+        _refuse_unnamed(ids, n, name)
     _refuse_repeats(index, name)
     _refuse_mismatch(index, ids, name)
     return table.reindex(ids)
@@ -116,6 +113,21 @@ def _checked_length(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
         _refuse_repeats(table.index, name)
         _refuse_mismatch(table.index, ids, name)
     return table
+
+
+def _refuse_unnamed(ids: pd.Index, n: int, name: str) -> None:
+    """Raise as rows 0, 1, ... that pandas makes up do not say which nodes they are of."""
+    if _same_numbers(ids, n):
+        raise InvalidInputError(
+            f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has these "
+            f"ids in another order; pass {name}.loc[graph.ids] if they are ids, {name}.set_axis(graph.ids) if rows "
+            "are in node order"
+        )
+    raise InvalidInputError(
+        f"{name} must have the ids of the graph as its index, got rows 0 to {n - 1}, and the graph has {_some(ids)}; "
+        f"pass {name} of a table with .set_index('COLUMN OF IDS'), or {name}.set_axis(graph.ids) if rows are in node "
+        "order"
+    )
 
 
 def _refuse_repeats(index: pd.Index, name: str) -> None:
