@@ -56,7 +56,8 @@ class AttributedGraph:
     graph : Graph
         Node ``i`` is row ``i`` of `frame`, with the id of that row.
     frame : DataFrame of shape (n, 1 + columns)
-        The id column first, then the other columns of the node file under their own names; missing is NaN.
+        The id column first, then the other columns of the node file under their own names; missing is NaN. Rows have the
+        ids of the graph as their index, by which estimators match them.
     id : str
         Name of the id column.
     notes : tuple of str
@@ -108,6 +109,9 @@ class AttributedGraph:
     def __post_init__(self) -> None:
         if self.graph.ids is None and self.id in self.frame.columns:
             object.__setattr__(self, "graph", self.graph.with_ids(pd.Index(self.frame[self.id], tupleize_cols=False)))
+        if self.graph.ids is not None:
+            nameless = self.graph.ids.set_names([None] * self.graph.ids.nlevels)  # columns have these names
+            object.__setattr__(self, "frame", self.frame.set_axis(nameless, axis=0))
 
     def outcome(self, column: str) -> Floats:
         """Return a numeric column as float64, NaN where it is missing.
