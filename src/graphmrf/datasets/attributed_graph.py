@@ -56,8 +56,8 @@ class AttributedGraph:
     graph : Graph
         Node ``i`` is row ``i`` of `frame`, with the id of that row.
     frame : DataFrame of shape (n, 1 + columns)
-        The id column first, then the other columns of the node file under their own names; missing is NaN. Rows have the
-        ids of the graph as their index, by which estimators match them.
+        The id column first, then the other columns of the node file under their own names; missing is NaN. Rows have
+        the ids of the graph as their index, by which estimators match them.
     id : str
         Name of the id column.
     notes : tuple of str

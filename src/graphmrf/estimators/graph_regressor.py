@@ -32,7 +32,6 @@ from graphmrf.estimators.tables import (
 )
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
-from graphmrf.field.fit import REFITTED
 from graphmrf.field.learned import AUTO
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.model.attributes import check_count
@@ -242,9 +241,9 @@ class GraphRegressor(NodeEstimator):
         exposure, trials, std, weight : number or array of shape (n,), optional
             As in `fit`, of the nodes with new labels, and of nodes for which they were unknown.
         search : {"near", "anew"}
-            "near": beyond 600 labels the search of hyper-parameters begins at those found before; the order of a sparse
-            precision and its length scales of nonlinear effects remain. "anew", and with fewer labels: as `fit` does,
-            with the same predictions as a new model.
+            "near": the search of hyper-parameters of a sparse field begins at those found before, whose order of
+            smoothness remains. "anew", and of a dense field always: as `fit` does, with the same predictions as a new
+            model.
         """
         check_fitted(self, "_field")
         given, long = self._given
@@ -259,7 +258,8 @@ class GraphRegressor(NodeEstimator):
 
     def _refit(self, graph: Graph, X: Any, y: Any, *, near: bool, given: dict[str, Any] | None = None) -> None:
         """Fit again, what is known of observations moved with their nodes."""
-        start = self._field.fitted.found if near and self._field.rows.size > REFITTED else None
+        found = self._field.fitted.found
+        start = replace(found, fixed={}) if near and found.order is not None else None
         places, (old, long) = self._nodes.places_in(graph), self._given
         given = {name: _moved(values, places, graph.n_nodes) for name, values in (given or old).items()}
         if long is not None:

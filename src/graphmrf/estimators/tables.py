@@ -190,8 +190,8 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
             The labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is enough.
             All other labels remain.
         search : {"near", "anew"}
-            "near": the field's search of hyper-parameters begins at those found before; "anew": as `fit` does, with
-            the same predictions as a new model. Other methods are fitted anew.
+            "near": a sparse field's search of hyper-parameters begins at those found before; "anew", and of all else
+            always: as `fit` does, with the same predictions as a new model.
         """
         check_fitted(self, "_nodes")
         nodes = self._nodes

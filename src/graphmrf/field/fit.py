@@ -160,8 +160,8 @@ class FieldOptions:
     seed : int
         Seed of everything random.
     start : Found, optional
-        Where the search begins, that of a fit of nearly the same data; the order of a sparse precision and length
-        scales of nonlinear effects remain those found there.
+        Where the search begins, that of a fit of nearly the same data; the order of a sparse precision and, if it has
+        them, length scales of nonlinear effects remain those found there.
     """
 
     terms: tuple[str, ...] = tuple(TERMS)
@@ -190,7 +190,7 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
         observations = observations.weighted(observations.weights * _marginal_weights(observations.z))
     dense = _is_dense(design.graph) if options.representation == "auto" else options.representation == "dense"
     with one_blas_thread():
-        begun = _search_from(options.start, design, prior, observations, dense=dense)
+        begun = _search_from(options, design, prior, observations, dense=dense)
         field, mode = begun or (_search_dense if dense else _search_sparse)(design, prior, observations, options.seed)
         found = _with_tails(field, mode, options.likelihood)
         if isinstance(field, SparseField) and field.design is not design:
@@ -243,12 +243,14 @@ def _field_of(
 
 
 def _search_from(
-    start: Found | None, design: Design, prior: Prior, observations: Observations | Responses, *, dense: bool
+    options: FieldOptions, design: Design, prior: Prior, observations: Observations | Responses, *, dense: bool
 ) -> tuple[DenseField | SparseField, Mode] | None:
     """Return the field and its mode by a search from another fit; None where that has other coordinates."""
+    start = options.start
     if start is None or dense != (start.order is None):
         return None
-    field = _field_of(design, prior, observations, start)
+    shapes = start.fixed or ({} if dense else _feature_shapes(design, prior, observations, options.seed))
+    field = _field_of(design, prior, observations, replace(start, fixed=shapes))
     if field.size != start.mode.x.size:
         return None
     return field, find_mode(field, start.mode.x, tolerance=_tolerance(field.rows.size), damping=WARM)
