@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_readable
@@ -111,13 +112,14 @@ class GaussianMRF:
 
     def _repr_html_(self) -> str:
         """Return tables: mean and smoothing of every attribute, H, and C when it is not diagonal; then the fit."""
-        smoothing = (np.array([f(name) for name in self.names]) for f in (self.omega, self.alpha))
-        summary = np.column_stack([self.mean, self.h, *smoothing])
+        smoothing = {"ω": map(self.omega, self.names), "α": map(self.alpha, self.names)}
+        summary = pd.DataFrame(
+            {"mean": self.mean, "h": self.h} | {k: list(v) for k, v in smoothing.items()}, self.names
+        )
+        matrices = {"H": self.H} | ({"C": self.C} if self.is_coupled else {})
+        tables = [summary, *(pd.DataFrame(M, self.names, self.names).rename_axis(k) for k, M in matrices.items())]
         parts = [f"<b>GaussianMRF</b>, {len(self.names)} attributes{', coupled' if self.is_coupled else ''}"]
-        parts.append(_html_table("", summary, self.names, ("mean", "h", "ω", "α")))
-        parts.append(_html_table("H", self.H, self.names, self.names))
-        if self.is_coupled:
-            parts.append(_html_table("C", self.C, self.names, self.names))
+        parts += [table.to_html(float_format="%.4g".__mod__) for table in tables]
         if self.diagnostics is not None:
             parts.append(_html_fit(self.diagnostics))
         return "<div>" + "".join(parts) + "</div>"
@@ -345,15 +347,6 @@ def _html_fit(d: Diagnostics) -> str:
     line = f"log-likelihood {d.log_likelihood:.6g}, AIC {d.aic:.6g}, BIC {d.bic:.6g}, {d.iterations} steps"
     flags = "".join(f"<li>{escape(flag)}</li>" for flag in d.flags)
     return f"<p>{line}</p>" + (f"<ul>{flags}</ul>" if flags else "")
-
-
-def _html_table(title: str, values: Floats, rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
-    body = "".join(
-        f"<tr><th>{escape(name)}</th>" + "".join(f"<td>{v:.4g}</td>" for v in row) + "</tr>"
-        for name, row in zip(rows, values, strict=True)
-    )
-    return f"<table><thead><tr><th>{escape(title)}</th>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _arguments(path: Path) -> dict[str, Any]:
