@@ -20,7 +20,9 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
+from graphmrf.estimators.node_explanation import NodeExplanation
 from graphmrf.estimators.rows import NAMES, NUMBERS, long_outcome, read_rows
+from graphmrf.estimators.scikit import node_positions
 from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import (
     NodeEstimator,
@@ -35,6 +37,7 @@ from graphmrf.field.criteria import Criteria
 from graphmrf.field.learned import AUTO
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.model.attributes import check_count
+from graphmrf.selection import steps_to_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -697,6 +700,36 @@ class GraphRegressor(NodeEstimator):
         """Mean change of a node's expected outcome per unit of its own feature."""
         check_fitted(self, "_field")
         return self._columns.named(self._field.own_effects)
+
+    def explain(self, node: Any) -> NodeExplanation:
+        """Return what made the prediction of a node: the weight of every label, and what each kind of effect adds.
+
+        Parameters
+        ----------
+        node : hashable
+            Id of the node, or its position where the graph has no ids.
+
+        Raises
+        ------
+        InvalidInputError
+            If the node is unknown or labelled, or the outcome is not a sum: transformed, counts or shares.
+        """
+        check_fitted(self, "_field")
+        self._check_numbers("explanations")
+        if self._field.scale.power is not None:
+            raise InvalidInputError("contributions add up without a transform only; fit with transform='identity'")
+        (place,) = node_positions(self._nodes.graph, np.asarray([node])).tolist()
+        field, rows = self._field, self._field.rows
+        if not np.isnan(field.y[place]):
+            raise InvalidInputError(f"explain is for predictions, got {node!r}, whose value is known; see loo_")
+        weights, unit, mean = field.label_weights(place), field.scale.unit, float(field.scale.back(np.zeros(1))[0])
+        steps = steps_to_label(self._nodes.graph, np.arange(field.y.size) == place)[rows]
+        table = pd.DataFrame({"node": rows, "label": field.y[rows], "steps": steps, "weight": weights}, index=rows)
+        table["contribution"] = unit * weights * field.scale.z
+        table = table.iloc[np.argsort(-np.abs(table["contribution"].to_numpy()), kind="stable")]
+        effects = pd.Series({name: unit * part for name, part in field.effects_at(place).items()}, name="effect")
+        labelled = self._nodes.rows(table, table["node"].to_numpy())
+        return NodeExplanation(node, float(field.predictions[0][place]), mean, labelled, effects)
 
     def partial_dependence(self, feature: Any, values: Any) -> Floats:
         """Return the mean prediction were a feature of every node to have each of some values.

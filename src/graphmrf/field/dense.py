@@ -255,6 +255,11 @@ class DensePosterior:
         return float(self.h[NOISE])
 
     @property
+    def unshared(self) -> Floats:
+        """Variance of every observation that none shares with another: its noise."""
+        return self.field.normal.variance(self.noise)
+
+    @property
     def observations(self) -> Observations:
         """What is given."""
         return self.field.normal

@@ -285,6 +285,25 @@ class FieldOutcome:
             return self.reading.of_others(at, own)
         return self.reading.moments(at, "observation")
 
+    def label_weights(self, node: int) -> Floats:
+        r"""Return the weight (m,) of every label in the mean of a node, :math:`\Sigma_{ij} / s_j`.
+
+        With posterior covariances of the field and the variance of each label's noise.
+        """
+        nodes = np.unique(np.append(self.rows, node))
+        unit, found = (nodes == node)[:, None].astype(np.float64), np.zeros(self.rows.size)
+        for share, each in zip(self.posterior.weights, self.posterior.members, strict=True):
+            shared = each.covariance_times(nodes, unit)[np.searchsorted(nodes, self.rows), 0]
+            found += share * shared / each.unshared
+        return found
+
+    def effects_at(self, node: int) -> dict[str, float]:
+        """Return what each kind of effect adds to the mean of a node, in units of the field."""
+        effects: dict[str, float] = {}
+        for name, part in self.posterior.parts(np.array([node])).items():
+            effects[TERMS[name].effect] = effects.get(TERMS[name].effect, 0.0) + float(part[0])
+        return effects
+
     @cached_property
     def shares(self) -> dict[str, float]:
         """Share of the variance that each effect predicts, and that of noise; they add up to 1.

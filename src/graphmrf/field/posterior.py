@@ -35,6 +35,10 @@ class Posterior(Protocol):
         """Variance of the noise of a usual observation."""
 
     @property
+    def unshared(self) -> Floats:
+        """Variance of every observation that none shares with another."""
+
+    @property
     def observations(self) -> Observations:
         """What is given: working observations where those given are not normal."""
 

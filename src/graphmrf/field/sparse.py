@@ -454,6 +454,11 @@ class SparsePosterior:
         return float(self.system.h[NOISE])
 
     @property
+    def unshared(self) -> Floats:
+        """Variance of every observation that none shares with another: noise, and what columns leave of the terms."""
+        return self.system.noise
+
+    @property
     def observations(self) -> Observations:
         """What is given."""
         return self.system.field.normal
