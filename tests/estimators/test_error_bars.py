@@ -8,7 +8,6 @@ import pytest
 import oracle
 from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
 from graphmrf._typing import Floats
-from graphmrf.estimators import linear_graph_convolution
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.metrics import coverage
 
@@ -61,7 +60,7 @@ def test_coefficients_of_very_many_labels_count_as_certain(monkeypatch: pytest.M
     y = np.where(rng.random(N) < 0.1, np.nan, X[:, 0] + rng.normal(size=N))
     models: tuple[Any, ...] = LinearGraphConvolution(alpha=0.5), ResidualPropagation(LinearGraphConvolution(alpha=0.5))
     whole = [model.fit(graph, X, y).predict(return_std=True) for model in models]
-    monkeypatch.setattr(linear_graph_convolution, "CERTAIN", 1)
+    monkeypatch.setattr(LinearGraphConvolution, "certain", 1)
     for model, (mean, std) in zip(models, whole, strict=True):
         same, less = model.fit(graph, X, y).predict(return_std=True)
         np.testing.assert_array_equal(same, mean)

@@ -17,6 +17,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.linalg import multiply, propagate
 from graphmrf.selection import SHRINKAGE, search_residual
+from graphmrf.selection.least_squares import RANK_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
 Level: TypeAlias = float | Literal["cv"]
 Intercept: TypeAlias = bool | Literal["auto"]
-
-_STANDARD_ERRORS = 3.0  # standard errors from which an intercept is believed: a chance of 0.3 % of a false one
-# Relative singular value from which columns count as collinear, as in `selection.least_squares`.
-_RANK = 1e-10
 
 
 def given_level(alpha: Level, omega: float | None) -> float | None:
@@ -119,7 +116,7 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
     found = search_residual(graph, outcome.y, without_fold, folds).matched(outcome.y[outcome.known], matched)
     levels = {found.alpha, getattr(fitted, "alpha_", 0.0)}
     F = smoothed(fitted)
-    return min(standard_errors(graph, F, outcome, alpha) for alpha in levels) > _STANDARD_ERRORS
+    return min(standard_errors(graph, F, outcome, alpha) for alpha in levels) > 3.0  # a chance of 0.3 % of a false one
 
 
 def standard_errors(graph: Graph, F: Floats, outcome: Outcome, alpha: float) -> float:
@@ -148,5 +145,5 @@ def _precision_times(graph: Graph, columns: Floats, known: Bools, alpha: float) 
 def _residual_sum(M: Floats, k: int) -> tuple[float, int]:
     """Return the residual sum of squares of the last column on the first k, in the metric of `M`, and their rank."""
     scale = np.sqrt(np.maximum(np.diag(M)[:k], np.finfo(float).tiny))
-    coef, _, rank, _ = np.linalg.lstsq(M[:k, :k] / np.outer(scale, scale), M[:k, -1] / scale, rcond=_RANK)
+    coef, _, rank, _ = np.linalg.lstsq(M[:k, :k] / np.outer(scale, scale), M[:k, -1] / scale, rcond=RANK_TOLERANCE)
     return float(M[-1, -1] - coef @ (M[:k, -1] / scale)), int(rank)

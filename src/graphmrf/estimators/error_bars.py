@@ -37,28 +37,16 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-# Labels for each coefficient beyond which a convolution leaves what coefficients leave open out of its error bars:
-# on average that is a ten-thousandth of the variance, and of a node with ten times the usual features a hundredth.
-# Its columns would take as much memory and time as the search.
-CERTAIN = 10_000
-# Probes behind the noise scale of large graphs, one block of a solve. It averages over all labels and is off by
-# .0001 on power-law graphs, by .002 on grids and roads at level .99 with a label at 3 % of 14,000 nodes.
-_SCALE_PROBES = 16
-# Coefficients that a level chosen by cross-validation counts as: with 13 to 61 labels of London's wards (10 splits)
-# intervals of 90 % then hold as many outcomes as those of linear regression; with 1 they hold .01 less, with 4 .02
-# more.
-_CHOSEN = 2.0
-# Probability below the upper end of the interval that is right where a Student distribution has no variance.
-_LEVEL = 0.95
-_HAS_VARIANCE = 3.0  # degrees of freedom from which the variance is used; it is infinite at 2
 # Degrees of freedom that are none but for rounding; a thousand times as many would be none to a reader, too.
 _ROUNDING = 1e-6
 
 
-def degrees_of_freedom(labels: int, spent: float, *, chosen: bool = False) -> float:
+def degrees_of_freedom(labels: int, spent: float, *, chosen: bool = False, counted: float = 2.0) -> float:
     """Return how many labels are left by coefficients, and by a level that cross-validation chose.
 
-    Such a level counts as two coefficients, but takes no more than a third of what is left.
+    Such a level counts as two coefficients, but takes no more than a third of what is left. With 13 to 61 labels of
+    London's wards (10 splits) intervals of 90 % then cover as many outcomes as those of linear regression; with 1 they
+    cover .01 less, with 4 .02 more.
 
     Examples
     --------
@@ -66,7 +54,7 @@ def degrees_of_freedom(labels: int, spent: float, *, chosen: bool = False) -> fl
     (16.0, 14.0, 2.0)
     """
     left = labels - spent if labels - spent > _ROUNDING else 0.0
-    return float(left - min(_CHOSEN, left / 3.0) if chosen else left)
+    return float(left - min(counted, left / 3.0) if chosen else left)
 
 
 def student_std(scale: float, variance: Floats, freedom: float) -> Floats:
@@ -84,10 +72,13 @@ def student_std(scale: float, variance: Floats, freedom: float) -> Floats:
     return np.asarray(scale * np.sqrt(variance * _student_variance(freedom)))
 
 
-def _student_variance(freedom: float) -> float:
-    """Return the variance of a Student distribution, or what stands in for it below 3 degrees of freedom."""
-    ratio = float(student.ppf(_LEVEL, freedom) / norm.ppf(_LEVEL)) ** 2
-    nu = max(freedom, _HAS_VARIANCE)
+def _student_variance(freedom: float, *, upper: float = 0.95, least: float = 3.0) -> float:
+    """Return the variance of a Student distribution, or what stands in for it below 3 degrees of freedom.
+
+    It is infinite at 2; there the interval that ends at the `upper` quantile is right.
+    """
+    ratio = float(student.ppf(upper, freedom) / norm.ppf(upper)) ** 2
+    nu = max(freedom, least)
     return max(nu / (nu - 2.0), ratio)
 
 
@@ -197,7 +188,9 @@ class ResidualField:
         :math:`\tau^2 / P_{ii}`; what coefficients took of it is in the other terms.
         """
         _PROGRESS.info("scale of the noise")
-        P = loo_precision(self.graph, self.known, self.alpha, random_state=self.random_state, probes=_SCALE_PROBES)
+        # Of large graphs by one block of probes: it averages over all labels and is off by .0001 on power-law graphs,
+        # by .002 on grids and roads at level .99 with a label at 3 % of 14,000 nodes.
+        P = loo_precision(self.graph, self.known, self.alpha, random_state=self.random_state, probes=16)
         G = self.directions[self.known]
         Pr, PG = self._precision_times(self.propagated[:, None])[:, 0], self._precision_times(self._filled)
         taken = 2.0 * np.einsum("ij,ij->i", PG, G) - _forms(PG, self._covariance)

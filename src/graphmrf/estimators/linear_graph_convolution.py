@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from graphmrf.estimators.choices import (
     settle,
     settle_intercept,
 )
-from graphmrf.estimators.error_bars import CERTAIN, ResidualField, degrees_of_freedom
+from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
 from graphmrf.estimators.inputs import check_fitted
 from graphmrf.linalg import smooth_features
 from graphmrf.selection import fit_least_squares, search_convolution, whiten
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from graphmrf.estimators.inputs import Outcome, Table
     from graphmrf.graph import Graph
     from graphmrf.selection import Whitened
-
-# Relative residual of the final smoothing, 100 times below that of the search: coefficients of near-collinear
-# features magnify it.
-_TOLERANCE = 1e-8
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -88,7 +84,7 @@ class LinearGraphConvolution(FeatureEstimator):
         The rank of the smoothed features, and one for the intercept.
     directions_ : array of shape (n, k)
         Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
-        where labels are so many that error bars need none, see `error_bars.CERTAIN`.
+        where labels are so many that error bars need none, see `certain`.
     dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
@@ -113,6 +109,10 @@ class LinearGraphConvolution(FeatureEstimator):
     random_state: int = 0
     fit_intercept: Intercept = True
     shrinkage: float | None = None
+    # Labels for each coefficient beyond which error bars take coefficients for exact: the rest is a ten-thousandth of
+    # the variance on average, a hundredth at a node with ten times the usual features. The columns of the directions
+    # would take as much memory and time as the search.
+    certain: ClassVar[int] = 10_000
 
     def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
         level = given_level(self.alpha, self.omega)
@@ -129,13 +129,14 @@ class LinearGraphConvolution(FeatureEstimator):
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome) -> Floats:
         """Fit on the smoothed features at the level in use; return the coefficients of the features."""
-        Z = smooth_features(graph, features.Z, self.alpha_, tolerance=_TOLERANCE)
-        known, noise = outcome.known, features.noise(_TOLERANCE if self.alpha_ > 0 else 0.0)
+        tolerance = 1e-8  # 100 times below that of the search: coefficients of near-collinear features magnify it
+        Z = smooth_features(graph, features.Z, self.alpha_, tolerance=tolerance)
+        known, noise = outcome.known, features.noise(tolerance if self.alpha_ > 0 else 0.0)
         options = {"noise": noise, "shrinkage": features.shrinkage}
         fit = fit_least_squares(Z[known], outcome.y[known], intercept=features.centred, **options)
         self.intercept_, self.n_coefficients_ = fit.intercept, fit.n_coefficients
         self._fit, self._T = fit, features.T
-        self._certain = outcome.n_labelled > CERTAIN * fit.n_coefficients
+        self._certain = outcome.n_labelled > self.certain * fit.n_coefficients
         self._fitted, self.directions_ = Z @ fit.coef + fit.intercept, self._directions(Z)
         residuals = outcome.y[known] - self._fitted[known]
         spent = fit.n_coefficients if self._certain else float(np.sum(self.directions_[known] ** 2))

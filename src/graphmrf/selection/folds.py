@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
-_DRAWS = 9  # draws of random holes behind the test; Student's distribution allows for so few
-# Probability of a false alarm when holes are random, for blocks instead of random folds and for the note.
+# Probability of a false alarm when nodes to predict are random, for regions instead of random folds and for the note.
 _LEVEL = 0.001
-_SEED_DRAWS = 5  # draws of region seeds, of which the one with the smallest largest fold is used
 _REGIONS = "accuracy is measured on held-out regions, because the values to predict lie in regions without labels"
 
 
@@ -209,15 +207,18 @@ def _nearest(graph: Graph, labelled: Ints, plain: MatchedFolds, rng: np.random.G
     return min([(_wasserstein(plain, far), plain), *tried], key=lambda pair: pair[0])[1]
 
 
-def _holes_are_random(graph: Graph, plain: MatchedFolds, rng: np.random.Generator) -> bool:
-    """Whether nodes to predict lie farther out than labels of random folds by no more than chance explains."""
+def _holes_are_random(graph: Graph, plain: MatchedFolds, rng: np.random.Generator, *, draws: int = 9) -> bool:
+    """Whether nodes to predict lie farther out than labels of random folds by no more than chance explains.
+
+    Student's distribution allows for so few draws.
+    """
     far = _far(plain.distances, plain.target)
     excess = _excess(plain, far)
     sampling = sum(_position(each, far).var() / each.size for each in (plain.distances, plain.target))
     if excess <= np.sqrt(sampling):
         return True
-    drawn = np.array([_shift(_random_holes(graph, plain, rng), far) for _ in range(_DRAWS)])
-    bound = student.ppf(1.0 - _LEVEL, _DRAWS - 1) * drawn.std(ddof=1) * np.sqrt(1.0 + 1.0 / _DRAWS)
+    drawn = np.array([_shift(_random_holes(graph, plain, rng), far) for _ in range(draws)])
+    bound = student.ppf(1.0 - _LEVEL, draws - 1) * drawn.std(ddof=1) * np.sqrt(1.0 + 1.0 / draws)
     return bool(_shift(plain, far) <= drawn.mean() + bound)
 
 
@@ -227,13 +228,15 @@ def _random_holes(graph: Graph, plain: MatchedFolds, rng: np.random.Generator) -
     return MatchedFolds(plain.folds, *_distances(graph, labelled, plain.folds))
 
 
-def _region_folds(graph: Graph, labelled: Ints, q: int, n_folds: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return folds of `q` regions or more, and the regions; of up to five draws the first that is balanced.
+def _region_folds(
+    graph: Graph, labelled: Ints, q: int, n_folds: int, rng: np.random.Generator, *, draws: int = 5
+) -> tuple[Ints, Ints]:
+    """Return folds of `q` regions or more, and the regions; of some draws the first that is balanced.
 
     That is one in which no fold exceeds its share by half; otherwise the most balanced of them.
     """
     drawn: list[tuple[int, Ints, Ints]] = []
-    for _ in range(_SEED_DRAWS):
+    for _ in range(draws):
         regions = _regions(graph, labelled, q, rng)
         folds = _merged(regions, n_folds, rng)
         drawn.append((int(np.bincount(folds).max()), folds, regions))

@@ -20,8 +20,6 @@ RANK_TOLERANCE = 1e-10
 # Default strength of the prior on coefficients of smoothed features. Measured: a quarter of it leaves R2 of -5 on
 # other samples of strongly smooth models.
 SHRINKAGE = 4.0
-# Entries of a block: from 9216 on (measured) OpenBLAS starts threads, which cost more than they give here.
-_BLOCK_SIZE = 8192
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,10 @@ class LeastSquares:
         return np.asarray(np.einsum("ij,ij->i", rotated, rotated))
 
 
-def triangular(M: Floats) -> Floats:
+def triangular(M: Floats, *, block: int = 8192) -> Floats:
     """Return `R` of ``M = Q R``, at most as many rows as columns; by blocks of rows, so that each stays in cache.
+
+    From 9216 entries on (measured) OpenBLAS starts threads, which cost more than they save here.
 
     Stacked factors of parts of a matrix have the same factor as the matrix itself, up to signs.
 
@@ -80,7 +80,7 @@ def triangular(M: Floats) -> Floats:
     array([[5. , 1.4],
            [0. , 0.2]])
     """
-    rows = max(_BLOCK_SIZE // max(M.shape[1], 1), 4 * M.shape[1])
+    rows = max(block // max(M.shape[1], 1), 4 * M.shape[1])
     while len(M) > rows:
         M = np.vstack([np.linalg.qr(M[i : i + rows], mode="r") for i in range(0, len(M), rows)])
     return np.asarray(np.linalg.qr(M, mode="r")) if M.size else M[: M.shape[1]]
