@@ -22,7 +22,6 @@ NAMES = (
     "sample",
     "foresee",
     "foresee_field",
-    "coupled",
     "missing",
     "panels",
     "tables",

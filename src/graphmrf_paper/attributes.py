@@ -116,6 +116,12 @@ LABELS = ("a1", "a2", "a3", "a4", "a5")
 US = ("income", "education", "unemployment", "election")
 CDC = ("airT", "landT", "precipitation", "sunlight", "pm2.5")
 LONDON = ("income", "edu", "age", "election")
+REAL_TASKS = tuple(
+    (data, outcome)
+    for data, outcomes in (("us-2016", US), ("cdc-2008", CDC), ("london-2016", LONDON), ("twitch-ptbr", ("days",)))
+    for outcome in outcomes
+)
+"""Data set and outcome of the 14 real tasks."""
 _LOG = "+log"
 _TITLES = {"us": "U.S.", "cdc": "CDC", "london": "London", "twitch": "Twitch", "synthetic": "Synthetic"}
 _KEPT = 16  # more data sets than any experiment has; fewer would load them again for every run, more keeps more memory

@@ -12,7 +12,8 @@ from graphmrf_paper.accuracy import (
     SYNTHETIC_ACCURACY,
 )
 from graphmrf_paper.classification import CLASSIFICATION, CLASSIFICATION_TWITCH
-from graphmrf_paper.deviations import TRAINED, TRUNCATED
+from graphmrf_paper.coupled import COUPLED
+from graphmrf_paper.deviations import AUTHORS_FOLDS, TRAINED, TRUNCATED
 from graphmrf_paper.expected import R2_REAL, R2_SYNTHETIC
 from graphmrf_paper.generative import FITTED_PARAMETERS, SAMPLED_MAPS
 from graphmrf_paper.runs import Experiment
@@ -28,6 +29,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     DATA_STATISTICS,
     REAL_ACCURACY,
     TRUNCATED,
+    AUTHORS_FOLDS,
     LABEL_FRACTION,
     INDUCTIVE_SYNTHETIC,
     INDUCTIVE_US,
@@ -40,6 +42,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     R2_REAL,
     SMOOTHING_REAL,
     TRAINED,
+    COUPLED,
 )
 """Every table and figure of the paper with numbers or data in it, in the order of the paper."""
 

@@ -30,7 +30,6 @@ _COLOURS = {
     "LGC/RP": "#15803d",
     "SGC": "#8a4fae",
     "GCN": "#b3265e",
-    "GraphRegressor": "#15202b",
     "transductive": "#a9b8c6",
     "inductive": "#0a5fa5",
 }

@@ -57,6 +57,10 @@ class RunSettings:
         """How long networks are trained: part of the key of their runs."""
         return "quick" if self.quick else "full"
 
+    def over_splits(self, task: Task, options: Mapping[str, Scalar], *, seconds: float = 0.1) -> "list[Run]":
+        """Return a run with these options for every split."""
+        return [Run.of(task, {**options, "seed": seed}, seconds=seconds) for seed in self.seeds]
+
     def _from_one(self, count: int) -> range:
         first = _SEEDS_APART * self.seed + 1
         return range(first, first + count)

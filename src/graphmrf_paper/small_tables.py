@@ -67,7 +67,7 @@ def lgc_coefficients(data_dir: str | None, o: Options) -> Result:
 
 def coefficient_runs(data: str, settings: RunSettings) -> list[Run]:
     """Return the run of every split of a year."""
-    return [Run.of(lgc_coefficients, {"data": data, "outcome": _ELECTION, "seed": seed}) for seed in settings.seeds]
+    return settings.over_splits(lgc_coefficients, {"data": data, "outcome": _ELECTION})
 
 
 def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:

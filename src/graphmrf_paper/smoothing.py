@@ -12,7 +12,7 @@ from graphmrf._typing import Floats
 from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, ResidualPropagation
 from graphmrf.model import GaussianMRF
 from graphmrf.text import number
-from graphmrf_paper.attributes import CDC, LONDON, US, load_raw, load_task, title_of
+from graphmrf_paper.attributes import REAL_TASKS, load_raw, load_task, title_of
 from graphmrf_paper.findings import (
     TOLERANCE,
     Chart,
@@ -186,12 +186,6 @@ _SMOOTHERS: dict[str, Callable[..., Any]] = {
     "LGC": lambda **level: LinearGraphConvolution(**level, shrinkage=0.0),
     "LGC/RP": lambda **level: ResidualPropagation(LinearGraphConvolution(**level, shrinkage=0.0), **level),
 }
-_REAL = tuple(
-    (data, outcome)
-    for data, outcomes in (("us-2016", US), ("cdc-2008", CDC), ("london-2016", LONDON), ("twitch-ptbr", ("days",)))
-    for outcome in outcomes
-)
-_REAL_TITLE = "Smoothing ten times too weak or too strong, real data"
 
 
 def misspecify(data_dir: str | None, o: Options) -> Result:
@@ -216,8 +210,7 @@ _FACTORS = (1.0, 0.1, 10.0)
 
 
 def _real_runs(task: tuple[str, str], settings: RunSettings) -> list[Run]:
-    options: dict[str, Scalar] = dict(zip(("data", "outcome"), task, strict=True))
-    return [Run.of(misspecify, {**options, "seed": seed}, seconds=1.0) for seed in settings.seeds]
+    return settings.over_splits(misspecify, {"data": task[0], "outcome": task[1]}, seconds=1.0)
 
 
 def _real_collect(results: Results, settings: RunSettings) -> Findings:
@@ -227,7 +220,7 @@ def _real_collect(results: Results, settings: RunSettings) -> Findings:
             (title_of(task[0]), task[1], name),
             tuple(average(results, _real_runs(task, settings), name, quantity=str(factor)) for factor in _FACTORS),
         )
-        for task in _REAL
+        for task in REAL_TASKS
         for name in _SMOOTHERS
     )
     caption = "Mean R² with the ω chosen by cross-validation, with a tenth of it, and with ten times; 30 % labelled."
@@ -242,10 +235,10 @@ def _real_collect(results: Results, settings: RunSettings) -> Findings:
 
 SMOOTHING_REAL = Experiment(
     "smoothing-real",
-    _REAL_TITLE,
+    "Smoothing ten times too weak or too strong, real data",
     "Beyond the paper",
-    tuple(dict.fromkeys(data for data, _ in _REAL)),
-    lambda settings: [run for task in _REAL for run in _real_runs(task, settings)],
+    tuple(dict.fromkeys(data for data, _ in REAL_TASKS)),
+    lambda settings: [run for task in REAL_TASKS for run in _real_runs(task, settings)],
     _real_collect,
     ("Not in the paper, which shows over-smoothing and under-smoothing on samples of its model.",),
 )

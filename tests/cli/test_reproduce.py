@@ -160,7 +160,7 @@ def test_results_of_another_version_are_refused_and_kept(output: Path) -> None:
     other = json.dumps({"title": "graphmrf reproduction", "format": 0, "version": "0.0.1"}) + "\n"
     (output / "results.jsonl").write_text(other)
     message = refused("data-statistics", "-o", output)
-    assert "has format 0 (graphmrf 0.0.1), this version has format 1" in message
+    assert "has format 0 (graphmrf 0.0.1), this version has format 2" in message
     assert (output / "results.jsonl").read_text() == other
 
 
@@ -240,4 +240,4 @@ def test_methods_are_left_out(output: Path) -> None:
 
 
 def test_a_method_to_leave_out_must_be_one() -> None:
-    assert "no method is called 'GraphRegresor'; did you mean 'GraphRegressor'" in refused("--without", "GraphRegresor")
+    assert "no method is called 'LGC shrank'; did you mean 'LGC shrunk'" in refused("--without", "LGC shrank")

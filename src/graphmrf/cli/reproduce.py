@@ -20,7 +20,7 @@ _List = Annotated[bool, typer.Option("--list", help="List the experiments and st
 _Shapes = Annotated[Path | None, typer.Option(metavar="FILE", help="GeoJSON outlines of U.S. counties, for the maps.")]
 _Without = Annotated[
     list[str] | None,
-    typer.Option(metavar="METHOD", help="Leave out a method, such as GraphRegressor; repeat for more."),
+    typer.Option(metavar="METHOD", help="Leave out a method, such as GCN; repeat for more."),
 ]
 _NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figures need Matplotlib.")]
 

@@ -119,16 +119,15 @@ def test_without_results_nothing_is_invented(experiment: Experiment) -> None:
     assert not found.goals
 
 
-def test_rows_that_our_best_method_wins_are_counted() -> None:
+def test_claims_are_counted_beside_print_and_the_authors_files() -> None:
     (table,) = find_experiments(["synthetic-accuracy"])
-    settings = RunSettings(quick=True)
-    wins = {"1": 0.9, "10": 0.2}
+    settings, better = RunSettings(quick=True), {"1": "LGC", "10": "LP", "100": "LP"}
     results = {
-        run.key: {name: {"value": wins[level] if name == "GraphRegressor" else 0.5}}
+        run.key: {name: {"value": 0.6 if name == better[level] else 0.5}}
         for run in table.plan(settings)
-        for name in ("GraphRegressor", "LP")
-        for level in wins
+        for name in ("LGC", "LP")
+        for level in better
         if f"-h{level} " in run.key and f"method={name} " in run.key
     }
-    (goal,) = (goal for goal in table.collect(results, settings).goals if "GraphRegressor" in goal.what)
-    assert (goal.measured, goal.met) == ("1 of 2", None)
+    (goal,) = (goal for goal in table.collect(results, settings).goals if "LGC is at least as accurate" in goal.what)
+    assert (goal.measured, goal.printed, goal.authors, goal.met) == ("1 of 3", "2 of 3", "2 of 3", None)
