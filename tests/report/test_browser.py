@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from graphmrf.graph import Graph
 from graphmrf.report import PredictionReport, drawing, write_report
 from tools import page as towns
 
@@ -114,6 +115,20 @@ def test_areas_are_filled(make_report: Maker, visit: Callable[..., Visit]) -> No
     assert filled == 255
     point_at(page, 0, 12)
     assert page.inner_text(".readout").startswith("ward-12: ")
+
+
+def test_a_panel_has_a_map_for_every_time_below_its_name(make_report: Maker, visit: Callable[..., Visit]) -> None:
+    panel = Graph.from_edges(np.arange(9), np.arange(1, 10)).over_time([2018, 2019, 2020, 2021])
+    corners = np.stack(np.divmod(np.arange(10.0), 5), axis=1)
+    page = visit(make_report(graph=panel, coordinates=corners.repeat(4, axis=0))).page
+    inked = page.evaluate(
+        """() => { const c = document.querySelector(".map canvas"), ratio = window.devicePixelRatio || 1;
+        const top = c.getContext("2d").getImageData(0, 0, c.width, 12 * ratio).data;
+        return top.filter((v, i) => i % 4 === 3 && v > 100).length; }"""
+    )
+    assert inked > 30  # the names of the first row of times, above all nodes
+    point_at(page, 0, 7)
+    assert page.inner_text(".readout").startswith("ward-7: ")
 
 
 def test_many_nodes_are_drawn_in_cells(

@@ -3,7 +3,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 
+from graphmrf.graph import Graph
 from graphmrf.report.drawing import draw_graph, shared_arrays
 from graphmrf.report.tables import LISTED_NODES, most_uncertain
 
@@ -42,6 +45,28 @@ def test_too_many_edges_are_left_out_and_that_is_told(make_report: Maker) -> Non
     drawing = draw_graph(make_report(500), max_edges=5)
     assert len(drawing.edges) == 0
     assert drawing.said == ("Its 500 edges are too many to be drawn.",)
+
+
+@pytest.mark.parametrize("most", [20_000, 100])
+def test_a_panel_is_drawn_once_for_each_time(make_report: Maker, most: int) -> None:
+    times, space = (
+        pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"]),
+        Graph.from_edges(*np.triu_indices(40, 39)),
+    )
+    places = np.random.default_rng(0).integers(0, 4, (40, 2)).astype(float)
+    report = make_report(120, graph=space.over_time(times), coordinates=places.repeat(3, axis=0))
+    drawn = draw_graph(report, max_nodes=most)
+    at = drawn.xy[drawn.place].reshape(40, 3, 2)
+    width, height = np.ptp(at[:, 0], axis=0)
+    np.testing.assert_allclose(at[:, 1] - at[:, 0], np.tile([1.2 * width, 0.0], (40, 1)), atol=1e-12)
+    np.testing.assert_allclose(at[:, 2] - at[:, 0], np.tile([0.0, -1.35 * height], (40, 1)), atol=1e-12)
+    assert [title[0] for title in drawn.titles] == ["2020-01-01", "2021-01-01", "2022-01-01"]
+    if most == 20_000:
+        np.testing.assert_array_equal(drawn.place, np.arange(120))
+        np.testing.assert_array_equal(drawn.edges, [[0, 117], [1, 118], [2, 119]])  # none between times
+    else:
+        assert len(drawn.xy) < 120
+        np.testing.assert_allclose(at[:, 0] - at[0, 0], at[:, 1] - at[0, 1])
 
 
 def test_drawn_edges_are_those_of_the_graph(make_report: Maker) -> None:

@@ -1,5 +1,6 @@
 """What is drawn of a graph: its nodes or cells of many of them, their outlines, colours, and arrays for the page."""
 
+import math
 import re
 from base64 import b64encode
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pandas as pd
 
 from graphmrf._typing import Floats, Ints
 from graphmrf.comparison import Prediction
+from graphmrf.graph import Graph
 from graphmrf.report.layout import positions
 from graphmrf.report.rows import PredictionReport
 from graphmrf.text import count, decimals, number
@@ -33,6 +35,8 @@ class GraphDrawing:
         Width of a cell; 0 where every node has a place of its own.
     said : tuple of str
         A line for each thing that is not drawn as it is.
+    titles : tuple of (str, float, float)
+        Texts, each above a place: the times of a panel.
     """
 
     place: Ints
@@ -40,6 +44,7 @@ class GraphDrawing:
     edges: Ints
     size: float
     said: tuple[str, ...]
+    titles: tuple[tuple[str, float, float], ...] = ()
 
     @property
     def counts(self) -> Ints:
@@ -67,7 +72,8 @@ class GraphDrawing:
 def draw_graph(report: PredictionReport, *, max_nodes: int = 20_000, max_edges: int = 30_000) -> GraphDrawing:
     """Where every node is drawn: by itself, or with its neighbours in the plane in a cell of a grid.
 
-    More nodes than `max_nodes`, of some 100 bytes each in the page, cannot be distinguished on a screen.
+    More nodes than `max_nodes`, of some 100 bytes each in the page, cannot be distinguished on a screen. The nodes of a
+    panel are drawn once for each time, the times side by side and row by row.
 
     Examples
     --------
@@ -79,13 +85,32 @@ def draw_graph(report: PredictionReport, *, max_nodes: int = 20_000, max_edges: 
     array([[0, 1],
            [1, 2]])
     """
-    graph = report.graph
-    given = report.coordinates
+    graph, product, given = report.graph, report.graph.product, report.coordinates
+    if product is None or report.shapes is not None:
+        return _drawn_once(graph, given, max_nodes, max_edges, areas=report.shapes is not None)
+    T = product.times.size
+    once = _drawn_once(product.space, None if given is None else given[::T], max_nodes // T, max_edges // T)
+    row, column = np.divmod(np.arange(T), math.ceil(math.sqrt(T)))
+    low, high = once.xy.min(axis=0), once.xy.max(axis=0)
+    shifts = np.where(high > low, high - low, 1.0) * np.stack([1.2 * column, -1.35 * row], axis=1)  # room for titles
+    above = shifts + np.array([0.5 * (low[0] + high[0]), high[1]])
+    return GraphDrawing(
+        (once.place[:, None] * T + np.arange(T)).ravel(),
+        (once.xy[:, None] + shifts).reshape(-1, 2),
+        (once.edges[:, None] * T + np.arange(T)[:, None]).reshape(-1, 2),
+        once.size,
+        once.said,
+        tuple((str(time), float(x), float(y)) for time, (x, y) in zip(product.times.astype(str), above, strict=True)),
+    )
+
+
+def _drawn_once(graph: Graph, given: Any, max_nodes: int, max_edges: int, *, areas: bool = False) -> GraphDrawing:
+    """The drawing of a graph at the places given, or at those of a layout."""
     xy = np.asarray(positions(graph.adjacency, graph.components) if given is None else given, dtype=float)
     if graph.n_nodes > max_nodes:
         return _in_cells(xy, graph.n_nodes, graph.n_edges)
     nodes = np.arange(graph.n_nodes)
-    if report.shapes is not None:
+    if areas:
         return GraphDrawing(nodes, xy, np.empty((0, 2), np.int64), 0.0, ())
     if graph.n_edges > max_edges:
         said = (f"Its {count(graph.n_edges, 'edge')} are too many to be drawn.",)
@@ -127,6 +152,7 @@ def shared_arrays(report: PredictionReport, drawing: GraphDrawing) -> Packed:
         "y": packed(drawing.xy[:, 1], "<f8"),
         "from": packed(drawing.edges[:, 0], "<i4"),
         "to": packed(drawing.edges[:, 1], "<i4"),
+        "titles": list(drawing.titles),
     }
     if drawing.size:
         half = drawing.size / 2 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])

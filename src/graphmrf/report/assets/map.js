@@ -23,7 +23,7 @@ const GraphMap = (() => {
   class Ground {
     constructor(nodes) {
       this.n = nodes.x.length;
-      Object.assign(this, { x: nodes.x, y: nodes.y, from: nodes.from, to: nodes.to });
+      Object.assign(this, { x: nodes.x, y: nodes.y, from: nodes.from, to: nodes.to, titles: nodes.titles || [] });
       const low = [Infinity, Infinity], high = [-Infinity, -Infinity];
       const reach = (x, y) => {
         low[0] = Math.min(low[0], x); high[0] = Math.max(high[0], x);
@@ -216,6 +216,16 @@ const GraphMap = (() => {
       const { found, quiet } = this.buckets(), colours = this.colours();
       if (ground.paths) this.areas(found, quiet, colours);
       else { this.lines(); this.dots(found, quiet, colours); }
+      this.titles();
+    }
+
+    titles() {
+      const { context: c, ground } = this, s = this.scale, [cx, cy] = this.view.centre;
+      c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+      c.fillStyle = style("--ink-2");
+      c.font = `12px ${style("--sans")}`;
+      c.textAlign = "center";
+      for (const [text, x, y] of ground.titles) c.fillText(text, this.width / 2 + (x - cx) * s, this.height / 2 - (y - cy) * s - 9);
     }
 
     lines() {
