@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression as Plain
@@ -13,7 +14,8 @@ from graphmrf import Graph, GraphRegressor, load
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.features import Design
 from graphmrf.field.learned import LEAST_LABELS, boosted_trees, with_learned
-from graphmrf.field.observations import Observations
+from graphmrf.field.likelihoods import LIKELIHOODS
+from graphmrf.field.observations import Observations, Responses
 from graphmrf.selection import distance_matched_folds
 
 
@@ -132,3 +134,35 @@ def test_neighbours_that_differ_are_reported() -> None:
     assert differ.notes_[0].startswith("neighbours differ: Moran's I of the outcome is -0.9")
     alike = GraphRegressor().fit(graph, X, np.where(rng.random(n) < 0.6, X[:, 0], np.nan))
     assert not any("differ" in note for note in alike.notes_)
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial", "binomial", "gaussian"])
+def test_trees_have_the_loss_of_the_likelihood(likelihood: str) -> None:
+    rng, n = np.random.default_rng(5), 500
+    graph, X = ring(n), rng.standard_normal((n, 6))
+    eta = 0.8 * np.sign(np.abs(X[:, 0]) - 0.67)
+    trials, exposure = np.full(n, 20.0), rng.uniform(5.0, 10.0, n)
+    drawn: dict[str, tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]] = {
+        "binomial": (rng.binomial(20, expit(eta)).astype(float), {"trials": trials}, expit(eta)),
+        "gaussian": (eta + 0.5 * rng.standard_normal(n), {"std": np.full(n, 0.5)}, eta),
+    }
+    y, given, truth = drawn.get(
+        likelihood, (rng.poisson(np.exp(eta) * exposure).astype(float), {"exposure": exposure}, np.exp(eta))
+    )
+    known = rng.random(n) < 0.5
+    model = GraphRegressor(likelihood=likelihood, terms=("own", "learned", "field"))
+    model.fit(graph, X, np.where(known, y, np.nan), **given)
+    assert "learned effects" in model.shares_
+    assert r2_score(truth[~known], model.predict()[~known]) > 0.7
+    low, high = model.predict_interval(0.9, of="observation")
+    assert 0.85 < np.mean((low <= y)[~known] & (y <= high)[~known]) < 0.97
+    folds = np.arange(int(known.sum())) % 5
+    held_out = model.out_of_fold(graph, X, y, folds)
+    assert np.corrcoef(held_out, (y / given["exposure"] if "exposure" in given else y)[known])[0, 1] > 0.4
+
+
+def test_counts_that_are_all_zero_need_no_tree() -> None:
+    y = np.where(np.arange(80) % 4, 0.0, np.nan)
+    labels = Responses.of(LIKELIHOODS["poisson"], np.flatnonzero(~np.isnan(y)), np.zeros(60), np.ones(60))
+    design = Design.of(ring(80), np.random.default_rng(0).standard_normal((80, 2)))
+    np.testing.assert_allclose(with_learned(design, labels, "auto", 0).learned, 0.0, atol=1e-9)

@@ -115,7 +115,8 @@ class GraphRegressor(NodeEstimator):
         Its predictions become one more term: an effect learned from own features, means over neighbours and second
         neighbours, and degrees. They are out of fold, on folds that imitate the holes, and the evidence decides how
         much they count. "auto" are boosted trees, from 56 labels on, which are left out unless they reduce the squared
-        error of held-out labels by more than its standard error; `notes_` has the decision. For numbers only.
+        error of held-out labels by more than its standard error; `notes_` has the decision. Their loss is that of the
+        likelihood; other regressors are for numbers only.
     random_state : int, default 0
         Seed of everything random.
 
@@ -340,7 +341,9 @@ class GraphRegressor(NodeEstimator):
         for name in terms:
             _check_choice("terms", name, tuple(TERMS))
         if self.learner not in (None, AUTO) and self.likelihood not in NUMBERS:
-            raise InvalidInputError(f"learner is for numbers, got likelihood {self.likelihood!r}; leave it out")
+            raise InvalidInputError(
+                f"a learner other than 'auto' is for numbers, got likelihood {self.likelihood!r}; leave it out"
+            )
         return FieldOptions(terms, self.likelihood, self.solver, learner=self.learner, seed=self.random_state)
 
     @overload

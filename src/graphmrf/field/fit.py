@@ -208,7 +208,7 @@ def _with_learner(
     wanted = options.learner is not None and "learned" in options.terms and field.design.learner is None
     too_few = on_trial and labels.nodes.size < LEAST_LABELS
     design = field.design
-    if not wanted or too_few or not (design.p or design.levels.size) or not isinstance(labels, Observations):
+    if not wanted or too_few or not (design.p or design.levels.size):
         return field, mode, likelihood, None
     _PROGRESS.info("field: learned effects")
     design = with_learned(design, labels, options.learner, options.seed)
@@ -226,7 +226,7 @@ def rebuild(design: Design, observations: Observations | Responses, options: Fie
     """Return the field given labels at hyper-parameters that are known: nothing is searched."""
     if isinstance(observations, Observations):
         observations = observations.weighted(found.weights)
-        design = with_learned(design, observations, options.learner, options.seed) if options.learner else design
+    design = with_learned(design, observations, options.learner, options.seed) if options.learner else design
     field = _field_of(design, Prior.of(options.terms, design), observations, found)
     members = [field.posterior(x) for x in found.points]
     return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.shares, found.likelihood))

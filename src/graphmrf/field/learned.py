@@ -7,7 +7,8 @@ the means of neighbours and of second neighbours, and degrees.
 
 Boosted trees are the default, on trial: with :math:`f` the predictions of the field and :math:`c` those of the trees
 without a fold, trees stay if :math:`f + w (c - f)`, with `w` fitted to the other folds, has smaller squared errors than
-:math:`f` by more than the standard error of the difference.
+:math:`f` by more than the standard error of the difference. Of counts, shares and classes the errors are those of
+working observations (see `observations`), weighted by their precision, and trees have the loss of the likelihood.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from graphmrf.field.observations import Observations, Responses
 from graphmrf.selection import distance_matched_folds
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Observations
     from graphmrf.field.posterior import Posterior
 
 AUTO = "auto"
@@ -42,11 +43,66 @@ LEAST_LABELS = int(np.ceil(2 * _LEAF / (1.0 - _STOPPING) / (1.0 - 1.0 / _FOLDS))
 """Labels below which no tree of any fold has a split."""
 
 
-def boosted_trees(seed: int) -> HistGradientBoostingRegressor:
+_SHAPE = {"learning_rate": 0.05, "max_leaf_nodes": 15, "min_samples_leaf": _LEAF}
+_STOP = {"early_stopping": True, "max_iter": 500, "n_iter_no_change": 20, "validation_fraction": _STOPPING}
+
+
+def boosted_trees(seed: int, loss: str = "squared_error") -> HistGradientBoostingRegressor:
     """Return the regressor on trial: small trees, as many as held-out labels ask for."""
-    shape = {"learning_rate": 0.05, "max_leaf_nodes": 15, "min_samples_leaf": _LEAF}
-    stop = {"early_stopping": True, "max_iter": 500, "n_iter_no_change": 20, "validation_fraction": _STOPPING}
-    return HistGradientBoostingRegressor(**shape, **stop, random_state=seed)
+    return HistGradientBoostingRegressor(loss=loss, **_SHAPE, **_STOP, random_state=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class TreesOnLink:
+    """Boosted trees of the loss of a likelihood, which predict latent values.
+
+    Attributes
+    ----------
+    labels : Responses
+        What they were fitted to.
+    trees : regressor or classifier, or None
+        Predicts rates, probabilities or values; None where all labels are alike, which are pooled.
+    """
+
+    labels: Responses
+    trees: Any
+
+    @classmethod
+    def fit(cls, labels: Responses, inputs: Floats, seed: int) -> TreesOnLink:
+        """Return trees of counts over exposure, successes among trials, or values with errors."""
+        totals, sizes = labels.likelihood.total(labels.place, labels.y, labels.size)
+        values = totals / sizes if labels.likelihood.is_whole else totals
+        if np.ptp(values) == 0:
+            return cls(labels, None)
+        if not labels.likelihood.is_whole:
+            return cls(labels, boosted_trees(seed).fit(inputs, values, sample_weight=sizes**-2.0))
+        if labels.likelihood.name != "binomial":
+            return cls(labels, boosted_trees(seed, "poisson").fit(inputs, values, sample_weight=sizes))
+        trees = HistGradientBoostingClassifier(**_SHAPE, **_STOP, random_state=seed)
+        sides, outcomes = np.vstack([inputs, inputs]), np.repeat([1, 0], sizes.size)
+        counts = np.concatenate([totals, sizes - totals])
+        return cls(labels, trees.fit(sides[counts > 0], outcomes[counts > 0], sample_weight=counts[counts > 0]))
+
+    def predict(self, inputs: Floats) -> Floats:
+        """Return latent values."""
+        labels = self.labels
+        if self.trees is None:
+            eta = np.full(len(inputs), labels.likelihood.pooled(labels.y, labels.size))
+        elif isinstance(self.trees, HistGradientBoostingClassifier):
+            eta = self.trees.decision_function(inputs)
+        else:
+            eta = self.trees.predict(inputs)
+            eta = np.log(np.maximum(eta, np.finfo(float).tiny)) if labels.likelihood.is_whole else eta
+        return np.asarray((eta - labels.origin) / labels.unit)
+
+
+def _trained(learner: Any, labels: Observations | Responses, inputs: Floats, seed: int) -> Any:
+    """Return a learner fitted to labels, which predicts latent values."""
+    if isinstance(labels, Responses):
+        return TreesOnLink.fit(labels, inputs, seed)
+    if learner == AUTO:
+        return boosted_trees(seed).fit(inputs, labels.z, sample_weight=labels.weights)
+    return clone(learner).fit(inputs, labels.z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,33 +134,32 @@ class LearnedEffects:
         return np.asarray(self.centre + self.spread * column)
 
 
-def with_learned(design: Design, observations: Observations, learner: Any, seed: int) -> Design:
-    """Return a design with the column of a learner, cross-fitted to standardised labels.
+def with_learned(design: Design, observations: Observations | Responses, learner: Any, seed: int) -> Design:
+    """Return a design with the column of a learner, cross-fitted to labels.
 
     Parameters
     ----------
     design : Design
         Features of all nodes.
-    observations : Observations
-        Standardised labels.
+    observations : Observations or Responses
+        Standardised labels, or others; of these trees have the loss of their likelihood.
     learner : regressor of scikit-learn, or "auto"
         It is cloned; "auto" are boosted trees, of weighted labels.
     seed : int
         Seed of the folds.
     """
-    nodes, z, inputs = observations.nodes, observations.z, design.learnable
+    nodes, inputs = observations.nodes, design.learnable
     known = np.zeros(design.own.shape[0], dtype=np.bool_)
     known[nodes] = True
     by_node = np.empty(known.size, dtype=np.int64)
     by_node[known] = distance_matched_folds(design.graph, known, _FOLDS, random_state=seed).folds
-    folds, held_out, fitted = by_node[nodes], np.empty(z.size), []
-    regressor = boosted_trees(seed) if learner == AUTO else learner
-    for fold in np.unique(folds):
-        own = folds == fold
-        weights = {"sample_weight": observations.weights[~own]} if learner == AUTO else {}
-        fitted.append(clone(regressor).fit(inputs[nodes[~own]], z[~own], **weights))
+    folds, held_out, fitted = by_node[nodes], np.empty(nodes.size), []
+    for own in (folds == fold for fold in np.unique(folds)):
+        fitted.append(_trained(learner, observations.part(~own), inputs[nodes[~own]], seed))
         held_out[own] = fitted[-1].predict(inputs[nodes[own]])
-    effects = LearnedEffects(tuple(fitted), float(held_out.mean()), float(held_out.std()) or 1.0, folds)
+    varies = np.ptp(held_out) > 1e-9 * np.abs(held_out).max()
+    centre, spread = float(held_out.mean()), float(held_out.std()) if varies else 1.0
+    effects = LearnedEffects(tuple(fitted), centre, spread, folds)
     column = effects(design)
     column[nodes, 0] = (held_out - effects.centre) / effects.spread
     return replace(design, learner=effects, learned=column)

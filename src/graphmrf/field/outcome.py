@@ -12,7 +12,7 @@ from scipy import sparse
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
-from graphmrf.field.fit import FieldOptions, FittedField, Found, fit_field, rebuild, refit
+from graphmrf.field.fit import REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
 from graphmrf.field.learned import AUTO, with_learned
 from graphmrf.field.observations import Observations
@@ -270,9 +270,9 @@ class FieldOutcome:
         return mean, std
 
     def _learned_from(self, chosen: Bools) -> FittedField:
-        """Return the field with a learner that sees some of the labels only."""
+        """Return the field with a learner that sees some of the labels only; of many it is the same."""
         field = self.fitted.field
-        if field.design.learner is None or not isinstance(field.observations, Observations):
+        if field.design.learner is None or self.rows.size > REFITTED:
             return self.fitted
         labels = field.observations.part(chosen)
         design = with_learned(field.design, labels, self.options.learner, self.options.seed)
