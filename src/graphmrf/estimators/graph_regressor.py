@@ -92,7 +92,7 @@ class GraphRegressor(NodeEstimator):
     ``graphmrf.progress``.
 
     Missing cells of the features are imputed by the coupled Gaussian field of all features (see `GaussianMRF`), and
-    predictions are averaged over ten draws of them. A labelled node keeps its label in `predict`.
+    predictions are averaged over 24 draws of them. A labelled node keeps its label in `predict`.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ class GraphRegressor(NodeEstimator):
         graph, X : Graph and array or DataFrame, optional
             Another graph and the features of its nodes, the same columns (of a DataFrame in any order); NaN where
             missing, which is imputed by the joint field of the features of the fit, and predictions are averaged over
-            ten draws. By default the graph and features of the fit.
+            24 draws. By default the graph and features of the fit.
         return_std : bool, default False
             Also return the standard deviation of the outcome about its prediction, uncertainty of hyper-parameters and
             coefficients included; 0 where labels are kept.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import ORDERS, GraphPrecisions
-from graphmrf.field.search import MEMBERS, WARM, around, average, find_mode
+from graphmrf.field.search import MEMBERS, WARM, average, find_mode
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import FENCE
@@ -50,6 +51,9 @@ REFITTED = 600
 
 _AGREE = 0.01
 """Variance between predictions of mode and members, over their own, below which the mode stands for all."""
+
+_ERROR = 0.005
+"""The same over the number of members: what is left of the error of the average."""
 
 _NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a standard normal variable."""
@@ -281,13 +285,18 @@ def _tolerance(labels: int) -> float:
 def _search_dense(
     design: Design, prior: Prior, observations: Observations | Responses, seed: int
 ) -> tuple[DenseField, Mode]:
-    """Return the dense field and its mode; with many labels the search begins on a random part of them."""
-    field, m = DenseField.of(design, prior.terms, observations), observations.nodes.size
-    if m <= PART + PART // 2:
-        return field, find_mode(field, np.zeros(field.size), tolerance=_tolerance(m))
-    small = field.part(_part(m, PART, seed))
-    first = find_mode(small, np.zeros(field.size), tolerance=_tolerance(PART))
-    return field, find_mode(field, first.x, tolerance=_tolerance(m), damping=WARM)
+    """Return the dense field and its mode."""
+    field = DenseField.of(design, prior.terms, observations)
+    return field, _mode(field, seed)
+
+
+def _mode(field: DenseField, seed: int) -> Mode:
+    """Return the mode of a dense field; with many labels the search begins at that of a random half of them."""
+    m = field.rows.size
+    if m <= PART:
+        return find_mode(field, np.zeros(field.size), tolerance=_tolerance(m))
+    first = _mode(field.part(_part(m, m // 2, seed)), seed)
+    return find_mode(field, first.x, tolerance=_tolerance(m), damping=WARM)
 
 
 def _part(count: int, size: int, seed: int) -> Ints:
@@ -393,27 +402,27 @@ def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> F
 
 def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, seed: int, members: int) -> FittedField:
     """Return the average over hyper-parameters, the mode alone where the posterior is narrow."""
-    drawn: list[Floats] = []
-    weights, centre = np.ones(1), field.posterior(mode.x)
-    if members > 1 and not _agree(field, mode, centre, seed):
-        drawn, shares = average(field, mode, count=members - members % 2, seed=seed)
-        weights = np.append(1.0, members * shares) / (1.0 + members)
+    centre = field.posterior(mode.x)
+    count = _count(field, mode, centre, seed, members) if members > 1 else 0
+    drawn = average(field, mode, count=count, seed=seed) if count else []
+    weights = np.full(1 + len(drawn), 1.0 / (1 + len(drawn)))
     posterior = AveragedPosterior([centre, *(field.posterior(x) for x in drawn)], weights, likelihood)
     return FittedField(field, mode, [mode.x, *drawn], posterior)
 
 
-def _agree(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int) -> bool:
-    """Return whether members of the average hardly differ in means and standard deviations of their predictions."""
+def _count(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int, most: int) -> int:
+    """Return how many members the average needs besides the mode: the more, the more a first pair differs from it."""
     nodes = _some_nodes(field, seed)
 
     def predicted(posterior: Posterior) -> tuple[Floats, Floats]:
         mean, variance = posterior.moments(nodes)
         return mean, np.sqrt(variance + posterior.noise)
 
-    drawn = around(mode, 2, seed)[0]  # one at a time: a posterior of a large graph takes a gigabyte
+    drawn = average(field, mode, count=2, seed=seed)  # one at a time: a posterior of a large graph takes a gigabyte
     means, stds = zip(predicted(centre), *(predicted(field.posterior(x)) for x in drawn), strict=True)
     differences = np.var(means, axis=0) + np.var(stds, axis=0)
-    return bool(differences.mean() < _AGREE * np.mean(np.square(stds)))
+    share = float(differences.mean() / np.mean(np.square(stds)))
+    return 0 if share < _AGREE else 2 * min(most // 2, math.ceil(0.5 * share / _ERROR))
 
 
 def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:

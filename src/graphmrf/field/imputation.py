@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphmrf.field.search import MEMBERS
+from graphmrf.graph import Graph
 from graphmrf.kept import cached_property
 from graphmrf.model.conditional import condition
 from graphmrf.model.fit import fit_for_imputation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from graphmrf._typing import Bools, Floats
-    from graphmrf.graph import Graph
+    from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.model import AttributePosterior
 
-PAIRS = 5
-"""Pairs of draws of the missing cells, the usual number of imputations; time grows with them."""
-
-_AT_ONCE = 4
-"""Draws held at once."""
+PAIRS = MEMBERS // 2
+"""Pairs of draws of the missing cells: a draw for every member of the average over hyper-parameters."""
 
 MOST_PATTERNS = 2**26
 """Entries of the largest table: patterns of missing cells by squared number of columns; half a gigabyte."""
@@ -42,30 +38,25 @@ class Imputation:
         Those columns.
     seed : int
         Seed of the draws.
+    order : integer array of shape (n,)
+        The nodes in the order of the posterior.
     """
 
     X: Floats
     posterior: AttributePosterior | None
     varies: Bools
     seed: int
+    order: Ints
 
     @cached_property
     def draws(self) -> Floats:
         """Draws of the features, in pairs opposite each other about `X`, shape (k, n, p); k = 0 when none miss."""
-        drawn = self._sample(PAIRS, self.seed)
-        return np.concatenate([drawn, 2.0 * self.X - drawn])
-
-    def sample(self, count: int) -> Iterator[Floats]:
-        """Yield independent draws of the features, shape (n, p), a few of them held at once; none when none miss."""
-        for first in range(0, count, _AT_ONCE):
-            yield from self._sample(min(_AT_ONCE, count - first), self.seed + first)
-
-    def _sample(self, count: int, seed: int) -> Floats:
         if self.posterior is None:
             return np.empty((0, *self.X.shape))
-        draws = np.tile(self.X, (count, 1, 1))
-        draws[:, :, self.varies] += self.posterior.sample(count, seed) - self.posterior.mean
-        return draws
+        drawn = np.tile(self.X, (PAIRS, 1, 1))
+        around = self.posterior.sample(PAIRS, self.seed) - self.posterior.mean
+        drawn[:, self.order, np.flatnonzero(self.varies)[:, None]] += around.transpose(0, 2, 1)
+        return np.concatenate([drawn, 2.0 * self.X - drawn])
 
 
 def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None, seed: int = 0) -> Imputation:
@@ -93,18 +84,26 @@ def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None,
     >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
     >>> imputed = impute(path, np.array([[1.0, 1.1], [2.0, 2.2], [3.0, np.nan], [4.0, 4.4], [5.0, 5.5]]))
     >>> imputed.X[2].round(1), imputed.draws.shape
-    (array([3. , 3.3]), (10, 5, 2))
+    (array([3. , 3.3]), (24, 5, 2))
     """
     missing, (fitted, known) = np.isnan(X), like or (graph, X)
+    order = _by_content(graph, X)
     if not missing.any():
-        return Imputation(X, None, np.ones(X.shape[1], dtype=bool), seed)
+        return Imputation(X, None, np.ones(X.shape[1], dtype=bool), seed, order)
     varies, whole = _varies(known), np.where(missing, np.nanmean(known, axis=0), X)
     if not (missing & varies).any():
-        return Imputation(whole, None, varies, seed)
+        return Imputation(whole, None, varies, seed, order)
     mrf = fit_for_imputation(fitted, known[:, varies], prior=float(np.count_nonzero(varies)))
-    posterior = condition(mrf, graph, X[:, varies])
-    whole[:, varies] = posterior.mean
-    return Imputation(whole, posterior, varies, seed)
+    posterior = condition(mrf, Graph(graph.adjacency[order][:, order]), X[order][:, varies])
+    whole[np.ix_(order, varies)] = posterior.mean
+    return Imputation(whole, posterior, varies, seed, order)
+
+
+def _by_content(graph: Graph, X: Floats) -> Ints:
+    """Return the nodes in an order of what they are, not of where they stand: draws are the same in any order."""
+    known = np.nan_to_num(X, nan=-np.inf)
+    around = graph.adjacency @ np.nan_to_num(X)
+    return np.lexsort(np.column_stack([graph.degrees, around, known]).T)
 
 
 def _varies(X: Floats) -> Bools:

@@ -1,15 +1,15 @@
 r"""The search for the most probable hyper-parameters, and the average around them.
 
 The mode is found by Levenberg-Marquardt steps with average information (Gilmour, Thompson and Cullis, 1995), the mean
-of observed and expected information. Around it the posterior of the coordinates `x` is approximated by a normal
-distribution. Members are drawn from it, in pairs opposite each other, and weighted by their true posterior density over
-that of the approximation (importance weights, truncated as Ionides, 2008, suggests). With more labels the posterior
-narrows, and the members become one.
+of observed and expected information. Members of the average are drawn from the posterior by elliptical slice sampling
+(Murray, Adams and MacKay, 2010) around the normal distribution at the mode. With more labels the posterior narrows, and
+the members become one.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +17,8 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Floats
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
@@ -27,8 +29,11 @@ MEMBERS = 24
 WARM = 0.01
 """First damping of a search that begins near its mode."""
 
-_NEGLIGIBLE = 0.1
-"""Weight, over that of an equal share, below which a member is left out of the average."""
+_STEPS = 2
+"""Steps of a chain from one member to the next."""
+
+_NARROW = 1e-6
+"""Width of an arc that ends a step where it is."""
 
 _LARGEST_STEP = 2.0
 """Largest change of a coordinate in one step, in prior standard deviations."""
@@ -112,16 +117,12 @@ def find_mode(
     return Mode(x, value, curvature, steps)
 
 
-def around(mode: Mode, count: int, seed: int) -> tuple[Floats, Floats]:
-    """Return points drawn around the mode in pairs opposite each other, and the standard normal draws behind them."""
-    normal = np.random.default_rng(seed).standard_normal((count // 2, mode.x.size))
-    normal = np.vstack([normal, -normal])
-    factor = cho_factor(mode.curvature, lower=True)
-    return mode.x + solve_triangular(factor[0], normal.T, lower=True, trans="T").T, normal
+def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> list[Floats]:
+    """Return coordinates of members drawn from the posterior by elliptical slice sampling (Murray and others, 2010).
 
-
-def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> tuple[list[Floats], Floats]:
-    """Return coordinates of members drawn around the mode, and their weights, which add up to 1.
+    Two chains, opposite each other, begin at draws from the normal distribution at the mode and move on ellipses of it:
+    where it is the posterior, draws are independent; where not, steps are shorter. Every step has random numbers of its
+    own, so that chains of nearly the same posteriors come together, and fewer members are the first of more.
 
     Parameters
     ----------
@@ -134,10 +135,36 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
     seed : int
         Seed of the draws.
     """
-    points, normal = around(mode, count, seed)
-    logs = np.array([-evidence.value(x) for x in points]) + 0.5 * np.einsum("ij,ij->i", normal, normal)
-    weights = np.exp(logs - logs.max())
-    weights = np.minimum(weights, weights.mean() * np.sqrt(count))
-    weights /= weights.sum()
-    present = weights > _NEGLIGIBLE / count
-    return list(points[present]), weights[present] / weights[present].sum()
+    factor = cho_factor(mode.curvature, lower=True)[0]
+
+    def place(normal: Floats) -> Floats:
+        return np.asarray(mode.x + solve_triangular(factor, normal, lower=True, trans="T"))
+
+    def excess(normal: Floats) -> float:
+        return 0.5 * float(normal @ normal) - evidence.value(place(normal)) + mode.value
+
+    chains = [np.random.default_rng(seed).standard_normal(mode.x.size) * side for side in (1.0, -1.0)]
+    states: list[tuple[Floats, float]] = [(state, excess(state)) for state in chains]
+    points: list[Floats] = []
+    for step in range(count // 2 * _STEPS):
+        for k, side in enumerate((1.0, -1.0)):
+            states[k] = _slice(excess, states[k], np.random.default_rng((seed, step)), side)
+        if step % _STEPS == _STEPS - 1:
+            points += [place(state) for state, _ in states]
+    return points
+
+
+def _slice(
+    excess: Callable[[Floats], float], now: tuple[Floats, float], rng: np.random.Generator, side: float
+) -> tuple[Floats, float]:
+    """Return the next state and its excess: a point of an ellipse with more of it than a random part of that now."""
+    least, other = now[1] - rng.exponential(), side * rng.standard_normal(now[0].size)
+    angle = rng.uniform(0.0, 2.0 * math.pi)
+    low, high = angle - 2.0 * math.pi, angle
+    while high - low > _NARROW:
+        state = now[0] * math.cos(angle) + other * math.sin(angle)
+        if (value := excess(state)) > least:
+            return state, value
+        low, high = (angle, high) if angle < 0.0 else (low, angle)
+        angle = rng.uniform(low, high)
+    return now

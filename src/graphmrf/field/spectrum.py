@@ -102,14 +102,15 @@ class Spectrum:
         """Return the correlations between two sets of nodes."""
         values, U = self.graph.eigenpairs
         unit = 1.0 / self.deviations(kappa2, order)
-        block = (U[nodes] * _filter(values, kappa2, order)[0]) @ U[others].T
+        block = U[nodes] @ (U[others] * _filter(values, kappa2, order)[0]).T
         return np.asarray(block * unit[nodes, None] * unit[others])
 
     def smoothed(self, columns: Floats) -> Floats:
         """Return the functions of `N` times columns (n, q) at all nodes, shape (k, n, q)."""
         U = self.graph.eigenpairs[1]
-        image = U.T @ columns
-        return np.array([U @ (g[:, None] * image) for g in self.basis.T])
+        images = self.basis.T[:, :, None] * (U.T @ columns)  # (k, n, q)
+        found = U @ images.transpose(1, 0, 2).reshape(len(U), -1)
+        return np.ascontiguousarray(found.reshape(len(U), *images.shape[::2]).transpose(1, 0, 2))
 
     def combine(self, kappa2: float, order: float, smoothed: Floats) -> Floats:
         """Return smoothed columns and their derivatives by both logarithms, shape (3, n, q)."""
