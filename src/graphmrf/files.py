@@ -1,6 +1,6 @@
-"""The one atomic write: a file is there whole or not at all, whatever happens on the way; and the checks before it.
+"""Atomic writes, which leave a file whole or untouched; checks of paths; free memory.
 
-Files elsewhere are read by fsspec, from any URL it knows.
+Files at other places are read by fsspec, from any URL it supports.
 """
 
 import hashlib
@@ -266,3 +266,12 @@ def _same(one: _PathLike, other: _PathLike) -> bool:
         return os.path.samefile(one, other)  # noqa: PTH121 - takes what is no Path
     except OSError:
         return False
+
+
+def free_memory() -> int | None:
+    """Return the bytes that programs may still take; None where the system does not report them."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), None)

@@ -12,7 +12,7 @@ import graphmrf as gm
 from graphmrf.cli import inputs
 from graphmrf.comparison import Settings
 from graphmrf.estimators import graph_regressor
-from graphmrf.linalg.limits import free_memory
+from graphmrf.files import free_memory
 from graphmrf.text import number, r2_in_words
 
 FIELD = ("--target", "income", "--method", "field")

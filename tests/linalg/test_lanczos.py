@@ -13,7 +13,7 @@ from families import FAMILIES
 from graphmrf._typing import Bools, Floats
 from graphmrf.engines import ENGINES, Engine
 from graphmrf.graph import Graph
-from graphmrf.linalg.lanczos import inverse, jacobi_eigen, lanczos
+from graphmrf.linalg.multishift import inverse, jacobi_eigen, lanczos
 
 every_engine = pytest.mark.parametrize("kind", sorted(ENGINES))
 
@@ -85,7 +85,7 @@ def test_where_the_quick_method_of_lapack_fails_the_slow_one_answers(monkeypatch
             raise np.linalg.LinAlgError("stemr did not converge")
         return eigh_tridiagonal(a, b, lapack_driver=lapack_driver)
 
-    monkeypatch.setattr("graphmrf.linalg.lanczos.eigh_tridiagonal", fails)
+    monkeypatch.setattr("graphmrf.linalg.multishift.eigh_tridiagonal", fails)
     a, b = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25])
     values, vectors = jacobi_eigen(a, b)
     np.testing.assert_allclose((vectors * values) @ vectors.T, np.diag(a) + np.diag(b, 1) + np.diag(b, -1), atol=1e-12)

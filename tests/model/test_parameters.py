@@ -9,8 +9,8 @@ import oracle
 from cases import random_case
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
+from graphmrf.graph.checks import LARGEST, check_magnitude
 from graphmrf.model import GaussianMRF
-from graphmrf.model.attributes import LARGEST, check_magnitude
 from graphmrf.model.parameters import channels
 
 

@@ -32,9 +32,9 @@ from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
 from graphmrf.estimators.rows import COUNTED
 from graphmrf.field import POSITIVE
-from graphmrf.files import check_apart, check_place
+from graphmrf.files import check_apart, check_place, free_memory
 from graphmrf.graph import Graph
-from graphmrf.linalg.limits import LIMITS, free_memory
+from graphmrf.linalg.limits import LIMITS
 from graphmrf.selection import search_time_weight
 from graphmrf.text import inner_percent, joined
 

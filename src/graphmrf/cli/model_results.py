@@ -13,8 +13,7 @@ from graphmrf.cli import terminal
 from graphmrf.cli.inputs import A_MODEL, OF_NODES, looks_like
 from graphmrf.datasets.table_files import SHAPES
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import check_place
-from graphmrf.linalg.limits import free_memory
+from graphmrf.files import check_place, free_memory
 from graphmrf.model import GaussianMRF
 from graphmrf.model.expected_accuracy import estimate_r2, target_covariance
 from graphmrf.text import did_you_mean, minus_signs, number

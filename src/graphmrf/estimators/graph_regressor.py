@@ -36,7 +36,7 @@ from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observa
 from graphmrf.field.criteria import Criteria
 from graphmrf.field.learned import AUTO
 from graphmrf.field.outcome import FieldOutcome
-from graphmrf.model.attributes import check_count
+from graphmrf.graph.checks import check_count
 from graphmrf.selection import steps_to_label
 
 if TYPE_CHECKING:

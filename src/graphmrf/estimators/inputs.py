@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
-from graphmrf.model.attributes import check_magnitude
+from graphmrf.graph.checks import check_magnitude
 from graphmrf.selection import MatchedFolds, assign_folds, distance_matched_folds
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a graph is built from, checked and tidied: weights and edge lists become symmetric matrices without loops."""
+"""Checks of what users pass: weights and edge lists, which become symmetric matrices without loops; sizes of values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 from graphmrf.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 Tidy: TypeAlias = "tuple[sparse.csr_array, tuple[str, ...]]"
 """Symmetric weights > 0 off the diagonal, in canonical form, and what was changed to get there."""
+
+
+# Largest size of a value, 1.8e75, and its inverse the smallest spread of a column: fourth powers of them, such as
+# the products of two variances, can be represented.
+LARGEST = 2.0**250
 
 
 def symmetric_matrix(W: Any, *, symmetrize: bool, rounding: float = 1e-12) -> Tidy:
@@ -179,3 +184,43 @@ def _repeats(count: int, fate: str) -> tuple[str, ...]:
 
 def _absent(count: int) -> tuple[str, ...]:
     return (f"dropped {count} edge{'s' * (count > 1)} of weight 0",) if count else ()
+
+
+def check_count(n_samples: int) -> int:
+    """Return a number of samples >= 0."""
+    if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 0:
+        raise InvalidInputError(f"n_samples must be a whole number >= 0, got {n_samples!r}")
+    return int(n_samples)
+
+
+def check_magnitude(A: Floats, name: str, columns: Sequence[Any] | None = None) -> None:
+    """Raise unless the squares of all values, and of the spread of every column that varies, can be computed with.
+
+    Parameters
+    ----------
+    A : array of shape (n, q)
+        Finite numbers; NaN is missing.
+    name : str
+        What they are, for the message.
+    columns : sequence, optional
+        Names of the columns; their numbers otherwise.
+
+    Raises
+    ------
+    InvalidInputError
+        A value beyond `LARGEST`, or a column that varies by less than its inverse.
+    """
+    if not A.size:
+        return
+    low, high = np.nanmin(A, axis=0, initial=np.inf), np.nanmax(A, axis=0, initial=-np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread, size = high - low, np.maximum(np.abs(low), np.abs(high))
+    known = np.isfinite(size)
+    bad = np.flatnonzero(known & ((size > LARGEST) | ((spread > 0) & (spread < 1 / LARGEST))))
+    if bad.size:
+        which = bad[0] if columns is None else repr(columns[bad[0]])
+        place = "" if A.shape[1] == 1 and columns is None else f" in column {which}"
+        raise InvalidInputError(
+            f"{name} must be of a size that can be squared, got {low[bad[0]]:g} to {high[bad[0]]:g}{place}; "
+            f"give them in another unit, within {LARGEST:.0e}, and varying by {1 / LARGEST:.0e} or more"
+        )

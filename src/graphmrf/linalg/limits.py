@@ -1,11 +1,10 @@
-"""Sizes at which methods switch, in one table that can be passed on; and the memory that is free."""
+"""Sizes at which methods switch, in one table that can be passed on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-__all__ = ["LIMITS", "Limits", "free_memory"]
+__all__ = ["LIMITS", "Limits"]
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,3 @@ class Limits:
 
 
 LIMITS = Limits()
-
-
-def free_memory() -> int | None:
-    """Return the bytes that programs may still take; None where the system does not report them."""
-    try:
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-    except OSError:
-        return None
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), None)

@@ -25,9 +25,8 @@ from scipy import sparse
 
 from graphmrf.engines import SMALL_GRAPH
 from graphmrf.engines.probes import SIGNS, edge_words, signs_of
-from graphmrf.linalg.lanczos import gauss, inverse, squares
 from graphmrf.linalg.limits import LIMITS, Limits
-from graphmrf.linalg.multishift import Solution, iteration_bound
+from graphmrf.linalg.multishift import Solution, gauss, inverse, iteration_bound, squares
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -17,8 +17,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from graphmrf.engines.probes import random_columns
-from graphmrf.linalg.lanczos import gauss, jacobi_eigen, lanczos, squares
 from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.multishift import gauss, jacobi_eigen, lanczos, squares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

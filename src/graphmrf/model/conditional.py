@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.graph.checks import check_count
 from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.lanczos import inverse
 from graphmrf.linalg.limits import LIMITS
-from graphmrf.linalg.multishift import ShiftedSystems
+from graphmrf.linalg.multishift import ShiftedSystems, inverse
 from graphmrf.linalg.operator import edge_noise
 from graphmrf.linalg.precision import PrecisionBlock
-from graphmrf.model.attributes import aligned, check_count, check_names
+from graphmrf.model.attributes import aligned, check_names
 from graphmrf.model.parameters import Channels, Parameters, channels
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from graphmrf.errors import ConvergenceError
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import one_blas_thread
-from graphmrf.linalg.lanczos import inverse
+from graphmrf.linalg.multishift import inverse
 from graphmrf.model.likelihood import Statistics, derivatives, log_likelihood, schur_complement
 from graphmrf.model.parameters import Channels, Parameters, channels
 

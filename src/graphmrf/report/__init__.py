@@ -1,5 +1,6 @@
 """One self-contained HTML page from rows and figures; no model runs here."""
 
+from graphmrf.report.drawing import PredictionReport
 from graphmrf.report.page import (
     Content,
     pack_content,
@@ -10,7 +11,6 @@ from graphmrf.report.page import (
     write_content,
     write_report,
 )
-from graphmrf.report.rows import PredictionReport
 
 __all__ = [
     "Content",

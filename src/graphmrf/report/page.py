@@ -19,7 +19,7 @@ from graphmrf.comparison import FittedMethod, Prediction
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place
 from graphmrf.report import charts, drawing, tables
-from graphmrf.report.rows import PredictionReport
+from graphmrf.report.drawing import PredictionReport
 from graphmrf.text import DASH, count, number, r2_range, smoothing_level
 
 Content: TypeAlias = dict[str, Any]

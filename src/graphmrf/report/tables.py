@@ -15,8 +15,7 @@ from graphmrf.comparison.explanation import effect_name
 from graphmrf.field import EFFECTS
 from graphmrf.graph import Graph
 from graphmrf.report.charts import LISTED_COEFFICIENTS
-from graphmrf.report.drawing import GraphDrawing
-from graphmrf.report.rows import PredictionReport
+from graphmrf.report.drawing import GraphDrawing, PredictionReport
 from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
 # Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not.
