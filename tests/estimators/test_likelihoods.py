@@ -294,3 +294,14 @@ def test_intervals_of_counts_end_where_no_number_lies_between() -> None:
     model.fit(ring, None, counts, exposure=np.where(np.isnan(counts), 1e18, 1.0))
     low, high = model.predict_interval(0.9, of="observation")
     assert np.all(low <= high)
+
+
+def test_yes_or_no_is_found_in_the_middle_of_a_feature() -> None:
+    """A step that no line shows: from 0 and 1 alone a search ends where nothing matters."""
+    rng, n = np.random.default_rng(0), 300
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    X = rng.standard_normal((n, 4))
+    yes = (np.abs(X[:, 0]) < 0.4).astype(float)
+    known = rng.random(n) < 0.5
+    probability = GraphRegressor(likelihood="binomial").fit(ring, X, np.where(known, yes, np.nan)).predict()
+    assert np.mean((probability > 0.5) == yes, where=~known) > 0.85

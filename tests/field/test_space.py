@@ -78,3 +78,12 @@ def test_slopes_and_products_are_gathered_by_name() -> None:
     assert found.tolist() == [0.0, 2.0, 0.0, 0.0, 3.0, 4.0]
     stacked = SPACE.stack({"field": np.ones(5), "nonlinear.lengths": np.full((5, 2), 7.0)}, 5)
     np.testing.assert_array_equal(stacked, np.tile([0.0, 1.0, 0.0, 0.0, 7.0, 7.0], (5, 1)))
+
+
+def test_coordinates_of_another_space_are_those_of_the_same_names() -> None:
+    other = Space(("field",), (Shape("nonlinear.lengths", 3.0, 1.0, 2), Shape("size", 1.0, 1.0)), has_noise=False)
+    x = np.arange(1.0, 1.0 + SPACE.size)
+    found = other.taken_from(SPACE, x)
+    names = list(SPACE.names)
+    lengths = [k for k, name in enumerate(names) if name == "nonlinear.lengths"]
+    np.testing.assert_array_equal(found, [x[names.index("field")], *x[lengths], 0.0, x[-1]])

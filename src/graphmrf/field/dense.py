@@ -114,7 +114,8 @@ class DenseField:
         """The hyper-parameters and their priors."""
         shapes = {s.name: s for term in self.terms for s in term.shapes(self.design.graph, self.design.p)}
         names, own = tuple(term.name for term in self.terms), self.observations.shapes
-        return Space(names, (*shapes.values(), *own), labels=self.rows.size, has_noise=self.observations.has_own)
+        given = self.observations
+        return Space(names, (*shapes.values(), *own), None, self.rows.size, given.has_own, given.spread)
 
     @property
     def size(self) -> int:

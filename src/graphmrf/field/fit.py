@@ -294,9 +294,23 @@ def _mode(field: DenseField, seed: int) -> Mode:
     """Return the mode of a dense field; with many labels the search begins at that of a random half of them."""
     m = field.rows.size
     if m <= PART:
-        return find_mode(field, np.zeros(field.size), tolerance=_tolerance(m))
+        return _first_mode(field)
     first = _mode(field.part(_part(m, m // 2, seed)), seed)
     return find_mode(field, first.x, tolerance=_tolerance(m), damping=WARM)
+
+
+def _first_mode(field: DenseField) -> Mode:
+    """Return the mode that is reached from the prior medians.
+
+    Of counts and shares, first from there with numbers near them: 0 and 1 alone hardly show which features matter, and
+    the search would end where none does.
+    """
+    tolerance, given = _tolerance(field.rows.size), field.observations
+    if isinstance(given, Observations):
+        return find_mode(field, np.zeros(field.size), tolerance=tolerance)
+    normal = field.observed(given.as_numbers())
+    found = find_mode(normal, np.zeros(normal.size), tolerance=tolerance)
+    return find_mode(field, field.space.taken_from(normal.space, found.x), tolerance=tolerance)
 
 
 def _part(count: int, size: int, seed: int) -> Ints:
@@ -356,8 +370,7 @@ def _feature_shapes(design: Design, prior: Prior, observations: Observations | R
     if not any(term.name == "nonlinear" for term in terms):
         return {}
     field = DenseField.of(design, terms, observations.part(_part(observations.nodes.size, PART, seed)))
-    mode = find_mode(field, np.zeros(field.size), tolerance=_tolerance(field.rows.size))
-    return {"nonlinear.lengths": field.space.read(mode.x)["nonlinear.lengths"]}
+    return {"nonlinear.lengths": field.space.read(_first_mode(field).x)["nonlinear.lengths"]}
 
 
 def _connected_part(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import betainc, betaln, expit, gammaincc, gammaln, logit, ndtr
 
-from graphmrf.field.space import Shape
+from graphmrf.field.space import TOTAL, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +64,9 @@ class Likelihood:
         where the variance of its logarithm is uncertain, and is carried by the most extreme draws where it is finite.
     unit : float
         Standard deviation of latent values that is assumed at most where observations determine none.
+    spread : float
+        Log spread of the prior of the total variance in that unit; wide where nothing is known of it beforehand, as of
+        how well classes can be told apart.
     """
 
     name = ""
@@ -72,6 +75,7 @@ class Likelihood:
     is_whole = True
     has_mean = True
     unit = 1.0
+    spread = TOTAL[1]
 
     def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:
         """Return the log density of every row and its derivatives."""
@@ -200,6 +204,7 @@ class Binomial(Likelihood):
 
     name: str = "binomial"
     has_own: bool = True
+    spread: float = TOTAL[1]
 
     def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:  # noqa: ARG002 - none of its own
         """Return the log density of every row and its derivatives."""
@@ -298,8 +303,16 @@ class Measured(Likelihood):
         return np.asarray(eta + self._std(size, h) * rng.standard_normal(np.broadcast(eta, size).shape))
 
 
+_BERNOULLI = Binomial("bernoulli", has_own=False, spread=2.0)
+
 LIKELIHOODS: dict[str, Likelihood] = {
     each.name: each
-    for each in (Poisson(), NegativeBinomial(), Binomial(), Binomial("bernoulli", has_own=False), Measured())
+    for each in (
+        Poisson(),
+        NegativeBinomial(),
+        Binomial(),
+        Binomial("bernoulli", has_own=False, spread=2.0),
+        Measured(),
+    )
 }
 """All likelihoods by name."""

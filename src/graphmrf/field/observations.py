@@ -24,6 +24,7 @@ import numpy as np
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.likelihoods import Expansion
+from graphmrf.field.space import TOTAL
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class Observations:
     def has_own(self) -> bool:
         """Whether there is noise of unknown size: always."""
         return True
+
+    @property
+    def spread(self) -> float:
+        """Log spread of the prior of the total variance."""
+        return TOTAL[1]
 
     def part(self, chosen: Ints | Bools) -> Observations:
         """Return some of the observations."""
@@ -247,6 +253,11 @@ class Responses:
         return self.likelihood.has_own
 
     @property
+    def spread(self) -> float:
+        """Log spread of the prior of the total variance."""
+        return self.likelihood.spread
+
+    @property
     def weights(self) -> Floats:
         """Precision of every node's own part over that of a usual node: all alike."""
         return np.ones(self.nodes.size)
@@ -275,10 +286,18 @@ class Responses:
 
     @cached_property
     def _latest(self) -> Floats:
-        """Latent values where the last search for the mode ended; first those of the rows one by one."""
-        found = (self.likelihood.start(self.y, self.size) - self.origin) / self.unit
-        m = self.nodes.size
-        return _sums(self.place, found, m) / np.bincount(self.place, minlength=m)
+        """Latent values where the last search for the mode ended; first those near its rows."""
+        return self._near()
+
+    def _near(self) -> Floats:
+        """Return latent values near the rows of every node."""
+        found = self.likelihood.start(*self.likelihood.total(self.place, self.y, self.size))
+        return np.asarray((found - self.origin) / self.unit)
+
+    def as_numbers(self) -> Observations:
+        """Return standardised values near the observations, as numbers with noise: a search begins with them."""
+        v = self._near()
+        return Observations.of(self.nodes, (v - v.mean()) / (v.std() or 1.0))
 
     def mode(self, h: Values, dual: Dual) -> Floats | None:
         """Return the most probable latent values by Newton steps; None where the covariance is not positive definite.

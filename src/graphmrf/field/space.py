@@ -73,6 +73,8 @@ class Space:
         Number of labels whose variance is the unit: of few it is an uncertain estimate of that of the outcome.
     has_noise : bool
         Whether the noise has a variance of its own; else it is the least.
+    spread : float
+        Log spread of the total, that of the unit apart.
 
     Examples
     --------
@@ -87,13 +89,14 @@ class Space:
     fixed: Mapping[str, Any] | None = None
     labels: int = 10**9
     has_noise: bool = True
+    spread: float = TOTAL[1]
 
     @cached_property
     def _total(self) -> tuple[float, float]:
         """Median and log spread of the total: the variance of `m` normal labels is chi-squared of `m - 1` over them."""
         half = 0.5 * max(self.labels - 1, 1)
         shift = math.log(half) - float(digamma(half))
-        return TOTAL[0] * math.exp(shift), math.hypot(TOTAL[1], math.sqrt(float(polygamma(1, half))))
+        return TOTAL[0] * math.exp(shift), math.hypot(self.spread, math.sqrt(float(polygamma(1, half))))
 
     @property
     def variances(self) -> tuple[str, ...]:
@@ -129,6 +132,14 @@ class Space:
             h[shape.name] = np.exp(logs[first : first + shape.size])
             first += shape.size
         return h | dict(self.fixed or {})
+
+    def taken_from(self, other: Space, x: Floats) -> Floats:
+        """Return the coordinates that another space has of the same hyper-parameters, 0 of others."""
+        names, theirs, found = np.array(self.names), np.array(other.names), np.zeros(self.size)
+        for name in set(self.names) & set(other.names):
+            found[:-1][names == name] = x[:-1][theirs == name]
+        found[-1] = x[-1]
+        return found
 
     def jacobian(self, x: Floats) -> Floats:
         """Return the derivatives (len(names), size) of the logarithms of the hyper-parameters by the coordinates."""

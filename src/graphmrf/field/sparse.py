@@ -174,7 +174,7 @@ class SparseField:
         free = tuple(shapes[name] for name in ("field.range",) if name in shapes)
         fixed = {"field.order": np.array([float(self.order)])} | dict(self.fixed)
         names, given = tuple(term.name for term in self.terms), self.observations
-        return Space(names, (*free, *given.shapes), fixed, self.rows.size, given.has_own)
+        return Space(names, (*free, *given.shapes), fixed, self.rows.size, given.has_own, given.spread)
 
     @property
     def size(self) -> int:
