@@ -187,8 +187,8 @@ def test_the_stages_of_a_fit_are_logged(caplog: pytest.LogCaptureFixture) -> Non
     with caplog.at_level(logging.INFO, logger="graphmrf.progress"):
         sparse().fit(GRAPH, CASE.X, CASE.y)
     logged = [record.getMessage() for record in caplog.records if record.name == "graphmrf.progress"]
-    assert "field: order 1 on 60 nodes" in logged
-    assert any(message.startswith("field: step 1, log posterior") for message in logged)
+    assert "field: sparse precision of 60 nodes" in logged
+    assert any(message.startswith("field: step 2, log posterior") for message in logged)
 
 
 def changed(kind: str) -> tuple[Graph, Floats | None, Floats]:

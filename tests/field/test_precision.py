@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import latent
 import oracle
 from cases import random_case
-from families import grid
+from families import FAMILIES, grid
 from fields import covariance_gap
 from graphmrf import Graph
 from graphmrf._typing import Floats
-from graphmrf.field.precision import FactoredPrecision, GraphPrecisions, IteratedPrecision
+from graphmrf.field.precision import FactoredPrecision, GraphPrecisions, IteratedPrecision, rational
 from graphmrf.linalg.precision import NodePrecision
 
 seeds = st.integers(0, 10**6)
@@ -29,7 +30,7 @@ def test_factors_are_those_of_dense_algebra(seed: int, order: int, log_range: fl
     d, kappa2 = rng.uniform(0.0, 2.0, 14), 10.0**log_range
     for held, given_d in ((np.zeros(14), None), (d, d)):
         Q = dense(case.W, kappa2, order, held)
-        found = GraphPrecisions(case.graph, order).at(kappa2, given_d)
+        found = GraphPrecisions(case.graph, order).at(kappa2, order, given_d)
         assert isinstance(found, FactoredPrecision)
         assert found.log_determinant == pytest.approx(np.linalg.slogdet(Q)[1], rel=1e-9, abs=1e-9)
         np.testing.assert_allclose(found.inverse_diagonal, np.diag(np.linalg.inv(Q)), rtol=1e-6)
@@ -37,19 +38,53 @@ def test_factors_are_those_of_dense_algebra(seed: int, order: int, log_range: fl
         np.testing.assert_allclose(Q @ found.solve(B), B, atol=1e-6)
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_draws_have_the_inverse_as_their_covariance(order: int) -> None:
-    case = random_case(3)
-    found = GraphPrecisions(case.graph, order).at(0.4, np.ones(14))
+@pytest.mark.parametrize("order", [1.0, 1.6, 2.0])
+def test_draws_have_the_inverse_as_their_covariance(order: float) -> None:
+    found = GraphPrecisions.of(random_case(3).graph).at(0.4, order, np.ones(14))
     draws = found.draw(20_000, np.random.default_rng(0)).T
-    assert covariance_gap(draws, np.linalg.inv(dense(case.W, 0.4, order, np.ones(14)))) < 5
+    assert covariance_gap(draws, found.solve(np.eye(14))) < 5
+
+
+def power(W: Floats, kappa2: float, order: float) -> Floats:
+    values, U = np.linalg.eigh(oracle.laplacian(W))
+    return np.asarray((U * (kappa2 + np.maximum(values, 0.0)) ** -order) @ U.T)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("graph", [grid(12), FAMILIES["tree"], FAMILIES["expander"], FAMILIES["path"]], ids=repr)
+def test_fractional_orders_have_the_correlations_of_the_eigenvectors(graph: Graph, degree: int) -> None:
+    precisions, eye, worst = GraphPrecisions(graph, degree), np.eye(graph.n_nodes), 0.0
+    for kappa2 in (0.01, 0.1, 1.0):
+        for order in (0.6, 1.3, 1.7, 2.2, 2.7)[: 2 * degree - 1]:
+            exact = latent.correlations(graph.adjacency.toarray(), kappa2, order)
+            found = precisions.at(kappa2, order)
+            K = found.solve(eye)
+            np.testing.assert_allclose(found.inverse_diagonal, np.diag(K), rtol=1e-6)
+            unit = 1.0 / np.sqrt(np.diag(K))
+            worst = max(worst, float(np.abs(unit[:, None] * K * unit - exact).max()))
+            d = np.where(np.arange(graph.n_nodes) % 3 == 0, 2.0, 0.0)
+            held = precisions.at(kappa2, order, d)
+            np.testing.assert_allclose(held.solve(eye), np.linalg.inv(np.linalg.inv(K) + np.diag(d)), atol=1e-6)
+            np.testing.assert_allclose(held.inverse_diagonal, np.diag(held.solve(eye)), rtol=1e-6)
+            log_ratio = np.linalg.slogdet(eye + K * d)[1]
+            assert held.log_determinant - found.log_determinant == pytest.approx(log_ratio, rel=1e-6)
+    print(f"largest error of a correlation with degree {degree}: {worst:.4f}")
+    assert worst < (0.06 if degree == 2 else 0.04)
+
+
+@given(st.floats(-4, 1), st.floats(0.5, 3.0))
+def test_the_rational_function_is_nearly_the_power(log_range: float, order: float) -> None:
+    kappa2, values = 10.0**log_range, np.linspace(0.0, 2.0, 500)
+    p, q = rational(kappa2, order, 3)
+    ratio = np.polyval(p[::-1], values) ** 2 / np.polyval(q[::-1], values) * (kappa2 + values) ** order
+    assert np.abs(np.log(ratio)).max() < 0.1 + 0.1 * max(0.0, -log_range)
 
 
 @pytest.mark.parametrize("kappa2", [0.05, 0.5])
 def test_iteration_agrees_with_the_factor(kappa2: float) -> None:
     graph, rng = grid(45), np.random.default_rng(0)
     d = np.where(rng.random(2025) < 0.3, 2.0, 0.0)
-    factored = GraphPrecisions(graph).at(kappa2, d)
+    factored = GraphPrecisions(graph).at(kappa2, 1.0, d)
     iterated = IteratedPrecision(NodePrecision(graph, 1.0 / kappa2, d / kappa2), kappa2)
     B = rng.standard_normal((2025, 2))
     np.testing.assert_allclose(iterated.solve(B), factored.solve(B), atol=1e-4)
@@ -64,5 +99,5 @@ def test_iteration_agrees_with_the_factor(kappa2: float) -> None:
 def test_dense_factors_are_not_tried() -> None:
     graph = Graph.from_edges(*np.random.default_rng(0).integers(0, 7000, (2, 70_000)), n_nodes=7000)
     assert GraphPrecisions(graph).ordering is None
-    assert GraphPrecisions(graph, 2).ordering is None
+    assert GraphPrecisions.of(graph).degree == 1
     assert isinstance(GraphPrecisions(graph).at(1.0), IteratedPrecision)

@@ -87,7 +87,7 @@ class GraphRegressor(NodeEstimator):
     Linear regression, label propagation and linear graph convolution with residual propagation are special cases.
 
     On up to 3,500 nodes the covariance among the labels is dense and exact. On larger graphs the graph field has a
-    sparse precision of order 1, 2 or 3, with exact factors on maps, roads and trees and iterative solves elsewhere,
+    sparse precision, with exact factors on maps, roads and trees and iterative solves of order 1 elsewhere,
     nonlinear effects become columns, and there are no local effects. What a long fit is doing is logged to
     ``graphmrf.progress``.
 
@@ -303,7 +303,7 @@ class GraphRegressor(NodeEstimator):
         self.notes_ = (*notes, *_differing_neighbours(graph, outcome.y), *learned)
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
-        self.solver_ = "sparse" if hasattr(self._field.fitted.field, "order") else "dense"
+        self.solver_ = "dense" if self._field.fitted.found.fixed is None else "sparse"
         self.hyperparameters_ = dict(self._field.posterior.h)
         self.transform_: Any = self._field.scale if self.keeps_labels else None
         self._criteria = Criteria(self._field)

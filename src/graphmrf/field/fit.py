@@ -15,7 +15,7 @@ from graphmrf.field.learned import AUTO, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
-from graphmrf.field.precision import ORDERS, GraphPrecisions
+from graphmrf.field.precision import GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.terms import TERMS, Prior
@@ -81,10 +81,8 @@ class Found:
         Distribution of an observation about the latent field.
     weights : array of shape (m,)
         Precision of the noise of every observation over that of a usual one.
-    order : int or None
-        Order of the sparse precision; None for a dense covariance.
-    fixed : dict
-        Shapes that the sparse representation does not search.
+    fixed : dict or None
+        Shapes that the sparse representation does not search; None for a dense covariance.
     """
 
     mode: Mode
@@ -92,8 +90,7 @@ class Found:
     shares: Floats
     likelihood: Noise
     weights: Floats
-    order: int | None
-    fixed: dict[str, Any]
+    fixed: dict[str, Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +121,9 @@ class FittedField:
     def found(self) -> Found:
         """What the search found."""
         shares = self.posterior.weights[: len(self.points)]  # further members have other imputed features
-        order, fixed = (self.field.order, dict(self.field.fixed)) if isinstance(self.field, SparseField) else (None, {})
+        fixed = dict(self.field.fixed) if isinstance(self.field, SparseField) else None
         noise, weights = self.posterior.likelihood, self.field.observations.weights
-        return Found(self.mode, self.points, shares / shares.sum(), noise, weights, order, fixed)
+        return Found(self.mode, self.points, shares / shares.sum(), noise, weights, fixed)
 
 
 def refit(fitted: FittedField, observations: Observations | Responses, *, seed: int = 0) -> AveragedPosterior:
@@ -164,8 +161,8 @@ class FieldOptions:
     seed : int
         Seed of everything random.
     start : Found, optional
-        Where the search begins, that of a fit of nearly the same data; the order of a sparse precision and, if it has
-        them, length scales of nonlinear effects remain those found there.
+        Where the search begins, that of a fit of nearly the same data; if it has them, length scales of nonlinear effects
+        in the sparse representation remain those found there.
     """
 
     terms: tuple[str, ...] = tuple(TERMS)
@@ -240,10 +237,10 @@ def _field_of(
     design: Design, prior: Prior, observations: Observations | Responses, found: Found
 ) -> DenseField | SparseField:
     """Return the field in the representation of a search."""
-    if found.order is None:
+    if found.fixed is None:
         return DenseField.of(design, prior.terms, observations)
     terms = tuple(term for term in prior.terms if term.is_sparse)
-    return replace(SparseField.of(design, terms, observations, found.fixed), order=found.order)
+    return SparseField.of(design, terms, observations, found.fixed)
 
 
 def _search_from(
@@ -251,9 +248,11 @@ def _search_from(
 ) -> tuple[DenseField | SparseField, Mode] | None:
     """Return the field and its mode by a search from another fit; None where that has other coordinates."""
     start = options.start
-    if start is None or dense != (start.order is None):
+    if start is None or dense != (start.fixed is None):
         return None
-    shapes = start.fixed or ({} if dense else _feature_shapes(design, prior, observations, options.seed))
+    shapes = start.fixed
+    if shapes is not None and "nonlinear.lengths" not in shapes:
+        shapes = shapes | _feature_shapes(design, prior, observations, options.seed)
     field = _field_of(design, prior, observations, replace(start, fixed=shapes))
     if field.size != start.mode.x.size:
         return None
@@ -264,7 +263,7 @@ def _is_dense(graph: Graph) -> bool:
     """Return whether the covariance is dense: the graph is small, or has no sparse factor and is not large."""
     n = graph.n_nodes
     if DENSE_NODES < n <= DENSE_NETWORK:
-        ordering = GraphPrecisions.of(graph, 1).ordering
+        ordering = GraphPrecisions.of(graph).ordering
         return ordering is None or ordering.flops > n**3 / 30
     return n <= DENSE_NODES
 
@@ -323,29 +322,17 @@ def _search_sparse(
 ) -> tuple[SparseField, Mode]:
     """Return the sparse field and its mode, of a large graph those on a connected part.
 
-    Length scales come from a dense field of the effects of features alone on a part of the labels. The order of
-    smoothness is the one with the highest posterior density, on a connected part of a large graph.
+    Length scales come from a dense field of the effects of features alone on a part of the labels.
     """
     prior = Prior(tuple(term for term in prior.terms if term.is_sparse))
     fixed = _feature_shapes(design, prior, observations, seed)
-    whole, has_field = design.graph, any(term.name == "field" for term in prior.terms)
-    factored = has_field and GraphPrecisions.of(whole, 1).ordering is not None
-    if factored and design.own.shape[0] > 2 * PART_NODES:
+    has_field, n = any(term.name == "field" for term in prior.terms), design.own.shape[0]
+    if has_field and n > 2 * PART_NODES and (whole := GraphPrecisions.of(design.graph)).ordering is not None:
+        fixed |= {"field.order": np.ones(1)} if whole.degree == 1 else {}
         design, observations = _connected_part(design, observations, seed)
-    part = SparseField.of(design, prior.terms, observations, fixed)
-    best: tuple[SparseField, Mode] | None = None
-    for order in ORDERS if factored else ORDERS[:1]:
-        if order > 1 and GraphPrecisions.of(whole, order).ordering is None:
-            break
-        field = replace(part, order=order)
-        start = np.zeros(field.size) if best is None else best[1].x
-        _PROGRESS.info("field: order %d on %d nodes", order, field.design.own.shape[0])
-        mode = find_mode(field, start, tolerance=_tolerance(field.rows.size))
-        if best is not None and mode.value >= best[1].value:
-            break
-        best = field, mode
-    assert best is not None
-    return best
+    field = SparseField.of(design, prior.terms, observations, fixed)
+    _PROGRESS.info("field: sparse precision of %d nodes", design.own.shape[0])
+    return field, find_mode(field, np.zeros(field.size), tolerance=_tolerance(field.rows.size))
 
 
 def _on_whole(
@@ -357,7 +344,7 @@ def _on_whole(
 ) -> tuple[SparseField, Mode, Noise]:
     """Return the field on the whole graph and its mode, from those of a connected part."""
     assert isinstance(part, SparseField)
-    whole = replace(SparseField.of(design, part.terms, observations, part.fixed), order=part.order)
+    whole = SparseField.of(design, part.terms, observations, part.fixed)
     if likelihood is not NORMAL:
         whole = whole.observed(whole.normal.weighted(likelihood.weights(_scores(whole, mode, likelihood))))
     tolerance = _tolerance(observations.nodes.size)

@@ -1,7 +1,10 @@
-r"""Precision of a graph field, :math:`(\kappa^2 + N)^\nu + \mathrm{diag}(d)`, by factor or by iteration.
+r"""Precision of a graph field, that of :math:`(\kappa^2 + N)^{-\nu}` with :math:`\mathrm{diag}(d)` on top.
 
-Where the factor is sparse (maps, roads, trees, many small components) everything is exact. On other graphs, where it
-would be nearly dense, solves are iterative, determinants and diagonals come from random probes, and the order is 1.
+Where the factor is sparse (maps, roads, trees, many small components) the field is :math:`u = P x` with a sparse
+precision :math:`Q` of :math:`x`, both polynomials of `N` (Bolin and Kirchner, 2020): on the spectrum
+:math:`p(\lambda)^2 / q(\lambda) \approx \lambda^{-\nu}`, exactly so for the orders 1, 2 and 3. On other graphs, where
+the factor would be nearly dense, solves are iterative, determinants and diagonals come from random probes, and the
+order is 1.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import minimize_scalar
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.kept import cached_property
@@ -27,8 +31,11 @@ if TYPE_CHECKING:
 MOST_FLOPS = 4e10
 """Operations of a factor up to which it is used: some ten seconds."""
 
-ORDERS = (1, 2, 3)
-"""Orders of smoothness that a sparse factor is tried for."""
+DEGREE = 3
+"""Largest degree of `q`, and largest order."""
+
+_POINTS = 40
+"""Eigenvalues at which `q` is fitted."""
 
 _TOLERANCE = 1e-6
 """Relative residual of iterative solves."""
@@ -37,12 +44,54 @@ _KNOWN: WeakKeyDictionary[Graph, dict[int, GraphPrecisions]] = WeakKeyDictionary
 """Orders of elimination of the graphs in use, which take longer than a factor."""
 
 
+def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
+    r"""Return coefficients of polynomials `p`, `q` in :math:`\mu` with :math:`p^2 / q \approx (\kappa^2 + \mu)^{-\nu}`.
+
+    The relative error on the eigenvalues :math:`0 \le \mu \le 2` is least in squares over
+    :math:`\log(\kappa^2 + \mu)`; `q` is linear in its coefficients, and `p` has one, found by a search.
+
+    Parameters
+    ----------
+    kappa2, order : float
+        Range and order of smoothness, at most `degree`.
+    degree : int
+        Degree of `q`; `p` is constant for 1, and has degree 1 otherwise.
+
+    Examples
+    --------
+    >>> p, q = rational(0.5, 2.0, 2)
+    >>> p.round(6).tolist(), q.round(6).tolist()
+    ([1.0, 0.0], [0.25, 1.0, 1.0])
+    """
+    reach, powers = math.log1p(2.0 / kappa2), np.arange(degree + 1)
+    logs = np.linspace(0.0, reach, _POINTS)  # of eigenvalues over the smallest
+    table = np.exp((powers - min(order, degree)) * logs[:, None])
+
+    def fit(zero: float) -> tuple[float, Floats]:
+        columns = table / (1.0 + np.exp(logs - zero)[:, None]) ** 2
+        sizes = np.linalg.norm(columns, axis=0)
+        c = np.linalg.lstsq(columns / sizes, np.ones(logs.size))[0] / sizes
+        return float(np.linalg.norm(columns @ c - 1.0)), c
+
+    zero = np.inf
+    if degree > 1 and order != round(order):
+        grid = np.linspace(-1.0, reach + 8.0, 2 * _POINTS)
+        best = int(np.argmin([fit(each)[0] for each in grid]))
+        ends = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+        zero = float(minimize_scalar(lambda each: fit(each)[0], bounds=ends, method="bounded").x)
+    share = math.exp(-zero)
+    q = np.zeros(degree + 1)
+    for k, c in enumerate(fit(zero)[1] * kappa2 ** min(order, degree)):
+        q[: k + 1] += c * np.array([math.comb(k, j) for j in range(k + 1)]) / kappa2 ** powers[: k + 1]
+    return np.array([1.0 + share, share / kappa2])[: min(degree, 2)], q
+
+
 class Precision(Protocol):
     """A positive definite matrix on the nodes of a graph."""
 
     @property
     def log_determinant(self) -> float:
-        """Logarithm of the determinant."""
+        """Logarithm of the determinant, up to a number that only range and order determine."""
 
     @property
     def inverse_diagonal(self) -> Floats:
@@ -57,50 +106,66 @@ class Precision(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GraphPrecisions:
-    """All precisions of a graph of one order, with the one ordering that their factors share.
+    """All precisions of a graph, with the one ordering that their factors share.
 
     Attributes
     ----------
     graph : Graph
         The graph.
-    order : int
-        The order of smoothness.
+    degree : int
+        The degree of `q`, and the largest order; 1 where solves are iterative.
     """
 
     graph: Graph
-    order: int = 1
+    degree: int = 1
 
     @classmethod
-    def of(cls, graph: Graph, order: int) -> GraphPrecisions:
-        """Return the precisions of a graph, made once for every graph and order."""
+    def of(cls, graph: Graph, most: int = DEGREE) -> GraphPrecisions:
+        """Return the precisions of the largest degree that has a sparse factor, made once for every graph."""
         known = _KNOWN.setdefault(graph, {})
-        if order not in known:
-            known[order] = cls(graph, order)
-        return known[order]
+        if most not in known:
+            below = cls.of(graph, most - 1) if most > 1 else None
+            larger = cls(graph, most)
+            fits = below is None or (below.degree == most - 1 and below.ordering and larger.ordering)
+            known[most] = larger if fits or below is None else below
+        return known[most]
 
     @cached_property
     def _pattern(self) -> sparse.csc_array:
         base = sparse.csc_array(self.graph.N + sparse.eye_array(self.graph.n_nodes))
         found = base
-        for _ in range(self.order - 1):
+        for _ in range(self.degree - 1):
             found = sparse.csc_array(found @ base)
         found.sort_indices()
         return found
 
     @cached_property
     def _powers(self) -> list[Floats]:
-        """Entries of the powers 0 to `order` of `N` on the pattern."""
+        """Entries of the powers of `N` on the pattern, those of the identity first."""
         found: list[Floats] = []
         keys, power = _keys(self._pattern), sparse.csc_array(sparse.eye_array(self.graph.n_nodes))
-        for _ in range(self.order + 1):
+        for _ in range(self.degree + 1):
             found.append(np.bincount(np.searchsorted(keys, _keys(power)), power.data, keys.size).astype(np.float64))
             power = sparse.csc_array(power @ self.graph.N)
         return found
 
     @cached_property
+    def _products(self) -> list[sparse.csr_array]:
+        r"""Matrices from `d` to the entries of the coefficients of :math:`P\,\mathrm{diag}(d)\,P` in those of `p`."""
+        keys, N = _keys(self._pattern), sparse.csc_array(self.graph.N)
+        eye = sparse.csc_array(sparse.eye_array(self.graph.n_nodes))
+        if self.degree == 1:
+            return [_weighted(eye, eye, keys)]
+        once = 0.5 * (_weighted(eye, N, keys) + _weighted(N, eye, keys))
+        return [_weighted(eye, eye, keys), sparse.csr_array(once), _weighted(N, N, keys)]
+
+    @cached_property
     def ordering(self) -> Ordering | None:
         """Order of elimination; None where the factor would take too long."""
-        if self.order > 1 and GraphPrecisions.of(self.graph, 1).ordering is None:
+        walks = np.ones(self.graph.n_nodes)  # as many as the pattern has entries, or more
+        for _ in range(self.degree if self.degree > 1 else 0):
+            walks += self.graph.adjacency.astype(bool) @ walks
+        if (0.5 * walks.sum()) ** 2 > walks.size * MOST_FLOPS:
             return None
         found = Ordering.of(self._pattern, max_flops=MOST_FLOPS)
         return found if found.flops <= MOST_FLOPS else None
@@ -110,20 +175,36 @@ class GraphPrecisions:
         assert self.ordering is not None
         return Symbolic.of(self._pattern, self.ordering)
 
-    def at(self, kappa2: float, d: Floats | None = None) -> Precision:
-        """Return the precision of a range, with a diagonal on top."""
-        held = np.zeros(self.graph.n_nodes) if d is None else d
+    def at(self, kappa2: float, order: float = 1.0, d: Floats | None = None) -> Precision:
+        """Return the precision of a range and an order, with a diagonal on top."""
         if self.ordering is None:
+            held = np.zeros(self.graph.n_nodes) if d is None else d
             return IteratedPrecision(NodePrecision(self.graph, 1.0 / kappa2, held / kappa2), kappa2)
-        pattern, entries = self._pattern, np.zeros(self._pattern.nnz)
-        for k, power in enumerate(self._powers):
-            entries += math.comb(self.order, k) * kappa2 ** (self.order - k) * power
-        entries[self._powers[0] > 0] += held
-        Q = sparse.csc_array((entries, pattern.indices, pattern.indptr), shape=pattern.shape)
-        factor = self._symbolic.factor(Q)
+        p, q = rational(kappa2, order, self.degree)
+        entries = np.asarray(sum(c * power for c, power in zip(q, self._powers, strict=True)))
+        if d is not None:
+            entries += sum(c * (product @ d) for c, product in zip(np.convolve(p, p), self._products, strict=True))
+        pattern = self._pattern
+        factor = self._symbolic.factor(sparse.csc_array((entries, pattern.indices, pattern.indptr), pattern.shape))
         if factor is None:
             raise ConvergenceError("the precision of the graph field is singular; use a smaller order")
-        return FactoredPrecision(factor)
+        return FactoredPrecision(factor, None if not p[1:].any() else p[0] * _eye(self.graph) + p[1] * self.graph.N)
+
+
+def _eye(graph: Graph) -> sparse.csr_array:
+    return sparse.csr_array(sparse.eye_array(graph.n_nodes))
+
+
+def _weighted(A: sparse.csc_array, B: sparse.csc_array, keys: Ints) -> sparse.csr_array:
+    r"""Return the matrix from `d` to the entries of :math:`A\,\mathrm{diag}(d)\,B'` on a pattern."""
+    n, width = A.shape[1], np.diff(B.indptr)
+    column = np.repeat(np.arange(n), np.diff(A.indptr))
+    repeats = width[column]
+    ends = np.cumsum(repeats)
+    inner = np.arange(repeats.sum()) + np.repeat(B.indptr[column] - ends + repeats, repeats)
+    place = np.searchsorted(keys, B.indices[inner].astype(np.int64) * n + np.repeat(A.indices, repeats))
+    values = np.repeat(A.data, repeats) * B.data[inner]
+    return sparse.csr_array((values, (place, np.repeat(column, repeats))), shape=(keys.size, n))
 
 
 def _keys(A: sparse.csc_array) -> Ints:
@@ -134,27 +215,33 @@ def _keys(A: sparse.csc_array) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class FactoredPrecision:
-    """A precision by its sparse factor."""
+    """The precision of :math:`u = P x` by the sparse factor of that of `x`; no `P` is the identity."""
 
     factor: SparseFactor
+    P: sparse.csr_array | None = None
+
+    def _times(self, B: Floats) -> Floats:
+        return B if self.P is None else np.asarray(self.P @ B)
 
     @property
     def log_determinant(self) -> float:
-        """Logarithm of the determinant."""
+        """Logarithm of the determinant of the precision of `x`."""
         return self.factor.log_determinant
 
     @cached_property
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, by selected inversion."""
-        return self.factor.inverse_diagonal()
+        if self.P is None:
+            return self.factor.inverse_diagonal()
+        return np.asarray((self.P @ self.factor.inverse_entries()).multiply(self.P).sum(axis=1)).ravel()
 
     def solve(self, B: Floats) -> Floats:
         """Return the inverse times a block of columns."""
-        return self.factor.solve(B)
+        return self._times(self.factor.solve(self._times(B)))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Return columns with the inverse as their covariance."""
-        return self.factor.draw(rng.standard_normal((self.factor.permutation.size, count)))
+        return self._times(self.factor.draw(rng.standard_normal((self.factor.permutation.size, count))))
 
 
 @dataclass(frozen=True, eq=False)

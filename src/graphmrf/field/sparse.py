@@ -28,7 +28,6 @@ from graphmrf.field.dense import INTERCEPT
 from graphmrf.field.observations import Observations
 from graphmrf.field.precision import GraphPrecisions
 from graphmrf.field.space import NOISE, Shape, Space
-from graphmrf.field.spectrum import ORDER
 from graphmrf.field.terms import LinearTerm, Nonlinear, Smoothed, squared_distances
 from graphmrf.kept import cached_property
 
@@ -49,11 +48,14 @@ MOST_COLUMNS = 256
 _CELLS = 1e7
 """Most cells of the columns of one term: 80 MB."""
 
+_FREE = ("field.range", "field.order")
+"""Shapes that are searched."""
+
 _LEFT = 1e-2
 """Largest variance, over that of the term, that columns may leave at a node when there could be more of them."""
 
 _STEP = 1e-3
-"""Step of the derivative by the logarithm of the range, by finite difference."""
+"""Step of the derivatives by the logarithms of range and order, by finite differences."""
 
 
 def pivoted_columns(column: Callable[[int], Floats], among: Ints, n: int) -> tuple[Floats, Floats]:
@@ -122,10 +124,11 @@ class SparseField:
         The terms.
     observations : Observations
         Standardised labels.
-    order : int
-        Order of smoothness of the graph field.
+    precisions : GraphPrecisions
+        Precisions of the graph field.
     fixed : mapping
-        Shapes that are not searched here: the length scales of nonlinear effects.
+        Shapes that are not searched here: the length scales of nonlinear effects, and the order of 1 where no other has
+        a sparse factor.
     columns : mapping of str to pair of array
         Columns (n, q) of unit variance of every term that does not change with the range, and what they leave.
     """
@@ -133,7 +136,7 @@ class SparseField:
     design: Design
     terms: tuple[Term, ...]
     observations: Observations | Responses
-    order: int
+    precisions: GraphPrecisions
     fixed: Mapping[str, Any]
     columns: Columns
 
@@ -141,9 +144,12 @@ class SparseField:
     def of(
         cls, design: Design, terms: tuple[Term, ...], observations: Observations | Responses, fixed: Mapping[str, Any]
     ) -> SparseField:
-        """Return the field of order 1."""
-        columns = make_columns(design, terms, observations.nodes, fixed)
-        return cls(design, terms, observations, 1, fixed, columns)
+        """Return the field; its order is searched unless it is among the fixed shapes."""
+        precisions = GraphPrecisions.of(design.graph)
+        whole = ({"field.order": np.ones(1)} if precisions.degree == 1 else {}) | dict(fixed)
+        return cls(
+            design, terms, observations, precisions, whole, make_columns(design, terms, observations.nodes, fixed)
+        )
 
     @property
     def rows(self) -> Ints:
@@ -156,11 +162,6 @@ class SparseField:
         return any(term.name == "field" for term in self.terms)
 
     @property
-    def precisions(self) -> GraphPrecisions:
-        """Precisions of the graph field."""
-        return GraphPrecisions.of(self.design.graph, self.order)
-
-    @property
     def normal(self) -> Observations:
         """The observations, where they are normal: those that a posterior is given always are."""
         assert isinstance(self.observations, Observations)
@@ -168,13 +169,12 @@ class SparseField:
 
     @cached_property
     def space(self) -> Space:
-        """The variances and the range; all other shapes are fixed."""
+        """The variances, the range and the order; all other shapes are fixed."""
         graph, p = self.design.graph, self.design.p
         shapes: dict[str, Shape] = {s.name: s for t in self.terms for s in t.shapes(graph, p)}
-        free = tuple(shapes[name] for name in ("field.range",) if name in shapes)
-        fixed = {"field.order": np.array([float(self.order)])} | dict(self.fixed)
+        free = tuple(shapes[name] for name in _FREE if name in shapes and name not in self.fixed)
         names, given = tuple(term.name for term in self.terms), self.observations
-        return Space(names, (*free, *given.shapes), fixed, self.rows.size, given.has_own, given.spread)
+        return Space(names, (*free, *given.shapes), self.fixed, self.rows.size, given.has_own, given.spread)
 
     @property
     def size(self) -> int:
@@ -184,7 +184,7 @@ class SparseField:
     def value(self, x: Floats) -> float:
         """Return the negative log posterior of the hyper-parameters."""
         system, working = self.working(self.space.read(x))
-        return system.misfit + working.misfit + 0.5 * float(x @ x) + self._order_penalty
+        return system.misfit + working.misfit + 0.5 * float(x @ x)
 
     def working(self, h: Mapping[str, Any]) -> tuple[SparseSystem, Working]:
         """Return the equations at hyper-parameters, and the working observations in them."""
@@ -193,31 +193,23 @@ class SparseField:
         assert working is not None
         return system.given(working.observations), working
 
-    @property
-    def _order_penalty(self) -> float:
-        return 0.5 * (math.log(self.order / ORDER.median) / ORDER.spread) ** 2
-
     def expand(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the negative log posterior, its gradient, and average information plus that of the prior."""
         h = self.space.read(x)
         system, working = self.working(h)
-        if "field.range" in self.space.names:
-            moved = SparseSystem(system.field, h | {"field.range": h["field.range"] * math.exp(_STEP)})
-            with ThreadPoolExecutor(1) as pool:  # kernels release the interpreter
-                beside = pool.submit(lambda: moved.misfit)
-                slopes, products = system.derivatives()
-                slopes["field.range"] = (beside.result() - system.misfit) / _STEP
-            if self.has_field:
-                products["field.range"] = (moved.field_times(system.dual) - system.field_times(system.dual)) / _STEP
-        else:
+        free = [name for name in _FREE if name in self.space.names]
+        with ThreadPoolExecutor(1) as pool:  # kernels release the interpreter
+            beside = pool.map(partial(_derivative, system), free)
             slopes, products = system.derivatives()
+            for name, (slope, product) in zip(free, beside, strict=True):
+                slopes[name], products[name] = slope, product
         if working.third is not None:
             precision = system.precision
             push = system.solve(working.skew(precision)[:, None])[:, 0]
             slopes, products = working.moved(slopes, products, push, precision, system.dual)
         J = self.space.jacobian(x)
         Y = self.space.stack(products, self.rows.size) @ J
-        value = system.misfit + working.misfit + 0.5 * float(x @ x) + self._order_penalty
+        value = system.misfit + working.misfit + 0.5 * float(x @ x)
         return value, self.space.gather(slopes) @ J + x, 0.5 * Y.T @ system.solve(Y) + np.eye(x.size)
 
     def observed(self, observations: Observations | Responses) -> SparseField:
@@ -226,7 +218,7 @@ class SparseField:
 
     def on(self, design: Design) -> SparseField:
         """Return the same field on another design."""
-        return replace(self, design=design, columns=make_columns(design, self.terms, self.rows, self.fixed))
+        return SparseField.of(design, self.terms, self.observations, self.fixed)
 
     def posterior(self, x: Floats) -> SparsePosterior:
         """Return the field given its observations at hyper-parameters."""
@@ -239,6 +231,15 @@ class SparseField:
 
 def _kernel(Z: Floats, node: int) -> Floats:
     return np.asarray(np.exp(-0.5 * squared_distances(Z, Z[node : node + 1])[:, 0]))
+
+
+def _derivative(system: SparseSystem, name: str) -> tuple[float, Floats]:
+    """Return the derivatives of the misfit and of the covariance times `dual` by the logarithm of a shape."""
+    moved = SparseSystem(system.field, {**system.h, name: system.h[name] * math.exp(_STEP)})
+    slope = (moved.misfit - system.misfit) / _STEP
+    if not system.field.has_field:
+        return slope, np.zeros(system.dual.size)
+    return slope, (moved.field_times(system.dual) - system.field_times(system.dual)) / _STEP
 
 
 _OF_THE_FIELD = ("left", "prior", "unit", "groups", "Phi", "slices")
@@ -274,7 +275,11 @@ class SparseSystem:
     @cached_property
     def prior(self) -> Precision:
         """Precision of the graph field."""
-        return self.field.precisions.at(float(self.h["field.range"][0]))
+        return self.field.precisions.at(*self._shapes)
+
+    @property
+    def _shapes(self) -> tuple[float, float]:
+        return float(self.h["field.range"][0]), float(self.h["field.order"][0])
 
     @cached_property
     def unit(self) -> Floats:
@@ -288,7 +293,7 @@ class SparseSystem:
         """Precision of the graph field given the observations, all other terms aside."""
         d = np.zeros(self.unit.size)
         np.add.at(d, self.field.rows, self.unit[self.field.rows] ** 2 / self.noise)
-        return self.field.precisions.at(float(self.h["field.range"][0]), d)
+        return self.field.precisions.at(*self._shapes, d)
 
     @cached_property
     def groups(self) -> dict[str, Floats]:
