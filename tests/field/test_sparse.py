@@ -1,5 +1,7 @@
 """The sparse representation against the dense one and against joint Gaussian algebra."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from graphmrf import Graph
 from graphmrf._typing import Floats
 from graphmrf.field import TERMS, Design, FieldOptions, Observations, fit_field
 from graphmrf.field.dense import DenseField, DensePosterior
+from graphmrf.field.precision import GraphPrecisions
 from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem, make_columns, pivoted_columns
 
 seeds, orders = st.integers(0, 10**6), st.sampled_from([1, 2, 3])
@@ -146,6 +149,34 @@ def test_nonlinear_effects_are_columns_and_what_they_leave(seed: int) -> None:
     assert SparseSystem(data, h).misfit == pytest.approx(latent.misfit(K, observations, h["noise"]), abs=1e-6)
     exact = latent.prior(NONLINEAR, W, design, h)
     np.testing.assert_allclose(found[0], latent.given(exact, observations, h["noise"])[0], atol=0.05)
+
+
+def iterated(field: SparseField) -> SparseField:
+    """The same without a sparse factor."""
+    fixed = {**field.fixed, "field.order": np.ones(1)}
+    return replace(field, precisions=GraphPrecisions(field.design.graph, 1, max_flops=0.0), fixed=fixed)
+
+
+def network(n: int, labels: int) -> tuple[Design, Observations]:
+    rng = np.random.default_rng(0)
+    design = Design.of(Graph.from_edges(*rng.integers(0, n, (2, 3 * n)), n_nodes=n), rng.standard_normal((n, 2)))
+    return design, Observations.of(np.sort(rng.choice(n, labels, replace=False)), rng.standard_normal(labels))
+
+
+@pytest.mark.parametrize("names", [LINEAR, NONLINEAR, ("field",)], ids=str)
+@pytest.mark.parametrize(("n", "labels", "gap"), [(60, 14, 0.02), (400, 150, 0.1)])
+def test_iteration_agrees_with_the_factor(names: tuple[str, ...], n: int, labels: int, gap: float) -> None:
+    field = iterated(sparse_field(*network(n, labels), names))
+    factored = replace(field, precisions=GraphPrecisions(field.design.graph, 1))
+    x = 0.3 * np.random.default_rng(2).standard_normal(field.size)
+    x[list(field.space.names).index("field.range")] = 0.0
+    assert field.value(x) == pytest.approx(factored.value(x), abs=0.25 * np.sqrt(n))
+    (_, gradient, curvature), (_, expected, information) = field.expand(x), factored.expand(x)
+    np.testing.assert_allclose(gradient, expected, atol=0.05 + gap * np.abs(expected).max())
+    np.testing.assert_allclose(curvature, information, rtol=0.05, atol=0.02 * np.abs(information).max())
+    (mean, variance), moments = field.posterior(x).moments(np.arange(n)), factored.posterior(x).moments(np.arange(n))
+    np.testing.assert_allclose(mean, moments[0], atol=0.02)
+    np.testing.assert_allclose(variance, moments[1], rtol=0.05)
 
 
 @given(seeds)

@@ -38,7 +38,7 @@ DENSE_NODES = 3500
 """Nodes up to which the covariance is dense: the eigenvectors of more take minutes."""
 
 DENSE_NETWORK = 6000
-"""Nodes up to which it is dense where a sparse factor takes more than a tenth of the operations of a dense one."""
+"""Nodes up to which it is dense where there is no sparse factor."""
 
 PART = 400
 """Labels on which a search begins when there are many more."""
@@ -263,8 +263,7 @@ def _is_dense(graph: Graph) -> bool:
     """Return whether the covariance is dense: the graph is small, or has no sparse factor and is not large."""
     n = graph.n_nodes
     if DENSE_NODES < n <= DENSE_NETWORK:
-        ordering = GraphPrecisions.of(graph).ordering
-        return ordering is None or ordering.flops > n**3 / 30
+        return GraphPrecisions.of(graph).ordering is None
     return n <= DENSE_NODES
 
 

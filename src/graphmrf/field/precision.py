@@ -16,14 +16,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize_scalar
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.kept import cached_property
 from graphmrf.linalg.factor import Ordering, Symbolic
-from graphmrf.linalg.precision import NodePrecision
+from graphmrf.linalg.multishift import product
+from graphmrf.linalg.operator import conjugate_gradients
+from graphmrf.linalg.precision import NodePrecision, rademacher
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
     from graphmrf.linalg.factor import SparseFactor
@@ -31,14 +36,23 @@ if TYPE_CHECKING:
 MOST_FLOPS = 4e10
 """Operations of a factor up to which it is used: some ten seconds."""
 
+QUICK_FLOPS = 1e9
+"""Operations of a factor that is quick, however dense."""
+
 DEGREE = 3
 """Largest degree of `q`, and largest order."""
 
 _POINTS = 40
 """Eigenvalues at which `q` is fitted."""
 
+PROBES = 16
+"""Random probes of a trace."""
+
 _TOLERANCE = 1e-6
 """Relative residual of iterative solves."""
+
+_JOINT_TOLERANCE = 1e-5
+"""Relative residual of those with all columns, of which a misfit takes quadratic forms: their error is its square."""
 
 _KNOWN: WeakKeyDictionary[Graph, dict[int, GraphPrecisions]] = WeakKeyDictionary()
 """Orders of elimination of the graphs in use, which take longer than a factor."""
@@ -86,6 +100,11 @@ def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
     return np.array([1.0 + share, share / kappa2])[: min(degree, 2)], q
 
 
+def unit_probes(size: int) -> Floats:
+    """Return columns whose outer products add up to the identity: unit vectors, or Rademacher probes if many."""
+    return np.eye(size) if size <= PROBES else rademacher(size, PROBES, 0) / math.sqrt(PROBES)
+
+
 class Precision(Protocol):
     """A positive definite matrix on the nodes of a graph."""
 
@@ -114,10 +133,13 @@ class GraphPrecisions:
         The graph.
     degree : int
         The degree of `q`, and the largest order; 1 where solves are iterative.
+    max_flops : float
+        Operations of a factor beyond which they are.
     """
 
     graph: Graph
     degree: int = 1
+    max_flops: float = MOST_FLOPS
 
     @classmethod
     def of(cls, graph: Graph, most: int = DEGREE) -> GraphPrecisions:
@@ -161,14 +183,14 @@ class GraphPrecisions:
 
     @cached_property
     def ordering(self) -> Ordering | None:
-        """Order of elimination; None where the factor would take too long."""
+        """Order of elimination; None where the factor would take too long, or a tenth as long as a dense one."""
         walks = np.ones(self.graph.n_nodes)  # as many as the pattern has entries, or more
         for _ in range(self.degree if self.degree > 1 else 0):
             walks += self.graph.adjacency.astype(bool) @ walks
-        if (0.5 * walks.sum()) ** 2 > walks.size * MOST_FLOPS:
+        if (0.5 * walks.sum()) ** 2 > walks.size * self.max_flops:
             return None
-        found = Ordering.of(self._pattern, max_flops=MOST_FLOPS)
-        return found if found.flops <= MOST_FLOPS else None
+        found, nearly_dense = Ordering.of(self._pattern, max_flops=self.max_flops), self.graph.n_nodes**3 / 30
+        return found if found.flops <= min(self.max_flops, max(nearly_dense, QUICK_FLOPS)) else None
 
     @cached_property
     def _symbolic(self) -> Symbolic:
@@ -179,7 +201,8 @@ class GraphPrecisions:
         """Return the precision of a range and an order, with a diagonal on top."""
         if self.ordering is None:
             held = np.zeros(self.graph.n_nodes) if d is None else d
-            return IteratedPrecision(NodePrecision(self.graph, 1.0 / kappa2, held / kappa2), kappa2)
+            A = NodePrecision(self.graph, 1.0 / kappa2, held / kappa2)
+            return IteratedPrecision(A, kappa2, self._variances if d is None else None)
         p, q = rational(kappa2, order, self.degree)
         entries = np.asarray(sum(c * power for c, power in zip(q, self._powers, strict=True)))
         if d is not None:
@@ -189,6 +212,22 @@ class GraphPrecisions:
         if factor is None:
             raise ConvergenceError("the precision of the graph field is singular; use a smaller order")
         return FactoredPrecision(factor, None if not p[1:].any() else p[0] * _eye(self.graph) + p[1] * self.graph.N)
+
+    def _variances(self, kappa2: float) -> Floats:
+        r"""Return the diagonal of the inverse of :math:`\kappa^2 + N`, log-linear between powers of 2 of the range."""
+        share, low = math.modf(math.log2(kappa2) + 1000.0)
+        ends = [self._variances_at(int(low) - 1000 + k) for k in (0, 1)]
+        return np.asarray(ends[0] ** (1.0 - share) * ends[1] ** share)
+
+    def _variances_at(self, power: int) -> Floats:
+        if power not in self._known_variances:
+            A = NodePrecision(self.graph, 2.0**-power, np.zeros(self.graph.n_nodes))
+            self._known_variances[power] = IteratedPrecision(A, 2.0**power).inverse_diagonal
+        return self._known_variances[power]
+
+    @cached_property
+    def _known_variances(self) -> dict[int, Floats]:
+        return {}
 
 
 def _eye(graph: Graph) -> sparse.csr_array:
@@ -250,6 +289,7 @@ class IteratedPrecision:
 
     A: NodePrecision
     kappa2: float
+    variances: Callable[[float], Floats] | None = None
 
     @cached_property
     def log_determinant(self) -> float:
@@ -259,6 +299,8 @@ class IteratedPrecision:
     @cached_property
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, from random draws."""
+        if self.variances is not None:
+            return self.variances(self.kappa2)
         return np.asarray(self.A.inverse_diagonal() / self.kappa2)
 
     def solve(self, B: Floats) -> Floats:
@@ -268,3 +310,70 @@ class IteratedPrecision:
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Return columns with the inverse as their covariance."""
         return np.asarray(self.A.draw(count, rng) / np.sqrt(self.kappa2))
+
+
+@dataclass(frozen=True, eq=False)
+class JointPrecision:
+    r"""The matrix :math:`I + R Q^{-1} R' + F F'` with :math:`Q = \kappa^2 + N`.
+
+    It is solved with by conjugate gradients on
+
+    .. math:: J = \begin{pmatrix} Q + R'R & R'F \\ F'R & I + F'F \end{pmatrix}
+
+    with the diagonal of its first block and the second as preconditioner.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph.
+    kappa2 : float
+        The range.
+    R : sparse array of shape (m, n)
+        One entry in a row.
+    F : array of shape (m, q)
+        Columns.
+    """
+
+    graph: Graph
+    kappa2: float
+    R: sparse.csr_array
+    F: Floats
+
+    @cached_property
+    def _scale(self) -> Floats:
+        """Inverse root of the diagonal of :math:`Q + R'R`, as a column."""
+        d = self.R.power(2).sum(axis=0)
+        return np.asarray(1.0 / np.sqrt(self.kappa2 + 1.0 - self.graph.loops + d))[:, None]
+
+    @cached_property
+    def _factor(self) -> Floats:
+        return cholesky(np.eye(self.F.shape[1]) + self.F.T @ self.F, lower=True)
+
+    @cached_property
+    def _E(self) -> Floats:
+        """Columns (m, q) in coordinates in which the second block is the identity."""
+        return np.ascontiguousarray(solve_triangular(self._factor, self.F.T, lower=True).T)
+
+    def _times(self, V: Floats) -> Floats:
+        """Return `J` in whitened coordinates times columns (n + q, k)."""
+        n = self.graph.n_nodes
+        u, b = self._scale * V[:n], V[n:]
+        Ru = self.R @ u
+        first = (1.0 + self.kappa2) * u - product(self.graph.engine, u) + self.R.T @ (Ru + self._E @ b)
+        return np.vstack([self._scale * first, b + self._E.T @ Ru])
+
+    def solve(self, Y: Floats) -> Floats:
+        """Return the inverse times columns (m, k)."""
+        n = self.graph.n_nodes
+        right = np.vstack([self._scale * (self.R.T @ Y), self._E.T @ Y])
+        x = conjugate_gradients(self._times, right, tolerance=_JOINT_TOLERANCE)[0].or_raise(_JOINT_TOLERANCE)
+        return np.asarray(Y - self.R @ (self._scale * x[:n]) - self._E @ x[n:])
+
+    @cached_property
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of `J`, by quadrature from probes that are those of :math:`Q` at nodes."""
+        n, q = self.graph.n_nodes, self.F.shape[1]
+        Z = np.vstack([rademacher(n, PROBES, 0), rademacher(q, PROBES, 1)])
+        logs = (n + q) * conjugate_gradients(self._times, Z, tolerance=1e-3)[1].mean()
+        whitened = 2.0 * float(np.log(np.diag(self._factor)).sum() - np.log(self._scale).sum())
+        return float(logs + whitened)

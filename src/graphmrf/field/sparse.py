@@ -26,7 +26,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from graphmrf.field.dense import INTERCEPT
 from graphmrf.field.observations import Observations
-from graphmrf.field.precision import GraphPrecisions
+from graphmrf.field.precision import GraphPrecisions, JointPrecision, unit_probes
 from graphmrf.field.space import NOISE, Shape, Space
 from graphmrf.field.terms import LinearTerm, Nonlinear, Smoothed, squared_distances
 from graphmrf.kept import cached_property
@@ -236,10 +236,14 @@ def _kernel(Z: Floats, node: int) -> Floats:
 def _derivative(system: SparseSystem, name: str) -> tuple[float, Floats]:
     """Return the derivatives of the misfit and of the covariance times `dual` by the logarithm of a shape."""
     moved = SparseSystem(system.field, {**system.h, name: system.h[name] * math.exp(_STEP)})
-    slope = (moved.misfit - system.misfit) / _STEP
-    if not system.field.has_field:
-        return slope, np.zeros(system.dual.size)
-    return slope, (moved.field_times(system.dual) - system.field_times(system.dual)) / _STEP
+    if system.joint is not None:
+        B = np.column_stack([system.dual, system.probes])
+        products = (moved.shaped_times(B) - system.shaped_times(B)) / _STEP
+        trace = float(np.vdot(system.probed, products[:, 1:]))
+        return 0.5 * (trace - float(system.dual @ products[:, 0])), products[:, 0]
+    product = (moved.shaped_times(system.dual[:, None]) - system.shaped_times(system.dual[:, None]))[:, 0] / _STEP
+    determinant = moved.determinant_like(system) - system.determinant_like(system)
+    return 0.5 * (determinant / _STEP - float(system.dual @ product)), product
 
 
 _OF_THE_FIELD = ("left", "prior", "unit", "groups", "Phi", "slices")
@@ -340,6 +344,25 @@ class SparseSystem:
         return np.asarray((B - taken[self.field.rows]) / self.noise[:, None])
 
     @cached_property
+    def joint(self) -> JointPrecision | None:
+        """Field and columns together given the observations, where the field has no sparse factor."""
+        if not self.field.has_field or self.field.precisions.ordering is not None:
+            return None
+        rows, scale = self.field.rows, 1.0 / np.sqrt(self.noise)
+        R = sparse.csr_array((self.unit[rows] * scale, (np.arange(rows.size), rows)), shape=(rows.size, self.unit.size))
+        return JointPrecision(self.field.design.graph, self._shapes[0], R, self.Phi[rows] * scale[:, None])
+
+    @cached_property
+    def probes(self) -> Floats:
+        """Probes (m, k) of the observations."""
+        return unit_probes(self.field.rows.size)
+
+    @cached_property
+    def probed(self) -> Floats:
+        r""":math:`\Sigma^{-1}` times the probes."""
+        return self.solve(self.probes)
+
+    @cached_property
     def _taken(self) -> Floats:
         """What the graph field takes of columns and labels, shape (n, q + 1)."""
         return self._propagated(np.column_stack([self.Phi[self.field.rows], self.field.normal.z]))
@@ -359,31 +382,66 @@ class SparseSystem:
     @cached_property
     def coefficients(self) -> Floats:
         """Posterior mean of the coefficients of the columns."""
+        if self.joint is not None:
+            return np.asarray(self.Phi[self.field.rows].T @ self.dual)
         return np.asarray(cho_solve((self._inner, True), self.Phi[self.field.rows].T @ self._solved[1]))
 
     @cached_property
     def dual(self) -> Floats:
         r""":math:`\Sigma^{-1} z`."""
+        if self.joint is not None:
+            return self.solve(self.field.normal.z[:, None])[:, 0]
         return np.asarray(self._solved[1] - self._solved[0] @ self.coefficients)
 
     def solve(self, B: Floats) -> Floats:
         r"""Return :math:`\Sigma^{-1} B`."""
+        if self.joint is not None:
+            scale = 1.0 / np.sqrt(self.noise)[:, None]
+            return np.asarray(scale * self.joint.solve(scale * B))
         found = self._field_given(B)
         return np.asarray(found - self._solved[0] @ cho_solve((self._inner, True), self.Phi[self.field.rows].T @ found))
 
     @cached_property
     def misfit(self) -> float:
         """Negative log likelihood."""
-        z = self.field.normal.z
-        log_det = float(np.log(self.noise).sum() + 2.0 * np.log(np.diag(self._inner)).sum())
-        if self.field.has_field:
-            log_det += self.held.log_determinant - self.prior.log_determinant
+        z, log_det = self.field.normal.z, float(np.log(self.noise).sum())
+        if self.joint is not None:
+            log_det += self.joint.log_determinant - self.prior.log_determinant
+        else:
+            log_det += 2.0 * float(np.log(np.diag(self._inner)).sum()) + self._log_determinant
         return 0.5 * (float(z @ self.dual) + log_det + z.size * math.log(2.0 * math.pi))
 
-    def field_times(self, a: Floats) -> Floats:
-        """Return the covariance of the graph field at the observations times a vector."""
-        found = self.prior.solve(self._spread(a[:, None]))
-        return np.asarray(self.unit * found[:, 0])[self.field.rows]
+    @property
+    def _log_determinant(self) -> float:
+        r""":math:`\log\det C - \log\det D`."""
+        return self.held.log_determinant - self.prior.log_determinant if self.field.has_field else 0.0
+
+    def determinant_like(self, other: SparseSystem) -> float:
+        r"""Return a number whose derivative by a shape is that of :math:`\log\det\Sigma`, at the shapes of `other`.
+
+        With `L` the factor there, it is :math:`\log\det C + \mathrm{tr}(L^{-1} (I + \Phi' C^{-1} \Phi) L^{-\top})`; for
+        more than a few columns the trace is that of random probes.
+        """
+        columns = other.Phi[self.field.rows] @ other.directions
+        if "smoothed" in other.slices:
+            changed = (self.groups["smoothed"] - other.groups["smoothed"])[self.field.rows]
+            columns = columns + changed @ other.directions[other.slices["smoothed"]]
+        return self._log_determinant + float(np.vdot(columns, self._field_given(columns)))
+
+    @cached_property
+    def directions(self) -> Floats:
+        """Probes of the coefficients (q, k) whose mean square is their posterior covariance."""
+        return np.asarray(solve_triangular(self._inner, unit_probes(self.Phi.shape[1]), lower=True, trans="T"))
+
+    def shaped_times(self, B: Floats) -> Floats:
+        """Return the covariance at the observations of the terms that have a range and an order, times columns."""
+        found = np.zeros(B.shape)
+        if self.field.has_field:
+            found += (self.unit[:, None] * self.prior.solve(self._spread(B)))[self.field.rows]
+        if "smoothed" in self.slices:
+            F = self.groups["smoothed"][self.field.rows]
+            found += F @ (F.T @ B)
+        return found
 
     @cached_property
     def _whitened(self) -> tuple[Floats, Floats]:
@@ -406,6 +464,8 @@ class SparseSystem:
     @cached_property
     def graph_field(self) -> Floats:
         """Posterior mean of the graph field at all nodes."""
+        if self.joint is not None:
+            return np.asarray(self.unit * self.prior.solve(self._spread(self.dual[:, None]))[:, 0])
         return np.asarray(self._taken[:, -1] - self._taken[:, :-1] @ self.coefficients)
 
     @cached_property
@@ -415,19 +475,30 @@ class SparseSystem:
         latent = (variance + np.einsum("ij,ij->i", H, H))[self.field.rows]
         return np.asarray(1.0 / self.noise - latent / self.noise**2)
 
+    @property
+    def _shares(self) -> Floats:
+        """What the observations determine of every coefficient: one less its posterior variance."""
+        variances = (solve_triangular(self._inner, np.eye(self.Phi.shape[1]), lower=True) ** 2).sum(axis=0)
+        return np.asarray(1.0 - variances)
+
+    @property
+    def _probed_shares(self) -> Floats:
+        F = self.Phi[self.field.rows]
+        return np.asarray(np.einsum("ij,ij->i", F.T @ self.probes, F.T @ self.probed))
+
     def derivatives(self) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Return derivatives of the misfit by logarithms of the variances, and those of the covariance times `dual`."""
         rows, a, m = self.field.rows, self.dual, self.field.rows.size
-        diagonal = self.precision
+        F_whole, exact = self.Phi[rows], self.joint is None
+        diagonal = self.precision if exact else np.einsum("ij,ij->i", self.probes, self.probed)
         own = self.h[NOISE] / self.field.observations.weights
-        inverse = cho_solve((self._inner, True), np.eye(self._inner.shape[0]))
+        shares = self._shares if exact else self._probed_shares
         slopes: dict[str, Any] = {NOISE: 0.5 * float(own @ (diagonal - a**2))}
         products: dict[str, Floats] = {NOISE: own * a}
         trace, explained = float(self.noise @ diagonal), self.noise * a
         for name, place in self.slices.items():
-            F = self.Phi[rows, place]
+            F, share = F_whole[:, place], float(shares[place].sum())
             product = F @ (F.T @ a)
-            share = (place.stop - place.start) - float(np.trace(inverse[place, place]))
             trace, explained = trace + share, explained + product
             if name == "constant":
                 continue

@@ -29,6 +29,8 @@ from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import Solution, gauss, inverse, iteration_bound, squares
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import DTypeLike
 
     from graphmrf._typing import Floats, Ints
@@ -234,6 +236,47 @@ def _solve(
     engine: Engine, tables: tuple[Any, ...], B: Floats, tolerance: float, rows: Places
 ) -> tuple[Floats, int, float]:
     return WhitenedSystem(engine, *tables).solve_block(B, tolerance, rows)
+
+
+def conjugate_gradients(
+    times: Callable[[Floats], Floats], B: Floats, *, tolerance: float, most: int = LIMITS.max_iterations
+) -> tuple[Solution, Floats]:
+    r"""Return the solutions of :math:`A x = b` and :math:`b' \log(A)\, b / b'b` of every column.
+
+    Parameters
+    ----------
+    times : callable
+        Returns a positive definite `A` times columns (n, k).
+    B : array of shape (n, k)
+        Right-hand sides.
+    tolerance : float
+        Wanted relative residual of every column.
+    most : int
+        Most iterations.
+
+    Examples
+    --------
+    >>> solution, logs = conjugate_gradients(lambda x: 2.0 * x, np.ones((3, 1)), tolerance=1e-8)
+    >>> solution.x.ravel(), logs.round(6)
+    (array([0.5, 0.5, 0.5]), array([0.693147]))
+    """
+    X, R, P = np.zeros_like(B), B.copy(), np.zeros_like(B)
+    lengths, history = [np.zeros((0, B.shape[1]))], [np.einsum("ij,ij->j", R, R)]
+    goal = tolerance**2 * history[0]
+    while (history[-1] > goal).any() and len(history) <= most:
+        P *= history[-1] * inverse(history[-2] if len(history) > 1 else np.zeros(goal.size))
+        P += R
+        Q = times(P)
+        step = history[-1] * (history[-1] > _EXHAUSTED**2 * history[0]) * inverse(np.einsum("ij,ij->j", P, Q))
+        X += step * P
+        R -= step * Q
+        lengths.append(step[None])
+        history.append(np.einsum("ij,ij->j", R, R))
+    a, rho = np.concatenate(lengths), np.array(history)
+    ratios = rho[1:] * inverse(rho[:-1])
+    residual = float(np.sqrt(rho[-1] * inverse(rho[0])).max(initial=0.0))
+    logs = np.array([_log_form(a[:, c], ratios[:, c]) for c in range(B.shape[1])])
+    return Solution(X, len(lengths) - 1, residual, residual <= tolerance), logs
 
 
 def _log_form(a: Floats, ratios: Floats) -> float:
