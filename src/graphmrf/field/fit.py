@@ -161,8 +161,8 @@ class FieldOptions:
     seed : int
         Seed of everything random.
     start : Found, optional
-        Where the search begins, that of a fit of nearly the same data; if it has them, length scales of nonlinear effects
-        in the sparse representation remain those found there.
+        Where the search begins, that of a fit of nearly the same data; length scales of nonlinear effects in the sparse
+        representation remain those found there, if there are any.
     """
 
     terms: tuple[str, ...] = tuple(TERMS)

@@ -239,7 +239,7 @@ def _solve(
 
 
 def conjugate_gradients(
-    times: Callable[[Floats], Floats], B: Floats, *, tolerance: float, most: int = LIMITS.max_iterations
+    times: Callable[[Floats], Floats], B: Floats, *, tolerance: float, most: int = 10_000
 ) -> tuple[Solution, Floats]:
     r"""Return the solutions of :math:`A x = b` and :math:`b' \log(A)\, b / b'b` of every column.
 
@@ -262,12 +262,12 @@ def conjugate_gradients(
     """
     X, R, P = np.zeros_like(B), B.copy(), np.zeros_like(B)
     lengths, history = [np.zeros((0, B.shape[1]))], [np.einsum("ij,ij->j", R, R)]
-    goal = tolerance**2 * history[0]
+    goal, exhausted = tolerance**2 * history[0], (500.0 * np.finfo(np.float64).eps) ** 2 * history[0]
     while (history[-1] > goal).any() and len(history) <= most:
         P *= history[-1] * inverse(history[-2] if len(history) > 1 else np.zeros(goal.size))
         P += R
         Q = times(P)
-        step = history[-1] * (history[-1] > _EXHAUSTED**2 * history[0]) * inverse(np.einsum("ij,ij->j", P, Q))
+        step = history[-1] * (history[-1] > exhausted) * inverse(np.einsum("ij,ij->j", P, Q))
         X += step * P
         R -= step * Q
         lengths.append(step[None])
