@@ -16,7 +16,7 @@ from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import GraphPrecisions
-from graphmrf.field.search import MEMBERS, WARM, average, find_mode
+from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import FENCE
@@ -417,10 +417,16 @@ def _count(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed:
         mean, variance = posterior.moments(nodes)
         return mean, np.sqrt(variance + posterior.noise)
 
-    drawn = average(field, mode, count=2, seed=seed)  # one at a time: a posterior of a large graph takes a gigabyte
-    means, stds = zip(predicted(centre), *(predicted(field.posterior(x)) for x in drawn), strict=True)
-    differences = np.var(means, axis=0) + np.var(stds, axis=0)
-    share = float(differences.mean() / np.mean(np.square(stds)))
+    def change(found: list[Floats]) -> float:
+        """Return the variance between predictions of the mode and members, over their own."""
+        means, stds = zip(at_mode, *(predicted(field.posterior(x)) for x in found), strict=True)  # one at a time
+        about = [np.square(each - each[0]) for each in (np.array(means), np.array(stds))]
+        return float(sum(each.sum(axis=0).mean() for each in about) / (1 + len(found)) / np.mean(np.square(stds)))
+
+    at_mode = predicted(centre)
+    if 1.5 * change([first_draw(mode, seed)]) < _AGREE:  # where the posterior is narrow it is normal
+        return 0
+    share = change(average(field, mode, count=2, seed=seed))
     return 0 if share < _AGREE else 2 * min(most // 2, math.ceil(0.5 * share / _ERROR))
 
 

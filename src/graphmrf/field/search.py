@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -117,6 +118,16 @@ def find_mode(
     return Mode(x, value, curvature, steps)
 
 
+def first_draw(mode: Mode, seed: int) -> Floats:
+    """Return the draw from the normal distribution at the mode with which the first chain of an average begins."""
+    normal = np.random.default_rng(seed).standard_normal(mode.x.size)
+    return _place(mode, cho_factor(mode.curvature, lower=True)[0], normal)
+
+
+def _place(mode: Mode, factor: Floats, normal: Floats) -> Floats:
+    return np.asarray(mode.x + solve_triangular(factor, normal, lower=True, trans="T"))
+
+
 def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> list[Floats]:
     """Return coordinates of members drawn from the posterior by elliptical slice sampling (Murray and others, 2010).
 
@@ -135,10 +146,7 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
     seed : int
         Seed of the draws.
     """
-    factor = cho_factor(mode.curvature, lower=True)[0]
-
-    def place(normal: Floats) -> Floats:
-        return np.asarray(mode.x + solve_triangular(factor, normal, lower=True, trans="T"))
+    place = partial(_place, mode, cho_factor(mode.curvature, lower=True)[0])
 
     def excess(normal: Floats) -> float:
         return 0.5 * float(normal @ normal) - evidence.value(place(normal)) + mode.value
