@@ -90,12 +90,23 @@ def test_it_is_a_transformer_of_arrays_and_shuffled_tables() -> None:
     np.testing.assert_allclose(again.filled_["a"], expected)
 
 
-def test_columns_with_a_likelihood_are_filled_by_it() -> None:
-    counts = pd.Series(RNG.poisson(np.exp(1 + LEVEL)).astype(float), RING.ids, name="cases")
-    table = pd.DataFrame({"a": TABLE["a"], "cases": counts.mask(np.arange(N) % 5 == 0)})
-    imputer = GraphImputer(RING, method="coupled", likelihoods={"cases": "poisson"}).fit(table)
-    assert imputer.methods_ == {"a": "coupled", "cases": "fields"}
-    assert (imputer.filled_["cases"] >= 0).all()
+def test_counts_and_shares_are_filled_by_their_likelihood_and_size() -> None:
+    people = np.geomspace(50, 5000, N)
+    cases = RNG.poisson(0.05 * people * np.exp(LEVEL)).astype(float)
+    votes = RNG.binomial(people.astype(int), 1 / (1 + np.exp(-LEVEL))).astype(float)
+    hidden = np.arange(N) % 5 == 0
+    table = pd.DataFrame({"people": people.astype(int), "cases": cases, "votes": votes, "a": TABLE["a"]}, RING.ids)
+    known = table.mask(np.outer(hidden, [False, True, True, False]))
+    likelihoods, sizes = {"cases": "poisson", "votes": "binomial"}, {"cases": "people", "votes": "people"}
+    imputer = GraphImputer(RING, method="coupled", likelihoods=likelihoods, sizes=sizes).fit(known)
+    assert imputer.methods_ == {"cases": "fields", "votes": "fields", "a": "coupled"}
+    for name in likelihoods:
+        filled, std, truth = (each[name][hidden] for each in (imputer.filled_, imputer.std_, table))
+        assert r2(np.log(truth), np.log(filled)) > 0.9
+        assert (np.abs(filled - truth) < 1.645 * std).mean() > 0.6
+        assert (std > 0.9 * np.sqrt(filled * (1 - filled / people[hidden]))).all()  # that of a new count
+    drawn = imputer.sample(3)
+    assert all((each["cases"] % 1 == 0).all() and (each["votes"] <= people).all() for each in drawn)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +116,10 @@ def test_columns_with_a_likelihood_are_filled_by_it() -> None:
         ({}, TABLE.assign(b=np.nan), "none in 'b'"),
         ({"likelihoods": {"side": "poisson"}}, TABLE, "columns of numbers"),
         ({}, TABLE.to_numpy()[:5, :2].astype(float), "80 nodes"),
+        ({}, TABLE.set_axis(["a", "a", "side", "same"], axis=1), "'a' more than once"),
+        ({}, TABLE[["a", "b"]].set_axis([1, "1"], axis=1), "'1' more than once"),
+        ({"likelihoods": {"a": "poisson"}, "sizes": {"a": "b"}}, TABLE, "fill 'b' first"),
+        ({"sizes": {"a": "same"}}, TABLE, "columns with a likelihood"),
     ],
 )
 def test_what_cannot_be_filled_is_refused(options: dict[str, Any], table: Any, message: str) -> None:
@@ -112,11 +127,24 @@ def test_what_cannot_be_filled_is_refused(options: dict[str, Any], table: Any, m
         GraphImputer(RING, **options).fit(table)
 
 
-def test_collinear_columns_are_left_to_single_fields() -> None:
-    twice = TABLE[["a"]].assign(b=2 * TABLE["a"], c=TABLE["b"])
-    imputer = GraphImputer(RING).fit(twice)
-    assert set(imputer.methods_.values()) == {"fields"}
-    assert "coupled" in imputer.notes_[0]
+@pytest.mark.parametrize("method", ["auto", "coupled"])
+def test_copies_and_totals_are_filled_from_what_they_follow_from(method: str) -> None:
+    rng = np.random.default_rng(4)
+    whole = WHOLE[["a", "b"]].assign(twice=2 * WHOLE["a"] + 1)
+    table = whole.mask(rng.random(whole.shape) < 0.15)
+    imputer = GraphImputer(RING, method=method).fit(table)
+    assert imputer.methods_["a"] == imputer.methods_["twice"] == "fields"
+    assert method == "auto" or imputer.methods_["b"] == "coupled"
+    hole = table["twice"].isna() & table["a"].notna()
+    np.testing.assert_allclose(imputer.filled_["twice"][hole], whole["twice"][hole], atol=0.1)
+
+
+def test_of_one_known_cell_the_spread_is_unknown() -> None:
+    lonely = TABLE[["a", "b"]].assign(c=np.where(np.arange(N) == 3, 5.0, np.nan))
+    imputer = GraphImputer(RING, method="coupled").fit(lonely)
+    assert (imputer.filled_["c"] == 5.0).all()
+    assert imputer.std_["c"].isna().sum() == N - 1
+    assert "its spread is not known: c" in imputer.notes_[0]
 
 
 @pytest.mark.parametrize("known", [2, 3, 4])

@@ -61,7 +61,7 @@ def filled_table(table: AttributedGraph, imputer: GraphImputer) -> pd.DataFrame:
     """
     made = table.frame.copy()
     for name in imputer.methods_:
-        classes = bool(imputer.std_[name].isna().any())
+        classes = bool(imputer.probability_[name].notna().any())
         added = f"{name}_{'probability' if classes else 'std'}"
         if added in table.frame.columns:
             raise InvalidInputError(f"{table.path} has a column '{added}', the name of a result; rename it")

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 METHODS = ("auto", "coupled", "fields")
 
+_COLLINEAR = 1e-10
+"""Share of its variance that other columns leave of one that follows from them: ten of 16 digits are certain."""
+
 
 class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     r"""A table of nodes without missing cells: each is predicted from all other columns and from the neighbours.
@@ -33,7 +36,8 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     Numbers are filled by one of two methods. "coupled" is one Gaussian field of all columns,
     :math:`\Gamma = H \otimes I + C \otimes N` (`GaussianMRF` with ``coupled=True``), conditioned on every cell that is
     known. "fields" is a `GraphRegressor` for each column with the others as features, which also finds nonlinear and
-    local effects, and takes longer. "auto" hides a fold of the known cells of every column, at places that imitate its
+    local effects, and takes longer; columns that follow from others, such as copies and totals, are always filled so.
+    "auto" hides a fold of the known cells of every column, at places that imitate its
     holes, and takes for each column the method that predicts them better. Classes are filled by `GraphClassifier`.
 
     Parameters
@@ -44,6 +48,9 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         How columns of numbers are filled.
     likelihoods : mapping of str to str, optional
         Columns with another likelihood of `GraphRegressor`, such as ``{"cases": "poisson"}``; they are filled by it.
+    sizes : mapping of str to str, optional
+        For these, the column with the exposure of counts or the trials of successes, known everywhere, such as
+        ``{"cases": "population"}``; 1 by default.
     cv : int, default 5
         Folds, one of which is hidden to choose the method.
     random_state : int, default 0
@@ -54,7 +61,8 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     filled_ : DataFrame of shape (n, q)
         The table without missing cells.
     std_ : DataFrame of shape (n, q)
-        Standard deviations of filled numbers; 0 where a cell was known, NaN in columns of classes.
+        Standard deviations of filled numbers; 0 where a cell was known, NaN in columns of classes, and where only one
+        cell was known.
     probability_ : DataFrame of shape (n, q)
         Probabilities of filled classes; 1 where a cell was known, NaN in columns of numbers.
     methods_ : dict
@@ -83,12 +91,14 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         *,
         method: str = "auto",
         likelihoods: Mapping[str, str] | None = None,
+        sizes: Mapping[str, str] | None = None,
         cv: int = 5,
         random_state: int = 0,
     ) -> None:
         self.graph = graph
         self.method = method
         self.likelihoods = likelihoods
+        self.sizes = sizes
         self.cv = cv
         self.random_state = random_state
 
@@ -109,9 +119,9 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         if self.method not in METHODS:
             raise InvalidInputError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         graph = check_graph(self.graph)
-        table = _Table.of(graph, graph.align(X, "X"), self.likelihoods or {})
+        table = _Table.of(graph, graph.align(X, "X"), self.likelihoods or {}, self.sizes or {})
         self.n_features_in_ = table.frame.shape[1]
-        self.notes_: tuple[str, ...] = ()
+        self.notes_ = table.notes
         self.scores_ = pd.DataFrame()
         self.methods_ = self._choose(graph, table)
         self._parts = self._fill(graph, table, self.methods_)
@@ -163,7 +173,7 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     def _choose(self, graph: Graph, table: _Table) -> dict[Any, str]:
         """Return what fills each column with missing cells."""
         methods = dict.fromkeys(table.classes, "classes") | dict.fromkeys(table.likelihoods, "fields")
-        methods |= dict.fromkeys(table.constant, "constant")
+        methods |= dict.fromkeys(table.constant, "constant") | dict.fromkeys(table.derived, "fields")
         left = [name for name in table.holes if name not in methods]
         if self.method != "auto":
             methods |= dict.fromkeys(left, self.method)
@@ -187,7 +197,7 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
             known = table.frame[name].notna().to_numpy()
             folds = distance_matched_folds(graph, known, self.cv, random_state=self.random_state).folds
             hidden.loc[hidden.index[np.flatnonzero(known)[folds == 0]], name] = np.nan
-        trial = _Table.of(graph, hidden, table.likelihoods)
+        trial = _Table.of(graph, hidden, table.likelihoods, table.sizes)
         scores = pd.DataFrame(index=pd.Index(names), columns=["coupled", "fields"], dtype=np.float64)
         for method in scores.columns:
             try:
@@ -208,22 +218,41 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         joint = [name for name, method in methods.items() if method == "coupled"]
         if joint:
             A = table.attributes
-            A = A.loc[:, (A.notna().sum() >= self._least_known) | A.columns.isin([str(name) for name in joint])]
+            chosen = A.columns.isin([str(name) for name in joint])
+            A = A.loc[:, chosen | (A.notna().sum() >= self._least_known) & ~A.columns.isin(_derived(A)[1])]
             posterior = _coupled_posterior(graph, A)
             parts |= {name: _Coupled(posterior, A.columns.get_loc(str(name))) for name in joint}
         for name, method in methods.items():
             if method == "fields":
-                likelihood = table.likelihoods.get(name, "auto")
-                model = GraphRegressor(likelihood=likelihood, random_state=self.random_state)
+                model = GraphRegressor(likelihood=table.likelihoods.get(name, "auto"), random_state=self.random_state)
                 y = table.frame[name].to_numpy(dtype=np.float64)
-                parts[name] = _Field(model.fit(graph, table.others(name), y))
+                parts[name] = _Field(model.fit(graph, table.others(name), y, **table.size(name)))
             elif method == "classes":
                 labels = table.frame[name].astype(object).where(table.frame[name].notna(), None).to_numpy()
                 classifier = GraphClassifier(cv=self.cv, random_state=self.random_state)
                 parts[name] = _Classes(classifier.fit(graph, table.others(name), labels))
             elif method == "constant":
-                parts[name] = _Constant(table.frame[name].dropna().iloc[0], graph.n_nodes)
+                known = table.frame[name].dropna()
+                parts[name] = _Constant(known.iloc[0], graph.n_nodes, known.size)
         return {name: parts[name] for name in methods}
+
+
+def _derived(A: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the columns that are linear combinations of others where all are known, and those of earlier ones."""
+    rows = A.dropna().to_numpy()
+    if len(rows) <= 2 * A.shape[1]:
+        return [], []
+    rows = rows - rows.mean(axis=0)
+    rows /= np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+
+    def follow(j: int, others: list[int]) -> bool:
+        left = rows[:, j] - rows[:, others] @ np.linalg.lstsq(rows[:, others], rows[:, j], rcond=None)[0]
+        return bool(left @ left < _COLLINEAR)
+
+    columns = range(A.shape[1])
+    involved = [j for j in columns if follow(j, [k for k in columns if k != j])]
+    again = [j for j in involved if follow(j, list(range(j)))]
+    return [str(A.columns[j]) for j in involved], [str(A.columns[j]) for j in again]
 
 
 def _coupled_posterior(graph: Graph, A: pd.DataFrame) -> Any:
@@ -275,14 +304,14 @@ class _Field:
 
     @property
     def values(self) -> Floats:
-        return np.asarray(self.model.predict())
+        return np.asarray(self.model.predict(of="observation"))
 
     @property
     def sure(self) -> Floats:
-        return np.asarray(self.model.predict(return_std=True)[1])
+        return np.asarray(self.model.predict(return_std=True, of="observation")[1])
 
     def draw(self, count: int, random_state: int) -> Floats:
-        return np.asarray(self.model.sample(count, random_state=random_state))
+        return np.asarray(self.model.sample(count, random_state=random_state, of="observation"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +338,7 @@ class _Classes:
 class _Constant:
     value: Any
     n: int
+    known: int
 
     @property
     def values(self) -> Any:
@@ -316,7 +346,8 @@ class _Constant:
 
     @property
     def sure(self) -> Floats:
-        return np.full(self.n, 0.0 if isinstance(self.value, float | int) else 1.0)
+        certain = 0.0 if isinstance(self.value, float | int) else 1.0
+        return np.full(self.n, certain if self.known > 1 else np.nan)
 
     def draw(self, count: int, random_state: int) -> Any:  # noqa: ARG002  (as all parts)
         return np.tile(self.values, (count, 1))
@@ -328,15 +359,20 @@ class _Table:
 
     frame: pd.DataFrame
     likelihoods: Mapping[Any, str]
+    sizes: Mapping[Any, Any]
     numbers: list[Any]
     classes: list[Any]
 
     @classmethod
-    def of(cls, graph: Graph, X: Any, likelihoods: Mapping[Any, str]) -> _Table:
+    def of(cls, graph: Graph, X: Any, likelihoods: Mapping[Any, str], sizes: Mapping[Any, Any]) -> _Table:
         """Return a checked table."""
         frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X, dtype=np.float64))
         if len(frame) != graph.n_nodes:
             raise InvalidInputError(f"X must have one row for each of the {graph.n_nodes} nodes, got {len(frame)}")
+        names = pd.Index([str(name) for name in frame.columns])
+        if names.has_duplicates:
+            twice = names[names.duplicated()][0]
+            raise InvalidInputError(f"every column needs a name of its own, got {twice!r} more than once; rename one")
         empty = [name for name in frame.columns if frame[name].isna().all()]
         if empty:
             raise InvalidInputError(f"every column must have a known cell, got none in {empty[0]!r}; drop the column")
@@ -344,8 +380,14 @@ class _Table:
         unknown = [name for name in likelihoods if name not in numbers]
         if unknown:
             raise InvalidInputError(f"likelihoods must name columns of numbers, got {unknown[0]!r}; have {numbers}")
+        for name, size in sizes.items():
+            if name not in likelihoods or size not in numbers or frame[size].isna().any():
+                raise InvalidInputError(
+                    f"sizes must lead from columns with a likelihood to columns of numbers known everywhere, got "
+                    f"{name!r}: {size!r}; see likelihoods, and fill {size!r} first"
+                )
         frame = frame.astype(dict.fromkeys(numbers, np.float64))
-        return cls(frame, likelihoods, numbers, [name for name in frame.columns if name not in numbers])
+        return cls(frame, likelihoods, sizes, numbers, [name for name in frame.columns if name not in numbers])
 
     @property
     def holes(self) -> list[Any]:
@@ -358,9 +400,29 @@ class _Table:
         return [name for name in self.frame.columns if self.frame[name].nunique() == 1]
 
     @property
+    def derived(self) -> list[Any]:
+        """Columns of numbers that follow from others wherever all are known, such as copies and totals."""
+        names = _derived(self.attributes)[0]
+        return [name for name in self.numbers if str(name) in names]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the standard deviations do not count."""
+        single = [str(name) for name in self.frame.columns if self.frame[name].notna().sum() == 1]
+        return (f"one known cell only, so its spread is not known: {', '.join(single)}",) if single else ()
+
+    def size(self, name: Any) -> dict[str, Floats]:
+        """Return exposure or trials of a column, as `GraphRegressor.fit` takes them."""
+        if name not in self.sizes:
+            return {}
+        word = "trials" if self.likelihoods[name] == "binomial" else "exposure"
+        return {word: self.frame[self.sizes[name]].to_numpy()}
+
+    @property
     def attributes(self) -> pd.DataFrame:
         """Columns of numbers that vary, and an indicator of every class of the others but the first."""
-        return pd.concat([self._features(name) for name in self.frame.columns if name not in self.constant], axis=1)
+        varying = [self._features(name) for name in self.frame.columns if name not in self.constant]
+        return pd.concat([pd.DataFrame(index=self.frame.index), *varying], axis=1)
 
     def others(self, name: Any) -> pd.DataFrame | None:
         """Return the other columns as features; None where there are none."""
