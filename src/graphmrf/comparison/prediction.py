@@ -255,7 +255,6 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
     chosen, bounds = found.chosen, settings.bounds
     known, (mean, std) = ~np.isnan(y), _moments(chosen.model)
     value, std = np.where(known, y, mean), np.where(known, 0.0, std)
-    _check_skew(name, chosen.model, value, ~known)
     outside = int(np.count_nonzero(bounds.clipped(value) != value))
     value, lower, upper = bounds.interval(value, *_interval(chosen, value, std, settings))
     bars: dict[str, Any] = {} if np.isnan(std).any() else {"std": std, "lower": lower, "upper": upper}
@@ -311,19 +310,6 @@ def _interval(chosen: FittedMethod, value: Floats, std: Floats, settings: Settin
     kind = {"interval": "conformal"} if settings.conformal and is_conformal(model) else {}
     lower, upper = model.predict_interval(level, **kind)
     return np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-
-
-def _check_skew(name: str, model: Any, mean: Floats, hidden: Bools) -> None:
-    """Raise where the mean of a transformed outcome is above 95 % of what is likely: a few draws would carry it."""
-    if not transform_name(model) or not isinstance(model, PredictsIntervals):
-        return
-    lower, upper = model.predict_interval(0.9)
-    beyond = int((hidden & ~((lower <= mean) & (mean <= upper))).sum())
-    if beyond:
-        raise InvalidInputError(
-            f"{name}: so skewed that at {beyond} nodes its mean is beyond the 90 % interval around it, and means "
-            "nothing; predict its logarithm, as a column of its own, without a transform"
-        )
 
 
 def _unreached(graph: Graph, observed: Bools, cv: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtr
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.observations import Observations
@@ -160,7 +161,8 @@ class ExpectedAccuracy:
     def sums(self, members: Sequence[Ints], level: float) -> Floats:
         """Return sum, standard deviation and ends of the interval of every group of nodes, shape (4, len(members)).
 
-        From the joint posterior: its covariance, or joint draws where the outcome is transformed.
+        By joint draws. Of a transformed outcome the median, and half the width of the central 68 %: it need not have a
+        mean.
         """
         y = np.zeros(self.n)
         y[self.observations.nodes] = self.scale.back(self.observations.z)
@@ -171,9 +173,11 @@ class ExpectedAccuracy:
             return np.array([known, np.zeros(known.size), known, known])
         rng = np.random.default_rng(self.seed)
         draws = self.scale.back(self.posterior.draw_outcome(nodes, _DRAWS, rng))
-        centre = self.scale.moments(*(values[nodes] for values in (self._moments[0], np.sqrt(self._moments[1]))))[0]
         sums = np.array([draws[:, np.searchsorted(nodes, own)].sum(axis=1) for own in unknown])
-        total = known + [centre[np.searchsorted(nodes, own)].sum() for own in unknown]
-        about = sums - sums.mean(axis=1, keepdims=True)
-        low, high = np.quantile(about, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
-        return np.array([total, sums.std(axis=1), total + low, total + high])
+        low, high = known + np.quantile(sums, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
+        if self.scale.power is not None:
+            below, total, above = known + np.quantile(sums, ndtr([-1.0, 0.0, 1.0]), axis=1)
+            return np.array([total, 0.5 * (above - below), low, high])
+        total = known + [self.scale.back(self._moments[0][own]).sum() for own in unknown]
+        shift = total - known - sums.mean(axis=1)  # of the draws from their expectation
+        return np.array([total, sums.std(axis=1), low + shift, high + shift])

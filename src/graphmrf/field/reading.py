@@ -241,10 +241,20 @@ class Numbers:
 
     def _moments(self, mixture: Mixture) -> tuple[Floats, Floats]:
         mean, variance = mixture.moments
-        return self.scale.moments(mean, np.sqrt(variance))
+        mean, std = self.scale.moments(mean, np.sqrt(variance))
+        if self.scale.power is None:
+            return mean, std
+        levels = (0.25, 0.5, 0.75, 1.0 - _ONE_STD, _ONE_STD)
+        low, centre, high, *ends = (self.scale.back(mixture.quantile(level)) for level in levels)
+        likely = (low <= mean) & (mean <= high)
+        return np.where(likely, mean, centre), np.where(likely, std, 0.5 * (ends[1] - ends[0]))
 
     def moments(self, at: AtNodes, of: Of) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation."""
+        """Return mean and standard deviation.
+
+        Where under a transform the mean is outside the central half of the distribution it is carried by a few extreme
+        values, which labels do not determine: there the median, and half the width of the central 68 %.
+        """
         return self._moments(self._mixture(at, of))
 
     def quantile(self, at: AtNodes, of: Of, level: float) -> Floats:
