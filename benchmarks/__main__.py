@@ -23,8 +23,6 @@ NAMES = (
     "foresee",
     "foresee_field",
     "missing",
-    "panels",
-    "tables",
     "networks",
     "inductive",
     "classification",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from benchmarks.more_data import more_root
+from benchmarks.show import show
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from benchmarks.show import Row
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -62,3 +69,22 @@ def resume(
     except KeyboardInterrupt:
         print(f"stopped: {len(found)} of {len(work)} are finished, and shown", file=sys.stderr)
     return found
+
+
+def sweep(name: str, text: str | None, one: Callable[[Any], Row], choices: Mapping[str, Sequence[str]]) -> None:
+    """Measure all that the command line chooses and show a line for all choices but the last, which names results."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=text)
+    for key, values in choices.items():
+        parser.add_argument(f"--{key}", nargs="*", choices=values, default=list(values))
+    parser.add_argument("--jobs", type=int, default=1, help="processes; 0 prints what is in the file")
+    parser.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
+    given = vars(parser.parse_args())
+    if more_root() is None:
+        show(name, text, [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}])
+        return
+    found = resume(one, list(product(*(given[key] for key in choices))), given["jobs"], given["keep"])
+    rows: dict[Any, Row] = {}
+    for each, result in found.items():
+        row = rows.setdefault(each[:-1], dict(zip(choices, each[:-1], strict=False)))
+        row |= {f"{each[-1]} {key}": value for key, value in result.items()}
+    show(name, text, list(rows.values()))
