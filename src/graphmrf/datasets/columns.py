@@ -19,7 +19,6 @@ from graphmrf.text import count, did_you_mean
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-_HEAD = 1000  # rows looked at first, which answer most questions on a column of millions
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """Result of one column: columns of X, and the group and text of its note."""
 CODES = frozenset(
@@ -197,8 +196,8 @@ def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _
 
 
 def _is_constant(series: pd.Series) -> bool:
-    """Whether all cells are the same; counting all different ones of a large table takes seconds for each column."""
-    return all(part.nunique(dropna=False) <= 1 for part in (series.head(_HEAD), series))
+    """Whether all cells are the same, as the first rows mostly show; counting all different ones may take seconds."""
+    return all(part.nunique(dropna=False) <= 1 for part in (series.head(1000), series))
 
 
 def is_text(series: pd.Series) -> bool:
@@ -229,7 +228,7 @@ def is_dates(series: pd.Series) -> bool:
 def _names_nodes(table: AttributedGraph, name: str) -> bool:
     """Return whether whole numbers are codes by their name, a copy of the ids, or the numbers of the rows."""
     series = table.frame[name]
-    if types.is_bool_dtype(series) or not all(_is_whole(part) for part in (series.head(_HEAD), series)):
+    if types.is_bool_dtype(series) or not all(_is_whole(part) for part in (series.head(1000), series)):
         return False
     words = name_words(str(name))
     if words and words[-1] in CODES:

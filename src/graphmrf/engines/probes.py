@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
 
-SIGNS = 64  # columns of signs that share one 64-bit word a row
+SIGNS = np.iinfo(np.uint64).bits  # columns of signs that share one word a row
 EDGE_MIX = tuple(
     np.uint64(each)
     for each in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from graphmrf.networks.neighbours import Hop
     from graphmrf.networks.options import LayerShape, Scaling, Training
 
-# Numbers in a hidden layer of all networks up to which PyTorch gets one thread, as a second one costs more in
-# waiting than it saves.
-_SMALL = 4_000_000
-_SLACK = 1e-9  # taken off the size of a batch before it is rounded up, as 0.1 * 30 is 3 + 4e-16
-
 
 @dataclass(frozen=True)
 class Networks:
@@ -203,7 +198,8 @@ class Problem:
     @cached_property
     def _sizes(self) -> Ints:
         """Sizes (n_models,) of the batches."""
-        return np.asarray(np.ceil(self.training.batch * self.masks.sum(axis=1) - _SLACK), dtype=np.int64)
+        slack = 1e-9  # as 0.1 * 30 is 3 + 4e-16, and would be rounded up
+        return np.asarray(np.ceil(self.training.batch * self.masks.sum(axis=1) - slack), dtype=np.int64)
 
     @cached_property
     def _whole(self) -> bool:
@@ -337,6 +333,7 @@ def _uniform(sizes: Sequence[tuple[int, int]], seed: int) -> list[Tensor]:
     return [(torch.rand(size, generator=generator) * 2.0 - 1.0) * float(np.sqrt(6.0 / sum(size))) for size in sizes]
 
 
-def _threads(problem: Problem, shapes: Sequence[LayerShape]) -> AbstractContextManager[object]:
-    small = problem.masks.size * shapes[0].hidden <= _SMALL
+def _threads(problem: Problem, shapes: Sequence[LayerShape], *, few: int = 4_000_000) -> AbstractContextManager[object]:
+    """Limit PyTorch to one thread for few numbers in a hidden layer of all networks: two would wait for each other."""
+    small = problem.masks.size * shapes[0].hidden <= few
     return threadpool_limits(1) if small and problem.inputs.device == "cpu" else nullcontext()
