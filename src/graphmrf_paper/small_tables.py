@@ -78,7 +78,7 @@ def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:
         )
         for data in _YEARS
     )
-    caption = f"{_TITLE}: mean over random splits, 30 % of the counties labelled."
+    caption = f"{_TITLE}: mean over the splits, 30 % of the counties labelled."
     table = PaperTable("coefficients", caption, ("year",), FEATURES, rows, decimals=2)
     return Findings((table,), (), tuple(compare("coefficients", table.cells(), decimals=2)))
 
