@@ -64,13 +64,50 @@ def test_yes_or_no(folder: Path) -> None:
         (["--exposure", "people"], "--exposure is for --likelihood poisson or negative-binomial"),
         (["--likelihood", "gamma"], "--likelihood must be one of"),
         (["--likelihood", "poisson", "--method", "lp"], "is for --method field"),
-        (["--likelihood", "binomial", "--trials", "x"], "trials"),
+        (["--likelihood", "binomial", "--trials", "x"], "row 4, column x: trials of observed rows must be positive"),
+        (["--likelihood", "binomial"], "nodes.csv, row 3, column cases: successes must be at most their trials"),
+        (["--std", "x"], "nodes.csv, row 4, column x: standard errors of observed rows must be positive"),
+        (["--std", "people", "--likelihood", "poisson"], "--std is for --likelihood auto, got poisson"),
+        (["--std", "people", "--value-weight", "people"], "--std and --value-weight exclude each other"),
+        (["--value-weight", "people", "--method", "lp"], "--value-weight is for --method field, got lp"),
     ],
 )
 def test_options_that_do_not_fit(folder: Path, options: list[str], message: str) -> None:
     code, text, _ = predict(folder, "--target", "cases", *options)
     assert code == 2
     assert message in " ".join(text.split())
+
+
+def test_errors_of_counts_name_the_row_of_the_file(folder: Path) -> None:
+    frame = pd.read_csv(folder / "nodes.csv")
+    frame.loc[4, "cases"] = -1.0
+    frame.to_csv(folder / "nodes.csv", index=False)
+    code, text, _ = predict(folder, "--target", "cases", "--likelihood", "poisson", "--exposure", "people")
+    assert code == 2
+    text = " ".join(text.split())
+    assert (
+        "nodes.csv, row 6, column cases: likelihood 'poisson' needs whole numbers of cases, 0 or more, got -1" in text
+    )
+    assert "with --exposure" in text
+
+
+def test_known_errors_smooth_known_values(folder: Path) -> None:
+    frame = pd.read_csv(folder / "nodes.csv")
+    rng = np.random.default_rng(1)
+    frame["rate"] = np.sin(np.arange(N) / 6.0) + 0.5 * rng.standard_normal(N)
+    frame.loc[::3, "rate"] = np.nan
+    frame["error"] = np.where(frame["rate"].isna(), np.nan, 0.5)
+    frame.drop(columns=["cases"]).to_csv(folder / "nodes.csv", index=False)
+    code, text, table = predict(folder, "--target", "rate", "--std", "error", "--ignore", "people")
+    assert code == 0, text
+    graph = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
+    model = GraphRegressor().fit(graph, frame[["x"]], frame["rate"], std=frame["error"])
+    np.testing.assert_allclose(table["prediction"], model.predict(), rtol=1e-6)
+    assert "known values have errors, so they are predicted, too" in " ".join(text.split())
+    code, text, table = predict(folder, "--target", "rate", "--value-weight", "people", "--ignore", "error")
+    assert code == 0, text
+    weighted = GraphRegressor().fit(graph, frame[["x"]], frame["rate"], weight=frame["people"])
+    np.testing.assert_allclose(table["prediction"], weighted.predict(), rtol=1e-6)
 
 
 def test_observations_keep_what_was_counted() -> None:

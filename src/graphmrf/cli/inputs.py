@@ -30,7 +30,7 @@ from graphmrf.datasets.table_files import PARQUET, SHAPES, STDIN, TableFile, and
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
-from graphmrf.estimators.rows import COUNTED
+from graphmrf.estimators.rows import COUNTED, RowError, read_rows
 from graphmrf.field import POSITIVE
 from graphmrf.files import check_apart, check_place, free_memory
 from graphmrf.graph import Graph
@@ -272,29 +272,57 @@ def settings_of(options: Mapping[str, Any], bounds: Mapping[str, Any]) -> Settin
         return Settings(**options, bounds=Bounds(**bounds))
 
 
-def method_for(likelihood: str, method: str, *, exposure: str | None, trials: str | None) -> str:
-    """Return the method of a likelihood, the field for counts, if the column with exposure or trials is for it."""
-    takers = {"--exposure": (exposure, COUNTED[:2]), "--trials": (trials, COUNTED[2:])}
-    for option, (column, likelihoods) in takers.items():
-        if column is not None and likelihood not in likelihoods:
+_KNOWN = {"exposure": "--exposure", "trials": "--trials", "std": "--std", "weight": "--value-weight"}
+"""Option of every column that is known of observations, by its name in `fit`."""
+
+
+def method_for(likelihood: str, method: str, known: Mapping[str, str]) -> str:
+    """Return the method of a likelihood, the field where more is known of observations than their values."""
+    takers = {"exposure": COUNTED[:2], "trials": COUNTED[2:], "std": (AUTO,), "weight": (AUTO,)}
+    named = list(known)
+    for option in named:
+        if likelihood not in takers[option]:
             raise InvalidInputError(
-                f"{option} is for --likelihood {' or '.join(likelihoods)}, got {likelihood}; drop one of them"
+                f"{_KNOWN[option]} is for --likelihood {' or '.join(takers[option])}, got {likelihood}; "
+                "drop one of them"
             )
-    return DEFAULT if likelihood in COUNTED and method == AUTO else method
+    if len(named) > 1:
+        raise InvalidInputError(f"{' and '.join(_KNOWN[each] for each in named)} exclude each other; drop one of them")
+    if named and method not in (AUTO, DEFAULT):
+        raise InvalidInputError(f"{_KNOWN[named[0]]} is for --method {DEFAULT}, got {method}; drop one of them")
+    return DEFAULT if (named or likelihood in COUNTED) and method == AUTO else method
 
 
-def with_size(table: AttributedGraph, settings: Settings, column: str | None) -> Settings:
-    """Return settings with the exposure or trials of every node, from the column that has them, if one is named."""
-    if column is None:
-        return settings
-    size = table.outcome(column)
-    missing = np.flatnonzero(np.isnan(size))
-    if missing.size:
-        raise InvalidInputError(
-            f"{table.path}, column {column}: every node needs a number, also where the target is empty, got an empty "
-            f"cell in row {missing[0] + 1}; fill it, or leave out the node"
-        )
-    return replace(settings, size=size)
+def with_known(
+    table: AttributedGraph, settings: Settings, columns: Mapping[str, str], targets: Mapping[str, Outcome]
+) -> Settings:
+    """Return settings with the columns that are known of observations, all checked row by row."""
+    found = {option: table.outcome(column) for option, column in columns.items()}
+    for option, column in columns.items():
+        missing = np.flatnonzero(np.isnan(found[option]))
+        if option in ("exposure", "trials") and missing.size:
+            raise InvalidInputError(
+                f"{table.place(missing[0])}, column {column}: every node needs a number, also where the target is "
+                "empty, got an empty cell; fill it, or leave out the node"
+            )
+    for name, y in targets.items():
+        if not isinstance(y, Labels) and (found or settings.likelihood in COUNTED):
+            _check_rows(table, settings.likelihood, {"y": name, **columns}, y, found)
+    return replace(settings, known=found)
+
+
+def _check_rows(
+    table: AttributedGraph, likelihood: str, columns: Mapping[str, str], y: Floats, known: Mapping[str, Floats]
+) -> None:
+    """Raise where an observation breaks a rule of its likelihood; the message names row and column of the file."""
+    try:
+        read_rows(likelihood, table.graph, np.arange(y.size), y, known)
+    except RowError as error:
+        rule = error.at
+        for option, flag in _KNOWN.items():
+            rule = rule.replace(f"{option}=", flag)
+        column = columns.get(error.option, columns["y"])
+        raise InvalidInputError(f"{table.place(error.row)}, column {column}: {rule}") from error
 
 
 _OPTIONS = {"cv": "--folds"} | {

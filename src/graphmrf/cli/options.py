@@ -112,6 +112,14 @@ Exposure = Annotated[
     str | None, _in(_METHOD, "COLUMN", "Column with the exposure of every count: population, time, or expected number.")
 ]
 Trials = Annotated[str | None, _in(_METHOD, "COLUMN", "Column with the trials of which the target counts successes.")]
+Std = Annotated[
+    str | None,
+    _in(_METHOD, "COLUMN", "Column with the standard error of every known value; these are then predicted, too."),
+]
+ValueWeight = Annotated[
+    str | None,
+    _in(_METHOD, "COLUMN", "Column with the weight of every known value, such as the number of people asked."),
+]
 Conformal = Annotated[
     bool,
     _in(

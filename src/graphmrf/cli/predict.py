@@ -40,6 +40,8 @@ def predict(
     likelihood: options.CountLikelihood = "auto",
     exposure: options.Exposure = None,
     trials: options.Trials = None,
+    std: options.Std = None,
+    value_weight: options.ValueWeight = None,
     conformal: options.Conformal = False,
     transform: options.Transform = "identity",
     at_least: options.AtLeast = None,
@@ -80,9 +82,9 @@ def predict(
     """
     running = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), running as machines:
-        ignore = [*(ignore or ()), *(each for each in (exposure, trials) if each)]
+        known, ignore = _known(ignore or (), exposure=exposure, trials=trials, std=std, weight=value_weight)
         settings = later.inputs.settings_of(
-            {"methods": (later.inputs.method_for(likelihood, method, exposure=exposure, trials=trials),)}
+            {"methods": (later.inputs.method_for(likelihood, method, known),)}
             | {"likelihood": likelihood, "alpha": alpha, "cv": folds, "random_state": seed, "level": interval}
             | {"transform": transform, "conformal": conformal, "needs": _needs(group, suggest)},
             {"at_least": at_least, "at_most": at_most, "integer": integer},
@@ -107,7 +109,7 @@ def predict(
         settings, large = later.inputs.within_memory(
             table.graph,
             features.X.shape[1],
-            later.inputs.with_size(table, settings, exposure or trials),
+            later.inputs.with_known(table, settings, known, targets),
             numbers=later.inputs.any_numbers(targets),
         )
         methods = later.comparison.choose(settings.methods, n_features=features.X.shape[1])
@@ -147,6 +149,12 @@ def _complete(
     found = found if groups is None else found.with_groups(groups)
     found = found.with_suggestions(suggest) if suggest else found
     return found if X is None else found.with_details(X)
+
+
+def _known(ignore: Sequence[str], **columns: str | None) -> tuple[dict[str, str], list[str]]:
+    """Return the columns that are known of observations, as far as named, and those that are no features."""
+    known = {option: column for option, column in columns.items() if column is not None}
+    return known, [*ignore, *known.values()]
 
 
 def _needs(group: str | None, suggest: int) -> tuple[str, ...]:

@@ -129,8 +129,9 @@ class Prediction:
 
     @property
     def values(self) -> Floats:
-        """Known outcomes, and predictions where there are none."""
-        return np.where(self.observed, self.y, self.value)
+        """Known outcomes, and predictions where there are none or where outcomes have errors."""
+        kept = self.observed if self.std is None else self.observed & ~(self.std > 0)
+        return np.where(kept, self.y, self.value)
 
     @property
     def codes(self) -> Ints:
@@ -254,7 +255,8 @@ def predict(
 def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Settings, name: str) -> Prediction:
     chosen, bounds = found.chosen, settings.bounds
     known, (mean, std) = ~np.isnan(y), _moments(chosen.model)
-    value, std = np.where(known, y, mean), np.where(known, 0.0, std)
+    kept = known & settings.keeps_observations
+    value, std = np.where(kept, y, mean), np.where(kept, 0.0, std)
     outside = int(np.count_nonzero(bounds.clipped(value) != value))
     value, lower, upper = bounds.interval(value, *_interval(chosen, value, std, settings))
     bars: dict[str, Any] = {} if np.isnan(std).any() else {"std": std, "lower": lower, "upper": upper}
@@ -264,6 +266,7 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         explain_model(chosen.model, X),
         chosen.regions is not None,
     )
+    errors = [] if settings.keeps_observations else ["known values have errors, so they are predicted, too"]
     beyond = [f"{outside} predictions beyond the bounds given were put on them"] if outside else []
     model_notes = getattr(chosen.model, "notes_", ())
     return Prediction(
@@ -280,7 +283,7 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         reason=found.reason,
         by_distance=chosen.held_out.by_distance(chosen.out_of_fold, settings.level) if in_regions else None,
         measured=measured,
-        notes=(*measured, *model_notes, *beyond, *found.notes, *_on_choice(found, settings)),
+        notes=(*measured, *model_notes, *errors, *beyond, *found.notes, *_on_choice(found, settings)),
         in_regions=in_regions,
     )
 

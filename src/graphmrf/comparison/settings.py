@@ -1,5 +1,6 @@
 """How methods are tuned, what is asked of them, and between which bounds values lie."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,8 +95,8 @@ class Settings:
         Bounds of the values.
     likelihood : str
         Distribution of counts and successes for the field, of `estimators.rows.NAMES`; "auto" is for numbers.
-    size : array of shape (n,), optional
-        Exposure of counts, or trials of successes, of every node.
+    known : mapping of str to array of shape (n,), optional
+        `exposure`, `trials`, `std` or `weight` of every node, see `GraphRegressor.fit`.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class Settings:
     level: float = 0.9
     bounds: Bounds = Bounds()
     likelihood: str = "auto"
-    size: Floats | None = field(default=None, compare=False)
+    known: Mapping[str, Floats] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if self.likelihood not in (AUTO, *COUNTED):
@@ -153,9 +154,14 @@ class Settings:
         """What was asked for that classes have not."""
         return (*self.wanted, *((f"likelihoods such as {self.likelihood}",) if self.likelihood != AUTO else ()))
 
+    @property
+    def keeps_observations(self) -> bool:
+        """Whether a known value is what is predicted there: not where it is measured with an error."""
+        return "std" not in self.known
+
     def make(self, method: Method, *, transform: str | None = None) -> Any:
         """Return a new estimator of a method."""
-        if self.likelihood != AUTO:
-            return ObservedRegressor(self.likelihood, self.size, random_state=self.random_state)
+        if self.likelihood != AUTO or self.known:
+            return ObservedRegressor(self.likelihood, self.known, random_state=self.random_state)
         options = {"cv": self.cv, "random_state": self.random_state, "transform": transform or self.transform}
         return method.make(alpha="cv" if self.alpha is None else self.alpha, **options)  # type: ignore[arg-type]

@@ -125,12 +125,12 @@ class AttributedGraph:
         numbers, stray = as_numbers(self.frame[column])
         if stray is not None:
             raise InvalidInputError(
-                f"{self._place(stray)}, column {column}: '{self.frame[column].iloc[stray]}' is not a finite number; "
+                f"{self.place(stray)}, column {column}: '{self.frame[column].iloc[stray]}' is not a finite number; "
                 "correct the cell, or leave it empty to have it predicted"
             )
         if column in self.rounded:
             raise InvalidInputError(
-                f"{self._place(self.rounded[column])}, column {column}: whole numbers beyond 2^53 cannot be "
+                f"{self.place(self.rounded[column])}, column {column}: whole numbers beyond 2^53 cannot be "
                 "represented exactly; subtract a common offset, or give it in a larger unit"
             )
         return numbers
@@ -152,7 +152,8 @@ class AttributedGraph:
         """Return the graph and the names of the columns, without their cells."""
         return f"AttributedGraph({self.graph!r}, id='{self.id}', columns: {listing(self.frame.columns[1:]) or 'none'})"
 
-    def _place(self, row: int) -> str:
+    def place(self, row: int) -> str:
+        """Return the row of the file that a node is in, in words."""
         record = row if self.records is None else int(self.records[row])
         return f"row {record + 1}" if self.path is None else f"{self.path}, row {row_number(self.path, record)}"
 

@@ -37,6 +37,28 @@ _TAKES = {
 _WORDS = {"exposure": "exposures", "trials": "trials", "std": "standard errors", "weight": "weights"}
 
 
+class RowError(InvalidInputError):
+    """A row breaks a rule: `option` names what of it, "y" for the observation itself.
+
+    Parameters
+    ----------
+    rule, remedy : str
+        What must be, and what to do.
+    found : str
+        What is there.
+    rows : integer array
+        All rows that break the rule.
+    option : str
+        Option of `fit`, or "y".
+    """
+
+    def __init__(self, rule: str, found: str, rows: Ints, remedy: str, *, option: str) -> None:
+        self.row, self.option = int(rows[0]), option
+        more = f" ({rows.size} such rows in all)"
+        self.at = f"{rule}, got {found}{more}; {remedy}"
+        super().__init__(f"{rule}, got {found} in row {self.row}{more}; {remedy}")
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Observations of nodes, each a row.
@@ -185,18 +207,14 @@ def _column(option: str, values: Any, count: int) -> Floats:
 def _check_positive(option: str, values: Floats, known: Bools) -> None:
     bad = np.flatnonzero(known & ~(np.isfinite(values) & (values > 0)))
     if bad.size:
-        row = bad[0]
-        found = "none" if np.isnan(values[row]) else f"{values[row]:g}"
+        found = "none" if np.isnan(values[bad[0]]) else f"{values[bad[0]]:g}"
         remedy = {
             "exposure": "use the population, the time or the expected number of cases",
             "trials": "leave out rows without trials",
-            "std": "put NaN in y where the standard error is unknown; if no value has an error, leave std out",
+            "std": "empty the observation where its standard error is unknown; if none has an error, leave std out",
             "weight": "leave out rows of weight 0",
         }[option]
-        raise InvalidInputError(
-            f"{_WORDS[option]} of observed rows must be positive, got {found} in row {row} "
-            f"({bad.size} such rows in all); {remedy}"
-        )
+        raise RowError(f"{_WORDS[option]} of observed rows must be positive", found, bad, remedy, option=option)
 
 
 def _check_counts(name: str, y: Floats, known: Bools, trials: Floats | None) -> None:
@@ -205,24 +223,21 @@ def _check_counts(name: str, y: Floats, known: Bools, trials: Floats | None) -> 
     if bad.size:
         what = "cases" if name != "binomial" else "successes"
         option = "exposure" if name != "binomial" else "trials"
-        raise InvalidInputError(
-            f"likelihood {name!r} needs whole numbers of {what}, 0 or more, got {y[bad[0]]:g} in row {bad[0]} "
-            f"({bad.size} such rows in all); pass counts with {option}=, or likelihood='gaussian' for other numbers"
+        remedy = f"pass counts with {option}=, or likelihood='gaussian' for other numbers"
+        raise RowError(
+            f"likelihood {name!r} needs whole numbers of {what}, 0 or more", f"{y[bad[0]]:g}", bad, remedy, option="y"
         )
     if name != "binomial":
         return
     most = np.ones(y.size) if trials is None else trials
-    if (np.round(most[known]) != most[known]).any():
-        raise InvalidInputError(
-            f"trials must be whole numbers, got {most[known][np.round(most[known]) != most[known]][0]:g}; round them"
-        )
+    broken = np.flatnonzero(known & (np.round(most) != most))
+    if broken.size:
+        raise RowError("trials must be whole numbers", f"{most[broken[0]]:g}", broken, "round them", option="trials")
     bad = np.flatnonzero(known & (y > most))
     if bad.size:
         remedy = "pass trials=" if trials is None else "exchange the two columns if they are mixed up"
-        raise InvalidInputError(
-            f"successes must be at most their trials, got {y[bad[0]]:g} of {most[bad[0]]:g} in row {bad[0]} "
-            f"({bad.size} such rows in all); {remedy}"
-        )
+        found = f"{y[bad[0]]:g} of {most[bad[0]]:g}"
+        raise RowError("successes must be at most their trials", found, bad, remedy, option="y")
 
 
 def propose_likelihood(y: Any, *, exposure: Any = None, trials: Any = None, std: Any = None) -> tuple[str, str]:
