@@ -164,8 +164,20 @@ def test_the_cutoff_is_tuned_for_the_metric_on_held_out_folds() -> None:
             labelled[folds == fold]
         ]
     expected = max(f1_score(y[known], scores >= cutoff) for cutoff in scores)
-    assert by_f1.held_out_score_ == pytest.approx(expected)
     assert f1_score(y[known], scores >= by_f1.cutoff_) == pytest.approx(expected)
+    assert by_f1.held_out_score_ < expected  # the cut-off of every fold is that of the others
+
+
+def test_held_out_scores_promise_nothing_where_nothing_can_be_predicted() -> None:
+    graph, scores, losses = Graph.from_edges([], [], n_nodes=80), [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = np.where(np.arange(80) < 60, rng.permutation(np.arange(80) % 3).astype(float), np.nan)
+        model = GraphClassifier(LinearRegression()).fit(graph, rng.normal(size=(80, 3)), y)
+        scores.append(model.held_out_score_)
+        losses.append(-np.log(model.held_out_proba_[np.arange(60), y[:60].astype(int)]).mean())
+    assert np.mean(losses) > np.log(3)
+    assert np.mean(scores) == pytest.approx(1 / 3, abs=0.04)
 
 
 @pytest.mark.parametrize(

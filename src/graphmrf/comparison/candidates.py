@@ -6,21 +6,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
 
-from graphmrf._typing import Bools, Floats, Ints
+from graphmrf._typing import Floats, Ints
 from graphmrf.comparison.capabilities import CAPABILITIES
 from graphmrf.comparison.held_out import HeldOut
 from graphmrf.comparison.settings import AUTO, Settings
 from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.error_bars import interval_width
-from graphmrf.estimators.graph_classifier import ClassProbability
 from graphmrf.estimators.inputs import Labels, read_labels, read_outcome
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.tables import in_rows
 from graphmrf.graph import Graph
-from graphmrf.selection import AlphaSearch, MatchedFolds, assign_strata, distance_matched_folds
+from graphmrf.selection import AlphaSearch, MatchedFolds, distance_matched_folds
 from graphmrf.text import joined, number
 
 DEFAULT = "field"  # the method for numbers that is used unless another is clearly better
@@ -319,41 +317,12 @@ def _fit_classes(
     levels = {getattr(each, "alpha_", None) for each in model.regressors_}
     folds, truth = class_folds(graph, labels, settings), labels.codes[labels.known]
     right = folds.weights * (np.searchsorted(labels.classes, model.held_out_) == truth)
-    probability = model.held_out_proba_ if regressor is None else nested_probability(model.held_out_proba_, truth)
+    probability = model.held_out_proba_
     losses = -folds.weights * np.log(np.maximum(probability[np.arange(truth.size), truth], np.finfo(float).tiny))
     error = standard_error(right, folds.n_folds, folds.regions)
     alpha = levels.pop() if len(levels) == 1 else None
     score = float(model.held_out_score_)
     return FittedMethod(method, score, error, alpha, losses=losses, model=model, folds=folds, note=note)
-
-
-def nested_probability(probability: Floats, codes: Ints) -> Floats:
-    """Return held-out probabilities (n_labelled, k) whose sigmoids were fitted without the label itself, in ten folds.
-
-    Held-out scores are the log odds of the probabilities, up to a scale and an offset, which do not matter to Platt's
-    sigmoid. So a method gains nothing by having fitted it to the labels it is judged by.
-
-    Examples
-    --------
-    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]])
-    >>> nested_probability(p, np.array([0, 0, 1, 1])).round(2)[:, 1]
-    array([0.27, 0.44, 0.52, 0.82])
-    """
-    folds = assign_strata(codes, min(codes.size, 10))
-    scores = logit(np.clip(probability, 1e-12, 1.0 - 1e-12))
-    nested = np.empty_like(probability)
-    for fold in range(int(folds.max()) + 1):
-        own = folds == fold
-        for k in range(probability.shape[1]):
-            nested[own, k] = _sigmoid(scores[~own, k], codes[~own] == k, scores[own, k])
-    return np.asarray(nested / nested.sum(axis=1, keepdims=True))
-
-
-def _sigmoid(scores: Floats, side: Bools, new: Floats) -> Floats:
-    """Return the probabilities of new scores; where they do not rise with the score, the share of the class."""
-    found = ClassProbability.fit(scores, side)
-    share = (np.count_nonzero(side) + 1) / (side.size + 2)
-    return found(new) if found.slope > 0 else np.full(new.shape, share)
 
 
 def class_folds(graph: Graph, labels: Labels, settings: Settings) -> MatchedFolds:

@@ -20,10 +20,10 @@ from graphmrf.estimators.tables import NodeEstimator, outcome_column, predicts_t
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.estimators.inputs import Labels
     from graphmrf.graph import Graph
 
 
@@ -72,7 +72,7 @@ class GraphClassifier(NodeEstimator):
         The score from which a node is in the later of two classes; infinite when all nodes are in the same. None with
         more than two classes.
     held_out_score_ : float
-        The metric on held-out labels, which also chose the cut-off and any sigmoids, so a little too good.
+        The metric on held-out labels, the cut-off and any sigmoids being those of the other folds.
     held_out_ : array of shape (n_labelled,)
         The class of each labelled node, in node order, by regressors that did not see its fold.
     held_out_proba_ : array of shape (n_labelled, n_classes)
@@ -138,24 +138,33 @@ class GraphClassifier(NodeEstimator):
         self.regressors_ = [clone(regressor).fit(graph, X, y) for y in outcomes]
         pairs = zip(self.regressors_, outcomes, strict=True)
         scores = np.column_stack([out_of_fold(fitted, graph, X, y, folds) for fitted, y in pairs])
-        self._calibrate(scores, labels, matched.weights)
+        self._calibrate(scores, labels.codes[labels.known], matched.weights, folds)
         return self
 
-    def _calibrate(self, scores: Floats, labels: Labels, weights: Floats) -> None:
-        """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors) and weights of labels."""
-        codes, binary = labels.codes[labels.known], scores.shape[1] == 1
+    def _calibrate(self, scores: Floats, codes: Ints, weights: Floats, folds: Ints) -> None:
+        """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors) and codes.
+
+        What is reported of a fold is decided by sigmoids and a cut-off from the other folds.
+        """
+        self._rule = self._rule_from(scores, codes, weights)
+        self.cutoff_ = self._rule.cutoff
+        decided, self.held_out_proba_ = np.empty_like(codes), np.empty((codes.size, self.classes_.size))
+        for fold in np.unique(folds):
+            own = folds == fold
+            others = self._rule_from(scores[~own], codes[~own], weights[~own])
+            decided[own], self.held_out_proba_[own] = others.decide(scores[own]), others.probability(scores[own])
+        self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided, weights)
+
+    def _rule_from(self, scores: Floats, codes: Ints, weights: Floats) -> _Rule:
+        """Return sigmoids and the cut-off of greatest likelihood, or of greatest F1, on some labels."""
+        binary = scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
         own, each = self.regressor is None, zip(scores.T, sides, strict=True)
-        self._probabilities = [_IDENTITY if own else _sigmoid(s, side, weights) for s, side in each]
-        self.cutoff_ = None
+        sigmoids = tuple(_IDENTITY if own else _sigmoid(s, side, weights) for s, side in each)
         if binary and self.metric == "f1":
-            self.cutoff_, _ = best_cutoff(scores[:, 0], sides[0], self.metric, weights)
-        elif binary:
-            first = self._probabilities[0]
-            self.cutoff_ = _even_odds(first) if isinstance(first, ClassProbability) else 0.5
-        decided = self._decide(scores)
-        self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided, weights)
-        self.held_out_proba_ = self._probability(scores)
+            return _Rule(sigmoids, best_cutoff(scores[:, 0], sides[0], self.metric, weights)[0])
+        first = sigmoids[0]
+        return _Rule(sigmoids, (_even_odds(first) if isinstance(first, ClassProbability) else 0.5) if binary else None)
 
     @predicts_tables
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
@@ -172,7 +181,7 @@ class GraphClassifier(NodeEstimator):
         array of shape (n,)
             Of the type of the labels.
         """
-        check_fitted(self, "_probabilities")
+        check_fitted(self, "_rule")
         return self.classes_[self._predict(graph, X)]
 
     @predicts_tables
@@ -181,8 +190,8 @@ class GraphClassifier(NodeEstimator):
 
         The parameters are those of `predict`; a label that is kept has probability 1.
         """
-        check_fitted(self, "_probabilities")
-        probability = self._probability(self._scores(graph, X))
+        check_fitted(self, "_rule")
+        probability = self._rule.probability(self._scores(graph, X))
         if self._keeps(graph, X):
             known = self._codes >= 0
             probability[known] = np.eye(self.classes_.size)[self._codes[known]]
@@ -203,7 +212,7 @@ class GraphClassifier(NodeEstimator):
         InvalidInputError
             If a label is of no class of the fit, or nothing is left to score.
         """
-        check_fitted(self, "_probabilities")
+        check_fitted(self, "_rule")
         graph = None if graph is None else check_graph(graph)
         y = outcome_column(self._nodes.align(y, "y") if graph is None else graph.align(y, "y"))
         predicted = self._predict(graph, X)
@@ -217,17 +226,8 @@ class GraphClassifier(NodeEstimator):
         return np.column_stack([fitted.predict(graph, X) for fitted in self.regressors_]).astype(np.float64)
 
     def _predict(self, graph: Graph | None, X: Any) -> Ints:
-        codes = self._decide(self._scores(graph, X))
+        codes = self._rule.decide(self._scores(graph, X))
         return np.where(self._codes >= 0, self._codes, codes) if self._keeps(graph, X) else codes
-
-    def _decide(self, scores: Floats) -> Ints:
-        if self.cutoff_ is not None:
-            return (scores[:, 0] >= self.cutoff_).astype(np.int64)
-        return np.asarray(np.argmax(self._probability(scores), axis=1))
-
-    def _probability(self, scores: Floats) -> Floats:
-        each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self._probabilities, scores.T, strict=True)])
-        return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
 
     def _keeps(self, graph: Graph | None, X: Any) -> bool:
         own = self.regressor is None
@@ -294,6 +294,25 @@ class ClassProbability:
 
 
 @dataclass(frozen=True)
+class _Rule:
+    """From scores to probabilities, by a sigmoid of each regressor, and to classes; `cutoff` is for two classes."""
+
+    sigmoids: tuple[Callable[[Floats], Floats], ...]
+    cutoff: float | None
+
+    def probability(self, scores: Floats) -> Floats:
+        """Return the probability of every class."""
+        each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self.sigmoids, scores.T, strict=True)])
+        return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
+
+    def decide(self, scores: Floats) -> Ints:
+        """Return the code of the class of every row."""
+        if self.cutoff is not None:
+            return (scores[:, 0] >= self.cutoff).astype(np.int64)
+        return np.asarray(np.argmax(self.probability(scores), axis=1))
+
+
+@dataclass(frozen=True)
 class _Identity:
     """Scores that are probabilities."""
 
@@ -336,7 +355,8 @@ def best_cutoff(scores: Floats, positive: Bools, metric: str, weights: Floats | 
 def _sigmoid(scores: Floats, side: Bools, weights: Floats) -> ClassProbability:
     """Return the sigmoid of a class; where it would not rise, the share of the class for any score."""
     found = ClassProbability.fit(scores, side, weights)
-    return found if found.slope > 0 else ClassProbability(0.0, float(logit(side.mean())))
+    share = np.clip(side.mean(), 1 / (side.size + 2), 1 - 1 / (side.size + 2))
+    return found if found.slope > 0 else ClassProbability(0.0, float(logit(share)))
 
 
 def _even_odds(sigmoid: ClassProbability) -> float:
