@@ -316,8 +316,8 @@ class FieldOutcome:
         mean, variance = self.posterior.outcome(nodes).moments
         about, error = mean - mean.mean(), float(variance.mean())
         explained = float(np.mean(about**2))
-        learns = self.fitted.field.design.learner is not None
-        names = [name for name in self.options.terms if learns or name != "learned"]
+        design = self.fitted.field.design
+        names = [name for name in self.options.terms if TERMS[name].applies(design)]
         shares = dict.fromkeys((TERMS[name].effect for name in names), 0.0)
         parts = {name: max(float(np.mean(each * about)), 0.0) for name, each in self.posterior.parts(nodes).items()}
         total = sum(parts.values())
@@ -331,7 +331,8 @@ class FieldOutcome:
         design, slopes = self.fitted.field.design, np.zeros(self.X.shape[1])
         scale, parts = design.scale, self.posterior.parts(np.arange(self.y.size))
         if design.p:
-            effect = np.sum([part for name, part in parts.items() if TERMS[name].needs_features], axis=0)
+            effects = (part for name, part in parts.items() if TERMS[name].needs_features)
+            effect = sum(effects, start=np.zeros(self.y.size))
             found = np.linalg.lstsq(np.column_stack([design.both, np.ones(self.y.size)]), effect, rcond=None)[0]
             slopes[scale.varies] = found[: design.p]
         if "levels" in parts:
