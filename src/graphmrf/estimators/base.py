@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
+import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
@@ -23,8 +24,9 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
+from graphmrf.estimators.joint import JointEstimator
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.estimators.tables import NodeEstimator, predicts_tables, takes_folds, takes_tables
+from graphmrf.estimators.tables import predicts_tables, takes_folds, takes_tables
 from graphmrf.selection import own_fold
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from graphmrf.selection import LeastSquares, Whitened
 
 
-class CheckedEstimator(NodeEstimator):
+class CheckedEstimator(JointEstimator):
     """An estimator whose intervals are checked on held-out labels, and widened where they are too narrow.
 
     Attributes
@@ -134,6 +136,13 @@ class CheckedEstimator(NodeEstimator):
     def _checked_std(self) -> Floats:
         return self.model_std_ * self.interval_check_.factors
 
+    def _errors(self, count: int, rng: np.random.Generator) -> Floats:
+        return self._model_errors(count, rng) * self.interval_check_.factors[:, None]
+
+    def _model_errors(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws (n, count) of outcomes less predictions, by default independent of each other."""
+        return self.model_std_[:, None] * rng.standard_normal((self._fitted.size, count))
+
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
         """Return the prediction (n_labelled,) of each labelled node by a fit without its fold.
@@ -216,6 +225,9 @@ class PropagatingEstimator(CheckedEstimator):
         check_fitted(self, "_residuals")
         return self._residuals.conditional_std
 
+    def _model_errors(self, count: int, rng: np.random.Generator) -> Floats:
+        return self._residuals.conditional_errors(count, rng)
+
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""
@@ -247,6 +259,11 @@ class LeastSquaresEstimator(FeatureEstimator):
         """Standard deviations (n,) of the model, before intervals are checked."""
         check_fitted(self, "_fit")
         return self._std(self._design())
+
+    def _model_errors(self, count: int, rng: np.random.Generator) -> Floats:
+        noise, G = rng.standard_normal((self._fitted.size, count)), self.directions_
+        drawn = noise + G @ rng.standard_normal((G.shape[1], count))
+        return float(student_std(self.scale_, np.ones(1), self.dof_)[0]) * drawn
 
     @property
     def directions_(self) -> Floats:

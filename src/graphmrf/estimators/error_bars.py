@@ -30,6 +30,7 @@ from scipy.stats import t as student
 from graphmrf.estimators.choices import as_omega
 from graphmrf.kept import cached_property
 from graphmrf.linalg import conditional_variance, loo_precision, marginal_variance, multiply, propagate, smooth
+from graphmrf.linalg.variance import ConditionalPrecision
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
@@ -107,6 +108,12 @@ def root_mean(squares: Floats, left: float) -> float:
 def _forms(A: Floats, K: Floats) -> Floats:
     """Return the quadratic forms :math:`a_i' K a_i` of the rows of `A`."""
     return np.asarray(np.einsum("ij,ij->i", A @ K, A))
+
+
+def _drawn(K: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Return `count` columns with a covariance, which may be singular."""
+    values, V = np.linalg.eigh(K)
+    return np.asarray((V * np.sqrt(np.maximum(values, 0.0))) @ rng.standard_normal((len(K), count)))
 
 
 @dataclass(frozen=True)
@@ -214,6 +221,23 @@ class ResidualField:
         variance = conditional_variance(self.graph, self.known, self.alpha, random_state=self.random_state)
         variance += _forms(self.directions - self._filled, self._covariance)
         return np.where(self.known, 0.0, student_std(self.conditional_scale, variance, self.freedom))
+
+    def conditional_errors(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws (n, count) of outcomes less predictions, residuals being propagated; 0 at the labels."""
+        drawn = ConditionalPrecision(self.graph, self.known, self.alpha).draw(count, rng)
+        drawn += (self.directions - self._filled) @ _drawn(self._covariance, count, rng)
+        return np.where(self.known[:, None], 0.0, self._student(self.conditional_scale) * drawn)
+
+    def marginal_errors(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return joint draws (n, count) of outcomes less the fit, residuals not being propagated."""
+        drawn = ConditionalPrecision(self.graph, np.zeros_like(self.known), self.alpha).draw(count, rng)
+        G = self.directions[self.known]
+        left = self._covariance - G.T @ self._smoothed[self.known]  # what a prior leaves open
+        drawn -= self.directions @ (G.T @ drawn[self.known] + _drawn(left, count, rng))
+        return self._student(self.marginal_scale) * drawn
+
+    def _student(self, scale: float) -> float:
+        return float(student_std(scale, np.ones(1), self.freedom)[0])
 
     @cached_property
     def _variance(self) -> Floats:

@@ -20,6 +20,7 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
+from graphmrf.estimators.joint import check_level, group_table, read_groups, weighted_means
 from graphmrf.estimators.node_explanation import NodeExplanation
 from graphmrf.estimators.rows import NAMES, NUMBERS, long_outcome, read_rows
 from graphmrf.estimators.scikit import node_positions
@@ -59,7 +60,6 @@ _CURVE = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 """Numbers of labels of a learning curve, over those there are."""
 _BAND = 1.645
 """Standard errors of a band of 90 %."""
-_SUMS = ("prediction", "std", "lower", "upper")
 _TOGETHER = 0.9
 """Share of the unlabelled nodes without, and of the labelled ones with a value, beyond which a column seems to follow
 from the outcome."""
@@ -262,8 +262,10 @@ class GraphRegressor(NodeEstimator):
 
     def _refit(self, graph: Graph, X: Any, y: Any, *, near: bool, given: dict[str, Any] | None = None) -> None:
         """Fit again, what is known of observations moved with their nodes."""
-        found = self._field.fitted.found
-        start = replace(found, fixed={}) if near and found.order is not None else None
+        found, start = self._field.fitted.found, None
+        if near and found.fixed is not None:
+            shapes = {name: shape for name, shape in found.fixed.items() if name != "nonlinear.lengths"}
+            start = replace(found, fixed=shapes)
         places, (old, long) = self._nodes.places_in(graph), self._given
         given = {name: _moved(values, places, graph.n_nodes) for name, values in (given or old).items()}
         if long is not None:
@@ -448,8 +450,7 @@ class GraphRegressor(NodeEstimator):
             Another graph and the features of its nodes, as in `predict`.
         """
         check_fitted(self, "_field")
-        if not 0 < level < 1:
-            raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
+        check_level(level)
         _check_choice("interval", interval, ("field", "conformal"))
         if interval == "conformal" and (graph is not None or X is not None):
             raise InvalidInputError(
@@ -620,27 +621,26 @@ class GraphRegressor(NodeEstimator):
         totals: pd.DataFrame = self._nodes.as_given(self._totals(groups, level))
         return totals
 
-    def _totals(self, groups: Any, level: float) -> pd.DataFrame:
+    def _totals(self, groups: Any, level: float, weight: Floats | None = None) -> pd.DataFrame:
         check_fitted(self, "_field")
-        if not 0 < level < 1:
-            raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
-        names, members = _read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
-        found = pd.DataFrame(self._field.sums(members, level).T, columns=_SUMS, index=names)
-        observed = ~np.isnan(self._field.y)
-        return found.assign(
-            n_nodes=np.array([nodes.size for nodes in members], dtype=np.int64),
-            n_observed=np.array([observed[nodes].sum() for nodes in members], dtype=np.int64),
-        )
+        check_level(level)
+        names, members = read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
+        return group_table(self._field.sums(members, level, weight), names, members, ~np.isnan(self._field.y))
 
-    def predict_mean(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
+    def predict_mean(self, groups: Any, *, level: float = 0.9, weight: Any = None) -> pd.DataFrame:
         """Return the mean of the outcome over every group of nodes; see `predict_total`.
 
         Of counts and shares the total over the exposure or trials of the group.
+
+        Parameters
+        ----------
+        groups, level
+            As in `predict_total`.
+        weight : array or Series of shape (n,), optional
+            Weight of every node in the mean, such as its population where outcomes are rates; 1 by default.
         """
-        found = self._totals(groups, level)
-        _, members = _read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
-        size = np.array([self._field.sizes[nodes].sum() for nodes in members])
-        means: pd.DataFrame = self._nodes.as_given(found.assign(**{name: found[name] / size for name in _SUMS}))
+        check_fitted(self, "_field")
+        means: pd.DataFrame = self._nodes.as_given(weighted_means(self, groups, level, weight, self._field.sizes))
         return means
 
     @takes_folds
@@ -795,20 +795,6 @@ def _read_mask(mask: Any, n: int, name: str) -> Bools:
             "for a list of nodes use np.isin(np.arange(n), nodes)"
         )
     return found
-
-
-def _read_groups(groups: Any, n: int) -> tuple[pd.Index, list[Ints]]:
-    """Return the names of the groups, sorted, and the nodes of each."""
-    if np.ndim(groups) != 1 or len(groups) != n:
-        raise InvalidInputError(
-            f"groups must name the group of each of the {n} nodes, got shape {np.shape(groups)}; "
-            "use None for nodes in no group"
-        )
-    codes, names = pd.factorize(pd.Series(groups, dtype=getattr(groups, "dtype", object)), sort=True)
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes + 1, minlength=len(names) + 1)
-    members: list[Ints] = list(np.split(order, np.cumsum(counts)[:-1])[1:])
-    return pd.Index(names, name=getattr(groups, "name", None) or "group"), members
 
 
 def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:

@@ -166,6 +166,9 @@ class LinearGraphConvolution(FeatureEstimator):
         check_fitted(self, "_residuals")
         return self._residuals.marginal_std
 
+    def _model_errors(self, count: int, rng: np.random.Generator) -> Floats:
+        return self._residuals.marginal_errors(count, rng)
+
     @property
     def scale_(self) -> float:
         """Noise scale; computed when first asked for."""

@@ -158,26 +158,26 @@ class ExpectedAccuracy:
             return U[:0], np.zeros(0), "no label helps other nodes: neither neighbours nor features carry it further"
         return U[chosen], np.array(scores), ""
 
-    def sums(self, members: Sequence[Ints], level: float) -> Floats:
-        """Return sum, standard deviation and ends of the interval of every group of nodes, shape (4, len(members)).
+    def sums(self, members: Sequence[Ints], level: float, weight: Floats | None = None) -> Floats:
+        """Return weighted sum, its standard deviation and ends of its interval for every group of nodes (4, groups).
 
         By joint draws. Of a transformed outcome the median, and half the width of the central 68 %: it need not have a
         mean.
         """
-        y = np.zeros(self.n)
-        y[self.observations.nodes] = self.scale.back(self.observations.z)
+        y, weight = np.zeros(self.n), np.ones(self.n) if weight is None else weight
+        y[self.observations.nodes] = self.scale.back(self.observations.z) * weight[self.observations.nodes]
         unknown = [np.setdiff1d(nodes, self.observations.nodes) for nodes in members]
         known = np.array([y[np.intersect1d(nodes, self.observations.nodes)].sum() for nodes in members])
         nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *unknown]))
         if not nodes.size:
             return np.array([known, np.zeros(known.size), known, known])
         rng = np.random.default_rng(self.seed)
-        draws = self.scale.back(self.posterior.draw_outcome(nodes, _DRAWS, rng))
+        draws = self.scale.back(self.posterior.draw_outcome(nodes, _DRAWS, rng)) * weight[nodes]
         sums = np.array([draws[:, np.searchsorted(nodes, own)].sum(axis=1) for own in unknown])
         low, high = known + np.quantile(sums, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
         if self.scale.power is not None:
             below, total, above = known + np.quantile(sums, ndtr([-1.0, 0.0, 1.0]), axis=1)
             return np.array([total, 0.5 * (above - below), low, high])
-        total = known + [self.scale.back(self._moments[0][own]).sum() for own in unknown]
+        total = known + [weight[own] @ self.scale.back(self._moments[0][own]) for own in unknown]
         shift = total - known - sums.mean(axis=1)  # of the draws from their expectation
         return np.array([total, sums.std(axis=1), low + shift, high + shift])

@@ -229,18 +229,24 @@ class FieldOutcome:
             return sizes
         return np.ones(self.y.size)
 
-    def sums(self, members: Sequence[Ints], level: float) -> Floats:
-        """Return sum, standard deviation and ends of the interval of every group of nodes, shape (4, len(members)).
+    def sums(self, members: Sequence[Ints], level: float, weight: Floats | None = None) -> Floats:
+        """Return weighted sum, its standard deviation and ends of its interval for every group of nodes (4, groups).
 
         From the joint posterior; what was counted at observed nodes is known. Of counts the median of the expected sum.
         """
         if not isinstance(self.reading, Observed):
-            return self.accuracy.sums(members, level)
+            return self.accuracy.sums(members, level, weight)
+        if weight is not None and self.reading.link.likelihood.is_whole:
+            raise InvalidInputError("means of counts and shares are weighted by exposure or trials; leave weight out")
         nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *members]))
         known = ~np.isnan(self.y[nodes]) & self.reading.link.likelihood.is_whole
         places = [np.searchsorted(nodes, own) for own in members]
         group = np.repeat(np.arange(len(members)), [own.size for own in members])
-        entries = (np.ones(group.size), (group, np.concatenate([np.zeros(0, dtype=np.int64), *places])))
+        own = np.ones(nodes.size) if weight is None else weight[nodes]
+        entries = (
+            own[np.concatenate([np.zeros(0, dtype=np.int64), *places])],
+            (group, np.concatenate([np.zeros(0, dtype=np.int64), *places])),
+        )
         groups = sparse.csr_array(entries, shape=(len(members), nodes.size))
         found = np.zeros((4, len(members)))
         if not known.all():
