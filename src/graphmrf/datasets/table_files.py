@@ -36,6 +36,7 @@ PARQUET = (".parquet", ".pq")
 FRAME = Path("DataFrame.pq")
 EXCEL = ".xlsx"
 SHAPES = (".geojson", ".gpkg", ".shp")  # files of shapes whose other columns are a table; GeoPandas reads them
+TYPED = (*PARQUET, *SHAPES)  # formats whose columns have types, and whose records are numbered from 1
 SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL, *SHAPES)
 STDIN = Path("-")  # the path that stands for standard input: text of any delimiter
 _CODE = r"^[+-]?0[0-9]"
@@ -81,7 +82,7 @@ class TableFile:
     @property
     def typed(self) -> bool:
         """Whether columns have types in the file."""
-        return self.path.suffix.lower() in (*PARQUET, *SHAPES)
+        return self.path.suffix.lower() in TYPED
 
     def place(self, record: int) -> str:
         """Return the file and the row of a 0-based record: the line of a text file (the header is line 1)."""
@@ -507,7 +508,7 @@ def row_number(path: PathLike, record: int) -> int:
     The text file is read again up to there, because blank lines and quoted line breaks move it.
     """
     path = Path(path)
-    if suffix_of(path) in (*PARQUET, *SHAPES):
+    if suffix_of(path) in TYPED:
         return record + 1
     if path == STDIN:
         return record + 2

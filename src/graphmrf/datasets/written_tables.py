@@ -18,8 +18,6 @@ from graphmrf.datasets.table_files import (
     DELIMITERS,
     EXCEL,
     PARQUET,
-    SHAPES,
-    SUFFIXES,
     PathLike,
     geopandas_module,
     openpyxl_module,
@@ -31,7 +29,7 @@ from graphmrf.files import atomic, check_place, check_readable
 
 GEOJSON, GPKG = GEOGRAPHIC = (".geojson", ".gpkg")
 _TAKEN = ("fid", "geom", "geometry")  # names of columns that a GeoPackage has itself
-WRITTEN = tuple(suffix for suffix in SUFFIXES if ".txt" not in suffix and suffix not in SHAPES)
+WRITTEN = (*(suffix for suffix in DELIMITERS if ".txt" not in suffix), *PARQUET, EXCEL)
 _PART_NAME = "part-{:05}.parquet"  # names of the files in a folder of Parquet
 _PART = b"graphmrf.part"  # key of the metadata of a file of a folder, by which one of ours is recognised
 # Key of the metadata of a Parquet file that has the content of the report page.
