@@ -3,8 +3,9 @@
 Every run is a process of its own with 2 threads, and a fit of a small graph comes first, so that all code is loaded.
 Cases: 2,000 nodes with 600 labels, New York tracts (2,116; 634), King County (21,613; 6,483), and houses like those of
 another county (25,357; 7,607): clustered points with 12 features, joined to their 6 nearest neighbours, by which
-scaling is measured, too: 1,000 to 100,000 nodes with 30 % of the labels, and 100 to 10,000 labels on 30,000 nodes.
-``python -m benchmarks.core_speed [--cases small nyc king county nodes labels] [--methods ...] [--threads 2]
+scaling is measured, too: 2,000, 10,000 and 100,000 nodes with 5 and 33 % of the labels. Networks of 20,000 and 60,000
+nodes have communities and degrees with a heavy tail, so that no sparse factor exists.
+``python -m benchmarks.core_speed [--cases small nyc king county network scaling] [--methods ...] [--threads 2]
 [--limit 1800] [--keep FILE]``. "times" is the ratio of wall-clock times; on a busy machine compare CPU times. A run
 that takes longer than the limit is stopped and shown as not finished.
 """
@@ -43,8 +44,8 @@ CASES = {
     "nyc": ("nyc:unemp_rate",),
     "king": ("king_county:log_price",),
     "county": ("houses:25357:7607",),
-    "nodes": tuple(f"houses:{n}:{3 * n // 10}" for n in (1_000, 3_000, 10_000, 30_000, 100_000)),
-    "labels": tuple(f"houses:30000:{labels}" for labels in (100, 300, 1_000, 3_000, 10_000)),
+    "network": tuple(f"network:{n}:{3 * n // 10}" for n in (20_000, 60_000)),
+    "scaling": tuple(f"houses:{n}:{n // part}" for n in (2_000, 10_000, 100_000) for part in (20, 3)),
 }
 GOALS = {"houses:2000:600": 3.0, "king_county:log_price": 15.0, "houses:25357:7607": 15.0}
 """How many times as long as boosting with residual propagation a fit may take."""
@@ -64,6 +65,27 @@ def houses(n: int, *, seed: int = 0) -> Task:
     effect = X @ rng.normal(size=FEATURES) / FEATURES**0.5 + 0.5 * np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] * X[:, 2]
     y = effect + place + 0.3 * rng.normal(scale=0.3, size=towns)[town] + 0.4 * rng.normal(size=n)
     return Task(f"houses:{n}", Graph.from_knn(points, NEIGHBOURS), X, y, "points")
+
+
+def network(n: int, *, degree: int = 15, seed: int = 0) -> Task:
+    """Return people in communities with degrees of a heavy tail, and an outcome that friends and communities share."""
+    rng = np.random.default_rng(seed)
+    sociable, group = np.minimum(rng.pareto(1.5, n) + 1.0, n**0.5), rng.integers(0, n // 200, n)
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(sociable[order])
+    first, last = (np.searchsorted(group[order], group, side=side) for side in ("left", "right"))
+    start = np.append(0.0, ends)
+    u = rng.choice(n, n * degree // 2, p=sociable / sociable.sum())
+    inside = rng.random(u.size) < 0.7
+    low, high = np.where(inside, start[first[u]], 0.0), np.where(inside, start[last[u]], ends[-1])
+    v = order[np.minimum(np.searchsorted(ends, rng.uniform(low, high)), n - 1)]
+    graph = Graph.from_edges(u[u != v], v[u != v], n_nodes=n)
+    effect = rng.normal(size=n // 200)[group]
+    X = rng.normal(size=(n, FEATURES))
+    X[:, :3] += 0.7 * effect[:, None]
+    field = effect + 1.5 * (graph.S @ rng.normal(size=n))
+    y = X @ rng.normal(size=FEATURES) / FEATURES**0.5 + 0.5 * np.sin(2 * X[:, 0]) + field + 0.6 * rng.normal(size=n)
+    return Task(f"network:{n}", graph, X, y, "links")
 
 
 def run(*, quick: bool) -> list[Row]:
@@ -128,9 +150,12 @@ def run_one(case: str, method: str) -> Row:
     return scores(task, labelled, found) | measured
 
 
+MADE = {"houses": houses, "network": network}
+
+
 def _case(name: str) -> tuple[Task, Bools]:
     kind, size, *labels = name.split(":")
-    task = houses(int(size)) if kind == "houses" else load(name)
+    task = MADE[kind](int(size)) if kind in MADE else load(name)
     return task, split(task.known, int(labels[0]) / int(size) if labels else 0.3)
 
 
