@@ -215,15 +215,16 @@ class GraphPrecisions:
 
     def _variances(self, kappa2: float) -> Floats:
         r"""Return the diagonal of the inverse of :math:`\kappa^2 + N`, log-linear between powers of 2 of the range."""
-        share, low = math.modf(math.log2(kappa2) + 1000.0)
-        ends = [self._variances_at(int(low) - 1000 + k) for k in (0, 1)]
-        return np.asarray(ends[0] ** (1.0 - share) * ends[1] ** share)
+        low = math.floor(math.log2(kappa2))
+        share = math.log2(kappa2) - low
+        return np.asarray(self._variances_at(low) ** (1.0 - share) * self._variances_at(low + 1) ** share)
 
     def _variances_at(self, power: int) -> Floats:
-        if power not in self._known_variances:
+        known: dict[int, Floats] = self._known_variances
+        if power not in known:
             A = NodePrecision(self.graph, 2.0**-power, np.zeros(self.graph.n_nodes))
-            self._known_variances[power] = IteratedPrecision(A, 2.0**power).inverse_diagonal
-        return self._known_variances[power]
+            known[power] = IteratedPrecision(A, 2.0**power).inverse_diagonal
+        return known[power]
 
     @cached_property
     def _known_variances(self) -> dict[int, Floats]:

@@ -246,7 +246,7 @@ def _derivative(system: SparseSystem, name: str) -> tuple[float, Floats]:
     return 0.5 * (determinant / _STEP - float(system.dual @ product)), product
 
 
-_OF_THE_FIELD = ("left", "prior", "unit", "groups", "Phi", "slices")
+_OF_THE_FIELD = ("left", "prior", "unit", "smoothed", "groups", "Phi", "slices")
 """Parts of the equations that do not depend on observations."""
 
 
@@ -303,14 +303,18 @@ class SparseSystem:
     def groups(self) -> dict[str, Floats]:
         """Columns (n, q) of every term, scaled by its standard deviation, and of the constant."""
         found = {name: math.sqrt(self.h[name]) * Phi for name, (Phi, _) in self.field.columns.items()}
-        if any(isinstance(term, Smoothed) for term in self.field.terms):
-            found["smoothed"] = math.sqrt(self.h["smoothed"] / self.field.design.p) * self._smoothed()
+        if self.smoothed is not None:
+            found["smoothed"] = self.smoothed
         return found | {"constant": np.full((self.unit.size, 1), math.sqrt(INTERCEPT))}
 
-    def _smoothed(self) -> Floats:
-        """Return own features smoothed as the field is; 0 at isolated nodes, which have no neighbours."""
-        smoothed = self.prior.solve(self.field.design.own) / self.prior.inverse_diagonal.mean()
-        return np.where(self.field.design.graph.isolated[:, None], 0.0, smoothed)
+    @cached_property
+    def smoothed(self) -> Floats | None:
+        """Columns of the smoothed term, if there is one; 0 at isolated nodes, which have no neighbours."""
+        if not any(isinstance(term, Smoothed) for term in self.field.terms):
+            return None
+        scale = math.sqrt(self.h["smoothed"] / self.field.design.p) / self.prior.inverse_diagonal.mean()
+        found = scale * self.prior.solve(self.field.design.own)
+        return np.where(self.field.design.graph.isolated[:, None], 0.0, found)
 
     @cached_property
     def Phi(self) -> Floats:
@@ -423,8 +427,8 @@ class SparseSystem:
         more than a few columns the trace is that of random probes.
         """
         columns = other.Phi[self.field.rows] @ other.directions
-        if "smoothed" in other.slices:
-            changed = (self.groups["smoothed"] - other.groups["smoothed"])[self.field.rows]
+        if self.smoothed is not None and other.smoothed is not None:
+            changed = (self.smoothed - other.smoothed)[self.field.rows]
             columns = columns + changed @ other.directions[other.slices["smoothed"]]
         return self._log_determinant + float(np.vdot(columns, self._field_given(columns)))
 
@@ -438,17 +442,23 @@ class SparseSystem:
         found = np.zeros(B.shape)
         if self.field.has_field:
             found += (self.unit[:, None] * self.prior.solve(self._spread(B)))[self.field.rows]
-        if "smoothed" in self.slices:
-            F = self.groups["smoothed"][self.field.rows]
+        if self.smoothed is not None:
+            F = self.smoothed[self.field.rows]
             found += F @ (F.T @ B)
         return found
 
     @cached_property
     def _whitened(self) -> tuple[Floats, Floats]:
         """Columns (n, q) of errors of the coefficients at all nodes, and the variance (n,) of the field given them."""
-        columns = self.Phi - self._taken[:, :-1]
-        variance = self.unit**2 * self.held.inverse_diagonal if self.field.has_field else np.zeros(self.unit.size)
-        return np.asarray(solve_triangular(self._inner, columns.T, lower=True).T), variance
+        return self._errors_at(slice(None)), self._variance
+
+    @cached_property
+    def _variance(self) -> Floats:
+        return self.unit**2 * self.held.inverse_diagonal if self.field.has_field else np.zeros(self.unit.size)
+
+    def _errors_at(self, nodes: Ints | slice) -> Floats:
+        columns = self.Phi[nodes] - self._taken[nodes, :-1]
+        return np.asarray(solve_triangular(self._inner, columns.T, lower=True).T)
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
@@ -471,8 +481,8 @@ class SparseSystem:
     @cached_property
     def precision(self) -> Floats:
         r"""Diagonal of :math:`\Sigma^{-1}`."""
-        H, variance = self._whitened
-        latent = (variance + np.einsum("ij,ij->i", H, H))[self.field.rows]
+        H = self._errors_at(self.field.rows)
+        latent = self._variance[self.field.rows] + np.einsum("ij,ij->i", H, H)
         return np.asarray(1.0 / self.noise - latent / self.noise**2)
 
     @property
