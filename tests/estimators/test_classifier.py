@@ -345,3 +345,39 @@ def test_strange_labels_are_refused(labels: Any, message: str) -> None:
 def test_strange_options_are_refused(model: GraphClassifier, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         model.fit(CASE.graph, CASE.X, LABELS)
+
+
+@pytest.mark.slow
+def test_ordered_classes_share_a_field() -> None:
+    rng, n = np.random.default_rng(0), 240
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    X = rng.standard_normal((n, 2))
+    eta = 2.0 * X[:, 0] + np.sin(np.arange(n) / 10.0) + 0.3 * rng.logistic(size=n)
+    truth = np.array(["low", "middle", "high", "top"])[np.searchsorted([-1.5, 0.0, 1.5], eta)]
+    y = np.where(rng.random(n) < 0.4, truth, None)
+    order = ["low", "middle", "high", "top"]
+    model = GraphClassifier(ordered=order).fit(ring, X, y)
+    hidden, probability = np.equal(y, None), model.predict_proba()
+    assert model.classes_.tolist() == sorted(order)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    assert (probability >= 0).all()
+    place = np.searchsorted(model.classes_, truth)
+    assert np.mean(np.argmax(probability, axis=1) == place, where=hidden) > 0.6
+    plain = GraphClassifier().fit(ring, X, y).predict_proba()
+    losses = [-np.log(p[hidden, place[hidden]]).mean() for p in (probability, plain)]
+    assert losses[0] < losses[1]
+    assert model.held_out_score_ == pytest.approx((model.predict() == truth)[hidden].mean(), abs=0.1)
+    assert (model.predict()[~hidden] == truth[~hidden]).all()
+    with pytest.raises(InvalidInputError, match="ordered must name every class"):
+        GraphClassifier(ordered=order[:2]).fit(ring, X, y)
+    with pytest.raises(InvalidInputError, match="got a regressor"):
+        GraphClassifier(LinearRegression(), ordered=True).fit(ring, X, y)
+
+
+def test_ordered_numbers_and_two_classes() -> None:
+    path = Graph.from_edges(np.arange(29), np.arange(1, 30))
+    y = np.where(np.arange(30) % 2, np.arange(30) // 10, np.nan)
+    assert np.mean(GraphClassifier(ordered=True).fit(path, None, y).predict() == np.arange(30) // 10) > 0.9
+    two = np.where(y == 2, np.nan, y)
+    expected = GraphClassifier().fit(path, None, two).predict_proba()
+    np.testing.assert_array_equal(GraphClassifier(ordered=True).fit(path, None, two).predict_proba(), expected)

@@ -1,5 +1,6 @@
 """Likelihoods against SciPy's distributions, and Laplace's approximation against quadrature and dense algebra."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ import oracle
 from graphmrf._typing import Floats
 from graphmrf.field import TERMS, AveragedPosterior, Design, Responses
 from graphmrf.field.dense import DenseField
-from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured
+from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured, Ordinal
 from graphmrf.field.sparse import SparseField
 from graphmrf.graph import Graph
 
 seeds = st.integers(0, 10**6)
 REPEATED = Measured("repeated", typical=0.5)
-ALL = (*LIKELIHOODS.values(), REPEATED)
+ORDINAL = Ordinal(-0.5, (0.8, 0.4, 1.1))
+ALL = (*LIKELIHOODS.values(), REPEATED, ORDINAL)
 SPARSE = ("own", "neighbours", "field")
 
 
@@ -35,12 +37,36 @@ def rows(likelihood: Likelihood, rng: np.random.Generator, count: int) -> tuple[
     return eta, likelihood.draw(eta, size, hyperparameters(likelihood), rng), size
 
 
+@dataclass
+class Finite:
+    """Numbers 0, 1, ... with some probabilities (k, n)."""
+
+    shares: Floats
+
+    def logpmf(self, y: Floats) -> Floats:
+        return np.asarray(np.log(self.shares[y.astype(int), np.arange(y.size)]))
+
+    def mean(self) -> Floats:
+        return np.asarray(np.arange(len(self.shares)) @ self.shares)
+
+    def var(self) -> Floats:
+        return np.asarray(np.arange(len(self.shares)) ** 2 @ self.shares - self.mean() ** 2)
+
+    def cdf(self, y: Floats) -> Floats:
+        return np.asarray((self.shares * (np.arange(len(self.shares))[:, None] <= y)).sum(axis=0))
+
+
 def distribution(likelihood: Likelihood, eta: Floats, size: Floats) -> Any:
     mean = size * np.exp(eta)
     if likelihood.name == "poisson":
         return stats.poisson(mean)
     if likelihood.name == "negative-binomial":
         return stats.nbinom(7.0, 7.0 / (7.0 + mean))
+    if likelihood.name == "ordinal":
+        cuts = np.cumsum([-0.5, 0.56, 0.28, 0.77])
+        above = 1.0 / (1.0 + np.exp(cuts[:, None] - eta))
+        shares = -np.diff(np.vstack([np.ones(eta.size), above, np.zeros(eta.size)]), axis=0)
+        return Finite(shares)
     if likelihood.name in ("binomial", "bernoulli"):
         return stats.binom(size.astype(int), 1.0 / (1.0 + np.exp(-eta)))
     return stats.norm(eta, size * (0.35 if likelihood.name == "repeated" else 1.0))

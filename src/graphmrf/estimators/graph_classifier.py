@@ -1,4 +1,4 @@
-"""Classification: a field with a logistic link for each class, or a regression and held-out labels."""
+"""Classification: a field with a logistic link for each class or for their order, or a regression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphmrf.estimators.tables import NodeEstimator, outcome_column, predicts_t
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -55,6 +55,9 @@ class GraphClassifier(NodeEstimator):
         Any predictor of graphmrf, such as ``ResidualPropagation(LinearGraphConvolution())``. It is cloned. By default
         ``GraphRegressor(likelihood="binomial")``, which takes features or none, and missing cells in them; linear
         methods are faster.
+    ordered : bool or sequence, default False
+        Whether classes have an order, that of numbers or the one given from the lowest class to the highest. They then
+        share one field, whose value exceeds more or fewer cuts: more accurate, and faster than a field for each.
     metric : "accuracy" or "f1", default "accuracy"
         What `score` returns, and what is maximised: the share of right answers, or the F1 score of the later class
         (with more than two classes, the mean of the F1 scores of all).
@@ -78,7 +81,7 @@ class GraphClassifier(NodeEstimator):
     held_out_proba_ : array of shape (n_labelled, n_classes)
         The probabilities of the classes there.
     regressors_ : list
-        The fitted regressor of each class, or of the later of two.
+        The fitted regressor of each class, of the later of two, or of ordered classes.
 
     Examples
     --------
@@ -97,11 +100,13 @@ class GraphClassifier(NodeEstimator):
         self,
         regressor: Any = None,
         *,
+        ordered: bool | Sequence[Any] = False,
         metric: Literal["accuracy", "f1"] = "accuracy",
         cv: int = 5,
         random_state: int = 0,
     ) -> None:
         self.regressor = regressor
+        self.ordered = ordered
         self.metric = metric
         self.cv = cv
         self.random_state = random_state
@@ -133,11 +138,18 @@ class GraphClassifier(NodeEstimator):
         folds = strata if matched.is_random else matched.folds
         folds = folds if np.ptp(folds) else np.arange(folds.size)
         self.classes_, self._codes = labels.classes, labels.codes
-        targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
-        outcomes = [labels.against_the_rest(code) for code in targets]
-        self.regressors_ = [clone(regressor).fit(graph, X, y) for y in outcomes]
-        pairs = zip(self.regressors_, outcomes, strict=True)
-        scores = np.column_stack([out_of_fold(fitted, graph, X, y, folds) for fitted, y in pairs])
+        self._ranks = self._order(labels.classes)
+        if self._ranks is None:
+            targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
+            outcomes = [labels.against_the_rest(code) for code in targets]
+            self.regressors_ = [clone(regressor).fit(graph, X, y) for y in outcomes]
+            pairs = zip(self.regressors_, outcomes, strict=True)
+            scores = np.column_stack([out_of_fold(fitted, graph, X, y, folds) for fitted, y in pairs])
+        else:
+            ranks = np.where(labels.known, self._ranks[labels.codes], np.nan)
+            regressor.set_params(likelihood="ordinal")
+            self.regressors_ = [regressor.fit(graph, X, ranks)]
+            scores = self._of_ranks(regressor.probability_out_of_fold(folds, above=range(labels.classes.size - 1)))
         self._calibrate(scores, labels.codes[labels.known], matched.weights, folds)
         return self
 
@@ -154,6 +166,26 @@ class GraphClassifier(NodeEstimator):
             others = self._rule_from(scores[~own], codes[~own], weights[~own])
             decided[own], self.held_out_proba_[own] = others.decide(scores[own]), others.probability(scores[own])
         self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided, weights)
+
+    def _order(self, classes: Any) -> Ints | None:
+        """Return the rank of every class; None where classes have no order or are two, which need none."""
+        if self.ordered is False or classes.size == 2:
+            return None
+        if self.regressor is not None:
+            raise InvalidInputError("ordered classes have a field of their own, got a regressor, too; leave one out")
+        order = classes.tolist() if self.ordered is True else list(self.ordered)
+        if sorted(order) != sorted(classes.tolist()):
+            raise InvalidInputError(
+                f"ordered must name every class of y once, from the lowest to the highest, got {order} for "
+                f"{classes.tolist()}; drop classes without a label"
+            )
+        return np.array([order.index(each) for each in classes.tolist()])
+
+    def _of_ranks(self, above: Floats) -> Floats:
+        """Return the probability of every class from those of higher ranks than 0, 1, ..."""
+        assert self._ranks is not None
+        ends = np.ones((len(above), 1)), np.zeros((len(above), 1))
+        return -np.diff(np.hstack([ends[0], above, ends[1]]))[:, self._ranks]
 
     def _rule_from(self, scores: Floats, codes: Ints, weights: Floats) -> _Rule:
         """Return sigmoids and the cut-off of greatest likelihood, or of greatest F1, on some labels."""
@@ -223,6 +255,10 @@ class GraphClassifier(NodeEstimator):
         return self._measure(truth[scored], predicted[scored])
 
     def _scores(self, graph: Graph | None, X: Any) -> Floats:
+        if self._ranks is not None:
+            (fitted,), where = self.regressors_, {"graph": graph, "X": X, "of": "observation"}
+            above = [fitted.probability(above=k, **where) for k in range(self.classes_.size - 1)]
+            return self._of_ranks(np.column_stack(above).astype(np.float64))
         return np.column_stack([fitted.predict(graph, X) for fitted in self.regressors_]).astype(np.float64)
 
     def _predict(self, graph: Graph | None, X: Any) -> Ints:

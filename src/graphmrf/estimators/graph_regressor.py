@@ -41,7 +41,7 @@ from graphmrf.graph.checks import check_count
 from graphmrf.selection import steps_to_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -96,12 +96,13 @@ class GraphRegressor(NodeEstimator):
 
     Parameters
     ----------
-    likelihood : {"auto", "gaussian", "student", "poisson", "negative-binomial", "binomial"}, default "auto"
+    likelihood : {"auto", "gaussian", "student", "poisson", "negative-binomial", "binomial", "ordinal"}, default "auto"
         Distribution of an observation about the field. Of numbers: normal, or Student's t with as many degrees of
         freedom as the labels suggest; "auto" is normal, with more noise for labels beyond Tukey's outer fences (three
         interquartile ranges outside the quartiles), so that no wild label carries a prediction. Of counts: Poisson,
         with a part of each node's own in the rate, or negative binomial, both with a logarithmic link and `exposure`.
-        Of shares and of yes and no: binomial with a logistic link and `trials`. These are fitted by Laplace's
+        Of shares and of yes and no: binomial with a logistic link and `trials`. Of ordered classes 0, 1, ...: ordinal,
+        whose latent value exceeds more or fewer cuts (see `GraphClassifier` for words). These are fitted by Laplace's
         approximation around the most probable latent values.
     transform : {"identity", "log", "box-cox", "yeo-johnson", "auto"}, default "identity"
         Monotone transform of the outcome, under which it is Gaussian; exponents by likelihood. "auto" takes the
@@ -661,6 +662,23 @@ class GraphRegressor(NodeEstimator):
         check_fitted(self, "_field")
         found = self._field.out_of_fold(folds)
         return found if return_std else found[0]
+
+    def probability_out_of_fold(self, folds: Ints, *, above: Sequence[float]) -> Floats:
+        """Return the probability that the observation of each labelled node exceeds some values, without its fold.
+
+        Parameters
+        ----------
+        folds : integer array of shape (n_labelled,)
+            Fold of every labelled node, in node order.
+        above : sequence of k numbers
+            The values.
+
+        Returns
+        -------
+        array of shape (n_labelled, k)
+        """
+        check_fitted(self, "_field")
+        return self._field.above_out_of_fold(above, folds)
 
     def summary(self) -> str:
         """Return effects, hyper-parameters and what the fit is judged by, as a table of text.

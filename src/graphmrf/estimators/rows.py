@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured
+from graphmrf.field.likelihoods import LIKELIHOODS, Likelihood, Measured, Ordinal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ NUMBERS = ("auto", "gaussian", "student")
 COUNTED = ("poisson", "negative-binomial", "binomial")
 """Likelihoods of counts and successes."""
 
-NAMES = (*NUMBERS, *COUNTED)
+NAMES = (*NUMBERS, *COUNTED, "ordinal")
 """All likelihoods that a user can name."""
 
 _TAKES = {
@@ -33,6 +33,14 @@ _TAKES = {
     "weight": ("auto", "gaussian"),
 }
 """Likelihoods that use each option."""
+
+_COUNTS = {
+    "poisson": ("cases", "counts with exposure="),
+    "negative-binomial": ("cases", "counts with exposure="),
+    "binomial": ("successes", "counts with trials="),
+    "ordinal": ("classes", "their numbers from 0"),
+}
+"""What observations count, and what to pass."""
 
 _WORDS = {"exposure": "exposures", "trials": "trials", "std": "standard errors", "weight": "weights"}
 
@@ -169,6 +177,10 @@ def _likelihood(
         if name == "student":
             raise InvalidInputError("likelihood 'student' takes one value of a node, got several; use 'gaussian'")
         return Measured("repeated", _within(nodes[known], y[known])), options.get("weight", plain) ** -0.5
+    if name == "ordinal":
+        if repeated:
+            raise InvalidInputError("likelihood 'ordinal' takes one class of a node, got several; choose one")
+        return Ordinal.of(y[known]), plain
     if name == "binomial":
         trials = options.get("trials", plain)
         single = not repeated and bool((trials[known] == 1).all())
@@ -221,9 +233,8 @@ def _check_counts(name: str, y: Floats, known: Bools, trials: Floats | None) -> 
     """Raise unless observations are whole numbers from 0, and successes at most their trials."""
     bad = np.flatnonzero(known & ((y < 0) | (y != np.round(y))))
     if bad.size:
-        what = "cases" if name != "binomial" else "successes"
-        option = "exposure" if name != "binomial" else "trials"
-        remedy = f"pass counts with {option}=, or likelihood='gaussian' for other numbers"
+        what, option = _COUNTS[name]
+        remedy = f"pass {option}, or likelihood='gaussian' for other numbers"
         raise RowError(
             f"likelihood {name!r} needs whole numbers of {what}, 0 or more", f"{y[bad[0]]:g}", bad, remedy, option="y"
         )

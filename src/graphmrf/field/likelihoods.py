@@ -7,6 +7,8 @@ name                   size of a row          distribution                      
 `negative-binomial`    exposure :math:`E`     the same, variance :math:`\mu+\mu^2/r`   rate :math:`e^\eta`
 `binomial`             trials :math:`m`       binomial, share :math:`1/(1+e^{-\eta})`  share
 `bernoulli`            1                      the same of one trial                    probability
+`ordinal`              1                      class above cut `k` of :math:`\eta`     :math:`\eta`
+                                              plus logistic noise
 `measured`             standard error         normal, mean :math:`\eta`                value :math:`\eta`
 `repeated`             relative error         the same, times an unknown error         value :math:`\eta`
 =====================  =====================  =======================================  ===================
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaln, expit, gammaincc, gammaln, logit, ndtr
+from scipy.special import betainc, betaln, expit, gammaincc, gammaln, log_expit, logit, ndtr
 
 from graphmrf.field.space import TOTAL, Shape
 
@@ -244,6 +246,90 @@ class Binomial(Likelihood):
     def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:  # noqa: ARG002
         """Return new successes."""
         return rng.binomial(np.round(size).astype(np.int64), expit(eta)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Ordinal(Likelihood):
+    r"""Ordered classes 0, 1, ...: at least `k` with probability :math:`1 / (1 + e^{c_k - \eta})`, cuts `c` increasing.
+
+    Attributes
+    ----------
+    first : float
+        The first cut.
+    gaps : tuple of float
+        Prior medians of the distances between further cuts, which are hyper-parameters.
+    """
+
+    first: float = 0.0
+    gaps: tuple[float, ...] = ()
+    name: str = "ordinal"
+    has_own: bool = False
+    spread: float = 2.0
+
+    @classmethod
+    def of(cls, y: Floats) -> Ordinal:
+        """Return the likelihood whose cuts have the shares of the classes where the latent value is 0."""
+        counts = np.bincount(y.astype(np.int64), minlength=2) + 0.5
+        cuts = -logit(np.cumsum(counts[::-1])[::-1][1:] / counts.sum())
+        return cls(float(cuts[0]), tuple(np.diff(cuts).tolist()))
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:  # type: ignore[override]  # of the instance
+        """Return the distances between cuts."""
+        return tuple(Shape(f"ordinal.gap {k}", gap, 1.0) for k, gap in enumerate(self.gaps, 2))
+
+    def _cuts(self, h: Values) -> Floats:
+        """Return minus infinity, the cuts, infinity."""
+        gaps = [float(h[shape.name][0]) for shape in self.shapes]
+        return np.array([-np.inf, *np.cumsum([self.first, *gaps]), np.inf])
+
+    def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:  # noqa: ARG002 - always 1
+        """Return the log density of every row and its derivatives."""
+        cuts, k = self._cuts(h), y.astype(np.int64)
+        low, high = cuts[k], cuts[k + 1]
+        log_density = log_expit(eta - low) + log_expit(high - eta) + np.log(-np.expm1(low - high))
+        a, b = expit(eta - low), expit(eta - high)
+        p, q = a * (1.0 - a), b * (1.0 - b)
+        return Expansion(log_density, 1.0 - a - b, p + q, -p * (1.0 - 2.0 * a) - q * (1.0 - 2.0 * b))
+
+    def start(self, y: Floats, size: Floats) -> Floats:  # noqa: ARG002
+        """Return the middle between the cuts of a class, one beyond the last."""
+        cuts = np.cumsum([self.first, *self.gaps])
+        ends = np.array([cuts[0] - 1.0, *cuts, cuts[-1] + 1.0])
+        return np.asarray(0.5 * (ends[y.astype(np.int64)] + ends[y.astype(np.int64) + 1]))
+
+    def pooled(self, y: Floats, size: Floats) -> float:  # noqa: ARG002
+        """Return 0, where the cuts have the shares of the classes."""
+        return 0.0
+
+    def total(self, place: Ints, y: Floats, size: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return the class of the rows of every place: the one nearest to their mean."""
+        count = np.bincount(place).astype(np.float64)
+        return np.round(np.bincount(place, y) / count), np.ones(count.size)
+
+    def link(self, eta: Floats) -> Floats:
+        """Return the latent value itself."""
+        return np.asarray(eta)
+
+    def inverse_link(self, value: float) -> float:
+        """Return the latent value itself."""
+        return value
+
+    def moments(self, eta: Floats, size: Floats, h: Values) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return mean and variance of the number of the class."""
+        above = [expit(eta - cut) for cut in self._cuts(h)[1:-1]]
+        mean = np.sum(above, axis=0)
+        return mean, np.sum([(2 * k + 1) * each for k, each in enumerate(above)], axis=0) - mean**2
+
+    def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:  # noqa: ARG002
+        """Return the probability of a class of at most some number."""
+        cuts = self._cuts(h)
+        return np.asarray(expit(cuts[np.clip(np.floor(value).astype(np.int64) + 1, 0, cuts.size - 1)] - eta))
+
+    def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:  # noqa: ARG002
+        """Return numbers of classes."""
+        noisy = eta + rng.logistic(size=eta.shape)
+        return np.searchsorted(self._cuts(h)[1:-1], noisy).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from graphmrf.field.transform import choose_transform
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.imputation import Imputation
@@ -269,11 +269,24 @@ class FieldOutcome:
     def out_of_fold(self, folds: Ints) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of every label by a field fitted without its fold."""
         mean, std = np.empty(folds.size), np.empty(folds.size)
-        for fold in np.unique(folds):
-            own = folds == fold
-            others = refit(self._learned_from(~own), self.fitted.field.observations.part(~own), seed=self.options.seed)
+        for own, others in self._without_folds(folds):
             mean[own], std[own] = self._held_out(others, own)
         return mean, std
+
+    def above_out_of_fold(self, values: Sequence[float], folds: Ints) -> Floats:
+        """Return the probability (m, len(values)) that every label exceeds some values, without its fold."""
+        found = np.empty((folds.size, len(values)))
+        for own, others in self._without_folds(folds):
+            at = AtNodes(others, self.rows[own])
+            found[own] = np.column_stack([self.reading.above(at, "observation", value) for value in values])
+        return found
+
+    def _without_folds(self, folds: Ints) -> Iterator[tuple[Bools, AveragedPosterior]]:
+        """Yield the labels of every fold, and the posterior given all others."""
+        for fold in np.unique(folds):
+            own = folds == fold
+            others = self.fitted.field.observations.part(~own)
+            yield own, refit(self._learned_from(~own), others, seed=self.options.seed)
 
     def _learned_from(self, chosen: Bools) -> FittedField:
         """Return the field with a learner that sees some of the labels only; of many it is the same."""
