@@ -42,7 +42,7 @@ def fill(
     weight: options.Weight = None,
     weight_is: options.WeightIs = None,
     unknown: options.Unknown = "error",
-    time: options.Time = None,
+    time: options.TimeColumn = None,
     horizon: options.Horizon = 0,
     method: How = "auto",
     folds: options.Folds = 5,

@@ -13,7 +13,7 @@ from graphmrf.datasets import AttributedGraph
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import GraphImputer
-from graphmrf.estimators.graph_imputer import METHODS
+from graphmrf.estimators.graph_imputer import JOINT_METHODS
 
 
 def columns_to_fill(table: AttributedGraph, ignore: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -46,8 +46,8 @@ def _cells(table: AttributedGraph, name: str) -> Any:
 
 def filled_by(frame: pd.DataFrame, table: AttributedGraph, method: str, folds: int, seed: int) -> GraphImputer:
     """Return the imputer fitted to columns of a table."""
-    if method not in METHODS:
-        raise InvalidInputError(f"--method must be one of {', '.join(METHODS)}, got '{method}'")
+    if method not in JOINT_METHODS:
+        raise InvalidInputError(f"--method must be one of {', '.join(JOINT_METHODS)}, got '{method}'")
     return GraphImputer(table.graph, method=method, cv=folds, random_state=seed).fit(frame)
 
 

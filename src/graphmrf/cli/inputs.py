@@ -20,7 +20,7 @@ from graphmrf import datasets
 from graphmrf._typing import Floats
 from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS, group_file
 from graphmrf.comparison import AUTO, Bounds, Settings, choose
-from graphmrf.comparison.candidates import DEFAULT, ENOUGH, Outcome
+from graphmrf.comparison.candidates import DEFAULT, ENOUGH, Values
 from graphmrf.comparison.prediction import GROUP_COLUMNS
 from graphmrf.datasets import AttributedGraph, Features
 from graphmrf.datasets.attributed_graph import id_column
@@ -294,7 +294,7 @@ def method_for(likelihood: str, method: str, known: Mapping[str, str]) -> str:
 
 
 def with_known(
-    table: AttributedGraph, settings: Settings, columns: Mapping[str, str], targets: Mapping[str, Outcome]
+    table: AttributedGraph, settings: Settings, columns: Mapping[str, str], targets: Mapping[str, Values]
 ) -> Settings:
     """Return settings with the columns that are known of observations, all checked row by row."""
     found = {option: table.outcome(column) for option, column in columns.items()}
@@ -355,7 +355,7 @@ def read_targets(
     group: str | None = None,
     suggest: int = 0,
     classify: bool = False,
-) -> dict[str, Outcome]:
+) -> dict[str, Values]:
     """Return the columns to predict, as numbers or classes: those named, else the only numeric one with empty cells.
 
     With `classify` numbers are classes, too.
@@ -375,7 +375,7 @@ def read_targets(
     return targets
 
 
-def read_groups(table: AttributedGraph, column: str | None) -> pd.Series | None:
+def group_of_nodes(table: AttributedGraph, column: str | None) -> pd.Series | None:
     """Return the group of every node, an empty cell being in none; None where no column is named."""
     if column is None:
         return None
@@ -501,7 +501,7 @@ def _share_of_numbers(column: pd.Series) -> float:
     return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
 
 
-def _read_target(table: AttributedGraph, name: str, settings: Settings, suggest: int, *, classify: bool) -> Outcome:
+def _read_target(table: AttributedGraph, name: str, settings: Settings, suggest: int, *, classify: bool) -> Values:
     """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):
@@ -604,7 +604,7 @@ def time_columns(time: str | None, horizon: int, machines: Any) -> dict[str, Any
 
 
 def with_time_weight(
-    table: AttributedGraph, targets: Mapping[str, Outcome], features: Features, settings: Settings
+    table: AttributedGraph, targets: Mapping[str, Values], features: Features, settings: Settings
 ) -> AttributedGraph:
     """Return the table; a panel with the weight of steps in time that predicts the first target of numbers best."""
     numbers = [y for y in targets.values() if not isinstance(y, Labels)]
@@ -620,7 +620,7 @@ def with_time_weight(
     return replace(table, graph=graph, notes=(*table.notes, note))
 
 
-def any_numbers(targets: Mapping[str, Outcome]) -> bool:
+def any_numbers(targets: Mapping[str, Values]) -> bool:
     """Return whether any target has numbers."""
     return not all(isinstance(y, Labels) for y in targets.values())
 
@@ -674,7 +674,7 @@ def _time_needed(graph: Graph, n_features: int, methods: Sequence[Method], *, se
     return f", {joined(linear)} about {minutes:.0f} minutes" if linear and minutes > 0.5 else ""
 
 
-def slow_fits(targets: Mapping[str, Outcome], methods: Sequence[Method]) -> Iterator[str]:
+def slow_fits(targets: Mapping[str, Values], methods: Sequence[Method]) -> Iterator[str]:
     """Yield a warning on more than two classes, each of which has a field of its own."""
     for name, y in targets.items():
         k = y.classes.size if isinstance(y, Labels) else 0
@@ -683,7 +683,7 @@ def slow_fits(targets: Mapping[str, Outcome], methods: Sequence[Method]) -> Iter
 
 
 def column_notes(
-    targets: Mapping[str, Outcome],
+    targets: Mapping[str, Values],
     features: Features,
     settings: Settings,
     methods: Sequence[Method],
@@ -696,7 +696,7 @@ def column_notes(
 
 
 def target_notes(
-    targets: Mapping[str, Outcome], settings: Settings, *, named: bool, skewed: float = 1.5
+    targets: Mapping[str, Values], settings: Settings, *, named: bool, skewed: float = 1.5
 ) -> Iterator[str]:
     """Yield which column was taken as the target, and what its known values suggest.
 
@@ -721,7 +721,7 @@ def _skewness(known: Floats) -> float:
     return abs(float(np.mean(z**3)))
 
 
-def feature_notes(targets: Mapping[str, Outcome], features: Features, methods: Sequence[Method]) -> Iterator[str]:
+def feature_notes(targets: Mapping[str, Values], features: Features, methods: Sequence[Method]) -> Iterator[str]:
     """Yield how features were made of the other columns."""
     if not any(method.features for method in methods):
         return

@@ -70,7 +70,7 @@ Weight = Annotated[
 WeightIs = Annotated[
     str | None, _in(_COLUMNS, "WHAT", "What the weights are: strength, or distance, of which the inverse is taken.")
 ]
-Time = Annotated[
+TimeColumn = Annotated[
     str | None,
     _in(_COLUMNS, "COL", "Column of NODES with times, numbers or dates: one row per node and time.", "--time"),
 ]

@@ -31,7 +31,7 @@ def predict(
     weight: options.Weight = None,
     weight_is: options.WeightIs = None,
     unknown: options.Unknown = "error",
-    time: options.Time = None,
+    time: options.TimeColumn = None,
     horizon: options.Horizon = 0,
     group: options.GroupBy = None,
     method: options.MethodName = "auto",
@@ -100,7 +100,7 @@ def predict(
             )
 
         later.results.places_of(table, output)
-        groups = later.inputs.read_groups(table, group)
+        groups = later.inputs.group_of_nodes(table, group)
         targets = later.inputs.read_targets(
             table, target or (), ignore, settings, group=group, suggest=suggest, classify=classify
         )

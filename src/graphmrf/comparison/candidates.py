@@ -25,7 +25,7 @@ DEFAULT = "field"  # the method for numbers that is used unless another is clear
 MARGIN, SURE, ENOUGH = 0.01, 2.0, 30
 """To take the place of the default: the least gain in R², standard errors that it must be above 0, known values."""
 
-Outcome: TypeAlias = Floats | Labels
+Values: TypeAlias = Floats | Labels
 """Numbers, NaN where they are to be predicted; or classes."""
 
 
@@ -186,7 +186,7 @@ def compare(
     return compare_methods(graph, X, outcome, Settings(names, cv=cv, random_state=random_state))
 
 
-def as_outcome(y: Any, n_nodes: int) -> Outcome:
+def as_outcome(y: Any, n_nodes: int) -> Values:
     """Return numbers where all known values are numbers, else classes; booleans are classes.
 
     Examples
@@ -205,7 +205,7 @@ def as_outcome(y: Any, n_nodes: int) -> Outcome:
 def compare_methods(
     graph: Graph,
     X: pd.DataFrame | None,
-    y: Outcome,
+    y: Values,
     settings: Settings,
     advance: Callable[[], None] = lambda: None,
 ) -> Comparison:
@@ -283,7 +283,7 @@ def _offers(method: Method, wanted: Sequence[str]) -> bool:
     return all(CAPABILITIES[name](method.make()) for name in wanted)
 
 
-def _fitted(method: Method, graph: Graph, X: pd.DataFrame | None, y: Outcome, settings: Settings) -> FittedMethod:
+def _fitted(method: Method, graph: Graph, X: pd.DataFrame | None, y: Values, settings: Settings) -> FittedMethod:
     fit = _fit_classes if isinstance(y, Labels) else _fit_numbers
     return fit(method, graph, X, y, settings)  # type: ignore[arg-type]  # chosen by the type of y
 

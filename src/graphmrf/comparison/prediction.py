@@ -11,7 +11,7 @@ from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.comparison.candidates import (
     Comparison,
     FittedMethod,
-    Outcome,
+    Values,
     class_folds,
     compare_methods,
     few_of_a_class,
@@ -215,7 +215,7 @@ class Prediction:
 def predict(
     graph: Graph,
     X: pd.DataFrame | None,
-    y: Outcome,
+    y: Values,
     settings: Settings,
     *,
     name: str = "y",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
-METHODS = ("auto", "coupled", "fields")
+JOINT_METHODS = ("auto", "coupled", "fields")
 
 _COLLINEAR = 1e-10
 """Share of its variance that other columns leave of one that follows from them: ten of 16 digits are certain."""
@@ -116,8 +116,8 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         InvalidInputError
             If the table has another number of rows, or a column without any known cell.
         """
-        if self.method not in METHODS:
-            raise InvalidInputError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        if self.method not in JOINT_METHODS:
+            raise InvalidInputError(f"method must be one of {', '.join(JOINT_METHODS)}, got {self.method!r}")
         graph = check_graph(self.graph)
         table = _Table.of(graph, graph.align(X, "X"), self.likelihoods or {}, self.sizes or {})
         self.n_features_in_ = table.frame.shape[1]

@@ -98,10 +98,10 @@ class Storable:
         InvalidInputError
             If the model has parts of other packages, such as a base of scikit-learn, or the file cannot be written.
         """
-        write(self, path)
+        write_model(self, path)
 
 
-def write(model: Any, path: str | os.PathLike[str]) -> None:
+def write_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model to a file."""
     place, writer = check_place(path), _Writer()
     head = {"format": FORMAT, "graphmrf": version("graphmrf"), "model": writer.encoded(model)}
@@ -115,7 +115,7 @@ def write(model: Any, path: str | os.PathLike[str]) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def read(path: str | os.PathLike[str]) -> Any:
+def read_model(path: str | os.PathLike[str]) -> Any:
     """Return the model in a file.
 
     Raises

@@ -98,4 +98,4 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> again.predict().round(2)
     array([1.  , 2.  , 2.93, 4.  , 3.39])
     """
-    return storage.read(path)
+    return storage.read_model(path)
