@@ -126,7 +126,8 @@ def main() -> None:
     holes = [f"random {amount}" for amount in given.labels] + [f"blocks {part}" for part in given.blocks]
     without = [WHOLE, *(given.without or [*terms(), *RULES])]
     found = resume(_one, _plan(names, holes, given.splits, given.size, without), given.jobs, given.keep)
-    show("ablation", __doc__, table({work: row for work, row in found.items() if row}, holes))
+    rows = table({work: row for work, row in found.items() if row}, holes)
+    show("ablation", __doc__, [{"sets": given.sets} | row for row in rows])
 
 
 def _plan(names: Sequence[str], holes: Sequence[str], splits: int, size: int, without: Sequence[str]) -> list[Work]:

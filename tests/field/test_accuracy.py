@@ -27,7 +27,7 @@ def accuracy(m: int = 12, *, power: Power | None = None) -> tuple[ExpectedAccura
     scale = Scale(np.exp(0.5 * z[rows]) if power else z[rows], power)
     observations = Observations.of(rows, scale.z)
     field = DenseField.of(design, tuple(TERMS[name] for name in NAMES), observations)
-    posterior = AveragedPosterior([DensePosterior(field, h)], np.ones(1))
+    posterior = AveragedPosterior([DensePosterior(field, h)])
     return ExpectedAccuracy(posterior, observations, scale, N, 0), K
 
 

@@ -212,7 +212,7 @@ def test_values_have_the_moments_of_a_long_run_of_a_sampler(name: str, size: flo
 
     among = K[np.ix_(labelled, labelled)]
     drawn = oracle.elliptical_slice(log_density, among, chains=300, steps=600, rng=rng)[100:].reshape(-1, labelled.size)
-    found = AveragedPosterior([field.posterior(x)], np.ones(1)).values(np.arange(n))
+    found = AveragedPosterior([field.posterior(x)]).values(np.arange(n))
     gain = K[:, labelled] @ np.linalg.inv(among)
     mean = gain @ drawn.mean(axis=0)
     std = np.sqrt(np.diag(K - gain @ K[labelled]) + np.einsum("ij,jk,ik->i", gain, np.cov(drawn.T), gain))

@@ -37,8 +37,7 @@ def members(kind: str, design: Design, observations: Observations, noises: tuple
 
 def averaged(kind: str = "dense", seed: int = 4) -> tuple[AveragedPosterior, Observations, Floats, Design]:
     W, design, observations = latent.problem(seed)
-    weights = np.array([0.5, 0.3, 0.2])
-    return AveragedPosterior(members(kind, design, observations, NOISES), weights), observations, W, design
+    return AveragedPosterior(members(kind, design, observations, NOISES)), observations, W, design
 
 
 def random_mixture(seed: int) -> Mixture:
@@ -82,7 +81,7 @@ def test_leaving_one_out_is_the_posterior_of_all_others(kind: str) -> None:
 def test_leaving_out_one_of_several_observations_of_a_node() -> None:
     W, design, _ = latent.problem(4)
     repeated = Observations.of(np.array([2, 2, 5, 9]), np.array([0.1, 0.4, -1.0, 2.0]))
-    posterior = AveragedPosterior(members("dense", design, repeated, (0.2,)), np.ones(1))
+    posterior = AveragedPosterior(members("dense", design, repeated, (0.2,)))
     found, K = posterior.leave_one_out(), latent.prior(NAMES, W, design, latent.hyperparameters(2, kappa2=0.2))
     for i, node in enumerate(repeated.nodes):
         mean, covariance = latent.given(K, repeated.part(np.arange(4) != i), 0.2)
@@ -95,7 +94,7 @@ def test_leaving_one_out_where_there_is_hardly_any_noise() -> None:
     observations = Observations.of(np.arange(n), np.sin(np.arange(n) / 5.0))
     field = DenseField.of(design, (TERMS["field"],), observations)
     h = field.space.read(np.zeros(field.size)) | {"noise": 1e-12, "field.range": np.array([1e-3])}
-    found = AveragedPosterior([DensePosterior(field, h)], np.ones(1)).leave_one_out()
+    found = AveragedPosterior([DensePosterior(field, h)]).leave_one_out()
     for i in (0, 17, 59):
         others = DensePosterior(field, h).given(observations.part(np.arange(n) != i))
         mean, variance = others.moments(np.array([i]))
@@ -110,7 +109,7 @@ def test_leaving_one_out_where_columns_leave_much() -> None:
     fixed = {"nonlinear.lengths": np.full(8, 1.0)}
     field = SparseField.of(design, (TERMS["own"], TERMS["nonlinear"]), observations, fixed)
     h = latent.hyperparameters(4) | fixed
-    found = AveragedPosterior([SparsePosterior(SparseSystem(field, h))], np.ones(1)).leave_one_out()
+    found = AveragedPosterior([SparsePosterior(SparseSystem(field, h))]).leave_one_out()
     assert np.abs(found.means).max() < 10.0
 
 
@@ -118,13 +117,13 @@ def test_moments_are_those_of_all_members() -> None:
     posterior = averaged()[0]
     mean, variance = posterior.moments(NODES)
     each = [member.moments(NODES) for member in posterior.members]
-    np.testing.assert_allclose(mean, sum(w * m for w, (m, _) in zip(posterior.weights, each, strict=True)))
-    second = sum(w * (v + m**2) for w, (m, v) in zip(posterior.weights, each, strict=True))
+    np.testing.assert_allclose(mean, np.mean([m for m, _ in each], axis=0))
+    second = np.mean([v + m**2 for m, v in each], axis=0)
     np.testing.assert_allclose(variance, second - mean**2, atol=1e-9)
     outcome = posterior.outcome(NODES).moments
     np.testing.assert_allclose(outcome[0], mean)
-    np.testing.assert_allclose(outcome[1], variance + posterior.weights @ NOISES)
-    assert posterior.noise == pytest.approx(posterior.weights @ NOISES)
+    np.testing.assert_allclose(outcome[1], variance + np.mean(NOISES))
+    assert posterior.noise == pytest.approx(np.mean(NOISES))
 
 
 def test_covariances_and_draws_include_the_differences_of_the_members() -> None:
@@ -142,7 +141,7 @@ def test_parts_are_averaged() -> None:
     posterior = averaged()[0]
     parts = [member.parts(NODES) for member in posterior.members]
     for name, found in posterior.parts(NODES).items():
-        np.testing.assert_allclose(found, posterior.weights @ [part[name] for part in parts])
+        np.testing.assert_allclose(found, np.mean([part[name] for part in parts], axis=0))
 
 
 def test_tails_of_the_noise_are_tails_of_outcomes() -> None:
@@ -157,8 +156,8 @@ def test_tails_of_the_noise_are_tails_of_outcomes() -> None:
     np.testing.assert_allclose(tailed.moments[1] - latent_variance, heavy.noise, rtol=0.05)
 
 
-def test_other_observations_keep_members_and_weights() -> None:
+def test_other_observations_keep_members() -> None:
     posterior, observations, _, design = averaged()
     fewer = observations.part(np.arange(5))
-    expected = AveragedPosterior(members("dense", design, fewer, NOISES), posterior.weights).moments(NODES)
+    expected = AveragedPosterior(members("dense", design, fewer, NOISES)).moments(NODES)
     np.testing.assert_allclose(posterior.given(fewer).moments(NODES), expected)

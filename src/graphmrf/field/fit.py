@@ -18,6 +18,7 @@ from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
 from graphmrf.field.sparse import SparseField
+from graphmrf.field.spectrum import walks_of_five
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import FENCE
 from graphmrf.graph import Graph
@@ -75,8 +76,6 @@ class Found:
         The most probable hyper-parameters.
     points : list of array
         Coordinates of the members of the average, the mode first.
-    shares : array
-        Weights of the members, which add up to 1.
     likelihood : Noise
         Distribution of an observation about the latent field.
     weights : array of shape (m,)
@@ -87,7 +86,6 @@ class Found:
 
     mode: Mode
     points: list[Floats]
-    shares: Floats
     likelihood: Noise
     weights: Floats
     fixed: dict[str, Any] | None
@@ -120,10 +118,9 @@ class FittedField:
     @property
     def found(self) -> Found:
         """What the search found."""
-        shares = self.posterior.weights[: len(self.points)]  # further members have other imputed features
         fixed = dict(self.field.fixed) if isinstance(self.field, SparseField) else None
         noise, weights = self.posterior.likelihood, self.field.observations.weights
-        return Found(self.mode, self.points, shares / shares.sum(), noise, weights, fixed)
+        return Found(self.mode, self.points, noise, weights, fixed)
 
 
 def refit(fitted: FittedField, observations: Observations | Responses, *, seed: int = 0) -> AveragedPosterior:
@@ -133,9 +130,7 @@ def refit(fitted: FittedField, observations: Observations | Responses, *, seed: 
     """
     field, posterior = fitted.field.observed(observations), fitted.posterior
     if observations.nodes.size > REFITTED:
-        weights = posterior.weights[: len(fitted.points)]  # further members have other imputed features
-        members = [field.posterior(x) for x in fitted.points]
-        return AveragedPosterior(members, weights / weights.sum(), posterior.likelihood)
+        return AveragedPosterior([field.posterior(x) for x in fitted.points], posterior.likelihood)
     with one_blas_thread():
         mode = find_mode(field, fitted.mode.x, tolerance=_tolerance(observations.nodes.size), damping=WARM)
         return _average(field, mode, posterior.likelihood, seed=seed, members=len(fitted.points)).posterior
@@ -232,7 +227,7 @@ def rebuild(design: Design, observations: Observations | Responses, options: Fie
     design = with_learned(design, observations, options.learner, options.seed) if options.learner else design
     field = _field_of(design, Prior.of(options.terms, design), observations, found)
     members = [field.posterior(x) for x in found.points]
-    return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.shares, found.likelihood))
+    return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.likelihood))
 
 
 def _field_of(
@@ -279,7 +274,7 @@ def _marginal_weights(z: Floats) -> Floats:
 
 def _tolerance(labels: int) -> float:
     """Return the gain in log posterior that ends a search: so little a label changes no prediction."""
-    return max(0.01, 3e-4 * labels)
+    return 1e-4 * labels
 
 
 def _search_dense(
@@ -395,7 +390,7 @@ def _with_tails(
 
 def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> Floats:
     """Return leave-one-out residuals over their standard deviations, scaled to a normal median."""
-    single = AveragedPosterior([field.posterior(mode.x)], np.ones(1), likelihood)
+    single = AveragedPosterior([field.posterior(mode.x)], likelihood)
     mean, variance = single.leave_one_out().moments
     scores = (field.normal.z - mean) / np.sqrt(variance)
     return np.asarray(scores / (float(np.median(np.abs(scores))) / _NORMAL_MEDIAN or 1.0))
@@ -406,8 +401,7 @@ def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, 
     centre = field.posterior(mode.x)
     count = _count(field, mode, centre, seed, members) if members > 1 else 0
     drawn = average(field, mode, count=count, seed=seed) if count else []
-    weights = np.full(1 + len(drawn), 1.0 / (1 + len(drawn)))
-    posterior = AveragedPosterior([centre, *(field.posterior(x) for x in drawn)], weights, likelihood)
+    posterior = AveragedPosterior([centre, *(field.posterior(x) for x in drawn)], likelihood)
     return FittedField(field, mode, [mode.x, *drawn], posterior)
 
 
@@ -433,5 +427,8 @@ def _count(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed:
 
 
 def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:
-    n = field.design.own.shape[0]
-    return np.sort(np.random.default_rng(seed).permutation(n)[:300])
+    """Return some nodes of the components with labels, the same in any order of the nodes."""
+    graph = field.design.graph
+    reached = np.flatnonzero(np.isin(graph.components, graph.components[field.rows]))
+    reached = reached[np.argsort(walks_of_five(graph)[reached], kind="stable")]
+    return np.sort(np.random.default_rng(seed).permutation(reached)[:300])

@@ -451,9 +451,8 @@ def _over_imputed(fitted: FittedField, imputed: Imputation | None) -> FittedFiel
 
 def _over_designs(fitted: FittedField, designs: list[Design]) -> AveragedPosterior:
     """Return the average over features: every member of the hyper-parameters with a design in turn."""
-    posterior, points = fitted.posterior, fitted.points
+    points = fitted.points
     count = max(len(designs), len(points))
     fields = [fitted.field.on(design) for design in designs]
     members = [fields[k % len(fields)].posterior(points[k % len(points)]) for k in range(count)]
-    weights = np.array([posterior.weights[k % len(points)] for k in range(count)])
-    return AveragedPosterior(members, weights / weights.sum(), posterior.likelihood)
+    return AveragedPosterior(members, fitted.posterior.likelihood)

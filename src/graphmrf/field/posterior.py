@@ -120,21 +120,23 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class AveragedPosterior:
-    """A weighted list of posteriors, one for every member of the average over hyper-parameters and imputed features.
+    """A list of posteriors, one for every member of the average over hyper-parameters and imputed features.
 
     Attributes
     ----------
     members : sequence of Posterior
         The members; the first is the mode.
-    weights : array of shape (k,)
-        Their weights, which add up to 1.
     likelihood : Noise
         Distribution of an observation about the latent field.
     """
 
     members: Sequence[Posterior]
-    weights: Floats
     likelihood: Noise = NORMAL
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of every member, the same for all."""
+        return np.full(len(self.members), 1.0 / len(self.members))
 
     @property
     def h(self) -> Mapping[str, Any]:
@@ -239,8 +241,8 @@ class AveragedPosterior:
         return rng.permutation(np.concatenate(drawn))
 
     def given(self, observations: Observations) -> AveragedPosterior:
-        """Return the posterior given other observations, with the same members and weights."""
-        return AveragedPosterior([each.given(observations) for each in self.members], self.weights, self.likelihood)
+        """Return the posterior given other observations, with the same members."""
+        return AveragedPosterior([each.given(observations) for each in self.members], self.likelihood)
 
     def leave_one_out(self) -> Mixture:
         r"""Return the distribution of every observation given all others, at the same hyper-parameters.
