@@ -125,8 +125,9 @@ TABLES = {
     "ablation": Table(
         "What it costs to leave out each term or rule, on the same runs: R², and the distance of the coverage of 90 % "
         "intervals from 90 % (`python -m benchmarks.ablation`).",
-        (("tasks", "sets"), ("without", "without"), *((f"{hole}: {title}", f"{hole} {key}") for hole in HOLES
-         for title, key in (("R² lost", "R2 costs"), ("±", "±"), ("coverage lost", "90 % costs"))), ("earns its place", "earns")),
+        (("tasks", "sets"), ("without", "without"),
+         *((f"{hole}: {title}", f"{hole} {key}") for hole in HOLES for title, key in
+           (("R² lost", "R2 costs"), ("±", "±"), ("coverage lost", "90 % costs"))), ("earns its place", "earns")),
     ),
     "core_speed": Table(
         "Fit and prediction with 2 threads, beside gradient boosting with residual propagation: wall-clock time, peak "
