@@ -36,6 +36,8 @@ from graphmrf.text import above_zero, nothing_predicts
 FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
 # Columns of the table of groups, beside their own.
+_OFF = 0.02  # error of probabilities that is worth a sentence
+_SURELY = 3.0  # standard errors beyond which it is no chance
 GROUP_COLUMNS = ("n_nodes", "n_observed", *_SUMS, "total", *(f"total_{name}" for name in _SUMS[1:]))
 
 
@@ -360,7 +362,8 @@ def _classes(graph: Graph, labels: Labels, found: Comparison, settings: Settings
     predicted, tested = (np.searchsorted(labels.classes, each) for each in (model.predict(), model.held_out_))
     value = np.where(known, labels.codes, predicted).astype(np.float64)
     folds = class_folds(graph, labels, settings)
-    notes = (_class_note(labels), *folds.notes, *few_of_a_class(labels, settings.cv), *found.notes, found.reason)
+    sure = sureness(np.asarray(model.held_out_proba_), labels.codes[known])
+    notes = (_class_note(labels), *folds.notes, *few_of_a_class(labels, settings.cv), *found.notes, sure, found.reason)
     ignored = (f"{each} are for numbers, not for classes" for each in settings.unsuited_to_classes)
     return Prediction(
         name=name,
@@ -376,6 +379,24 @@ def _classes(graph: Graph, labels: Labels, found: Comparison, settings: Settings
         measured=folds.notes,
         notes=tuple(each for each in (*notes, *ignored) if each),
         in_regions=folds.regions is not None,
+    )
+
+
+def sureness(probability: Floats, codes: Ints) -> str:
+    """Return a sentence on held-out probabilities (m, k) that are surely off by more than .02; empty where not.
+
+    Examples
+    --------
+    >>> sureness(np.tile([0.6, 0.4], (400, 1)), np.zeros(400, dtype=np.int64))
+    'the most probable class has 60 % on average, and is right for 100 % of the held-out values: too cautious'
+    """
+    promised, right = float(probability.max(axis=1).mean()), float(np.mean(np.argmax(probability, axis=1) == codes))
+    error = np.sqrt(promised * (1.0 - promised) / codes.size)
+    if abs(promised - right) < max(_OFF, _SURELY * error):
+        return ""
+    return (
+        f"the most probable class has {100 * promised:.0f} % on average, and is right for {100 * right:.0f} % of the "
+        f"held-out values: too {'sure' if promised > right else 'cautious'}"
     )
 
 
