@@ -15,6 +15,7 @@ from graphmrf._typing import Floats
 from graphmrf.field import TERMS, Design, FieldOptions, Observations, fit_field
 from graphmrf.field.dense import DenseField, DensePosterior
 from graphmrf.field.precision import GraphPrecisions
+from graphmrf.field.search import find_mode
 from graphmrf.field.sparse import SparseField, SparsePosterior, SparseSystem, make_columns, pivoted_columns
 
 seeds, orders = st.integers(0, 10**6), st.sampled_from([1, 2, 3])
@@ -126,6 +127,17 @@ def test_evidence_gradient_and_curvature_are_those_of_the_dense_field(order: flo
     assert sparse.value(x) == pytest.approx(dense.value(x), abs=1e-6 if order == round(order) else 0.02)
     for found, expected in zip(sparse.expand(x)[1:], dense.expand(x)[1:], strict=True):
         np.testing.assert_allclose(found, expected, atol=0.05)
+
+
+def test_a_singular_precision_has_no_posterior_density() -> None:
+    n = 400
+    z = np.sin(np.arange(20.0))
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    field = sparse_field(Design.of(graph, np.zeros((n, 0))), Observations.of(np.arange(0, n, 20), z), ("field",))
+    x = np.zeros(field.size)
+    x[list(field.space.names).index("field.range")], x[list(field.space.names).index("field.order")] = -9.0, 2.0
+    assert field.value(x) == field.expand(x)[0] == np.inf
+    assert np.isfinite(find_mode(field, np.zeros(field.size)).value)
 
 
 def nonlinear_prior(data: SparseField, W: Floats, h: dict[str, float]) -> Floats:

@@ -19,7 +19,6 @@ from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize_scalar
 
-from graphmrf.errors import ConvergenceError
 from graphmrf.kept import cached_property
 from graphmrf.linalg.factor import Ordering, Symbolic
 from graphmrf.linalg.multishift import product
@@ -210,7 +209,7 @@ class GraphPrecisions:
         pattern = self._pattern
         factor = self._symbolic.factor(sparse.csc_array((entries, pattern.indices, pattern.indptr), pattern.shape))
         if factor is None:
-            raise ConvergenceError("the precision of the graph field is singular; use a smaller order")
+            raise np.linalg.LinAlgError("the precision of the graph field is singular; use a smaller order")
         return FactoredPrecision(factor, None if not p[1:].any() else p[0] * _eye(self.graph) + p[1] * self.graph.N)
 
     def _variances(self, kappa2: float) -> Floats:

@@ -182,9 +182,12 @@ class SparseField:
         return self.space.size
 
     def value(self, x: Floats) -> float:
-        """Return the negative log posterior of the hyper-parameters."""
-        system, working = self.working(self.space.read(x))
-        return system.misfit + working.misfit + 0.5 * float(x @ x)
+        """Return the negative log posterior of the hyper-parameters, infinite where a precision is singular."""
+        try:
+            system, working = self.working(self.space.read(x))
+            return system.misfit + working.misfit + 0.5 * float(x @ x)
+        except np.linalg.LinAlgError:
+            return math.inf
 
     def working(self, h: Mapping[str, Any]) -> tuple[SparseSystem, Working]:
         """Return the equations at hyper-parameters, and the working observations in them."""
@@ -195,6 +198,12 @@ class SparseField:
 
     def expand(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the negative log posterior, its gradient, and average information plus that of the prior."""
+        try:
+            return self._expand(x)
+        except np.linalg.LinAlgError:
+            return math.inf, x, np.eye(x.size)
+
+    def _expand(self, x: Floats) -> tuple[float, Floats, Floats]:
         h = self.space.read(x)
         system, working = self.working(h)
         free = [name for name in _FREE if name in self.space.names]
