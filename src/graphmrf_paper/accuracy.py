@@ -200,7 +200,7 @@ _CLAIMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     **{
         f"{one} is at least as accurate as {other}": ([one], [other])
         for one, other in (
-            *(("LGC", other) for other in ("LP", "LR", "SGC", SMOOTHED, "GCN")),
+            *(("LGC", other) for other in ("LP", "LR", "SGC", SMOOTHED, "SGC exact", "GCN")),
             ("GCN", "SGC"),
             *((f"{base}/RP", other) for base in ("LGC", "SGC", "GCN") for other in (base, "LP")),
         )
