@@ -4,16 +4,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression as Plain
 from sklearn.metrics import r2_score
 
+from cases import random_case
 from graphmrf import Graph, GraphRegressor, load
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.features import Design
-from graphmrf.field.learned import LEAST_LABELS, boosted_trees, with_learned
+from graphmrf.field.learned import LEAST_LABELS, boosted_trees, label_means, with_learned
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.observations import Observations, Responses
 from graphmrf.selection import distance_matched_folds
@@ -175,3 +178,31 @@ def test_trees_take_the_place_of_nonlinear_effects() -> None:
     assert not {"nonlinear effects", "local effects"} & set(model.shares_.index)
     assert "nonlinear.lengths" not in model.hyperparameters_
     assert {"nonlinear effects", "learned effects"} <= set(own.shares_.index)
+
+
+@given(st.integers(0, 10**6))
+def test_label_means_leave_out_the_own_label(seed: int) -> None:
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    n = case.graph.n_nodes
+    nodes = np.sort(rng.permutation(n)[: n // 2])
+    y, here = np.zeros(n), np.zeros(n)
+    y[nodes], here[nodes] = rng.standard_normal(nodes.size), 1.0
+    linked = case.W.sum(axis=1) > 0
+    P = np.where(linked[:, None], case.W / np.where(linked, case.W.sum(axis=1), 1.0)[:, None], 0.0)
+    counts, P2 = np.maximum((case.W > 0).sum(axis=1), 1), P @ P
+    np.fill_diagonal(P2, 0.0)
+    expected = [P @ y / (P @ here + 1 / counts), P @ here * counts, P2 @ y / (P2 @ here + 1 / counts)]
+    np.testing.assert_allclose(label_means(case.graph, nodes, y[nodes]), np.column_stack(expected), atol=1e-9)
+
+
+def test_trees_use_neighbours_that_differ() -> None:
+    rng, n = np.random.default_rng(6), 500
+    side, u, v = rng.integers(0, 2, n), *rng.integers(0, n, (2, 8 * n))
+    keep = (side[u] != side[v]) & (u != v)
+    graph, X = Graph.from_edges(u[keep], v[keep], n_nodes=n), rng.standard_normal((n, 2))
+    y = side + 0.2 * rng.standard_normal(n)
+    known = rng.random(n) < 0.4
+    model = GraphRegressor().fit(graph, X, np.where(known, y, np.nan))
+    assert r2_score(y[~known], model.predict()[~known]) > 0.5
+    other = model.predict(ring(40), rng.standard_normal((40, 2)))
+    assert np.mean(np.abs(other - 0.5)) < 0.2

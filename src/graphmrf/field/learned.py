@@ -3,7 +3,8 @@ r"""Learned effects: out-of-fold predictions of a regressor as one more column o
 The labels are divided into folds that imitate the holes. The prediction at a labelled node comes from the regressor
 fitted without its fold, that at any other node is the mean over the regressors of all folds; so the column is as wrong
 at labels as it is at the nodes to predict, and the evidence finds how much it counts. The regressor sees own features,
-the means of neighbours and of second neighbours, and degrees.
+the means of neighbours and of second neighbours, and degrees; the default also labels of neighbours and of second
+neighbours in other folds, but not for other graphs.
 
 Boosted trees are the default, on trial: with :math:`f` the predictions of the field and :math:`c` those of the trees
 without a fold, trees stay if :math:`f + w (c - f)`, with `w` fitted to the other folds, has smaller squared errors than
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.posterior import Posterior
+    from graphmrf.graph import Graph
 
 AUTO = "auto"
 """Boosted trees, where held-out labels show that they help."""
@@ -129,7 +132,7 @@ class LearnedEffects:
     replaces: bool
 
     def __call__(self, design: Design) -> Floats:
-        """Return the mean prediction at all nodes of a design, standardised, shape (n, 1)."""
+        """Return the mean prediction at all nodes of another graph, standardised, shape (n, 1)."""
         found = np.mean([each.predict(design.learnable) for each in self.regressors], axis=0)
         return np.asarray(((found - self.centre) / self.spread)[:, None])
 
@@ -138,7 +141,9 @@ class LearnedEffects:
         return np.asarray(self.centre + self.spread * column)
 
 
-def with_learned(design: Design, observations: Observations | Responses, learner: Any, seed: int) -> Design:
+def with_learned(
+    design: Design, observations: Observations | Responses, learner: Any, seed: int, *, transfers: bool = False
+) -> Design:
     """Return a design with the column of a learner, cross-fitted to labels.
 
     Parameters
@@ -148,25 +153,69 @@ def with_learned(design: Design, observations: Observations | Responses, learner
     observations : Observations or Responses
         Standardised labels, or others; of these trees have the loss of their likelihood.
     learner : regressor of scikit-learn, or "auto"
-        It is cloned; "auto" are boosted trees, of weighted labels.
+        It is cloned; "auto" are boosted trees, of weighted labels, which see labels of neighbours.
     seed : int
         Seed of the folds.
+    transfers : bool
+        Whether the learner is for other graphs, where neighbours have no labels.
     """
-    nodes, inputs = observations.nodes, design.learnable
+    nodes, inputs, graph = observations.nodes, design.learnable, design.graph
     known = np.zeros(design.own.shape[0], dtype=np.bool_)
     known[nodes] = True
     by_node = np.empty(known.size, dtype=np.int64)
-    by_node[known] = distance_matched_folds(design.graph, known, _FOLDS, random_state=seed).folds
-    folds, held_out, fitted = by_node[nodes], np.empty(nodes.size), []
+    by_node[known] = distance_matched_folds(graph, known, _FOLDS, random_state=seed).folds
+    folds, held_out = by_node[nodes], np.empty(nodes.size)
+    predicted: list[Floats] = []
+    fitted: list[Any] = []
     for own in (folds == fold for fold in np.unique(folds)):
-        fitted.append(_trained(learner, observations.part(~own), inputs[nodes[~own]], seed))
-        held_out[own] = fitted[-1].predict(inputs[nodes[own]])
+        others = observations.part(~own)
+        sees_labels = learner == AUTO and not transfers
+        seen = np.hstack([inputs, label_means(graph, others.nodes, _latent(others))]) if sees_labels else inputs
+        fitted.append(_trained(learner, others, seen[others.nodes], seed))
+        predicted.append(fitted[-1].predict(seen))
+        held_out[own] = predicted[-1][nodes[own]]
     varies = np.ptp(held_out) > 1e-9 * np.abs(held_out).max()
     centre, spread = float(held_out.mean()), float(held_out.std()) if varies else 1.0
+    column = np.mean(predicted, axis=0)
+    column[nodes] = held_out
     effects = LearnedEffects(tuple(fitted), centre, spread, folds, replaces=learner == AUTO)
-    column = effects(design)
-    column[nodes, 0] = (held_out - effects.centre) / effects.spread
-    return replace(design, learner=effects, learned=column)
+    return replace(design, learner=effects, learned=((column - centre) / spread)[:, None])
+
+
+def _latent(labels: Observations | Responses) -> Floats:
+    """Return labels as latent values."""
+    if isinstance(labels, Observations):
+        return labels.z
+    totals, sizes = labels.likelihood.total(labels.place, labels.y, labels.size)
+    return np.asarray((labels.likelihood.start(totals, sizes) - labels.origin) / labels.unit)
+
+
+def label_means(graph: Graph, nodes: Ints, values: Floats) -> Floats:
+    """Return means of the labels of other nodes around every node, shape (n, 3).
+
+    The mean over labelled neighbours and 0, as if one neighbour more had it; the number of labelled neighbours, by
+    weight; and the mean over second neighbours, which of nodes with the same neighbours are all of them.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
+    >>> label_means(star, np.array([1, 2]), np.array([4.0, 6.0])).round(2)
+    array([[3.33, 2.  , 0.  ],
+           [0.  , 0.  , 1.5 ],
+           [0.  , 0.  , 1.  ],
+           [0.  , 0.  , 2.  ]])
+    """
+    A: Any = sparse.csr_array(graph.adjacency)
+    counts = np.maximum(np.diff(A.indptr), 1)
+    P = sparse.diags_array(1.0 / np.where(graph.isolated, 1.0, graph.degrees)) @ A
+    returns = np.asarray(P.multiply(P.T).sum(axis=1)).ravel()
+    here = np.zeros((graph.n_nodes, 2))
+    here[nodes] = np.column_stack([values, np.ones(nodes.size)])
+    first = np.asarray(P @ here)
+    second = P @ first - returns[:, None] * here
+    near, far = (each[:, 0] / (each[:, 1] + 1.0 / counts) for each in (first, second))
+    return np.column_stack([near, first[:, 1] * counts, far])
 
 
 @dataclass(frozen=True)

@@ -363,7 +363,7 @@ class FieldOutcome:
 
         By the effects of features alone; all other features, and those of neighbours, stay as they are.
         """
-        design = self.fitted.field.design
+        design = self.features_alone.field.design
         rng = np.random.default_rng(self.options.seed)
         chosen = np.sort(rng.permutation(self.y.size)[:nodes])
         X = np.repeat((self.X if self.imputed is None else self.imputed.X)[chosen][None], values.size, axis=0)
@@ -381,14 +381,18 @@ class FieldOutcome:
     @cached_property
     def features_alone(self) -> FittedField:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
-        terms = tuple(t.name for t in Prior.of(self.options.terms, self.fitted.field.design).terms if t.transfers)
+        design = self.fitted.field.design
+        if design.has_trees:
+            labels = self.fitted.field.observations
+            design = with_learned(design, labels, AUTO, self.options.seed, transfers=True)
+        terms = tuple(t.name for t in Prior.of(self.options.terms, design).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
         options = replace(self.options, terms=terms, representation=representation, start=None, learner=None)
-        return fit_field(self.fitted.field.design, self.labels, options)
+        return fit_field(design, self.labels, options)
 
     def on(self, graph: Graph, X: Floats) -> OtherGraph:
         """Return predictions for the nodes of another graph."""
-        design = self.fitted.field.design
+        design = self.features_alone.field.design
         imputed = impute(graph, X, like=(self.graph, self.X), seed=self.options.seed) if np.isnan(X).any() else None
         tables = [X] if imputed is None else [imputed.X] if imputed.posterior is None else list(imputed.draws)
         stacked = [design.above(design.on(graph, table)) for table in tables]
@@ -445,7 +449,9 @@ def _over_imputed(fitted: FittedField, imputed: Imputation | None) -> FittedFiel
     if imputed is None or imputed.posterior is None:
         return fitted
     design = fitted.field.design
-    designs = [replace(design.on(design.graph, draw), learned=design.learned) for draw in imputed.draws]
+    bare = replace(design, learner=None)
+    drawn = [bare.on(design.graph, draw) for draw in imputed.draws]
+    designs = [replace(each, learner=design.learner, learned=design.learned) for each in drawn]
     return replace(fitted, posterior=_over_designs(fitted, designs))
 
 
