@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+import graphmrf as gm
 from cli.conftest import Town
 from graphmrf import GraphRegressor, datasets
 from graphmrf.cli import app
+from graphmrf.estimators.methods import METHODS
 from graphmrf.report.tables import group_cells, suggestion_cells
 
 FIELD = ("--target", "income", "--method", "field")
@@ -57,6 +59,24 @@ def test_groups_are_written_beside_the_predictions(wards: Town) -> None:
     assert "By ward" in page.read_text()
 
 
+@pytest.mark.parametrize("method", ["lr", "lgc-rp", "field"])
+def test_weighted_means_of_groups_are_those_of_the_estimator(wards: Town, method: str) -> None:
+    options = ("--target", "income", "--method", method, "--group", "ward")
+    result = wards.run(*options, "--group-weight", "age", "-o", str(wards.folder / "out.csv"))
+    assert result.exit_code == 0, result.output
+    made = pd.read_csv(wards.folder / "out-by-ward.csv", index_col="ward")
+    read = gm.read(wards.folder / "nodes.csv", wards.folder / "edges.csv")
+    X = datasets.features(read, targets=("income",)).unfilled
+    model = METHODS[method].make().fit(read.graph, X, read.outcome("income"))
+    expected = model.predict_mean(read.frame["ward"], weight=read.frame["age"])
+    np.testing.assert_allclose(made["prediction"], expected["prediction"])
+    np.testing.assert_allclose(made["upper"], expected["upper"])
+    assert "total" not in made
+    assert "weighted mean" in result.stdout
+    assert "out-by-ward.csv" in wards.run(*options, "-o", str(wards.folder / "out.csv")).stdout
+    assert "total" in pd.read_csv(wards.folder / "out-by-ward.csv")
+
+
 def test_groups_and_suggestions_are_in_the_summary(wards: Town) -> None:
     result = wards.run(*FIELD, "--group", "ward", "--suggest", "2", "--json")
     summary = json.loads(result.stdout)
@@ -74,7 +94,9 @@ def test_groups_and_suggestions_are_in_the_summary(wards: Town) -> None:
         (("--group", "total"), "has the name of a result"),
         (("--suggest", "60"), "--suggest must be at most"),
         (("--suggest", "2", "--method", "lp"), "method lp does not offer suggested labels; use --method field"),
-        (("--group", "ward", "--method", "lr"), "method lr does not offer totals of groups; use --method field"),
+        (("--group-weight", "age"), "name their column by --group"),
+        (("--group", "ward", "--group-weight", "agge"), "did you mean 'age'?"),
+        (("--group", "ward", "--group-weight", "income"), "column income: weights must be 0 or more, got none"),
     ],
 )
 def test_what_cannot_be_grouped_or_suggested_is_refused(wards: Town, options: tuple[str, ...], why: str) -> None:

@@ -82,7 +82,7 @@ def test_auto_takes_the_field_unless_another_is_surely_better(town: Any) -> None
     made = summary(town, "--target", "income")
     target = made["targets"][0]
     scores = {row["method"]: row["r2"] for row in target["comparison"]}
-    assert list(scores) == ["lp", "lr", "lgc", "lgc-rp", "field"]
+    assert list(scores) == ["lp", "lr", "lgc", "lr-rp", "lgc-rp", "field"]
     leader = max(scores, key=lambda method: scores[method])
     assert scores[leader] < scores["field"] + 2 * target["r2_error"]
     assert target["method"] == "field"
@@ -116,7 +116,7 @@ def test_auto_prints_the_comparison_and_one_sentence(town: Any) -> None:
 
 def test_a_given_alpha_is_used_and_scored(town: Any) -> None:
     target = summary(town, "--target", "income", "--alpha", "0.83")["targets"][0]
-    assert [row["alpha"] for row in target["comparison"]] == [0.83, None, 0.83, 0.83, None]
+    assert [row["alpha"] for row in target["comparison"]] == [0.83, None, 0.83, 0.83, 0.83, None]
     assert all(np.isfinite(row["r2"]) for row in target["comparison"])
 
 
@@ -359,7 +359,7 @@ def test_a_method_that_does_not_converge_is_left_out(target: str, town: Any, mon
     town.write(town.nodes.assign(income=income if target == "income" else 1.0, wealth=wealth))
     monkeypatch.setattr(gm.GraphRegressor, "fit", fail)
     made = summary(town, "--target", target)
-    assert [row["method"] for row in made["targets"][0]["comparison"]] == ["lp", "lr", "lgc", "lgc-rp"]
+    assert [row["method"] for row in made["targets"][0]["comparison"]] == ["lp", "lr", "lgc", "lr-rp", "lgc-rp"]
     said = f"{target}: field is left out, as it did not converge: no optimum after 500 steps"
     assert said in made["notes"]
     alone = town.run("--target", target, "--method", "field")

@@ -105,7 +105,7 @@ def test_a_gain_within_two_standard_errors_is_none(noise: float, taken: str) -> 
     assert difference == pytest.approx(0.1)
     assert (difference > 2 * error) == (taken == "lgc")
     assert best_of([other, field]).method.key == taken
-    assert best_of([other, field], ["totals of groups"]) is field
+    assert best_of([other, field], ["suggested labels"]) is field
 
 
 def test_the_field_is_never_left_with_few_labels() -> None:
@@ -201,7 +201,7 @@ def test_a_comparison_says_what_was_chosen_and_why() -> None:
 
 def test_a_method_that_offers_what_is_wanted_is_used() -> None:
     graph, X, y = _path(120, 0)
-    found = compare_methods(graph, X, y, Settings(("lr", "field"), needs=("totals of groups",)))
+    found = compare_methods(graph, X, y, Settings(("lr", "field"), needs=("suggested labels",)))
     assert found.chosen.method.key == "field"
     with pytest.raises(
         InvalidInputError, match="method lr does not offer a learning curve and suggested labels; use method field"

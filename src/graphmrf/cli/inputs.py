@@ -388,6 +388,23 @@ def group_of_nodes(table: AttributedGraph, column: str | None) -> pd.Series | No
     return groups
 
 
+def read_group_weight(table: AttributedGraph, column: str | None, group: str | None) -> Floats | None:
+    """Return the weights of nodes in means of groups; None for equal ones."""
+    if column is None:
+        return None
+    if group is None:
+        raise InvalidInputError("--group-weight weights the means of groups; name their column by --group")
+    weight = table.outcome(column)
+    bad = np.flatnonzero(~(weight >= 0))
+    if bad.size:
+        found = "none" if np.isnan(weight[bad[0]]) else f"{weight[bad[0]]:g}"
+        raise InvalidInputError(
+            f"{table.path}, column {column}: weights must be 0 or more, got {found} for {table.labels[bad[0]]} "
+            f"({bad.size} such rows in all); fill them in"
+        )
+    return weight
+
+
 def group_notes(groups: pd.Series | None) -> list[str]:
     """Return that some nodes are in no group, so that totals of groups do not add up to that of all nodes.
 

@@ -83,8 +83,8 @@ MethodName = Annotated[
     _in(
         _METHOD,
         "M",
-        "auto: field, unless lp, lr, lgc or lgc-rp is clearly better at held-out values; for classes the best of "
-        "them; field: effects of features, straight and curved, and of the graph; lp: outcomes of neighbours; lr: "
+        "auto: field, unless lp, lr, lgc, lr-rp or lgc-rp is clearly better at held-out values; for classes the best "
+        "of them; field: effects of features, straight and curved, and of the graph; lp: outcomes of neighbours; lr: "
         "own features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged, or through a neural "
         "network; lr-rp, lgc-rp, sgc-rp, gcn-rp: the same and outcomes of neighbours.",
     ),
@@ -143,8 +143,17 @@ GroupBy = Annotated[
     _in(
         _COLUMNS,
         "COL",
-        "Column of NODES that names groups: also their means and totals with intervals, for field; with -o in a file "
-        "of their own.",
+        "Column of NODES that names groups: also their means and totals with intervals; with -o in a file of "
+        "their own.",
+    ),
+]
+GroupWeight = Annotated[
+    str | None,
+    _in(
+        _COLUMNS,
+        "COL",
+        "With --group: column with weights of nodes in means, such as population where the target is a rate; no totals "
+        "then.",
     ),
 ]
 Suggest = Annotated[int, _in(_OUTPUT, "K", "Also name the K nodes whose labels would help most, for field.", least=0)]

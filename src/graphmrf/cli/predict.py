@@ -34,6 +34,7 @@ def predict(
     time: options.TimeColumn = None,
     horizon: options.Horizon = 0,
     group: options.GroupBy = None,
+    group_weight: options.GroupWeight = None,
     method: options.MethodName = "auto",
     alpha: options.Alpha = None,
     interval: options.Interval = 0.9,
@@ -100,7 +101,7 @@ def predict(
             )
 
         later.results.places_of(table, output)
-        groups = later.inputs.group_of_nodes(table, group)
+        groups = later.inputs.group_of_nodes(table, group), later.inputs.read_group_weight(table, group_weight, group)
         targets = later.inputs.read_targets(
             table, target or (), ignore, settings, group=group, suggest=suggest, classify=classify
         )
@@ -128,7 +129,7 @@ def predict(
         notes = [
             *table.notes,
             *later.inputs.column_notes(targets, features, settings, methods, named=bool(target)),
-            *later.inputs.group_notes(groups),
+            *later.inputs.group_notes(groups[0]),
             *(note for each in predictions for note in each.notes),
         ]
         content = later.results.report_content(table, predictions, features, notes, context) if page else None
@@ -143,10 +144,14 @@ def predict(
 
 
 def _complete(
-    found: "later.comparison.Prediction", groups: "pd.Series | None", suggest: int, X: "pd.DataFrame | None"
+    found: "later.comparison.Prediction",
+    groups: "tuple[pd.Series | None, Any]",
+    suggest: int,
+    X: "pd.DataFrame | None",
 ) -> "later.comparison.Prediction":
     """Return a prediction with groups and suggestions, as far as asked for, and with what a page shows, given X."""
-    found = found if groups is None else found.with_groups(groups)
+    column, weight = groups
+    found = found if column is None else found.with_groups(column, weight)
     found = found.with_suggestions(suggest) if suggest else found
     return found if X is None else found.with_details(X)
 

@@ -413,7 +413,8 @@ def show_groups(found: Prediction) -> None:
     if found.groups is None:
         return
     column, n = found.groups.columns[0], len(found.groups)
-    terminal.say(f"{found.name} by {column}, mean and total with {100 * found.level:g} % intervals:")
+    words = tables.group_words(found.groups)
+    terminal.say(f"{found.name} by {column}, {words} with {100 * found.level:g} % intervals:")
     heads, rows = tables.group_cells(found.groups.head(_SHOWN_GROUPS))
     terminal.print_text_table([head.lower() for head in heads], rows)
     if n > _SHOWN_GROUPS:

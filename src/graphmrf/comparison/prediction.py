@@ -192,20 +192,23 @@ class Prediction:
         by_distance = held_out.by_distance(fit.out_of_fold, self.level)
         return replace(self, explanation=explanation, coverage=coverage, by_distance=by_distance)
 
-    def with_groups(self, groups: pd.Series) -> Self:
+    def with_groups(self, groups: pd.Series, weight: Floats | None = None) -> Self:
         """Return the same with one row per group: nodes, those observed, the mean with error bars, and the total.
 
-        Unchanged where the model has no joint distribution.
+        With weights there is no total, as outcomes are rates. Unchanged where the model has no joint distribution.
         """
         model = self.chosen.model if self.chosen else None
         if not isinstance(model, PredictsTotals):
             return self
-        total = model.predict_total(groups.to_numpy(), level=self.level)
-        counts = total["n_nodes"].to_numpy()
-        found = {name: total[name].to_numpy() for name in ("n_nodes", "n_observed")}
-        found |= {name: total[name].to_numpy() / counts for name in _SUMS}
-        found |= {"total" if name == "prediction" else f"total_{name}": total[name].to_numpy() for name in _SUMS}
-        return replace(self, groups=pd.DataFrame(found, index=pd.Index(total.index, name=groups.name)).reset_index())
+        if weight is not None:
+            found = _weighted(model, groups.to_numpy(), weight, self.level)
+        else:
+            total = model.predict_total(groups.to_numpy(), level=self.level)
+            found = total.assign(**{name: total[name] / total["n_nodes"] for name in _SUMS})
+            totals = {"total" if name == "prediction" else f"total_{name}": total[name] for name in _SUMS}
+            found = found.assign(**totals)
+        columns = [name for name in GROUP_COLUMNS if name in found]
+        return replace(self, groups=found[columns].rename_axis(index=str(groups.name)).reset_index())
 
     def with_suggestions(self, k: int) -> Self:
         """Return the same with the nodes whose labels would help most; unchanged where the model does not know."""
@@ -288,6 +291,14 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         notes=(*measured, *model_notes, *errors, *beyond, *found.notes, *_on_choice(found, settings)),
         in_regions=in_regions,
     )
+
+
+def _weighted(model: Any, groups: Any, weight: Floats, level: float) -> pd.DataFrame:
+    """Return weighted means of groups."""
+    if not hasattr(model, "predict_mean"):
+        raise InvalidInputError("means of counts are weighted by their exposure already; drop --group-weight")
+    found: pd.DataFrame = model.predict_mean(groups, level=level, weight=weight)
+    return found
 
 
 def _tested(chosen: FittedMethod, known: Bools) -> pd.DataFrame:

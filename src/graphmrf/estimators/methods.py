@@ -108,6 +108,15 @@ METHODS = {
         Method("lr", LinearRegression, "Linear regression", "own features", automatic=True),
         Method("lgc", LinearGraphConvolution, "Linear graph convolution", _AROUND, smooths=True, automatic=True),
         Method(
+            "lr-rp",
+            LinearRegression,
+            "Linear regression + residual propagation",
+            "own features and outcomes of neighbours",
+            residuals=True,
+            labels=True,
+            automatic=True,
+        ),
+        Method(
             "lgc-rp",
             LinearGraphConvolution,
             "Graph convolution + residual propagation",
@@ -126,14 +135,6 @@ METHODS = {
             needs_features=False,
             missing=True,
             automatic=True,
-        ),
-        Method(
-            "lr-rp",
-            LinearRegression,
-            "Linear regression + residual propagation",
-            "own features and outcomes of neighbours",
-            residuals=True,
-            labels=True,
         ),
         Method("sgc", SimpleGraphConvolution, "Simple graph convolution", _AROUND, smooths=True),
         Method(

@@ -215,8 +215,8 @@ def further_tables(report: PredictionReport, target: Prediction) -> list[tuple[s
     if target.groups is not None:
         title = f"By {target.groups.columns[0]}"
         about = (
-            f"Mean and total of {target.name}, known values included, with {100 * target.level:g} % intervals from the "
-            "joint distribution of all nodes."
+            f"{group_words(target.groups).capitalize()} of {target.name}, known values included, with "
+            f"{100 * target.level:g} % intervals from the joint distribution of all nodes."
         )
         found.append((title, about, _text_table(title, *group_cells(target.groups))))
     learning = target.explanation.learning
@@ -258,23 +258,28 @@ def distance_cells(rows: pd.DataFrame) -> list[tuple[str, ...]]:
     return list(zip(rows["steps"].tolist(), *numbers, errors, shares, strict=True))
 
 
+def group_words(frame: pd.DataFrame) -> str:
+    """Return what a table of groups shows."""
+    return "mean and total" if "total" in frame else "weighted mean"
+
+
 def group_cells(frame: pd.DataFrame) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows of a table of groups as text."""
-    places, sums = decimals(frame["prediction"].to_numpy()), decimals(frame["total"].to_numpy())
-    body: list[tuple[str, ...]] = [
-        (
-            str(name),
-            f"{row['n_nodes']:,.0f}",
-            f"{row['n_observed']:,.0f}",
-            number(row["prediction"], places),
-            f"{number(row['lower'], places)} to {number(row['upper'], places)}",
-            number(row["total"], sums),
-            f"{number(row['total_lower'], sums)} to {number(row['total_upper'], sums)}",
-        )
-        for name, (_, row) in zip(frame.iloc[:, 0], frame.iterrows(), strict=True)
-    ]
+    """Heads and rows of a table of groups as text; weighted means come without totals."""
     heads = (str(frame.columns[0]), "#Nodes", "#Observed", "#Mean", "#Interval", "#Total", "#Interval of total")
-    return heads, body
+    counts = [[f"{n:,.0f}" for n in frame[name]] for name in ("n_nodes", "n_observed")]
+    columns = [frame.iloc[:, 0].astype(str).tolist(), *counts, *_with_interval(frame, "prediction", "")]
+    if "total" not in frame:
+        return (*heads[:3], "#Weighted mean", "#Interval"), list(zip(*columns, strict=True))
+    return heads, list(zip(*columns, *_with_interval(frame, "total", "total_"), strict=True))
+
+
+def _with_interval(frame: pd.DataFrame, name: str, prefix: str) -> tuple[list[str], list[str]]:
+    """Return a column of numbers and one of their intervals as text."""
+    places = decimals(frame[name].to_numpy())
+    ends = zip(frame[f"{prefix}lower"], frame[f"{prefix}upper"], strict=True)
+    return [number(each, places) for each in frame[name]], [
+        f"{number(low, places)} to {number(high, places)}" for low, high in ends
+    ]
 
 
 def learning_cells(curve: pd.DataFrame) -> list[tuple[str, ...]]:
