@@ -95,7 +95,7 @@ Transform = Annotated[
     _in(
         _METHOD,
         "T",
-        "Transform of a skewed target, for field: identity, log, box-cox, yeo-johnson, or auto, the likeliest of "
+        "Transform of a skewed target, for field: identity, log, box-cox, yeo-johnson, or auto, the most likely of "
         "them. Results are in the units of the target.",
     ),
 ]
