@@ -103,8 +103,8 @@ def problem(seed: int, n: int = 16, p: int = 2, labelled: int = 9) -> tuple[Floa
     case, rng = random_case(seed, n=n, p=p), np.random.default_rng(seed)
     rows: Ints = np.sort(rng.permutation(n)[:labelled])
     observations = Observations.of(rows, rng.standard_normal(labelled)).weighted(rng.uniform(0.3, 2.0, labelled))
-    given = {"learned": 1, "times": 3, "levels": 4}
-    design = replace(Design.of(case.graph, case.X), **{k: rng.standard_normal((n, q)) for k, q in given.items()})
+    learned, times, levels = (rng.standard_normal((n, q)) for q in (1, 3, 4))
+    design = replace(Design.of(case.graph, case.X), learned=learned, times=times, levels=levels)
     return case.W, design, observations
 
 

@@ -354,10 +354,10 @@ def test_ordered_classes_share_a_field() -> None:
     X = rng.standard_normal((n, 2))
     eta = 2.0 * X[:, 0] + np.sin(np.arange(n) / 10.0) + 0.3 * rng.logistic(size=n)
     truth = np.array(["low", "middle", "high", "top"])[np.searchsorted([-1.5, 0.0, 1.5], eta)]
-    y = np.where(rng.random(n) < 0.4, truth, None)
+    y = pd.Series(truth).where(rng.random(n) < 0.4, None).to_numpy(dtype=object)
     order = ["low", "middle", "high", "top"]
     model = GraphClassifier(ordered=order).fit(ring, X, y)
-    hidden, probability = np.equal(y, None), model.predict_proba()
+    hidden, probability = pd.isna(y), model.predict_proba()
     assert model.classes_.tolist() == sorted(order)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
     assert (probability >= 0).all()

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import graphmrf as gm
+import oracle
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.error_bars import interval_width
-from tests import oracle
 
 N = 40
 RNG = np.random.default_rng(4)

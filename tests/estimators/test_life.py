@@ -71,7 +71,7 @@ def test_a_sparse_search_goes_on_from_where_it_was() -> None:
     model = gm.GraphRegressor(solver="sparse", learner=None)
     fresh = clone(model).fit(graph, features, y).predict()
     for search, limit in (("near", 0.02 * np.nanstd(y)), ("anew", 1e-6)):
-        found = clone(model).fit(graph, features, earlier).update(y, search=search).predict()  # type: ignore[arg-type]
+        found = clone(model).fit(graph, features, earlier).update(y, search=search).predict()
         assert np.sqrt(np.mean((found - fresh) ** 2)) < limit
 
 

@@ -87,14 +87,14 @@ def test_few_counts_give_rates_of_their_size(likelihood: str, observed: int) -> 
     assert totals["lower"] <= totals["prediction"] <= totals["upper"]
     expected = np.median(model.sample(1000)[:, np.isnan(y)].sum(axis=1))
     assert totals["prediction"] == pytest.approx(expected, rel=0.3)
-    assert model.predict_mean(np.where(np.isnan(y), "hidden", "known")).loc["hidden", "prediction"] < 40
+    assert model.predict_mean(np.where(np.isnan(y), "hidden", "known"))["prediction"]["hidden"] < 40
     assert model.loo_["prediction"].between(0.0, 50.0).all()
 
 
 def test_totals_of_one_node_are_its_prediction() -> None:
     y = hide(counts(2, np.full(N, 10.0)))
     model = GraphRegressor(likelihood="negative-binomial").fit(RING, None, y, exposure=10.0)
-    totals = model.predict_total(np.where(np.arange(N) < 6, np.arange(N), None))
+    totals = model.predict_total([node if node < 6 else None for node in range(N)])
     mean, std = model.predict(of="observation", return_std=True)
     np.testing.assert_allclose(totals["prediction"][[0, 3]], mean[[0, 3]], rtol=0.1)
     np.testing.assert_allclose(totals["std"][[0, 3]], std[[0, 3]], rtol=0.1)
