@@ -34,7 +34,9 @@ GLOSSARY = {
     "nonlinear effects": "Curves and interactions of features, which a straight line for each feature misses.",
     "residual propagation": "The errors of a method at known values are propagated along the edges and added "
     "to the predictions of their neighbours.",
-    "label propagation": "Every node gets a weighted average of the known values around it; features are not used.",
+    "label propagation": "Known values spread along the edges, as deviations from their mean that grow with the square "
+    "root of a node's number of neighbours: no average, so predictions may exceed all known values. Features are not "
+    "used.",
     "graph convolution": "A linear regression on features that were first averaged over the neighbourhood of every "
     "node.",
     "field regression": "The outcome is a sum of random parts: linear, nonlinear and local effects of features, a "
