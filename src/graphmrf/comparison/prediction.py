@@ -263,7 +263,8 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
     kept = known & settings.keeps_observations
     value, std = np.where(kept, y, mean), np.where(kept, 0.0, std)
     outside = int(np.count_nonzero(bounds.clipped(value) != value))
-    value, lower, upper = bounds.interval(value, *_interval(chosen, value, std, settings))
+    ends = (np.where(kept, value, end) for end in _interval(chosen, value, std, settings))
+    value, lower, upper = bounds.interval(value, *ends)
     bars: dict[str, Any] = {} if np.isnan(std).any() else {"std": std, "lower": lower, "upper": upper}
     assert chosen.held_out is not None
     measured, brief, in_regions = (
