@@ -73,7 +73,7 @@ def test_the_order_of_nodes(m: int, solver: str) -> None:
     W, X, _ = example()
     order = np.random.default_rng(1).permutation(N)
     found = predicted(W[order][:, order], X[order], labels(m)[order], solver)
-    assert moved(found[:, np.argsort(order)], m, solver) < 0.02  # the prior of the range has a start
+    assert moved(found[:, np.argsort(order)], m, solver) < (EXACT if solver == "dense" else 0.02)  # random probes
 
 
 @pytest.mark.parametrize("m", [20, 120])
@@ -84,7 +84,7 @@ def test_the_order_of_nodes_where_features_are_missing(m: int) -> None:
     order = np.random.default_rng(1).permutation(N)
     found = predicted(W[order][:, order], holes[order], labels(m)[order])[:, np.argsort(order)]
     gap = (found - predicted(W, holes, labels(m)))[:, hidden(m)]
-    assert np.sqrt(np.mean(gap**2, axis=1)).max() < 0.02 * example()[2].std()
+    assert np.sqrt(np.mean(gap**2, axis=1)).max() < EXACT
 
 
 @both
@@ -117,7 +117,7 @@ def test_a_constant_column(m: int, solver: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [(0, 1, 2, 0), (0, 1, 2, 2), (0, 1, 2, 0, 1, 2)], ids=str)
-@pytest.mark.parametrize(("m", "most"), [(60, 0.2), (400, 0.1)])
+@pytest.mark.parametrize(("m", "most"), [(60, 0.1), (400, 0.1)])
 def test_repeated_columns(m: int, most: float, columns: tuple[int, ...]) -> None:
     W, X, y = example()
     found, U = predicted(W, X[:, columns], labels(m)), hidden(m)

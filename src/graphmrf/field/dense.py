@@ -125,12 +125,10 @@ class DenseField:
     def value(self, x: Floats) -> float:
         """Return the negative log posterior of the hyper-parameters."""
         h = self.space.read(x)
-        K = self._latent(term.among(self, h) for term in self.terms)
-        working = self._working(h, K)
-        factor = None if working is None else _with_diagonal(K, working.observations.variance(h[NOISE]))
-        return math.inf if working is None or factor is None else self._value(x, factor, working)
+        found = self._factored(h, (term.among(self, h) for term in self.terms))
+        return math.inf if found is None else self._value(x, *found[1:])
 
-    def _value(self, x: Floats, factor: Floats, working: Working) -> float:
+    def _value(self, x: Floats, working: Working, factor: Floats) -> float:
         white = solve_triangular(factor, working.observations.z, lower=True, check_finite=False)
         log_det = float(np.log(np.diag(factor)).sum()) + working.misfit
         return 0.5 * float(white @ white + x @ x) + log_det + 0.5 * white.size * math.log(2.0 * math.pi)
@@ -142,9 +140,12 @@ class DenseField:
             K += each.K
         return K
 
-    def _working(self, h: Mapping[str, Any], K: Floats) -> Working | None:
-        """Return the working observations at hyper-parameters, given the covariance of the field."""
-        return self.observations.working(h, partial(_dual, K, h[NOISE]))
+    def _factored(self, h: Mapping[str, Any], terms: Iterable[Among]) -> tuple[Floats, Working, Floats] | None:
+        """Return the covariance of the field, working observations and the factor of theirs; None if it is singular."""
+        K = self._latent(terms)
+        working = self.observations.working(h, partial(_dual, K, h[NOISE]))
+        factor = None if working is None else _with_diagonal(K, working.observations.variance(h[NOISE]))
+        return None if working is None or factor is None else (K, working, factor)
 
     def covariance(self, h: Mapping[str, Any]) -> Floats:
         """Return the covariance among the observations, which are normal."""
@@ -156,12 +157,11 @@ class DenseField:
         """Return the negative log posterior, its gradient, and average information plus that of the prior."""
         h, m = self.space.read(x), self.rows.size
         noise = h[NOISE] / self.observations.weights
-        found = [term.among(self, h) for term in self.terms]
-        K = self._latent(found)
-        working = self._working(h, K)
-        factor = None if working is None else _with_diagonal(K, working.observations.variance(h[NOISE]))
-        if working is None or factor is None:
+        terms = [term.among(self, h) for term in self.terms]
+        found = self._factored(h, terms)
+        if found is None:
             return math.inf, np.zeros(x.size), np.eye(x.size)
+        _, working, factor = found
         a = cho_solve((factor, True), working.observations.z, check_finite=False)
         G = lapack.dpotri(factor, lower=True)[0]
         G += np.tril(G, -1).T
@@ -170,7 +170,7 @@ class DenseField:
         G *= 0.5
         slopes: dict[str, Any] = {NOISE: float(np.diag(G) @ noise)}
         products: dict[str, Floats] = {NOISE: noise * a}
-        for each in found:
+        for each in terms:
             for name, slope in each.vjp(G).items():
                 slopes[name] = slopes.get(name, 0.0) + slope
             for name, product in each.jvp(a).items():
@@ -180,7 +180,7 @@ class DenseField:
             slopes, products = working.moved(slopes, products, push, precision, a)
         J = self.space.jacobian(x)
         B = solve_triangular(factor, self.space.stack(products, m) @ J, lower=True, check_finite=False)
-        return self._value(x, factor, working), self.space.gather(slopes) @ J + x, 0.5 * B.T @ B + np.eye(x.size)
+        return self._value(x, working, factor), self.space.gather(slopes) @ J + x, 0.5 * B.T @ B + np.eye(x.size)
 
     def part(self, chosen: Ints) -> DenseField:
         """Return the field of some of the observations."""
@@ -199,12 +199,10 @@ class DenseField:
         h = self.space.read(x)
         if isinstance(self.observations, Observations):
             return DensePosterior(self, h)
-        K = self._latent(term.among(self, h) for term in self.terms)
-        working = self._working(h, K)
-        if working is None:
+        found = self._factored(h, (term.among(self, h) for term in self.terms))
+        if found is None:
             raise ConvergenceError(_SINGULAR)
-        factor = _with_diagonal(K, working.observations.variance(h[NOISE]))
-        assert factor is not None
+        K, working, factor = found
         precision = np.square(_inverse(factor)).sum(axis=0)
         return DensePosterior(replace(self, observations=working.at_means(precision, partial(_dual, K, h[NOISE]))), h)
 
@@ -300,10 +298,6 @@ class DensePosterior:
             means.append(across @ self._dual)
             variances.append(np.maximum(prior - np.einsum("ij,ij->j", white, white), 0.0))
         return np.concatenate(means), np.concatenate(variances)
-
-    def variance(self, nodes: Ints) -> Floats:
-        """Return the posterior variance of the latent field."""
-        return self.moments(nodes)[1]
 
     def covariance(self, nodes: Ints) -> Floats:
         """Return the joint posterior covariance of the latent field at some nodes."""
