@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     Values = Mapping[str, Any]
 
+_UNKNOWN = 2.0
+"""Log spread of a variance of which nothing is known: within a factor of 50 in two cases of three."""
+
 _LARGEST = 300.0
 """Largest latent value that is exponentiated."""
 
@@ -66,9 +69,8 @@ class Likelihood:
         where the variance of its logarithm is uncertain, and is carried by the most extreme draws where it is finite.
     unit : float
         Standard deviation of latent values that is assumed at most where observations determine none.
-    spread : float
-        Log spread of the prior of the total variance in that unit; wide where nothing is known of it beforehand, as of
-        how well classes can be told apart.
+    has_unit : bool
+        Whether observations show how far latent values spread; 0 and 1, or classes, do not.
     """
 
     name = ""
@@ -77,7 +79,12 @@ class Likelihood:
     is_whole = True
     has_mean = True
     unit = 1.0
-    spread = TOTAL[1]
+    has_unit = True
+
+    @property
+    def spread(self) -> float:
+        """Log spread of the prior of the total variance: wide where nothing shows how far latent values spread."""
+        return TOTAL[1] if self.has_unit else _UNKNOWN
 
     def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:
         """Return the log density of every row and its derivatives."""
@@ -206,7 +213,7 @@ class Binomial(Likelihood):
 
     name: str = "binomial"
     has_own: bool = True
-    spread: float = TOTAL[1]
+    has_unit: bool = True
 
     def expand(self, eta: Floats, y: Floats, size: Floats, h: Values) -> Expansion:  # noqa: ARG002 - none of its own
         """Return the log density of every row and its derivatives."""
@@ -264,7 +271,7 @@ class Ordinal(Likelihood):
     gaps: tuple[float, ...] = ()
     name: str = "ordinal"
     has_own: bool = False
-    spread: float = 2.0
+    has_unit: bool = False
 
     @classmethod
     def of(cls, y: Floats) -> Ordinal:
@@ -389,7 +396,7 @@ class Measured(Likelihood):
         return np.asarray(eta + self._std(size, h) * rng.standard_normal(np.broadcast(eta, size).shape))
 
 
-_BERNOULLI = Binomial("bernoulli", has_own=False, spread=2.0)
+_BERNOULLI = Binomial("bernoulli", has_own=False, has_unit=False)
 
 LIKELIHOODS: dict[str, Likelihood] = {
     each.name: each
@@ -397,7 +404,7 @@ LIKELIHOODS: dict[str, Likelihood] = {
         Poisson(),
         NegativeBinomial(),
         Binomial(),
-        Binomial("bernoulli", has_own=False, spread=2.0),
+        Binomial("bernoulli", has_own=False, has_unit=False),
         Measured(),
     )
 }

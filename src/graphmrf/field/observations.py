@@ -229,7 +229,7 @@ class Responses:
 
         Where it is below its own standard error, that error, and at most the unit of the likelihood.
         """
-        if not self.likelihood.has_own:
+        if not self.likelihood.has_unit:
             return self.likelihood.unit
         h = {shape.name: np.full(shape.size, shape.median) for shape in self.likelihood.shapes}
         found = self.expand(np.zeros(self.nodes.size), h)
