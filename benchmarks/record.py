@@ -98,6 +98,21 @@ TABLES = {
          ("ahead by", "ahead by")),
         ("verdict", ("behind",)),
     ),
+    "panels": Table(
+        "R² and coverage of 90 % intervals of hidden values of panels: 30 % at random, or the whole last time. "
+        "LGC/RP on the same product graph; boosting has lags; the last value of the node "
+        "(`python -m benchmarks.panels`).",
+        (("panel", "panel"), ("hidden", "hidden"), ("R²", "GraphRegressor R2"), ("in 90 %", "GraphRegressor 90 %"),
+         ("LGC/RP", "LGC/RP R2"), ("in 90 %", "LGC/RP 90 %"), ("boosting", "boosting R2"),
+         ("last value", "last value R2"), ("each time alone", "each time alone R2")),
+    ),
+    "tables": Table(
+        "Mean R² over columns of removed cells: `GraphImputer` by its two methods, feature propagation, nearest "
+        "neighbours, iterative ridge and a chain of boosting with neighbours' columns (`python -m benchmarks.tables`).",
+        (("table", "table"), ("removed", "removed"), ("coupled", "coupled R2"), ("in 90 %", "coupled 90 %"),
+         ("fields", "fields R2"), ("in 90 %", "fields 90 %"), ("feature propagation", "features R2"),
+         ("kNN", "knn R2"), ("ridge", "ridge R2"), ("boosting", "boosting R2")),
+    ),
     "core": Table(
         "Means over splits of the paper's 14 tasks, of small areas and of draws from the paper's model; labels below 1 "
         "are a share of the nodes. R², coverage of 90 % intervals and seconds; for draws also the R² of the true "

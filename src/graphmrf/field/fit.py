@@ -427,8 +427,10 @@ def _count(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed:
 
 
 def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:
-    """Return some nodes of the components with labels, the same in any order of the nodes."""
+    """Return some nodes to predict in the components with labels, the same in any order of the nodes."""
     graph = field.design.graph
     reached = np.flatnonzero(np.isin(graph.components, graph.components[field.rows]))
+    hidden = np.setdiff1d(reached, field.rows)
+    reached = hidden if hidden.size else reached
     reached = reached[np.argsort(walks_of_five(graph)[reached], kind="stable")]
     return np.sort(np.random.default_rng(seed).permutation(reached)[:300])
