@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
+import graphmrf as gm
 import oracle
 from cases import random_case
 from graphmrf import (
@@ -365,3 +366,18 @@ def test_answers_for_tables_carry_the_ids_of_the_other_graph() -> None:
     assert isinstance(mean, pd.Series)
     assert mean.index.tolist() == low.index.tolist() == ids
     assert (low < high).all()
+
+
+def test_draws_of_another_graph_share_what_the_graph_field_explained() -> None:
+    rng = np.random.default_rng(1)
+    graph = gm.Graph.from_knn(rng.random((120, 2)), 5)
+    y = 3.0 * np.linalg.eigh(np.eye(120) - graph.S.toarray())[1][:, 1] * np.sqrt(120)
+    y = np.where(np.arange(120) % 2 == 0, y + 0.1 * rng.normal(size=120), np.nan)
+    model = gm.GraphRegressor(learner=None).fit(graph, None, y)
+    other = gm.Graph.from_knn(rng.random((80, 2)), 5)
+    draws = model.sample(2000, graph=other)
+    std = model.predict(other, None, return_std=True)[1]
+    assert np.median(draws.std(axis=0) / std) == pytest.approx(1.0, abs=0.25)
+    u, v = other.adjacency.nonzero()
+    shared = np.asarray(np.corrcoef(draws.T))
+    assert shared[u, v].mean() > 0.5

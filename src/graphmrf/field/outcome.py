@@ -12,12 +12,14 @@ from scipy import sparse
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
-from graphmrf.field.fit import REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
+from graphmrf.field.fit import DENSE_NODES, REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
 from graphmrf.field.learned import AUTO, with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
+from graphmrf.field.space import NOISE
+from graphmrf.field.spectrum import Spectrum
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import choose_transform
 from graphmrf.kept import cached_property
@@ -397,7 +399,7 @@ class FieldOutcome:
         tables = [X] if imputed is None else [imputed.X] if imputed.posterior is None else list(imputed.draws)
         stacked = [design.above(design.on(graph, table)) for table in tables]
         posterior = _over_designs(self.features_alone, stacked)
-        return OtherGraph(self, posterior, np.arange(self.y.size, self.y.size + graph.n_nodes))
+        return OtherGraph(self, posterior, np.arange(self.y.size, self.y.size + graph.n_nodes), graph)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,6 +409,7 @@ class OtherGraph:
     outcome: FieldOutcome
     posterior: AveragedPosterior
     nodes: Ints
+    graph: Graph
 
     @cached_property
     def _at(self) -> AtNodes:
@@ -427,8 +430,26 @@ class OtherGraph:
         return self.outcome.reading.above(self._at, of, value)
 
     def draw(self, count: int, seed: int, of: Of) -> Floats:
-        """Return joint draws of the outcomes, shape (count, n)."""
-        return self.outcome.reading.draw(self._at, of, count, np.random.default_rng(seed))
+        """Return joint draws of the outcomes, shape (count, n).
+
+        What the graph field explained is noise here, but noise that neighbours share. For numbers it is drawn from the
+        field of each member on this graph, where the covariance is dense.
+        """
+        rng, whole = np.random.default_rng(seed), self.outcome.posterior
+        numbers = isinstance(self.outcome.reading, Numbers) and of == "observation" and "field.order" in whole.h
+        if not numbers or self.nodes.size > DENSE_NODES:
+            return self.outcome.reading.draw(self._at, of, count, rng)
+        tails, error = self.posterior.likelihood, np.empty((count, self.nodes.size))
+        spectrum = Spectrum(self.graph)
+        members = np.sort(rng.choice(len(whole.members), size=count, p=whole.weights))
+        for k in np.unique(members).tolist():
+            h, mine = whole.members[k].h, members == k
+            shape, part = (float(h["field.range"][0]), float(h["field.order"][0])), int(mine.sum())
+            share = h["field"] / (h["field"] + h[NOISE])
+            alone = tails.draw_noise((part, self.nodes.size), rng)
+            error[mine] = np.sqrt(share) * spectrum.draw(*shape, part, rng) + np.sqrt(1.0 - share) * alone
+        noise = np.sqrt(self.posterior.noise / tails.inflation)
+        return self.outcome.scale.back(self.posterior.draw(self.nodes, count, rng) + noise * error)
 
 
 def _imputed(graph: Graph, X: Floats, options: FieldOptions) -> tuple[Imputation | None, Design]:

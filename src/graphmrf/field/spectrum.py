@@ -123,6 +123,12 @@ class Spectrum:
         block = U[nodes] @ (U[others] * _filter(values, kappa2, order)[0]).T
         return np.asarray(block * unit[nodes, None] * unit[others])
 
+    def draw(self, kappa2: float, order: float, count: int, rng: np.random.Generator) -> Floats:
+        """Return draws (count, n) of the field of variance 1."""
+        values, U = self.graph.eigenpairs
+        drawn = rng.standard_normal((count, values.size)) * np.sqrt(_filter(values, kappa2, order)[0])
+        return np.asarray(drawn @ U.T / self.deviations(kappa2, order))
+
     def smoothed(self, columns: Floats) -> Floats:
         """Return the functions of `N` times columns (n, q) at all nodes, shape (k, n, q)."""
         U = self.graph.eigenpairs[1]
