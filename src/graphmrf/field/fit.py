@@ -431,6 +431,6 @@ def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:
     graph = field.design.graph
     reached = np.flatnonzero(np.isin(graph.components, graph.components[field.rows]))
     hidden = np.setdiff1d(reached, field.rows)
-    reached = hidden if hidden.size else reached
-    reached = reached[np.argsort(walks_of_five(graph)[reached], kind="stable")]
-    return np.sort(np.random.default_rng(seed).permutation(reached)[:300])
+    nodes = hidden if hidden.size else reached
+    nodes = nodes[np.argsort(walks_of_five(graph)[nodes], kind="stable")]
+    return np.sort(np.random.default_rng(seed).permutation(nodes)[:300])
