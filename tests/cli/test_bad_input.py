@@ -225,7 +225,7 @@ def test_too_few_folds(refused: Callable[..., str]) -> None:
 
 
 def test_unknown_method(refused: Callable[..., str]) -> None:
-    assert "--method must be one of lp, lr, lgc, lgc-rp, field, lr-rp, sgc, sgc-rp, gcn, gcn-rp, auto" in refused(
+    assert "--method must be one of lp, lr, lgc, lr-rp, lgc-rp, field, sgc, sgc-rp, gcn, gcn-rp, auto" in refused(
         "--method", "magic"
     )
 
