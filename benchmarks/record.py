@@ -28,7 +28,7 @@ PLACE = re.compile(r"(<!-- table: ([\w ]+) -->\n).*?(<!-- end of table -->)", re
 
 _SIZES = ("nodes", "labels", "columns", "alpha")
 """Numbers that tell rows apart, beside all texts but those below."""
-_FOUND = ("chosen", "explanation", "source", "earns", "best", "verdict")
+_FOUND = ("ahead of log rates", "over Poisson", "chosen", "explanation", "source", "earns", "best", "verdict")
 """Texts that are results."""
 
 
@@ -170,6 +170,29 @@ TABLES = {
         "(`python -m benchmarks.scaling files --nodes ...`).",
         (("nodes", "nodes"), ("edges", "edges"), ("ids", "ids"), ("seconds", "seconds"), ("CPU s", "processor s"),
          ("GB", "peak GB"), ("R²", "R2"), ("in 90 %", "coverage of 90%")),
+    ),
+    "counts": Table(
+        "Half of the areas hidden at random: share of the Poisson deviance of their counts that is explained, how far "
+        "that is ahead of a normal field of log rates (± standard error over draws), coverage of 90 % intervals of new "
+        "counts, seconds (`python -m benchmarks.counts`).",
+        (("task", "task"), ("method", "method"), ("explained", "explained"),
+         ("ahead of log rates", "ahead of log rates"),
+         ("in 90 %", "90 % intervals contain"), ("seconds", "seconds"), ("over Poisson", "over Poisson")),
+    ),
+    "classes": Table(
+        "Classes with 30 % of the labels: log loss, area under the ROC curve, expected calibration error in ten groups "
+        "of equal size, and that error by chance, of outcomes drawn from the very probabilities; accuracy on Karate "
+        "club (`python -m benchmarks.classes`).",
+        (("task", "task"), ("method", "method"), ("log loss", "log loss"), ("AUC", "AUC"),
+         ("calibration error", "calibration error"), ("by chance", "by chance"), ("seconds", "seconds"),
+         ("default", "default"), ("auto", "auto"), ("label propagation", "label propagation")),
+    ),
+    "surveys": Table(
+        "Simulated surveys with known standard errors: mean squared error of the true area means over that of the "
+        "survey, and coverage of 90 % intervals (`python -m benchmarks.surveys`).",
+        (("data", "data"), ("outcome", "outcome"), ("areas", "areas"), ("known errors", "known errors"),
+         ("equal noise", "equal noise"), ("Fay-Herriot", "Fay-Herriot"), ("in 90 %", "90 % intervals contain"),
+         ("seconds", "seconds")),
     ),
 }  # fmt: skip
 """Tables by benchmark."""
