@@ -154,7 +154,8 @@ def _sources(table: PaperTable) -> str:
     if not printed and not authors:
         return ""
     commit = commit_of(table.numbers or table.name)
-    sources = [*(["print"] if printed else []), *([f"the authors' files ({commit})"] if authors else [])]
+    files = f"the authors' files ({commit})" if commit else "the authors' files"
+    sources = [*(["print"] if printed else []), *([files] if authors else [])]
     return f" In brackets: {' / '.join(sources)}."
 
 
