@@ -105,7 +105,7 @@ CountLikelihood = Annotated[
         _METHOD,
         "L",
         "Distribution of the target, for field: auto (numbers), poisson or negative-binomial (counts), binomial "
-        "(successes, or 0 and 1). Predictions are expected counts.",
+        "(successes, or 0 and 1). Predictions are median counts.",
     ),
 ]
 Exposure = Annotated[

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ObservedRegressor(NodeEstimator):
-    """A `GraphRegressor` with what is known of every observation: expected counts or successes, or values measured.
+    """A `GraphRegressor` with what is known of every observation: counts, successes, or values measured.
 
     Observed nodes keep what was counted, as plain numbers do; measurements with a standard error are predicted, too.
 
