@@ -472,3 +472,33 @@ def test_the_real_command(town: Any) -> None:
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr.startswith("error: ")
     assert "Traceback" not in bad.stderr
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Ctrl-C come while the field is fitted."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gm.GraphRegressor, "fit", interrupt)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_ctrl_c_during_the_field_uses_the_best_of_the_other_methods(town: Any) -> None:
+    result = town.run("--target", "income", "--json")
+    assert result.exit_code == 0
+    assert (
+        "income: field is left out, as Ctrl-C stopped its fit; the best of the other methods is used" in result.stderr
+    )
+    (found,) = json.loads(result.stdout)["targets"]
+    scores = {each["method"]: each["r2"] for each in found["comparison"]}
+    assert "field" not in scores
+    assert found["method"] == max(scores, key=lambda name: scores[name])
+
+
+@pytest.mark.usefixtures("interrupted")
+@pytest.mark.parametrize("options", [["--method", "field"], ["--suggest", "2"]])
+def test_ctrl_c_ends_where_no_other_method_is_there(town: Any, options: list[str]) -> None:
+    result = town.run("--target", "income", *options)
+    assert (result.exit_code, result.stdout) == (130, "")

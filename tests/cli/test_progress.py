@@ -45,7 +45,8 @@ def test_the_latest_stage_stands_beside_the_bar(screen: io.StringIO, monkeypatch
         LOGGER.info("searching [the] scale\nof the graph")
         bars[0].refresh()
         assert "searching [the] scale of the graph" in screen.getvalue()
-        advance()
+        advance("lp: R² 0.41 [±]")
+        assert "lp: R² 0.41 [±]\n" in screen.getvalue()
         assert bars[0].tasks[0].fields["stage"] == ""
         assert bars[0].tasks[0].completed == 1
     assert "not for everyone" not in screen.getvalue()
@@ -80,15 +81,16 @@ def test_lines_tell_how_far_it_is_where_there_is_no_terminal(
     with terminal.progress([1.0, 1.0, 2.0], quiet=False) as advance:
         LOGGER.info("searching")  # 5 s: too early for a line
         LOGGER.info("solving \x1b[2J now")
-        advance()  # 22 s: too soon after the last
+        advance("lp: R² 0.41 \x1b[2J")  # 22 s: too soon after the last
         advance()
         LOGGER.info("searching")
         LOGGER.info("longer than before")
     assert capsys.readouterr().err.splitlines() == [
         "fitting: solving \\x1b[2J now",
-        "fitting, 50% done, about 0:00:40 left",
-        "fitting, 50% done, about 0:00:25 left: searching",
-        "fitting, 50% done: longer than before",
+        "lp: R² 0.41 \\x1b[2J",
+        "fitting, 2 of 3 steps done in 0:00:40",
+        "fitting, 2 of 3 steps done in 0:00:55: searching",
+        "fitting, 2 of 3 steps done in 0:01:39: longer than before",
     ]
     assert LOGGER.handlers == []
 

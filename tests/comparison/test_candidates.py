@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmrf._typing import Floats
-from graphmrf.comparison import Comparison, FittedMethod, Settings, as_outcome, choose, compare
+from graphmrf.comparison import Comparison, FittedMethod, Settings, as_outcome, choose, compare, predict
 from graphmrf.comparison.candidates import (
     ENOUGH,
     best_of,
@@ -229,3 +229,12 @@ def test_words_are_classes_and_numbers_are_not() -> None:
     assert isinstance(labels, Labels)
     assert labels.classes.tolist() == [False, True]
     np.testing.assert_array_equal(as_outcome(pd.Series([0, 1, None]), 3), [0, 1, np.nan])
+
+
+def test_accuracy_of_methods_is_reported_in_their_order() -> None:
+    ring, y = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40), np.sin(np.arange(40) / 5.0)
+    y[1::2] = np.nan
+    lines: list[str] = []
+    found = predict(ring, None, y, Settings(("lp", "field")), name="wave", advance=lines.append)
+    scores = [f"{fit.method.key}: R² {number(fit.score, 2)}" for fit in found.methods]
+    assert [line.split(" ±")[0] for line in lines] == [*(f"wave: {each}" for each in scores), ""]

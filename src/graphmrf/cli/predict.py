@@ -79,7 +79,9 @@ def predict(
     std, lower, upper, observed; of known values also left_out, the prediction
     without their fold, and its residual in standard deviations. For a target
     of words: prediction, probability, observed, left_out, and the probability
-    of every class. Exit code: 0 done, 1 a failure of graphmrf, 2 wrong input.
+    of every class. Ctrl-C during the fit of the field uses the best of the methods
+    that are fitted already, whose accuracy is printed as soon as it is known.
+    Exit code: 0 done, 1 a failure of graphmrf, 2 wrong input.
     """
     running = on_cluster(cluster, partition, checkpoint, quiet=quiet)
     with terminal.errors_as_exit_codes(debug=debug), running as machines:
@@ -87,7 +89,8 @@ def predict(
         settings = later.inputs.settings_of(
             {"methods": (later.inputs.method_for(likelihood, method, known),)}
             | {"likelihood": likelihood, "alpha": alpha, "cv": folds, "random_state": seed, "level": interval}
-            | {"transform": transform, "conformal": conformal, "needs": _needs(group, suggest)},
+            | {"transform": transform, "conformal": conformal, "needs": _needs(group, suggest)}
+            | {"stoppable": machines is None},
             {"at_least": at_least, "at_most": at_most, "integer": integer},
         )
         saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)

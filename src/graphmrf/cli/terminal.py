@@ -18,7 +18,14 @@ from typing import Any
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Column, Table
 
 from graphmrf.errors import GraphMRFError, InvalidInputError, MissingExtraError
@@ -118,29 +125,36 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> Iterator[Callable[[], None]]:
-    """Show how far a fit is on stderr, moved on by what it yields, with the time left and the latest stage.
+def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> Iterator[Callable[..., None]]:
+    """Show how far a fit is on stderr, moved on by what it yields, with the time so far and the latest stage.
 
     `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal; elsewhere a line now and
-    then.
+    then. What is yielded may be called with a line on what the step found, which is printed.
     """
     console = Console(stderr=True)
     if quiet:
-        yield lambda: None
+        yield lambda _="": None
         return
     if not console.is_terminal:
-        lines, coming = ProgressLines(label, sum(steps)), iter(steps)
+        lines, coming = ProgressLines(label, len(steps), timed=False), iter([1.0] * len(steps))
         with listened_to(lines.stage):
-            yield lambda: lines.advance(next(coming, 0.0))
+            yield lambda found="": lines.advance(next(coming, 0.0), found=found)
         return
     bars, moves = (
         (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()),
         Moves(steps),
     )
-    with Progress(*bars, TextColumn("left"), TimeRemainingColumn(), _STAGE, console=console, transient=True) as bar:
+    with Progress(*bars, _STAGE, console=console, transient=True) as bar:
         task = bar.add_task(label, total=sum(steps), stage="")
         with listened_to(lambda stage: bar.update(task, advance=moves.stage(), stage=stage)):
-            yield lambda: bar.update(task, advance=moves.step(), stage="")
+            yield lambda found="": _show_step(bar, task, moves.step(), found)
+
+
+def _show_step(bar: Progress, task: TaskID, move: float, found: str) -> None:
+    """Move a bar to the end of a step, and print what it found above the bar."""
+    bar.update(task, advance=move, stage="")
+    if found:
+        bar.console.print(printable(found), markup=False, highlight=False)
 
 
 class Moves:
@@ -183,16 +197,21 @@ class ProgressLines:
         Amount of work, in any unit.
     every : float
         Seconds between lines: a short fit prints none, one of an hour a few hundred.
+    timed : bool
+        Whether equal amounts of work take equal time: lines then have the time left, else the steps done and the time
+        so far.
     """
 
-    def __init__(self, label: str, total: float, *, every: float = 10.0) -> None:
-        self.label, self.total, self.every = label, total, every
+    def __init__(self, label: str, total: float, *, every: float = 10.0, timed: bool = True) -> None:
+        self.label, self.total, self.every, self.timed = label, total, every, timed
         self.done = 0.0
+        self.found: list[str] = []
         self.start = self.last = self.moved = time.monotonic()
 
-    def advance(self, work: float, label: str = "") -> None:
-        """Note that some work is done."""
+    def advance(self, work: float, label: str = "", *, found: str = "") -> None:
+        """Note that some work is done, and what it found, which is printed with the next line."""
         self.done, self.label, self.moved = self.done + work, label or self.label, time.monotonic()
+        self.found += [found] if found else []
         self._print("")
 
     def stage(self, words: str) -> None:
@@ -204,7 +223,12 @@ class ProgressLines:
         if now - self.last < self.every:
             return
         self.last = now
-        if self.done:
+        while self.found:
+            typer.echo(_on_one_line(self.found.pop(0)), err=True)
+        if self.done and not self.timed:
+            so_far = timedelta(seconds=round(now - self.start))
+            words = f", {self.done:.0f} of {self.total:.0f} steps done in {so_far}{words}"
+        elif self.done:
             left = round((self.moved - self.start) * (self.total / self.done - 1) - (now - self.moved))
             time_left = f", about {timedelta(seconds=left)} left" if left > 0 else ""
             words = f", {self.done / self.total:.0%} done{time_left}{words}"

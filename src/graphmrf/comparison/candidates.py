@@ -207,9 +207,11 @@ def compare_methods(
     X: pd.DataFrame | None,
     y: Values,
     settings: Settings,
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
-    """Return methods fitted to one outcome; `advance` is called after each.
+    """Return methods fitted to one outcome; `advance` is called after each with its accuracy.
+
+    Where settings are `stoppable`, Ctrl-C during the fit of the field leaves the field out.
 
     Raises
     ------
@@ -219,23 +221,43 @@ def compare_methods(
     n_features, numbers = 0 if X is None else X.shape[1], not isinstance(y, Labels)
     fits: list[FittedMethod] = []
     failures: dict[str, GraphMRFError] = {}
-    for method in choose(settings.methods, n_features=n_features, wanted=settings.wanted if numbers else ()):
+    lost: list[str] = []
+    wanted = settings.wanted if numbers else ()
+    for method in choose(settings.methods, n_features=n_features, wanted=wanted):
         try:
             fits.append(_fitted(method, graph, X, y, settings))
         except (ConvergenceError, InvalidInputError) as error:
             if isinstance(error, InvalidInputError) and (numbers or settings.methods != (AUTO,)):
                 raise
             failures[method.key] = error
-        advance()
+        except KeyboardInterrupt:
+            if not (_can_stop(method, settings) and any(_offers(each.method, wanted) for each in fits)):
+                raise
+            lost.append(f"{method.key} is left out, as Ctrl-C stopped its fit; the best of the other methods is used")
+        advance(_score_line(fits[-1], numbers=numbers) if fits and fits[-1].method is method else "")
     if not fits:
         raise next(iter(failures.values()))
-    lost = tuple(_left_out(key, error) for key, error in failures.items())
+    lost += [_left_out(key, error) for key, error in failures.items()]
     notes = (*lost, *(each.note for each in fits if each.note))
     if numbers:
         best = best_of(fits, settings.wanted)
         return Comparison(tuple(fits), best, _why(fits, best, settings.wanted), notes)
     best = min(fits, key=lambda each: each.loss if np.isfinite(each.loss) else np.inf)
     return Comparison(tuple(fits), best, _least_loss(fits, best), notes, "accuracy")
+
+
+def _can_stop(method: Method, settings: Settings) -> bool:
+    return settings.stoppable and method.key == DEFAULT
+
+
+def _score_line(fit: FittedMethod, *, numbers: bool) -> str:
+    """Return the accuracy of a method in words."""
+    if not np.isfinite(fit.score):
+        return f"{fit.method.key} is fitted"
+    if not numbers:
+        return f"{fit.method.key}: {fit.score:.0%} of held-out labels right"
+    error = f" ± {number(fit.error, 2)}" if np.isfinite(fit.error) else ""
+    return f"{fit.method.key}: R² {number(fit.score, 2)}{error} at held-out values"
 
 
 def _left_out(key: str, error: GraphMRFError) -> str:

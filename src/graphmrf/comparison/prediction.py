@@ -224,7 +224,7 @@ def predict(
     settings: Settings,
     *,
     name: str = "y",
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[str], None] = lambda _: None,
 ) -> Prediction:
     """Return the prediction of one outcome by the best of some methods.
 
@@ -237,7 +237,7 @@ def predict(
     name : str
         Name of the outcome, with which notes begin.
     advance : callable
-        Called after every fit, and when error bars are done.
+        Called after every fit with the accuracy of the method in words, and with nothing when error bars are done.
 
     Examples
     --------
@@ -246,14 +246,14 @@ def predict(
     >>> predict(path, None, y, Settings(("lp",), alpha=0.9)).value.round(1)
     array([1. , 1.3, 2. , 3. , 3.7, 4. ])
     """
-    found = compare_methods(graph, X, y, settings, advance)
+    found = compare_methods(graph, X, y, settings, lambda found: advance(found and f"{name}: {found}"))
     if isinstance(y, Labels):
         prediction = _classes(graph, y, found, settings, name)
     else:
         prediction = _numbers(found, X, y, settings, name)
         few = _few(int(prediction.observed.sum()), 0 if X is None else X.shape[1], found.chosen.method, prediction)
         prediction = replace(prediction, notes=(*_unreached(graph, ~np.isnan(y), settings.cv), *prediction.notes, *few))
-    advance()
+    advance("")
     return replace(prediction, notes=tuple(f"{name}: {note}" for note in prediction.notes))
 
 

@@ -97,6 +97,8 @@ class Settings:
         Distribution of counts and successes for the field, of `estimators.rows.NAMES`; "auto" is for numbers.
     known : mapping of str to array of shape (n,), optional
         `exposure`, `trials`, `std` or `weight` of every node, see `GraphRegressor.fit`.
+    stoppable : bool
+        Whether Ctrl-C during the fit of the field goes on with the methods that are fitted, if there are any.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class Settings:
     bounds: Bounds = Bounds()
     likelihood: str = "auto"
     known: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    stoppable: bool = False
 
     def __post_init__(self) -> None:
         if self.likelihood not in (AUTO, *COUNTED):
