@@ -71,7 +71,7 @@ def test_numbers_are_classes_where_that_is_asked(town: Any) -> None:
     rich = (town.nodes["income"] > 30).where(town.nodes["income"].notna()).astype(float)
     town.write(town.nodes.drop(columns="income").assign(rich=rich))
     plain = town.run("--target", "rich", "--method", "lp")
-    assert "rich: all known values are 0 or 1, treated as numbers; use --classify for classes" in plain.stderr
+    assert "rich is 0/1 and treated as numeric; use --classify for classes" in plain.stderr
     out = town.folder / "out.csv"
     result = town.run("--target", "rich", "--method", "lp", "--classify", "-o", str(out))
     assert result.exit_code == 0, result.output

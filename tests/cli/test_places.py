@@ -81,8 +81,8 @@ def test_points_have_their_coordinates(places: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "one of EDGES, --knn and --shapes, got none of them"),
-        (["--knn", "lon,lat", "--shapes", "areas.geojson"], "got more than one"),
+        ([], "no edges given: pass one of an edge file, --knn or --shapes"),
+        (["--knn", "lon,lat", "--shapes", "areas.geojson"], "edges are given more than once: pass one of"),
         (["--knn", "east,north"], "no column 'east'"),
         (["--knn", "lon,lat", "-k", "0"], "-k must be from 1 to 35"),
         (["--shapes", "areas.geojson"], "areas.geojson"),
@@ -113,7 +113,7 @@ def test_models_are_fitted_drawn_and_asked_without_edges(places: Path) -> None:
         (("sample", model, *knn), "need the nodes"),
         (("sample", model), "no table of edges"),
         (("foresee", model, places, places, *knn, "-t", "rent"), "foresee takes NODES, or MODEL and NODES"),
-        (("fit", places), "one of EDGES, --knn and --shapes, got none of them"),
+        (("fit", places), "no edges given: pass one of an edge file, --knn or --shapes"),
     ):
         refused = call(*wrong)
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.output

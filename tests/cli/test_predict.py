@@ -218,13 +218,13 @@ def test_a_constant_prediction_is_shown_plainly(town: Any) -> None:
 
 def test_numbers_of_two_values_are_told(town: Any) -> None:
     income = town.nodes["income"]
-    said = "note: rich: all known values are 0 or 1, treated as numbers; use --classify for classes"
+    said = "note: rich is 0/1 and treated as numeric; use --classify for classes"
     rich = (income > income.median()).astype(float).where(income.notna())
     for column in (rich, rich.map({1.0: "true", 0.0: "false"})):
         town.write(town.nodes.drop(columns="income").assign(rich=column))
         assert said in town.run("--target", "rich", "--method", "lr").stderr
     town.write()
-    assert "treated as numbers" not in town.run("--target", "income", "--method", "lr").stderr
+    assert "treated as numeric" not in town.run("--target", "income", "--method", "lr").stderr
 
 
 def test_standard_errors_as_features_are_pointed_out(town: Any) -> None:
@@ -249,9 +249,9 @@ def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
     notes = town.run("--target", "income").stderr
     jointly = "filled missing cells from the other features and the neighbours"
     assert f"note: {jointly} (field; other methods: with the column mean): 'age' (1 cell)" in notes
-    assert "note: ignored columns with a single value: 'flat'" in notes
+    assert "note: ignored 'flat': it has a single value" in notes
     assert "note: one-hot encoded: 'side' (2 levels)" in notes
-    assert "note: ignored text columns with too many different values: 'street' (64 values)" in notes
+    assert "note: ignored 'street' (64 values): its text has too many different values" in notes
 
 
 def test_error_bars_from_few_values_come_with_a_warning(town: Any) -> None:

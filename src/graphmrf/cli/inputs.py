@@ -129,8 +129,8 @@ def read_graph(
         raise InvalidInputError("-k is the number of neighbours for --knn; drop it, or add --knn COL,COL")
     if given != 1:
         raise InvalidInputError(
-            f"edges come from one of EDGES, --knn and --shapes, got {'more than one' if given else 'none of them'}; "
-            f"write for example: graphmrf predict {nodes} edges.csv, or {nodes} --knn lon,lat where it has coordinates"
+            f"{'edges are given more than once' if given else 'no edges given'}: pass one of an edge file, --knn or "
+            f"--shapes; for example graphmrf predict {nodes} edges.csv, or {nodes} --knn lon,lat for coordinates"
         )
     if edges is not None:
         table = _read_either_way(nodes, edges, id=id, **columns)
@@ -728,7 +728,7 @@ def target_notes(
         known = y[~np.isnan(y)]
         values = [f"{value:g}" for value in np.unique(known)]
         if len(values) == 2:
-            yield f"{name}: all known values are {' or '.join(values)}, treated as numbers; use --classify for classes"
+            yield f"{name} is {'/'.join(values)} and treated as numeric; use --classify for classes"
         elif able and settings.transform == "identity" and known.size >= ENOUGH and _skewness(known) > skewed:
             yield f"{name}: its values have a long tail; --transform auto may be more accurate, with intervals that fit"
 

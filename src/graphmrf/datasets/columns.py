@@ -1,7 +1,7 @@
 """Columns of a table as numbers: the feature matrix X, and the attributes A of the generative model."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,7 +50,27 @@ _DATE = (
     r"|\d{1,2}:\d{2}(:\d{2})?"
 )
 FILLED = "filled missing cells with the column mean"
-_CONSTANT = "ignored columns with a single value"
+_IGNORED = {
+    "constant": ("it has a single value", "they have a single value"),
+    "unlearnable": (
+        "it has a single value in the rows with an outcome",
+        "they have a single value in the rows with an outcome",
+    ),
+    "unasked": ("it has no values in the rows to be predicted", "they have no values in the rows to be predicted"),
+    "dates": (
+        "it contains dates; write days or years as numbers to use them",
+        "they contain dates; write days or years as numbers to use them",
+    ),
+    "other": ("it is neither numeric nor text", "they are neither numeric nor text"),
+    "text": ("it is not numeric", "they are not numeric"),
+    "code": ("it looks like a code; rename it to use it", "they look like codes; rename them to use them"),
+    "ambiguous": (
+        "its numbers are ambiguous; write 1080.5 to use them",
+        "their numbers are ambiguous; write 1080.5 to use them",
+    ),
+    "names": ("its text has too many different values", "their text has too many different values"),
+}
+"""Why columns are ignored: of one column, and of several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +168,9 @@ def _unlearnable(table: AttributedGraph, targets: Collection[str], prepared: lis
     for place, (made, *_) in enumerate(prepared):
         for name, values in list(made.items()):
             if asked.any() and values[asked].isna().all():
-                messages.append(({}, "ignored columns with no values in the rows to predict", f"'{name}'"))
+                messages.append(({}, "unasked", f"'{name}'"))
             elif values[labelled].nunique() <= 1:
-                messages.append(({}, "ignored columns with a single value in the rows with an outcome", f"'{name}'"))
+                messages.append(({}, "unlearnable", f"'{name}'"))
             else:
                 continue
             del made[name]
@@ -178,20 +198,28 @@ def _messages(prepared: list[_Prepared]) -> tuple[str, ...]:
     for _, group, text in prepared:
         if group:
             groups.setdefault(group, []).append(text)
-    return tuple(f"{group}: {', '.join(texts)}" for group, texts in groups.items())
+    return tuple(
+        _ignored(group, texts) if group in _IGNORED else f"{group}: {', '.join(texts)}"
+        for group, texts in groups.items()
+    )
+
+
+def _ignored(group: str, texts: Sequence[str]) -> str:
+    """Return the note on ignored columns."""
+    return f"ignored {', '.join(texts)}: {_IGNORED[group][len(texts) > 1]}"
 
 
 def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     series = table.frame[name]
     if is_text(series) and is_dates(series):
-        return {}, "ignored dates (write days or years as numbers to use them)", f"'{name}'"
+        return {}, "dates", f"'{name}'"
     number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
     if not (number or is_text(series) or isinstance(series.dtype, pd.CategoricalDtype)):
-        return {}, "ignored columns that are neither numbers nor text", f"'{name}' ({series.dtype})"
+        return {}, "other", f"'{name}' ({series.dtype})"
     if _is_constant(series):
-        return {}, _CONSTANT, f"'{name}'"
+        return {}, "constant", f"'{name}'"
     if number and _names_nodes(table, name):
-        return {}, "ignored columns that look like codes (rename them to use them)", f"'{name}'"
+        return {}, "code", f"'{name}'"
     return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
 
 
@@ -254,7 +282,7 @@ def _numbers(table: AttributedGraph, name: str) -> _Prepared:
     if not missing:
         return {name: values}, "", ""
     if values.nunique() == 1:
-        return {}, _CONSTANT, f"'{name}'"
+        return {}, "constant", f"'{name}'"
     return {name: values}, FILLED, f"'{name}' ({count(missing, 'cell')})"
 
 
@@ -264,12 +292,12 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
     if is_formatted_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
         return (
             {},
-            "ignored ambiguous numbers (write 1080.5 to use them)",
+            "ambiguous",
             f"'{name}' (such as {text.iloc[0]})",
         )
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
-        return {}, "ignored text columns with too many different values", f"'{name}' ({n_values} values)"
+        return {}, "names", f"'{name}' ({n_values} values)"
     text = _pooled(text, rare)
     levels = sorted(text.unique())
     columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
@@ -329,7 +357,7 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "name": ["x", "y"], "age": [30, 40]})
     >>> found = attributes(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ignore=["rent"])
     >>> list(found.A.columns), found.notes
-    (['age'], ("ignored 'name': not numbers",))
+    (['age'], ("ignored 'name': it is not numeric",))
     """
     for name in ignore:
         table.require(name)
@@ -342,9 +370,9 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     if not varying:
         raise InvalidInputError(f"{table.path or 'the table'} has no numeric column that varies; the model needs one")
     text, constant = set(candidates) - set(numeric), set(numeric) - set(varying)
-    messages = (("not numbers", text), ("single value", constant))
+    groups = {"text": text, "constant": constant}
     notes = tuple(
-        f"ignored {listing([c for c in candidates if c in group])}: {why}" for why, group in messages if group
+        _ignored(why, [f"'{name}'" for name in candidates if name in group]) for why, group in groups.items() if group
     )
     return Attributes(_numeric_frame(table, varying), notes)
 

@@ -423,7 +423,7 @@ def accuracy(target: Prediction) -> str:
         return target.predicts_nothing
     about, within = f"R² is about {number(row.score, 2)}", r2_range(row.score, row.error)
     if within:
-        return f"{about}, but uncertain ({within}): there are few known values, or they vary much."
+        return f"{about}, but uncertain ({within}): few or uneven observations."
     return f"{about}: the prediction explains {100 * row.score:.0f} % of the variation at nodes it has not seen."
 
 

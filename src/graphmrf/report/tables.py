@@ -147,7 +147,7 @@ def class_rows(target: Prediction) -> TextTable:
         hits, is_k, said_k = int(np.sum((truth == k) & (said == k))), int(np.sum(truth == k)), int(np.sum(said == k))
         counts = [(f"{n:,}", float(n)) for n in (is_k, int(np.sum(target.codes[~target.observed] == k)))]
         body.append({"cells": [(name, name), *counts, _share(hits, is_k), _share(hits, said_k)]})
-    heads = ["Class", "#Observed", "#Predicted", "#Found (recall)", "#Right when predicted (precision)"]
+    heads = ["Class", "#Observed", "#Predicted", "#Recall", "#Precision"]
     return {"caption": f"Classes of {target.name}", "heads": heads, "body": body}
 
 
