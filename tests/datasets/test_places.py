@@ -40,6 +40,21 @@ def test_bad_places_are_refused(frame: Any, columns: str, k: int, message: str) 
         read_points(frame, columns, k)
 
 
+@pytest.mark.parametrize("first", ["name", "NAME", "county"])
+def test_a_code_without_repeats_is_the_id_where_names_repeat(first: str) -> None:
+    frame = pd.DataFrame({first: ["Lake", "Lake", "Bay"], "state_code": [1, 1, 2], "fips": ["01", "02", "03"]})
+    made = read_points(frame.assign(x=[0.0, 1.0, 2.0]), "x", 1)
+    assert (made.id, made.frame["fips"].tolist()) == ("fips", ["01", "02", "03"])
+    assert any(f"'{first}' is not unique, so 'fips' is used as the node id" in note for note in made.notes)
+    assert read_points(frame.assign(**{first: list("abc")}, x=[0.0, 1.0, 2.0]), "x", 1).id == first
+
+
+@pytest.mark.parametrize("repeated", [{"id": [1, 1, 2], "fips": [1, 2, 3]}, {"name": list("aab"), "rent": [1, 2, 3]}])
+def test_repeated_ids_are_refused_without_a_code(repeated: Any) -> None:
+    with pytest.raises(InvalidInputError, match="is not unique"):
+        read_points(pd.DataFrame(repeated).assign(x=[0.0, 1.0, 2.0]), "x", 1)
+
+
 def test_areas_that_touch_are_joined_by_id(tmp_path: Path) -> None:
     geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     squares = [shapely.box(x, 0, x + 1, 1) for x in range(4)]

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphmrf._typing import Floats
-from graphmrf.datasets.attributed_graph import AttributedGraph, id_column, unique_ids, with_nodes
+from graphmrf.datasets.attributed_graph import IDS, AttributedGraph, id_column, unique_ids, with_nodes
+from graphmrf.datasets.columns import CODES
+from graphmrf.datasets.edge_files import name_words
 from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_areas, read_table
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
@@ -48,7 +50,7 @@ def read_points(
     Graph(n_nodes=3, n_edges=2, unweighted, ids a, b, c)
     """
     file = read_table(nodes)
-    name, assumed = id_column(file, id)
+    name, assumed = _id_column(file, id)
     keys, names = unique_ids(file, name), [part.strip() for part in columns.split(",") if part.strip()]
     if not names:
         raise InvalidInputError("--knn needs the columns with coordinates, got none; write for example --knn lon,lat")
@@ -89,7 +91,7 @@ def read_shapes(
         If GeoPandas is not installed.
     """
     file = read_table(nodes)
-    name, assumed = id_column(file, id)
+    name, assumed = _id_column(file, id)
     keys, areas = unique_ids(file, name), read_areas(check_readable(shapes))
     if set(areas.geom_type) == {"Point"}:
         raise InvalidInputError(f"{shapes} holds points, which do not touch; join near ones with --knn lon,lat")
@@ -101,6 +103,29 @@ def read_shapes(
     note = f"{Path(shapes).name}: {graph.n_edges:,} pairs of areas touch, matched by '{column}'"
     table = with_nodes(graph, file, name, (*file.notes, *assumed, note))
     return replace(table, shapes=areas.geometry.iloc[rows])
+
+
+def _id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the id column of a table without edges, whose ids decide elsewhere, and a note if it was guessed.
+
+    Where names, or the cells of a first column, repeat, it is the first column without repeats that is named like a
+    code, such as `fips`.
+    """
+    known = {name.lower(): name for name in reversed(file.columns)}
+    named = option is not None or any(name in known for name in IDS if name != "name")
+    first = known.get("name", next(iter(file.columns)))
+    if named or _is_unique(file, first):
+        return id_column(file, option)
+    codes = (name for name in file.columns if not CODES.isdisjoint(name_words(name)[-1:]) and _is_unique(file, name))
+    code = next(codes, None)
+    if code is None:
+        return id_column(file, option)
+    return code, (f"{file.path.name}: '{first}' is not unique, so '{code}' is used as the node id",)
+
+
+def _is_unique(file: TableFile, name: str) -> bool:
+    keys = file.keys(name)
+    return keys.null_count == 0 and len(pc.unique(keys)) == file.n_rows
 
 
 def geometries(table: AttributedGraph) -> list[Any]:
