@@ -61,6 +61,29 @@ def test_one_over_the_unit_of_a_skewed_column_is_its_mean_slope() -> None:
     assert 1.0 / (scale.unit * scale.std)[0] == pytest.approx(np.polyfit(x[:, 0], scale(x)[:, 0], 1)[0])
 
 
+def test_a_cell_that_moves_out_of_the_middle_moves_no_other_at_once() -> None:
+    x, steps = RNG.standard_normal(100), np.linspace(2.6, 6.9, 431)  # past none of the cells that are far out
+    x[:5] = 8.0, 9.0, 10.0, -8.0, 7.0
+    tables = [np.append(x[:-1], step)[:, None] for step in steps]
+    scales = [ColumnScale.of(table) for table in tables]
+    far = np.array([scale(tables[0][:5])[:, 0] for scale in scales])
+    slopes = np.array([1.0 / (scale.unit * scale.std)[0] for scale in scales])
+    assert scales[0].skewness[0] == 0.0
+    assert scales[-1].skewness[0] > 0.3
+    assert np.abs(np.diff(far, axis=0)).max() < 0.02
+    assert np.abs(np.diff(slopes)).max() < 0.02
+
+
+@pytest.mark.parametrize("share", [0.055, 0.065])
+def test_a_column_between_plain_and_skewed_keeps_its_order(share: float) -> None:
+    x = np.sort(NORMAL[:, 0])
+    x[-int(400 * share) :] *= 20.0
+    scale = ColumnScale.of(x[:, None])
+    assert 0.0 < scale.skewness[0] < 1.0
+    everywhere = np.linspace(-5.0, 80.0, 2000)[:, None]  # beyond the column, too
+    assert (np.diff(scale(everywhere)[:, 0]) >= 0).all()
+
+
 def test_constant_columns_are_dropped() -> None:
     X = np.column_stack([NORMAL[:, 0], np.full(400, 0.1), np.full(400, 1e9 / 3)])
     scale = ColumnScale.of(X)

@@ -1,5 +1,8 @@
 """Precisions of the graph field, factored and iterated, against dense algebra."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -100,3 +103,12 @@ def test_dense_factors_are_not_tried() -> None:
     assert GraphPrecisions(graph).ordering is None
     assert GraphPrecisions.of(graph).degree == 1
     assert isinstance(GraphPrecisions(graph).at(1.0), IteratedPrecision)
+
+
+def test_a_graph_is_released_with_its_precisions() -> None:
+    graph = grid(5)
+    assert GraphPrecisions.of(graph) is GraphPrecisions.of(graph)
+    released = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert released() is None

@@ -1,9 +1,10 @@
 r"""Features as the field sees them: own and neighbours' means, on one robust scale.
 
 A column is centred at its median and divided by its interquartile range; what lies more than three such units from the
-median is drawn in logarithmically, so that one wild cell moves its own prediction and no coefficient. With more than
-5 % of its cells out there a column is skewed, and the normal scores of their ranks take the place of its values. Then
-the column is standardised, and its mean over the neighbours of a node, :math:`D^{-1} W X`, is standardised likewise. A
+median is drawn in logarithmically, so that one wild cell moves its own prediction and no coefficient. With 5 % of its
+cells out there a column begins to be skewed, and from 7.5 % on the normal scores of their ranks take the place of its
+values; between, they are mixed, so that no cell that crosses a line moves all others at once. Then the column is
+standardised, and its mean over the neighbours of a node, :math:`D^{-1} W X`, is standardised likewise. A
 node without neighbours has the overall mean there.
 
 More than a dozen columns of two values are levels of categories, words or tags. They stay 0 and 1, so that a rare level
@@ -36,8 +37,8 @@ _TAIL = 3.0
 MOST_DUMMIES = 12
 """Columns of two values that are features like all others; more are levels of categories."""
 
-_SKEWED = 0.05
-"""Share of cells beyond the tail from which a column is skewed: of a Laplace distribution it is 4.6 %."""
+_SKEWED = (0.05, 0.075)
+"""Shares of cells beyond the tail where a column begins to be skewed, and is: of a Laplace distribution it is 4.8 %."""
 
 _NORMAL_RANGE = 1.349
 """Interquartile range of a normal variable in standard deviations."""
@@ -47,16 +48,19 @@ _NORMAL_RANGE = 1.349
 class ColumnScale:
     """Location and scale of raw columns, and mean and standard deviation after their tails are drawn in.
 
-    `scores` has the different values of a skewed column and their normal scores, in increasing order; one over its unit
-    is the slope of its scores in a least-squares fit on its values. `levels` are the columns of 0 and 1 that are apart;
-    their unit makes the mean row of squares their number.
+    `scores` has the different values of a skewed column and their normal scores, in increasing order, and `skewness`
+    their part, from 0 to 1. `spread` is what values are divided by; one over `unit` is the slope of the result, of
+    normal scores that of a least-squares fit on the values. `levels` are the columns of 0 and 1 that are apart; their
+    spread makes the mean row of squares their number.
     """
 
     middle: Floats
+    spread: Floats
     unit: Floats
     mean: Floats
     std: Floats
     varies: Bools
+    skewness: Floats
     scores: Mapping[int, tuple[Floats, Floats]]
     levels: Bools
 
@@ -67,26 +71,30 @@ class ColumnScale:
         rounding = 16 * np.finfo(np.float64).eps * np.abs(X).max(axis=0, initial=0.0)
         varies = np.ptp(X, axis=0) > rounding if X.size else np.zeros(X.shape[1], dtype=np.bool_)
         half = np.abs(X - middle).max(axis=0, initial=0.0)
-        spread = half * np.sqrt(np.mean(((X - middle) / np.where(half > 0, half, 1.0)) ** 2, axis=0))
-        unit = np.where(high - low > rounding, (high - low) / _NORMAL_RANGE, spread)
-        unit = np.where(varies, unit, 1.0)
-        outside = np.abs(X - middle) > _TAIL * unit
+        whole = half * np.sqrt(np.mean(((X - middle) / np.where(half > 0, half, 1.0)) ** 2, axis=0))
+        spread = np.where(high - low > rounding, (high - low) / _NORMAL_RANGE, whole)
+        spread = np.where(varies, spread, 1.0)
         levels = varies & ((X.min(axis=0, initial=np.inf) == X) | (X.max(axis=0, initial=-np.inf) == X)).all(axis=0)
         levels &= levels.sum() > MOST_DUMMIES
         varies &= ~levels
-        skewed = np.flatnonzero(varies & (outside.sum(axis=0) > _SKEWED * len(X)))
-        middle, unit = _level_units(X, levels, middle, unit)
-        plain = cls(middle, unit, np.zeros(unit.size), np.ones(unit.size), varies, {}, levels)
-        found = replace(plain, scores={int(j): _normal_scores(X[:, j]) for j in skewed})
-        drawn = found._drawn(X)
-        std, about = drawn.std(axis=0), X[:, skewed] - X[:, skewed].mean(axis=0)
-        unit[skewed] = np.einsum("ij,ij->j", about, about) / np.einsum("ij,ij->j", about, drawn[:, skewed])
-        return replace(found, mean=drawn.mean(axis=0), std=np.where(varies, std, 1.0), varies=varies & (std > 0))
+        skewness = np.where(varies, _skewness((X - middle) / spread), 0.0)
+        middle, spread = _level_units(X, levels, middle, spread)
+        scores = {int(j): _normal_scores(X[:, j]) for j in np.flatnonzero(skewness)}
+        zero, one = np.zeros(spread.size), np.ones(spread.size)
+        plain = cls(middle, spread, spread, zero, one, varies, skewness, scores, levels)
+        drawn, slope = plain._drawn(X), 1.0 / spread
+        for j, (values, ranked) in scores.items():
+            about = X[:, j] - X[:, j].mean()
+            steep = float(about @ np.interp(X[:, j], values, ranked) / (about @ about))
+            slope[j] = (1.0 - skewness[j]) / spread[j] + skewness[j] * steep
+        std = drawn.std(axis=0)
+        found = replace(plain, unit=1.0 / slope, mean=drawn.mean(axis=0), std=np.where(varies, std, 1.0))
+        return replace(found, varies=varies & (std > 0))
 
     def _drawn(self, X: Floats) -> Floats:
-        drawn = _draw_in((X - self.middle) / self.unit)
-        for column, (values, scores) in self.scores.items():
-            drawn[:, column] = np.interp(X[:, column], values, scores)
+        drawn = _draw_in((X - self.middle) / self.spread)
+        for j, (values, scores) in self.scores.items():
+            drawn[:, j] += self.skewness[j] * (np.interp(X[:, j], values, scores) - drawn[:, j])
         return drawn
 
     def __call__(self, X: Floats) -> Floats:
@@ -95,7 +103,7 @@ class ColumnScale:
 
     def of_levels(self, X: Floats) -> Floats:
         """Return the columns of levels: 0, or what makes the mean row of squares their number."""
-        return np.ascontiguousarray(((X - self.middle) / self.unit)[:, self.levels])
+        return np.ascontiguousarray(((X - self.middle) / self.spread)[:, self.levels])
 
 
 def _level_units(X: Floats, levels: Bools, middle: Floats, unit: Floats) -> tuple[Floats, Floats]:
@@ -107,6 +115,13 @@ def _level_units(X: Floats, levels: Bools, middle: Floats, unit: Floats) -> tupl
     middle, unit = middle.copy(), unit.copy()
     middle[levels], unit[levels] = low, (high - low) * np.sqrt(ones / levels.sum())
     return middle, unit
+
+
+def _skewness(z: Floats) -> Floats:
+    """Return the part of normal scores in every column; a cell within half a unit of the tail counts in part."""
+    low, high = _SKEWED
+    beyond = np.clip(np.abs(z) - _TAIL + 0.5, 0.0, 1.0)
+    return np.asarray(np.clip((beyond.mean(axis=0) - low) / (high - low), 0.0, 1.0)) if z.size else np.zeros(z.shape[1])
 
 
 def _normal_scores(values: Floats) -> tuple[Floats, Floats]:

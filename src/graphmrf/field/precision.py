@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -52,9 +51,6 @@ _TOLERANCE = 1e-6
 
 _JOINT_TOLERANCE = 1e-5
 """Relative residual of those with all columns, of which a misfit takes quadratic forms: their error is its square."""
-
-_KNOWN: WeakKeyDictionary[Graph, dict[int, GraphPrecisions]] = WeakKeyDictionary()
-"""Orders of elimination of the graphs in use, which take longer than a factor."""
 
 
 def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
@@ -143,7 +139,7 @@ class GraphPrecisions:
     @classmethod
     def of(cls, graph: Graph, most: int = DEGREE) -> GraphPrecisions:
         """Return the precisions of the largest degree that has a sparse factor, made once for every graph."""
-        known = _KNOWN.setdefault(graph, {})
+        known = graph.derived(_known)
         if most not in known:
             below = cls.of(graph, most - 1) if most > 1 else None
             larger = cls(graph, most)
@@ -228,6 +224,11 @@ class GraphPrecisions:
     @cached_property
     def _known_variances(self) -> dict[int, Floats]:
         return {}
+
+
+def _known(_: Graph) -> dict[int, GraphPrecisions]:
+    """Return the cache of a graph for its precisions by degree: orders of elimination take longer than a factor."""
+    return {}
 
 
 def _eye(graph: Graph) -> sparse.csr_array:
