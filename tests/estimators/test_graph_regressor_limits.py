@@ -107,6 +107,21 @@ def test_the_exponent_of_a_transform_is_found() -> None:
 
 
 @both
+def test_labels_that_are_nearly_equal_hide_no_others(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X, known = rng.standard_normal((200, 1)), rng.random(200) < 0.6
+    path = Graph.from_edges(np.arange(199), np.arange(1, 200))
+    equal = np.where(X[:, 0] > 1.1, 3.0, 0.0)
+    nearly = equal + 1e-6 * rng.standard_normal(200)
+    means = [
+        GraphRegressor(solver=solver, learner=None).fit(path, X, np.where(known, y, np.nan)).predict()
+        for y in (equal, nearly)
+    ]
+    np.testing.assert_allclose(*means, atol=0.01)
+    assert np.mean((means[1] - equal)[~known] ** 2) < 0.5 * equal[~known].var()
+
+
+@both
 def test_one_wild_label_does_not_widen_all_error_bars(solver: str) -> None:
     wild = CASE.y.copy()
     wild[int(np.flatnonzero(~U)[0])] = 1e9

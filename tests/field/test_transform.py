@@ -36,6 +36,14 @@ def test_a_scale_standardises_and_comes_back(power: Power | None) -> None:
     np.testing.assert_allclose(Scale(POSITIVE, power).back(Scale(POSITIVE, power).z), POSITIVE, rtol=1e-9)
 
 
+def test_labels_that_are_nearly_equal_have_the_scale_of_equal_ones() -> None:
+    rng = np.random.default_rng(0)
+    equal = np.where(rng.random(100) < 0.85, 0.0, rng.normal(3.0, 1.0, 100))
+    nearly = Scale(equal + 1e-9 * rng.standard_normal(100))
+    assert nearly.unit == pytest.approx(Scale(equal).unit, rel=1e-6)
+    np.testing.assert_allclose(nearly.z, Scale(equal).z, atol=1e-6)
+
+
 @pytest.mark.parametrize("wild", [1e3, 1e9, -1e9])
 def test_one_wild_label_does_not_move_the_scale(wild: float) -> None:
     y = rng.normal(5.0, 2.0, 200)

@@ -20,7 +20,7 @@ from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.spectrum import walks_of_five
 from graphmrf.field.terms import TERMS, Prior
-from graphmrf.field.transform import FENCE
+from graphmrf.field.transform import fences
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import one_blas_thread
 
@@ -265,10 +265,9 @@ def _is_dense(graph: Graph) -> bool:
 
 
 def _marginal_weights(z: Floats) -> Floats:
-    """Return weights below 1 for labels beyond Tukey's outer fences: the noise of a label reaches from there to it."""
-    low, high = np.percentile(z, [25, 75])
-    reach = (0.5 + FENCE) * (high - low)
-    about = np.maximum(np.abs(z - 0.5 * (low + high)), reach)
+    """Return weights below 1 for labels beyond the fences: the noise of a label reaches from there to it."""
+    middle, reach = fences(z)
+    about = np.maximum(np.abs(z - middle), reach)
     return np.asarray((reach / about) ** 2) if reach > 0 else np.ones(z.size)
 
 

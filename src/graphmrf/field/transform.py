@@ -37,8 +37,10 @@ _PART = 300
 """Labels that decide on a transform."""
 _IMPOSSIBLE = 1e10
 """Misfit of an exponent whose values overflow."""
-FENCE = 3.0
+_FENCE = 3.0
 """Interquartile ranges beyond the quartiles where Tukey's outer fences are."""
+_OUTSIDE = 0.05
+"""Largest share of the labels that are outliers: more are a part of the distribution, which intervals must cover."""
 _EXPONENTS = (0.0, 2.0)
 """Range of the exponents, from the logarithm to the square."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
@@ -193,16 +195,34 @@ class Scale:
         return first, largest * np.sqrt(weights @ shares**2)
 
 
+def fences(values: Floats) -> tuple[float, float]:
+    """Return the middle of the quartiles, and how far from it Tukey's outer fences are.
+
+    They are farther where more than one label in twenty would lie beyond them, as where most labels are nearly equal.
+
+    Examples
+    --------
+    >>> fences(np.array([0.0, 1.0, 2.0, 3.0, 100.0]))
+    (2.0, 7.0)
+    >>> fences(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 5.0, 6.0]))[1] > 4.0
+    True
+    """
+    low, high = np.percentile(values, [25, 75])
+    middle = 0.5 * (low + high)
+    usual = np.quantile(np.abs(values - middle), 1.0 - _OUTSIDE, method="lower")
+    return float(middle), float(max((0.5 + _FENCE) * (high - low), usual))
+
+
 def _mean_and_deviation(values: Floats) -> tuple[float, float]:
-    """Return mean and standard deviation of values drawn in to Tukey's outer fences: one wild label has no say in them.
+    """Return mean and standard deviation of values drawn in to the fences: one wild label has no say in them.
 
     Computed in a power of 2: nothing is rounded, and no square overflows.
     """
     unit = float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
     shares = values / unit
-    low, high = np.percentile(shares, [25, 75])
-    if high > low:
-        shares = np.clip(shares, low - FENCE * (high - low), high + FENCE * (high - low))
+    middle, reach = fences(shares)
+    if reach > 0:
+        shares = np.clip(shares, middle - reach, middle + reach)
     return unit * float(shares.mean()), unit * float(shares.std())
 
 
