@@ -130,6 +130,9 @@ def test_a_long_tail_is_noticed(town: Any) -> None:
     assert hint in town.run("--target", "income", "--method", "field").stderr
     assert hint not in town.run("--target", "income", "--method", "lp").stderr
     assert hint not in town.run("--target", "income", "--transform", "log").stderr
+    counts = np.where(node < 40, np.exp(node / 8).round(), np.nan)
+    town.write(town.nodes.assign(income=counts))
+    assert hint not in town.run("--target", "income", "--likelihood", "poisson").stderr
 
 
 def test_dates_are_no_classes(town: Any, refused: Callable[..., str]) -> None:

@@ -196,6 +196,8 @@ def test_a_comparison_says_what_was_chosen_and_why() -> None:
     assert table.index.tolist() == ["lp", "lr"]
     assert table["chosen"].tolist() == [False, True]
     assert table.loc["lr", "r2"] == found.chosen.score
+    assert repr(found).splitlines() == [*table.drop(columns="uses").round(3).to_string().splitlines(), found.reason]
+    assert f"<p>{found.reason}</p>" in found._repr_html_()
     np.testing.assert_array_equal(found.model.predict(), METHODS["lr"].make().fit(graph, X, y).predict())
 
 

@@ -11,6 +11,7 @@ from graphmrf._typing import Floats
 from graphmrf.comparison import FittedMethod, Settings, explain, learning_curve
 from graphmrf.comparison.candidates import compare_methods
 from graphmrf.comparison.explanation import anchored, dependence_curves
+from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
 Data: TypeAlias = tuple[Graph, pd.DataFrame, Floats]
@@ -56,6 +57,11 @@ def test_a_column_of_two_values_has_no_curve(bent: FittedMethod) -> None:
 
 def test_methods_without_nonlinear_effects_have_no_curves(linear: FittedMethod, data: Data) -> None:
     assert explain(linear.model, data[1]).dependence is None
+
+
+def test_features_to_explain_are_a_table(linear: FittedMethod) -> None:
+    with pytest.raises(InvalidInputError, match=r"X must be a DataFrame.*got int; for one node use model.explain"):
+        explain(linear.model, 5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["bent", "linear"])

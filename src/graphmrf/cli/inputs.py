@@ -308,7 +308,8 @@ def with_known(
     for name, y in targets.items():
         if not isinstance(y, Labels) and (found or settings.likelihood in COUNTED):
             _check_rows(table, settings.likelihood, {"y": name, **columns}, y, found)
-    return replace(settings, known=found)
+    with said_of_options():
+        return replace(settings, known=found)
 
 
 def _check_rows(
@@ -721,7 +722,7 @@ def target_notes(
     """
     if not named:
         yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
-    able = {AUTO, DEFAULT} & {*settings.methods}
+    able = settings.transform == "identity" and settings.plain and {AUTO, DEFAULT} & {*settings.methods}
     for name, y in targets.items():
         if isinstance(y, Labels):
             continue
@@ -729,7 +730,7 @@ def target_notes(
         values = [f"{value:g}" for value in np.unique(known)]
         if len(values) == 2:
             yield f"{name} is {'/'.join(values)} and treated as numeric; use --classify for classes"
-        elif able and settings.transform == "identity" and known.size >= ENOUGH and _skewness(known) > skewed:
+        elif able and known.size >= ENOUGH and _skewness(known) > skewed:
             yield f"{name}: its values have a long tail; --transform auto may be more accurate, with intervals that fit"
 
 

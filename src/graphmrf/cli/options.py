@@ -28,7 +28,7 @@ NodesFile = Annotated[
 EdgesFile = Annotated[Path, _file("EDGES", "Table of edges, or .graphml, .mtx, .gal, .gwt.")]
 MaybeEdgesFile = Annotated[
     Path | None,
-    _file("EDGES", "Table of edges, or .graphml, .mtx, .gal, .gwt; none with --knn, --shapes or a NODES of areas."),
+    _file("EDGES", "Table of edges, or .graphml, .mtx, .gal, .gwt; not needed with --knn, --shapes or areas."),
 ]
 Knn = Annotated[
     str | None,

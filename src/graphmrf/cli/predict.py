@@ -73,7 +73,7 @@ def predict(
         graphmrf predict districts.csv borders.csv --target rent -o rents.csv
 
     With --time NODES has one row per node and time, and the edges between
-    nodes hold at all times; --horizon 1 predicts the time after the last.
+    nodes are the same at all times; --horizon 1 predicts the time after the last.
 
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction

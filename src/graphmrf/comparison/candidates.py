@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -145,6 +146,12 @@ class Comparison:
             for each in self.methods
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+    def __repr__(self) -> str:
+        return "\n".join([self.table.drop(columns="uses").round(3).to_string(), *filter(None, [self.reason])])
+
+    def _repr_html_(self) -> str:
+        return self.table.round(3).to_html() + f"<p>{escape(self.reason)}</p>"
 
 
 def compare(

@@ -100,6 +100,11 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
     X : DataFrame of shape (n, p), or None
         The features of the fit; without them there are no effects of features.
 
+    Raises
+    ------
+    InvalidInputError
+        If `X` is no DataFrame.
+
     Examples
     --------
     >>> import graphmrf as gm
@@ -110,6 +115,10 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
     >>> found.effects.values.round(6), found.shares, found.learning
     (array([2.]), {}, None)
     """
+    if X is not None and not isinstance(X, pd.DataFrame):
+        raise InvalidInputError(
+            f"X must be a DataFrame of features, got {type(X).__name__}; for one node use model.explain(node)"
+        )
     found = explain_model(model, X)
     learning = model.expected_learning_curve() if isinstance(model, ForecastsAccuracy) else None
     dependence = None if X is None else dependence_curves(model, X, found.shares)

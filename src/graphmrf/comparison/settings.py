@@ -133,6 +133,11 @@ class Settings:
             raise InvalidInputError(f"cv must be at least 2, got {self.cv}")
         if self.transform not in TRANSFORMS:
             raise InvalidInputError(f"transform must be one of {', '.join(TRANSFORMS)}, got '{self.transform}'")
+        if self.transform != "identity" and not self.plain:
+            raise InvalidInputError(
+                "transform is for numbers without a likelihood, standard errors or weights, "
+                f"got '{self.transform}' with {', '.join(self.known) or self.likelihood}; drop one of them"
+            )
         if self.alpha is not None:
             self._check_alpha(self.alpha)
 
@@ -145,6 +150,11 @@ class Settings:
         (name, *others) = self.methods
         if not others and name in METHODS and not METHODS[name].has_level:
             raise InvalidInputError(f"alpha has no effect on method {name}; drop one of them")
+
+    @property
+    def plain(self) -> bool:
+        """Whether values are numbers of which nothing further is known, neither counts nor measured with errors."""
+        return self.likelihood == AUTO and not self.known
 
     @property
     def wanted(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from graphmrf.text import number
+from graphmrf.text import minus_signs, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ def summarise(facts: Mapping[str, str], shares: Mapping[str, float], names: Sequ
         "elpd, leave-one-out": f"{number(loo)} ± {number(loo_error)}",
         "elpd, PSIS": f"{number(psis)} ± {number(psis_error)}, k up to {k.max():.2f}{far}",
         "elpd, WAIC": f"{number(waic)} ± {number(waic_error)}, {number(parameters)} effective parameters{doubt}",
-        "Moran's I of residuals": "not defined" if np.isnan(moran) else f"{moran:.3f}, p = {p:.3f}",
+        "Moran's I of residuals": "not defined" if np.isnan(moran) else f"{number(moran)}, p = {number(p)}",
     }
     width = max(map(len, facts))
     lines = ["GraphRegressor", *(f"  {name:<{width}}  {value}" for name, value in facts.items())]
@@ -92,5 +92,5 @@ def _effects(names: Sequence[str], effects: Floats) -> list[str]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, Floats]]) -> list[str]:
-    lines = [f"    {name:<30}" + "".join(f" {each:>10.4g}" for each in row) for name, row in rows]
+    lines = [f"    {name:<30}" + "".join(minus_signs(f" {each:>10.4g}") for each in row) for name, row in rows]
     return ["", f"  {title:<32}" + "".join(f" {each:>10}" for each in columns), *lines] if lines else []

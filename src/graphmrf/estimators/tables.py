@@ -249,7 +249,8 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         }
         learned = {name: getattr(self, f"{name}_", None) for name in _LEARNED}
         facts |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
-        lines = [type(self).__name__, *(f"  {name:<12} {value}" for name, value in facts.items())]
+        width = max(12, *map(len, facts))
+        lines = [type(self).__name__, *(f"  {name:<{width}} {value}" for name, value in facts.items())]
         lines += [*_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")]
         return Summary("\n".join(lines))
 

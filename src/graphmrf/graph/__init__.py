@@ -119,7 +119,7 @@ class Graph(RefusesFormerNames):
         raise InvalidInputError(
             f"graph must be a graphmrf.Graph, a SciPy sparse matrix or a graph of NetworkX or igraph, got "
             f"{type(graph).__module__}.{type(graph).__name__}; wrap a matrix as Graph(W), edge lists as "
-            "Graph.from_edges(u, v)"
+            "Graph.from_edges(u, v), data of PyTorch Geometric as Graph.from_pyg(data)"
         )
 
     @classmethod
