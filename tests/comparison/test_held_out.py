@@ -64,6 +64,35 @@ def test_every_node_is_in_one_band(random: bool) -> None:
     assert share == pytest.approx(found.covered(0.9).mean())
 
 
+class Stated:
+    """A model whose out-of-fold means are 0, with these standard deviations."""
+
+    def __init__(self, std: Floats) -> None:
+        self.std = std
+
+    def predict(self, *, return_std: bool = False) -> Floats:
+        return self.std if return_std else np.zeros_like(self.std)
+
+    def out_of_fold(self, *_: object, return_std: bool = False) -> object:
+        return (np.zeros_like(self.std), self.std) if return_std else np.zeros_like(self.std)
+
+
+def test_thirds_by_predicted_spread_show_noise_that_varies() -> None:
+    """Errors of 1, 2 and 6 where the standard deviations are 3, 2 and 1, in a mixed order."""
+    mixed = np.random.default_rng(0).permutation(30)
+    std, errors = np.repeat([3.0, 2.0, 1.0], 10)[mixed], np.repeat([1.0, 2.0, 6.0], 10)[mixed]
+    ring = Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30)
+    outcome = read_outcome(errors, 30)
+    folds = outcome.matched_folds(ring, 5, 0)
+    rows = HeldOut(Stated(std), ring, None, outcome, folds).by_spread(np.zeros(30), 0.9)
+    assert rows is not None
+    assert rows["third"].tolist() == ["smallest", "middle", "largest"]
+    np.testing.assert_allclose(
+        rows[["held_out", "std", "error", "covered"]], [[10, 1, 6, 0], [10, 2, 2, 1], [10, 3, 1, 1]]
+    )
+    assert HeldOut(Stated(np.ones(30)), ring, None, outcome, folds).by_spread(np.zeros(30), 0.9) is None
+
+
 def test_nodes_without_a_path_to_a_label_have_a_band() -> None:
     u, v = families.grid(SIDE).adjacency.nonzero()
     graph = Graph.from_edges(u, v, n_nodes=SIDE**2 + 1)
@@ -95,6 +124,7 @@ def test_holes_in_blocks_are_told_in_the_terminal_the_page_and_the_summary(tmp_p
     text = page.read_text(encoding="utf-8")
     assert f"Accuracy is measured on {REGIONS}." in text
     assert "Accuracy by distance to the nearest known value" in text
+    assert "Intervals by predicted standard deviation" in text
     assert "Held out region by region" in text
     summary = CliRunner().invoke(app, ["predict", *files, "--target", "rain", "--method", "lp", "--json", "--quiet"])
     assert json.loads(summary.stdout)["targets"][0]["held_out_regions"]

@@ -20,6 +20,7 @@ from graphmrf.selection import MatchedFolds
 
 # Bands of steps to the nearest known value, ends included, and their names.
 BANDS = ((1, 1, "1"), (2, 3, "2 to 3"), (4, 9, "4 to 9"), (10, np.inf, "10 and more"))
+THIRDS = ("smallest", "middle", "largest")  # of known values by their out-of-fold standard deviation
 NOT_CONNECTED = "not connected"
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # levels of the intervals whose coverage is measured
 
@@ -147,6 +148,27 @@ class HeldOut:
             rows.append((name, int(target.sum()), int(held.sum()), error, covered))
         frame = pd.DataFrame(rows, columns=["steps", "to_predict", "held_out", "error", "covered"])
         return frame[(frame["to_predict"] > 0) | (frame["held_out"] > 0)].reset_index(drop=True)
+
+    def by_spread(self, predictions: Floats, level: float) -> pd.DataFrame | None:
+        """Return a row for each third of the known values by their out-of-fold standard deviation, smallest first.
+
+        None where they are fewer than three, or their standard deviations are all the same. The parameters are those
+        of `by_distance`.
+
+        Returns
+        -------
+        DataFrame
+            `third`, `held_out` (number of values), `std` (mean), `error` (root mean square) and `covered`.
+        """
+        std = self.predictions[1] if self.has_error_bars else np.zeros(0)
+        if std.size < len(THIRDS) or not np.ptp(std) > 1e-6 * std.max():
+            return None
+        squares, inside = (predictions - self.outcome.y[self.outcome.known]) ** 2, self.covered(level)
+        rows = [
+            (name, part.size, float(std[part].mean()), float(np.sqrt(squares[part].mean())), float(inside[part].mean()))
+            for name, part in zip(THIRDS, np.array_split(np.argsort(std, kind="stable"), len(THIRDS)), strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["third", "held_out", "std", "error", "covered"])
 
 
 def _within(distances: Floats, low: float, high: float) -> Bools:

@@ -73,8 +73,8 @@ class Prediction:
         Shares, effects, and what else a model offers.
     carries, reason : str
         A sentence on what carries the prediction, and one on why this method was used.
-    coverage, by_distance : DataFrame or None
-        See `HeldOut.coverage` and `HeldOut.by_distance`.
+    coverage, by_distance, by_spread : DataFrame or None
+        See the methods of `HeldOut` of these names.
     groups : DataFrame or None
         Means and totals of groups, see `with_groups`.
     suggested : DataFrame or None
@@ -114,6 +114,7 @@ class Prediction:
     reason: str = ""
     coverage: pd.DataFrame | None = None
     by_distance: pd.DataFrame | None = None
+    by_spread: pd.DataFrame | None = None
     groups: pd.DataFrame | None = None
     suggested: pd.DataFrame | None = None
     measured: Sequence[str] = ()
@@ -182,7 +183,7 @@ class Prediction:
         return found
 
     def with_details(self, X: pd.DataFrame | None) -> Self:
-        """Return the same with what only a report page shows: curves, coverage, accuracy by distance."""
+        """Return the same with what only a report page shows: curves, coverage, accuracy by distance and by spread."""
         if self.chosen is None or self.chosen.held_out is None:
             return self
         fit, held_out = self.chosen, self.chosen.held_out
@@ -190,7 +191,9 @@ class Prediction:
         explanation = replace(self.explanation, dependence=curves, learning=learning_curve(fit))
         coverage = held_out.coverage(self.level) if self.std is not None else None
         by_distance = held_out.by_distance(fit.out_of_fold, self.level)
-        return replace(self, explanation=explanation, coverage=coverage, by_distance=by_distance)
+        by_spread = held_out.by_spread(fit.out_of_fold, self.level) if self.std is not None else None
+        shown = replace(self, explanation=explanation, coverage=coverage)
+        return replace(shown, by_distance=by_distance, by_spread=by_spread)
 
     def with_groups(self, groups: pd.Series, weight: Floats | None = None) -> Self:
         """Return the same with one row per group: nodes, those observed, the mean with error bars, and the total.

@@ -212,6 +212,9 @@ def further_tables(report: PredictionReport, target: Prediction) -> list[tuple[s
         found.append(
             (DISTANCE_TITLE, _ABOUT_DISTANCES, _text_table(DISTANCE_TITLE, distance_heads(target.level), rows))
         )
+    if target.by_spread is not None:
+        heads, rows = _spread_table(target.by_spread, target.level)
+        found.append((SPREAD_TITLE, _ABOUT_SPREADS, _text_table(SPREAD_TITLE, heads, rows)))
     if target.groups is not None:
         title = f"By {target.groups.columns[0]}"
         about = (
@@ -235,6 +238,12 @@ _ABOUT_DISTANCES = (
     "Steps along edges from a node to the nearest known value; of a held-out value, to the nearest one that was "
     "not held out with it. The typical error is the root mean square of out-of-fold errors."
 )
+_ABOUT_SPREADS = (
+    "Known values in three parts of equal size, by the standard deviation of their out-of-fold predictions. Where "
+    "error bars are right, errors grow with it and every part has its share inside the intervals. A part well below "
+    "it, and another well above, show noise that varies more than assumed: intervals are right on average only."
+)
+SPREAD_TITLE = "Intervals by predicted standard deviation"
 DISTANCE_TITLE = "Accuracy by distance to the nearest known value"
 LEARNING_HEADS = ("#Labels", "#Expected R²", "#90 % band")
 
@@ -256,6 +265,16 @@ def distance_cells(rows: pd.DataFrame) -> list[tuple[str, ...]]:
     errors = map(number, rows["error"].tolist())
     shares = (f"{100 * share:.0f} %" if math.isfinite(share) else DASH for share in rows["covered"].tolist())
     return list(zip(rows["steps"].tolist(), *numbers, errors, shares, strict=True))
+
+
+def _spread_table(rows: pd.DataFrame, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return heads and rows of the coverage of intervals by thirds of the predicted standard deviation."""
+    inside = f"#inside {100 * level:g} % interval"
+    cells: list[tuple[str, ...]] = [
+        (str(third), f"{n:,}", number(std), number(error), f"{100 * share:.0f} %")
+        for third, n, std, error, share in rows.itertuples(index=False)
+    ]
+    return ("third", "#held-out values", "#mean standard deviation", "#typical error", inside), cells
 
 
 def group_words(frame: pd.DataFrame) -> str:
