@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 class NodeAdapter(RegressorMixin, Storable, BaseEstimator):
     """A regressor of scikit-learn whose samples are nodes, by an estimator of graphmrf.
 
+    The one column of its `X` names nodes: scikit-learn's ``permutation_importance`` would shuffle these names, not the
+    features. Shuffle a column of `features` instead and score the model again.
+
     Parameters
     ----------
     estimator : estimator
