@@ -171,15 +171,6 @@ def test_counts_that_are_all_zero_need_no_tree() -> None:
     np.testing.assert_allclose(with_learned(design, labels, "auto", 0).learned, 0.0, atol=1e-9)
 
 
-def test_trees_take_the_place_of_nonlinear_effects() -> None:
-    graph, X, y = stairs(300, 2)
-    y[::3] = np.nan
-    model, own = GraphRegressor().fit(graph, X, y), GraphRegressor(learner=Plain()).fit(graph, X, y)
-    assert not {"nonlinear effects", "local effects"} & set(model.shares_.index)
-    assert "nonlinear.lengths" not in model.hyperparameters_
-    assert {"nonlinear effects", "learned effects"} <= set(own.shares_.index)
-
-
 @given(st.integers(0, 10**6))
 def test_label_means_leave_out_the_own_label(seed: int) -> None:
     case, rng = random_case(seed), np.random.default_rng(seed)

@@ -229,11 +229,6 @@ class Design:
         """Number of features that vary."""
         return int(self.own.shape[1])
 
-    @property
-    def has_trees(self) -> bool:
-        """Whether learned effects take the place of nonlinear and local ones."""
-        return self.learner is not None and self.learner.replaces
-
     @cached_property
     def both(self) -> Floats:
         """Own and neighbours' features side by side, shape (n, 2 p): the arguments of nonlinear functions."""

@@ -214,9 +214,7 @@ def _with_learner(
     is_sparse = isinstance(field, SparseField)
     terms = tuple(term for term in Prior.of(options.terms, design).terms if term.is_sparse or not is_sparse)
     larger = replace(field, terms=terms).on(design)
-    names = np.array(field.space.names)
-    found = [mode.x[:-1][names == name] for name in dict.fromkeys(larger.space.names)]
-    start = np.concatenate([*(each if each.size else np.zeros(1) for each in found), mode.x[-1:]])
+    start = np.insert(mode.x, larger.space.names.index("learned"), 0.0)
     return larger, find_mode(larger, start, tolerance=_tolerance(labels.nodes.size), damping=WARM), likelihood, trial
 
 

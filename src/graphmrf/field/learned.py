@@ -10,7 +10,6 @@ Boosted trees are the default, on trial: with :math:`f` the predictions of the f
 without a fold, trees stay if :math:`f + w (c - f)`, with `w` fitted to the other folds, has smaller squared errors than
 :math:`f` by more than the standard error of the difference. Of counts, shares and classes the errors are those of
 working observations (see `observations`), weighted by their precision, and trees have the loss of the likelihood.
-Trees take the place of nonlinear and local effects, whose many length scales fit what trees have predicted out of fold.
 """
 
 from __future__ import annotations
@@ -121,15 +120,12 @@ class LearnedEffects:
         Mean and standard deviation of the out-of-fold predictions at the labels.
     folds : array of shape (m,)
         Fold of every label.
-    replaces : bool
-        Whether they take the place of nonlinear and local effects.
     """
 
     regressors: tuple[Any, ...]
     centre: float
     spread: float
     folds: Ints
-    replaces: bool
 
     def __call__(self, design: Design) -> Floats:
         """Return the mean prediction at all nodes of another graph, standardised, shape (n, 1)."""
@@ -178,7 +174,7 @@ def with_learned(
     centre, spread = float(held_out.mean()), float(held_out.std()) if varies else 1.0
     column = np.mean(predicted, axis=0)
     column[nodes] = held_out
-    effects = LearnedEffects(tuple(fitted), centre, spread, folds, replaces=learner == AUTO)
+    effects = LearnedEffects(tuple(fitted), centre, spread, folds)
     return replace(design, learner=effects, learned=((column - centre) / spread)[:, None])
 
 

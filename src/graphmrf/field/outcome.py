@@ -384,7 +384,7 @@ class FieldOutcome:
     def features_alone(self) -> FittedField:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         design = self.fitted.field.design
-        if design.has_trees:
+        if design.learner is not None and self.options.learner == AUTO:
             labels = self.fitted.field.observations
             design = with_learned(design, labels, AUTO, self.options.seed, transfers=True)
         terms = tuple(t.name for t in Prior.of(self.options.terms, design).terms if t.transfers)

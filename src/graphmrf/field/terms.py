@@ -277,10 +277,6 @@ class Nonlinear(Term):
     effect = "nonlinear effects"
     words = ("nonlinear effects", "smooth nonlinear functions of own and neighbours' features")
 
-    def applies(self, design: Design) -> bool:
-        """Return whether there are features, and no trees in the place of these effects."""
-        return bool(design.p) and not design.has_trees
-
     def shapes(self, graph: Graph, p: int) -> tuple[Shape, ...]:  # noqa: ARG002 - as for every term
         """Return the length scales: about the distance of two typical nodes."""
         return (Shape("nonlinear.lengths", math.sqrt(4.0 * p), 0.5, 2 * p),)
@@ -325,10 +321,6 @@ class Local(Term):
     words = ("local effects", "effects of features that change over the graph")
     transfers = False
     is_sparse = False
-
-    def applies(self, design: Design) -> bool:
-        """Return whether there are features, and no trees in the place of these effects."""
-        return bool(design.p) and not design.has_trees
 
     def shapes(self, graph: Graph, p: int) -> tuple[Shape, ...]:
         """Return the length scale in features, and range and order over the graph."""
