@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import r2_score
 from typer.testing import CliRunner
 
 from graphmrf import Graph
 from graphmrf.cli import app
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.observed import ObservedRegressor
+from graphmrf.text import number
 
 N = 60
 
@@ -40,6 +42,10 @@ def test_counts_with_an_exposure(folder: Path) -> None:
     code, text, table = predict(folder, "--target", "cases", "--likelihood", "poisson", "--exposure", "people")
     assert code == 0, text
     frame = pd.read_csv(folder / "nodes.csv")
+    seen = frame.dropna(subset="cases")
+    one_rate = seen["people"] * seen["cases"].sum() / seen["people"].sum()
+    alone = r2_score(seen["cases"], one_rate)
+    assert f"one rate for all nodes reaches {number(alone, 2)}" in " ".join(text.split())
     graph = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
     model = GraphRegressor(likelihood="poisson").fit(graph, frame[["x"]], frame["cases"], exposure=frame["people"])
     hidden = frame["cases"].isna()

@@ -31,7 +31,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import Method
 from graphmrf.graph import Graph
-from graphmrf.text import above_zero, nothing_predicts
+from graphmrf.text import above_zero, nothing_predicts, number
 
 FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
@@ -292,7 +292,15 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         reason=found.reason,
         by_distance=chosen.held_out.by_distance(chosen.out_of_fold, settings.level) if in_regions else None,
         measured=measured,
-        notes=(*measured, *model_notes, *errors, *beyond, *found.notes, *_on_choice(found, settings)),
+        notes=(
+            *measured,
+            *model_notes,
+            *errors,
+            *beyond,
+            *found.notes,
+            *_on_choice(found, settings),
+            *_sizes(y, settings),
+        ),
         in_regions=in_regions,
     )
 
@@ -364,6 +372,16 @@ def _on_choice(found: Comparison, settings: Settings) -> Iterator[str]:
     if settings.conformal and is_conformal(model) and not _is_bounded(model, settings.level):
         percent = f"{100 * settings.level:g} %"
         yield f"too few known values for a conformal interval of {percent}; lower and upper have no bound"
+
+
+def _sizes(y: Floats, settings: Settings) -> Iterator[str]:
+    """State the R² of one rate for all nodes, since counts mostly follow their exposure or trials."""
+    known = ~np.isnan(y)
+    for kind in settings.known.keys() & {"exposure", "trials"}:
+        size = settings.known[kind][known]
+        error = y[known] - size * (y[known].sum() / size.sum())
+        alone = 1.0 - float(np.mean(error**2) / np.var(y[known]))
+        yield f"R² is of counts, which follow their {kind}: one rate for all nodes reaches {number(alone, 2)}"
 
 
 def _is_bounded(model: Any, level: float) -> bool:

@@ -233,7 +233,7 @@ class Trial:
     @property
     def note(self) -> str:
         """The decision in a sentence."""
-        both = f"held-out labels are predicted with R2 {self.field + self.gain:.3f}, without them {self.field:.3f}"
+        both = f"held-out labels are predicted with R² {self.field + self.gain:.3f}, without them {self.field:.3f}"
         if self.helps:
             return f"boosted trees are among the effects: {both}"
         return f"boosted trees were tried and left out, as they do not clearly help: {both}"
