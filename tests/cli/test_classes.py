@@ -97,7 +97,7 @@ def test_the_report_has_one_section_for_all_classes(worded: Any) -> None:
     assert text.count('<section class="target"') == 1
     for part in ("Predicted wealth for", "of the classes to be right; predicting", "Which classes are confused"):
         assert part in text
-    assert "Least sure classes" in text
+    assert "Least certain classes" in text
 
 
 def test_the_report_and_the_table_compare_methods(worded: Any) -> None:

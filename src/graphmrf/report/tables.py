@@ -187,7 +187,7 @@ def unsure_classes(report: PredictionReport, target: Prediction, drawn: GraphDra
         p, q = ((f"{100 * each:.0f} %", float(each)) for each in (target.sure[node], others[second]))
         body.append(_node_row(report, drawn, node, (chosen, chosen), p, (other, other), q, *around(node)))
     heads = ["Node", "Class", "#Probability", "Or else", "#Probability of that", "#Neighbours", "#Observed among them"]
-    return {"caption": f"Least sure classes of {target.name}", "heads": heads, "body": body}
+    return {"caption": f"Least certain classes of {target.name}", "heads": heads, "body": body}
 
 
 def share_rows(target: Prediction) -> TextTable | None:
