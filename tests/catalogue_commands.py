@@ -39,10 +39,7 @@ PREDICT_OPTIONS = refused(
         (f"{PREDICT} --integer", "--integer is not met by a known value"),
         *((f"{PREDICT} --method '{m}'", "--method must be one of lp, lr") for m in ("magic", "", "lp,lr", "lp ")),
         *((f"{PREDICT} --transform '{t}'", "--transform must be one of") for t in ("sqrt", "", "LOG")),
-        *(
-            (f"{PREDICT} --method lgc {o}", "; use --method field")
-            for o in ("--conformal", "--transform log", "--group age")
-        ),
+        *((f"{PREDICT} --method lgc {o}", "; use --method field") for o in ("--conformal", "--transform log")),
         *(
             (f"{PREDICT} --weight-is '{w}'", "--weight-is must be strength or distance")
             for w in ("length", "", "Distance")
@@ -58,9 +55,9 @@ PREDICT_OPTIONS = refused(
         (f"{PREDICT} --id rent", "the node id is missing"),
         (f"{PREDICT} --source source --dest source", "are the same column"),
         (f"{PREDICT} --weight source", "are the same column"),
-        (f"{PREDICT} --knn age,rent", "edges come from one of"),
+        (f"{PREDICT} --knn age,rent", "pass one of an edge file, --knn or --shapes"),
         (f"{PREDICT} -k 3", "-k is the number of neighbours for --knn"),
-        ("predict nodes.csv --target rent", "edges come from one of"),
+        ("predict nodes.csv --target rent", "pass one of an edge file, --knn or --shapes"),
         ("predict nodes.csv --knn '' --target rent", "--knn needs the columns"),
         ("predict nodes.csv --knn , --target rent", "--knn needs the columns"),
         ("predict nodes.csv --knn zzz,age --target rent", "has no column 'zzz'"),
@@ -136,7 +133,7 @@ def raw_model(name: str, content: Content, says: str) -> Odd:
 MODELS = [
     *(model(f"no {key}", "damaged model file", **{key: ...}) for key in ("names", "H", "h", "mean")),
     *(
-        model(f"no {key}", "lacks the mark" if key == "format" else "version None", **{key: ...})
+        model(f"no {key}", "it has no format" if key == "format" else "version None", **{key: ...})
         for key in ("format", "version")
     ),
     *(model(f"{key} null", "damaged model file", **{key: None}) for key in ("names", "H", "h", "mean")),
@@ -148,7 +145,7 @@ MODELS = [
     *(model(f"a number of 400 digits in {key}", "model.json", **{key: [10**400, 1]}) for key in ("h", "mean")),
     *(model(f"version {v!r}", "of the model format", version=v) for v in (0, 2, "1", [1], -1)),
     model("version true", "of the model format", version=True),
-    model("another format", "lacks the mark", format="pickle"),
+    model("another format", "it has no format", format="pickle"),
     model("H not symmetric", "model.json", H=[[1.0, 0.9], [0.2, 1.0]]),
     model("H not positive", "model.json", H=[[1.0, 2.0], [2.0, 1.0]]),
     model("H ragged", "model.json", H=[[1.0, 0.2], [0.2]]),
@@ -167,9 +164,9 @@ MODELS = [
     model("H of huge numbers", "give the attributes in another unit", H=[[1e308, 0.0], [0.0, 1e308]]),
     model("H of denormals", "give the attributes in another unit", H=[[5e-324, 0.0], [0.0, 5e-324]]),
     raw_model("empty", "", "damaged model file"),
-    raw_model("nothing", "null", "lacks the mark"),
-    raw_model("a list", "[]", "lacks the mark"),
-    raw_model("a number", "7", "lacks the mark"),
+    raw_model("nothing", "null", "it has no format"),
+    raw_model("a list", "[]", "it has no format"),
+    raw_model("a number", "7", "it has no format"),
     raw_model("cut short", json.dumps(MODEL)[:60], "damaged model file"),
     raw_model("deep", "[" * 100_000, "damaged model file"),
     raw_model("deep and closed", "[" * 100_000 + "]" * 100_000, "damaged model file"),
@@ -231,7 +228,7 @@ MODEL_COMMANDS = [
             ("fit nodes.csv edges.csv -a id -o new.json", "holds the node ids"),
             ("fit nodes.csv edges.csv -a age --ignore age -o new.json", "both --attribute and --ignore"),
             ("fit nodes.csv edges.csv --ignore age --ignore rent -o new.json", "no numeric column"),
-            ("fit nodes.csv -o new.json", "edges come from one of"),
+            ("fit nodes.csv -o new.json", "pass one of an edge file, --knn or --shapes"),
             ("fit nodes.csv edges.csv --unknown maybe -o new.json", "--unknown must be error, drop or add"),
             ("fit nodes.csv edges.csv -o missing/new.json", "there is no folder missing"),
         ],
