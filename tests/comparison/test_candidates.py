@@ -238,5 +238,5 @@ def test_accuracy_of_methods_is_reported_in_their_order() -> None:
     y[1::2] = np.nan
     lines: list[str] = []
     found = predict(ring, None, y, Settings(("lp", "field")), name="wave", advance=lines.append)
-    scores = [f"{fit.method.key}: R² {number(fit.score, 2)}" for fit in found.methods]
+    scores = [f"{fit.method.key}: R² {number(fit.score)}" for fit in found.methods]
     assert [line.split(" ±")[0] for line in lines] == [*(f"wave: {each}" for each in scores), ""]

@@ -263,8 +263,8 @@ def _score_line(fit: FittedMethod, *, numbers: bool) -> str:
         return f"{fit.method.key} is fitted"
     if not numbers:
         return f"{fit.method.key}: {fit.score:.0%} of held-out labels right"
-    error = f" ± {number(fit.error, 2)}" if np.isfinite(fit.error) else ""
-    return f"{fit.method.key}: R² {number(fit.score, 2)}{error} at held-out values"
+    error = f" ± {number(fit.error)}" if np.isfinite(fit.error) else ""
+    return f"{fit.method.key}: R² {number(fit.score)}{error} at held-out values"
 
 
 def _left_out(key: str, error: GraphMRFError) -> str:
