@@ -75,6 +75,7 @@ def test_yes_or_no(folder: Path) -> None:
         (["--std", "x"], "nodes.csv, row 4, column x: standard errors of observed rows must be positive"),
         (["--std", "people", "--likelihood", "poisson"], "--std is for --likelihood auto, got poisson"),
         (["--likelihood", "poisson", "--transform", "log"], "--transform is for numbers without a likelihood"),
+        (["--likelihood", "poisson", "--conformal"], "--conformal is for numbers without a likelihood"),
         (["--value-weight", "people", "--transform", "log"], "--transform is for numbers without a likelihood"),
         (["--std", "people", "--value-weight", "people"], "--std and --value-weight exclude each other"),
         (["--value-weight", "people", "--method", "lp"], "--value-weight is for --method field, got lp"),

@@ -328,7 +328,17 @@ def _check_rows(
 
 _OPTIONS = {"cv": "--folds"} | {
     name: f"--{name.replace('_', '-')}"
-    for name in ("alpha", "interval", "method", "transform", "at_least", "at_most", "integer", "likelihood")
+    for name in (
+        "alpha",
+        "interval",
+        "method",
+        "transform",
+        "conformal",
+        "at_least",
+        "at_most",
+        "integer",
+        "likelihood",
+    )
 }
 """Option of every setting."""
 _NAMED = re.compile(r"^[a-z_]+|\bmethod(?= \w)|\bat_most(?= )")

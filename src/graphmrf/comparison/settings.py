@@ -133,10 +133,11 @@ class Settings:
             raise InvalidInputError(f"cv must be at least 2, got {self.cv}")
         if self.transform not in TRANSFORMS:
             raise InvalidInputError(f"transform must be one of {', '.join(TRANSFORMS)}, got '{self.transform}'")
-        if self.transform != "identity" and not self.plain:
+        option = "transform" if self.transform != "identity" else "conformal" if self.conformal else ""
+        if option and not self.plain:
             raise InvalidInputError(
-                "transform is for numbers without a likelihood, standard errors or weights, "
-                f"got '{self.transform}' with {', '.join(self.known) or self.likelihood}; drop one of them"
+                f"{option} is for numbers without a likelihood, standard errors or weights, "
+                f"got {', '.join(self.known) or self.likelihood}; drop one of them"
             )
         if self.alpha is not None:
             self._check_alpha(self.alpha)
