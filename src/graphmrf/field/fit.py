@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -396,14 +397,13 @@ def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> F
 def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, seed: int, members: int) -> FittedField:
     """Return the average over hyper-parameters, the mode alone where the posterior is narrow."""
     centre = field.posterior(mode.x)
-    count = _count(field, mode, centre, seed, members) if members > 1 else 0
-    drawn = average(field, mode, count=count, seed=seed) if count else []
+    drawn = _members(field, mode, centre, seed, members) if members > 1 else []
     posterior = AveragedPosterior([centre, *(field.posterior(x) for x in drawn)], likelihood)
     return FittedField(field, mode, [mode.x, *drawn], posterior)
 
 
-def _count(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int, most: int) -> int:
-    """Return how many members the average needs besides the mode: the more, the more a first pair differs from it."""
+def _members(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int, most: int) -> list[Floats]:
+    """Return the members of the average besides the mode: the more, the more a first pair differs from it."""
     nodes = _some_nodes(field, seed)
 
     def predicted(posterior: Posterior) -> tuple[Floats, Floats]:
@@ -418,9 +418,11 @@ def _count(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed:
 
     at_mode = predicted(centre)
     if 1.5 * change([first_draw(mode, seed)]) < _AGREE:  # where the posterior is narrow it is normal
-        return 0
-    share = change(average(field, mode, count=2, seed=seed))
-    return 0 if share < _AGREE else 2 * min(most // 2, math.ceil(0.5 * share / _ERROR))
+        return []
+    drawn = average(field, mode, count=most - most % 2, seed=seed)
+    pair = list(islice(drawn, 2))
+    share = change(pair)
+    return [] if share < _AGREE else pair + list(islice(drawn, 2 * math.ceil(0.5 * share / _ERROR) - 2))
 
 
 def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:

@@ -111,6 +111,12 @@ class Precision(Protocol):
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, shape (n,)."""
 
+    def half(self, B: Floats) -> Floats:
+        """Return what `at` takes for the inverse times a block of columns (n, k)."""
+
+    def at(self, half: Floats, nodes: Ints) -> Floats:
+        """Return the rows of some nodes of the inverse times the columns of which this is the half."""
+
     def solve(self, B: Floats) -> Floats:
         """Return the inverse times a block of columns (n, k)."""
 
@@ -275,9 +281,17 @@ class FactoredPrecision:
             return self.factor.inverse_diagonal()
         return np.asarray((self.P @ self.factor.inverse_entries()).multiply(self.P).sum(axis=1)).ravel()
 
+    def half(self, B: Floats) -> Floats:
+        """Return `x` of the inverse times a block of columns."""
+        return self.factor.solve(self._times(B))
+
+    def at(self, half: Floats, nodes: Ints) -> Floats:
+        """Return the field at some nodes from columns of `x`."""
+        return half[nodes] if self.P is None else np.asarray(self.P[nodes] @ half)
+
     def solve(self, B: Floats) -> Floats:
         """Return the inverse times a block of columns."""
-        return self._times(self.factor.solve(self._times(B)))
+        return self._times(self.half(B))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Return columns with the inverse as their covariance."""
@@ -303,6 +317,14 @@ class IteratedPrecision:
         if self.variances is not None:
             return self.variances(self.kappa2)
         return np.asarray(self.A.inverse_diagonal() / self.kappa2)
+
+    def half(self, B: Floats) -> Floats:
+        """Return the inverse times a block of columns."""
+        return self.solve(B)
+
+    def at(self, half: Floats, nodes: Ints) -> Floats:
+        """Return the rows of some nodes."""
+        return half[nodes]
 
     def solve(self, B: Floats) -> Floats:
         """Return the inverse times a block of columns."""

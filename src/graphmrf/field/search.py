@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from graphmrf._typing import Floats
 
@@ -97,7 +97,8 @@ def find_mode(
     value, gradient, curvature = evidence.expand(x)
     while steps < max_steps:
         step = -np.linalg.solve(curvature + damping * np.diag(np.diag(curvature)), gradient)
-        step *= min(1.0, _LARGEST_STEP / np.abs(step).max(initial=1e-300))
+        length = min(1.0, _LARGEST_STEP / np.abs(step).max(initial=1e-300))
+        step *= length
         promised = -float(gradient @ step + 0.5 * step @ curvature @ step)
         if promised < 0.1 * tolerance:
             break
@@ -105,8 +106,9 @@ def find_mode(
         found = evidence.expand(x + step)
         gain = value - found[0]
         if not gain > 0:
-            damping = 4.0 * damping
-            if damping > 1e6:
+            share = _least_share(float(gradient @ step), -gain) * length
+            damping = max((1.0 + damping) / share - 1.0, 4.0 * damping)
+            if damping > 1e6 or -gain < tolerance:  # as good as where it began
                 break
             continue
         x, ratio = x + step, gain / promised
@@ -116,6 +118,11 @@ def find_mode(
         if gain < tolerance and ratio > 0.25:
             break
     return Mode(x, value, curvature, steps)
+
+
+def _least_share(slope: float, rise: float) -> float:
+    """Return the share of a step at which the parabola through a slope and a rise is least, a tenth or more."""
+    return max(0.1, -0.5 * slope / (rise - slope))
 
 
 def first_draw(mode: Mode, seed: int) -> Floats:
@@ -128,8 +135,8 @@ def _place(mode: Mode, factor: Floats, normal: Floats) -> Floats:
     return np.asarray(mode.x + solve_triangular(factor, normal, lower=True, trans="T"))
 
 
-def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> list[Floats]:
-    """Return coordinates of members drawn from the posterior by elliptical slice sampling (Murray and others, 2010).
+def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> Iterator[Floats]:
+    """Yield coordinates of members drawn from the posterior by elliptical slice sampling (Murray and others, 2010).
 
     Two chains, opposite each other, begin at draws from the normal distribution at the mode and move on ellipses of it:
     where it is the posterior, draws are independent; where not, steps are shorter. Every step has random numbers of its
@@ -153,13 +160,11 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
 
     chains = [np.random.default_rng(seed).standard_normal(mode.x.size) * side for side in (1.0, -1.0)]
     states: list[tuple[Floats, float]] = [(state, excess(state)) for state in chains]
-    points: list[Floats] = []
     for step in range(count // 2 * _STEPS):
         for k, side in enumerate((1.0, -1.0)):
             states[k] = _slice(excess, states[k], np.random.default_rng((seed, step)), side)
         if step % _STEPS == _STEPS - 1:
-            points += [place(state) for state, _ in states]
-    return points
+            yield from (place(state) for state, _ in states)
 
 
 def _slice(

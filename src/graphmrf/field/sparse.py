@@ -207,11 +207,12 @@ class SparseField:
         h = self.space.read(x)
         system, working = self.working(h)
         free = [name for name in _FREE if name in self.space.names]
-        with ThreadPoolExecutor(1) as pool:  # kernels release the interpreter
-            beside = pool.map(partial(_derivative, system), free)
+        moved = [system.at(name, h[name] * math.exp(_STEP)) for name in free]
+        with ThreadPoolExecutor(1) as pool:  # kernels release the interpreter; no thread computes what the other does
+            beside = pool.map(SparseSystem.prepared, moved)
             slopes, products = system.derivatives()
-            for name, (slope, product) in zip(free, beside, strict=True):
-                slopes[name], products[name] = slope, product
+            for name, each in zip(free, beside, strict=True):
+                slopes[name], products[name] = _derivative(system, each)
         if working.third is not None:
             precision = system.precision
             push = system.solve(working.skew(precision)[:, None])[:, 0]
@@ -242,9 +243,8 @@ def _kernel(Z: Floats, node: int) -> Floats:
     return np.asarray(np.exp(-0.5 * squared_distances(Z, Z[node : node + 1])[:, 0]))
 
 
-def _derivative(system: SparseSystem, name: str) -> tuple[float, Floats]:
+def _derivative(system: SparseSystem, moved: SparseSystem) -> tuple[float, Floats]:
     """Return the derivatives of the misfit and of the covariance times `dual` by the logarithm of a shape."""
-    moved = SparseSystem(system.field, {**system.h, name: system.h[name] * math.exp(_STEP)})
     if system.joint is not None:
         B = np.column_stack([system.dual, system.probes])
         products = (moved.shaped_times(B) - system.shaped_times(B)) / _STEP
@@ -278,6 +278,16 @@ class SparseSystem:
         found = SparseSystem(self.field.observed(observations), self.h)
         vars(found).update({name: getattr(self, name) for name in _OF_THE_FIELD})
         return found
+
+    def at(self, name: str, value: Floats) -> SparseSystem:
+        """Return the equations at another value of a shape."""
+        return SparseSystem(self.field, {**self.h, name: value})
+
+    def prepared(self) -> SparseSystem:
+        """Return the same equations once what takes longest in them is computed."""
+        if self.field.precisions.ordering is not None:
+            self.log_determinant, self.smoothed  # noqa: B018
+        return self
 
     @cached_property
     def left(self) -> Floats:
@@ -345,16 +355,22 @@ class SparseSystem:
 
     def _field_given(self, B: Floats) -> Floats:
         """Return :math:`C^{-1} B`."""
-        return self._given(B, self._propagated(B))
+        return self._given(B, self._half(B))
 
-    def _propagated(self, B: Floats) -> Floats:
-        """Return :math:`A M^{-1} A' D^{-1} B` at all nodes: the graph field's part in columns at the observations."""
+    def _half(self, B: Floats) -> Floats:
+        """Return :math:`M^{-1} A' D^{-1} B`, from which `_propagated` takes what it needs."""
         if not self.field.has_field:
             return np.zeros((self.unit.size, B.shape[1]))
-        return np.asarray(self.unit[:, None] * self.held.solve(self._spread(B / self.noise[:, None])))
+        return self.held.half(self._spread(B / self.noise[:, None]))
 
-    def _given(self, B: Floats, taken: Floats) -> Floats:
-        return np.asarray((B - taken[self.field.rows]) / self.noise[:, None])
+    def _propagated(self, half: Floats, nodes: Ints) -> Floats:
+        """Return :math:`A M^{-1} A' D^{-1} B` at some nodes: the graph field's part in columns at the observations."""
+        if not self.field.has_field:
+            return np.zeros((nodes.size, half.shape[1]))
+        return np.asarray(self.unit[nodes, None] * self.held.at(half, nodes))
+
+    def _given(self, B: Floats, half: Floats) -> Floats:
+        return np.asarray((B - self._propagated(half, self.field.rows)) / self.noise[:, None])
 
     @cached_property
     def joint(self) -> JointPrecision | None:
@@ -376,14 +392,23 @@ class SparseSystem:
         return self.solve(self.probes)
 
     @cached_property
+    def _columns(self) -> Floats:
+        """Columns and labels at the observations, shape (m, q + 1)."""
+        return np.column_stack([self.Phi[self.field.rows], self.field.normal.z])
+
+    @cached_property
+    def _halves(self) -> Floats:
+        return self._half(self._columns)
+
+    @cached_property
     def _taken(self) -> Floats:
         """What the graph field takes of columns and labels, shape (n, q + 1)."""
-        return self._propagated(np.column_stack([self.Phi[self.field.rows], self.field.normal.z]))
+        return self._propagated(self._halves, np.arange(self.unit.size))
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
         """:math:`C^{-1}` times columns and labels."""
-        found = self._given(np.column_stack([self.Phi[self.field.rows], self.field.normal.z]), self._taken)
+        found = self._given(self._columns, self._halves)
         return found[:, :-1], found[:, -1]
 
     @cached_property
@@ -421,11 +446,11 @@ class SparseSystem:
         if self.joint is not None:
             log_det += self.joint.log_determinant - self.prior.log_determinant
         else:
-            log_det += 2.0 * float(np.log(np.diag(self._inner)).sum()) + self._log_determinant
+            log_det += 2.0 * float(np.log(np.diag(self._inner)).sum()) + self.log_determinant
         return 0.5 * (float(z @ self.dual) + log_det + z.size * math.log(2.0 * math.pi))
 
-    @property
-    def _log_determinant(self) -> float:
+    @cached_property
+    def log_determinant(self) -> float:
         r""":math:`\log\det C - \log\det D`."""
         return self.held.log_determinant - self.prior.log_determinant if self.field.has_field else 0.0
 
@@ -439,7 +464,7 @@ class SparseSystem:
         if self.smoothed is not None and other.smoothed is not None:
             changed = (self.smoothed - other.smoothed)[self.field.rows]
             columns = columns + changed @ other.directions[other.slices["smoothed"]]
-        return self._log_determinant + float(np.vdot(columns, self._field_given(columns)))
+        return self.log_determinant + float(np.vdot(columns, self._field_given(columns)))
 
     @cached_property
     def directions(self) -> Floats:
@@ -450,7 +475,8 @@ class SparseSystem:
         """Return the covariance at the observations of the terms that have a range and an order, times columns."""
         found = np.zeros(B.shape)
         if self.field.has_field:
-            found += (self.unit[:, None] * self.prior.solve(self._spread(B)))[self.field.rows]
+            rows = self.field.rows
+            found += self.unit[rows, None] * self.prior.at(self.prior.half(self._spread(B)), rows)
         if self.smoothed is not None:
             F = self.smoothed[self.field.rows]
             found += F @ (F.T @ B)
@@ -459,15 +485,12 @@ class SparseSystem:
     @cached_property
     def _whitened(self) -> tuple[Floats, Floats]:
         """Columns (n, q) of errors of the coefficients at all nodes, and the variance (n,) of the field given them."""
-        return self._errors_at(slice(None)), self._variance
+        columns = self.Phi - self._taken[:, :-1]
+        return np.asarray(solve_triangular(self._inner, columns.T, lower=True).T), self._variance
 
     @cached_property
     def _variance(self) -> Floats:
         return self.unit**2 * self.held.inverse_diagonal if self.field.has_field else np.zeros(self.unit.size)
-
-    def _errors_at(self, nodes: Ints | slice) -> Floats:
-        columns = self.Phi[nodes] - self._taken[nodes, :-1]
-        return np.asarray(solve_triangular(self._inner, columns.T, lower=True).T)
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
@@ -490,9 +513,8 @@ class SparseSystem:
     @cached_property
     def precision(self) -> Floats:
         r"""Diagonal of :math:`\Sigma^{-1}`."""
-        H = self._errors_at(self.field.rows)
-        latent = self._variance[self.field.rows] + np.einsum("ij,ij->i", H, H)
-        return np.asarray(1.0 / self.noise - latent / self.noise**2)
+        G = solve_triangular(self._inner, self._solved[0].T, lower=True)
+        return np.asarray(1.0 / self.noise - self._variance[self.field.rows] / self.noise**2 - (G**2).sum(axis=0))
 
     @property
     def _shares(self) -> Floats:
