@@ -491,13 +491,10 @@ def test_a_terminal_without_the_signs_has_question_marks() -> None:
 
 
 @pytest.mark.parametrize("transform", ["log", "auto"])
-@pytest.mark.parametrize(("skew", "message"), [(10.0, "its mean is beyond the 90 % interval"), (60.0, "too skewed")])
-def test_outcomes_too_skewed_to_have_a_mean(
-    transform: str, skew: float, message: str, town: Any, refused: Callable[..., str]
-) -> None:
-    values = np.exp(skew * np.random.default_rng(0).standard_normal(64))
+def test_outcomes_too_skewed_for_numbers(transform: str, town: Any, refused: Callable[..., str]) -> None:
+    values = np.exp(60.0 * np.random.default_rng(0).standard_normal(64))
     town.write(town.nodes.assign(income=np.where(town.nodes["income"].isna(), np.nan, values)))
-    assert message in refused("--target", "income", "--method", "field", "--transform", transform)
+    assert "too skewed" in refused("--target", "income", "--method", "field", "--transform", transform)
 
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x9b31m"

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 
 from graphmrf.field.observations import Observations, Responses
 from graphmrf.selection import distance_matched_folds
@@ -163,13 +164,14 @@ def with_learned(
     folds, held_out = by_node[nodes], np.empty(nodes.size)
     predicted: list[Floats] = []
     fitted: list[Any] = []
-    for own in (folds == fold for fold in np.unique(folds)):
-        others = observations.part(~own)
-        sees_labels = learner == AUTO and not transfers
-        seen = np.hstack([inputs, label_means(graph, others.nodes, _latent(others))]) if sees_labels else inputs
-        fitted.append(_trained(learner, others, seen[others.nodes], seed))
-        predicted.append(fitted[-1].predict(seen))
-        held_out[own] = predicted[-1][nodes[own]]
+    with threadpool_limits(limits=1, user_api="openmp"):  # its threads overwrite each other's warning filters
+        for own in (folds == fold for fold in np.unique(folds)):
+            others = observations.part(~own)
+            sees_labels = learner == AUTO and not transfers
+            seen = np.hstack([inputs, label_means(graph, others.nodes, _latent(others))]) if sees_labels else inputs
+            fitted.append(_trained(learner, others, seen[others.nodes], seed))
+            predicted.append(fitted[-1].predict(seen))
+            held_out[own] = predicted[-1][nodes[own]]
     varies = np.ptp(held_out) > 1e-9 * np.abs(held_out).max()
     centre, spread = float(held_out.mean()), float(held_out.std()) if varies else 1.0
     column = np.mean(predicted, axis=0)
