@@ -96,7 +96,8 @@ def make_columns(design: Design, terms: tuple[Term, ...], rows: Ints, fixed: Map
     for term in terms:
         if isinstance(term, Nonlinear):
             Z = term.arguments(design, fixed)
-            found[term.name] = pivoted_columns(partial(_kernel, Z), rows, n)
+            inwards = rows[np.argsort(np.einsum("ij,ij->i", Z[rows], Z[rows]))]  # whatever the order of the nodes
+            found[term.name] = pivoted_columns(partial(_kernel, Z), inwards, n)
         elif isinstance(term, LinearTerm) and not isinstance(term, Smoothed):
             columns = term.columns(design)
             found[term.name] = _leading(columns / math.sqrt(columns.shape[1]))
@@ -468,8 +469,12 @@ class SparseSystem:
 
     @cached_property
     def directions(self) -> Floats:
-        """Probes of the coefficients (q, k) whose mean square is their posterior covariance."""
-        return np.asarray(solve_triangular(self._inner, unit_probes(self.Phi.shape[1]), lower=True, trans="T"))
+        """Probes of the coefficients (q, k) whose mean square is their posterior covariance.
+
+        Their signs are those of the coefficients, so that nothing depends on the sign of a feature.
+        """
+        probes = np.where(self.coefficients < 0.0, -1.0, 1.0)[:, None] * unit_probes(self.Phi.shape[1])
+        return np.asarray(solve_triangular(self._inner, probes, lower=True, trans="T"))
 
     def shaped_times(self, B: Floats) -> Floats:
         """Return the covariance at the observations of the terms that have a range and an order, times columns."""
