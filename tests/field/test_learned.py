@@ -19,7 +19,6 @@ from graphmrf.field.features import Design
 from graphmrf.field.learned import LEAST_LABELS, boosted_trees, label_means, with_learned
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.observations import Observations, Responses
-from graphmrf.selection import distance_matched_folds
 
 
 def ring(n: int) -> Graph:
@@ -35,11 +34,10 @@ def problem(n: int = 60) -> tuple[Graph, Design, Observations]:
 
 
 def test_a_learned_column_is_out_of_fold_at_labels_and_the_mean_of_folds_elsewhere() -> None:
-    graph, design, labels = problem()
+    _, design, labels = problem()
     found = with_learned(design, labels, Plain(), 0)
     assert found.learner is not None
-    known = np.isin(np.arange(60), labels.nodes)
-    folds = distance_matched_folds(graph, known, 5, random_state=0).folds
+    known, folds = np.isin(np.arange(60), labels.nodes), found.learner.folds
     inputs, expected, models = design.learnable, np.empty(60), []
     for fold in range(5):
         models.append(Plain().fit(inputs[labels.nodes[folds != fold]], labels.z[folds != fold]))

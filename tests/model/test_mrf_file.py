@@ -155,7 +155,7 @@ def test_brackets_without_end_are_refused(tmp_path: Path) -> None:
 
 def test_a_field_smoother_than_float64_can_tell_is_refused(tmp_path: Path) -> None:
     GaussianMRF([[1.0]], [1e13]).save(tmp_path / "model.json")
-    with pytest.raises(InvalidInputError, match=r"no model that can be used: .* 1\.0e\+13 times as smooth"):
+    with pytest.raises(InvalidInputError, match=r"cannot be used as a model: .* 1\.0e\+13 times as smooth"):
         GaussianMRF.load(tmp_path / "model.json")
     GaussianMRF([[1.0]], [1e11]).save(tmp_path / "model.json")
     assert GaussianMRF.load(tmp_path / "model.json").h[0] == 1e11

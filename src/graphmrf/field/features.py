@@ -292,6 +292,13 @@ def graph_features(graph: Any) -> pd.DataFrame:
     return pd.DataFrame(found, index=pd.RangeIndex(graph.n_nodes) if graph.ids is None else graph.ids)
 
 
+def order_by_content(graph: Graph, X: Floats) -> Ints:
+    """Return the nodes in an order of what they are, not of where they stand: draws are the same in any order."""
+    known = np.nan_to_num(X, nan=-np.inf)
+    around = graph.adjacency @ np.nan_to_num(X)
+    return np.lexsort(np.column_stack([graph.degrees, around, known]).T)
+
+
 def _triangles(links: sparse.csr_array, counts: Ints) -> Floats:
     """Return the triangles at every node, by edges from fewer neighbours to more: hubs have few of these."""
     rank = np.empty(counts.size, dtype=np.int64)

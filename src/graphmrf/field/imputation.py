@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphmrf.field.features import order_by_content
 from graphmrf.field.search import MEMBERS
 from graphmrf.graph import Graph
 from graphmrf.kept import cached_property
@@ -87,7 +88,7 @@ def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None,
     (array([3. , 3.3]), (24, 5, 2))
     """
     missing, (fitted, known) = np.isnan(X), like or (graph, X)
-    order = _by_content(graph, X)
+    order = order_by_content(graph, X)
     if not missing.any():
         return Imputation(X, None, np.ones(X.shape[1], dtype=bool), seed, order)
     varies, whole = _varies(known), np.where(missing, np.nanmean(known, axis=0), X)
@@ -97,13 +98,6 @@ def impute(graph: Graph, X: Floats, *, like: tuple[Graph, Floats] | None = None,
     posterior = condition(mrf, Graph(graph.adjacency[order][:, order]), X[order][:, varies])
     whole[np.ix_(order, varies)] = posterior.mean
     return Imputation(whole, posterior, varies, seed, order)
-
-
-def _by_content(graph: Graph, X: Floats) -> Ints:
-    """Return the nodes in an order of what they are, not of where they stand: draws are the same in any order."""
-    known = np.nan_to_num(X, nan=-np.inf)
-    around = graph.adjacency @ np.nan_to_num(X)
-    return np.lexsort(np.column_stack([graph.degrees, around, known]).T)
 
 
 def _varies(X: Floats) -> Bools:

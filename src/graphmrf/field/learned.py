@@ -23,14 +23,15 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from graphmrf.field.features import order_by_content
 from graphmrf.field.observations import Observations, Responses
+from graphmrf.graph import Graph
 from graphmrf.selection import distance_matched_folds
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.posterior import Posterior
-    from graphmrf.graph import Graph
 
 AUTO = "auto"
 """Boosted trees, where held-out labels show that they help."""
@@ -156,11 +157,15 @@ def with_learned(
     transfers : bool
         Whether the learner is for other graphs, where neighbours have no labels.
     """
-    nodes, inputs, graph = observations.nodes, design.learnable, design.graph
-    known = np.zeros(design.own.shape[0], dtype=np.bool_)
+    inputs, graph = design.learnable, design.graph
+    order = order_by_content(graph, np.hstack([design.own, design.levels]))
+    given = np.argsort(np.argsort(order)[observations.nodes], kind="stable")
+    observations = observations.part(given)  # the same folds in any order of the nodes
+    nodes, known = observations.nodes, np.zeros(order.size, dtype=np.bool_)
     known[nodes] = True
+    ordered = Graph(graph.adjacency[order][:, order])
     by_node = np.empty(known.size, dtype=np.int64)
-    by_node[known] = distance_matched_folds(graph, known, _FOLDS, random_state=seed).folds
+    by_node[order[known[order]]] = distance_matched_folds(ordered, known[order], _FOLDS, random_state=seed).folds
     folds, held_out = by_node[nodes], np.empty(nodes.size)
     predicted: list[Floats] = []
     fitted: list[Any] = []
@@ -176,7 +181,7 @@ def with_learned(
     centre, spread = float(held_out.mean()), float(held_out.std()) if varies else 1.0
     column = np.mean(predicted, axis=0)
     column[nodes] = held_out
-    effects = LearnedEffects(tuple(fitted), centre, spread, folds)
+    effects = LearnedEffects(tuple(fitted), centre, spread, folds[np.argsort(given)])
     return replace(design, learner=effects, learned=((column - centre) / spread)[:, None])
 
 
