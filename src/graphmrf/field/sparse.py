@@ -471,9 +471,11 @@ class SparseSystem:
     def directions(self) -> Floats:
         """Probes of the coefficients (q, k) whose mean square is their posterior covariance.
 
-        Their signs are those of the coefficients, so that nothing depends on the sign of a feature.
+        Their signs are those of the largest entries of columns, so that nothing depends on the sign of a feature.
         """
-        probes = np.where(self.coefficients < 0.0, -1.0, 1.0)[:, None] * unit_probes(self.Phi.shape[1])
+        columns = self.Phi[self.field.rows]
+        largest = columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])]
+        probes = np.where(largest < 0.0, -1.0, 1.0)[:, None] * unit_probes(largest.size)
         return np.asarray(solve_triangular(self._inner, probes, lower=True, trans="T"))
 
     def shaped_times(self, B: Floats) -> Floats:
