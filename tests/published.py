@@ -15,7 +15,7 @@ def same_table(actual: pd.DataFrame, expected: pd.DataFrame) -> None:
 
 def same_as_reference(data: Dataset, folder: Path, nodes: str) -> None:
     """Assert that nodes and edges are those of the cleaned files in a folder."""
-    same_table(data.frame, pd.read_csv(folder / f"{nodes}.csv.gz", dtype={"fips": "str"}))
+    same_table(data.table.frame, pd.read_csv(folder / f"{nodes}.csv.gz", dtype={"fips": "str"}))
     same_table(data.edges, pd.read_csv(folder / "edges.csv.gz"))
     assert (data.graph.n_nodes, data.graph.n_edges) == (data.info.n_nodes, data.info.n_edges)
     assert data.graph.n_components == 1

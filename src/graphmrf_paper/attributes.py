@@ -61,11 +61,6 @@ def paper(data: Dataset) -> pd.DataFrame:
     >>> paper(Dataset(Graph.from_edges([0, 1], [1, 2]), frame, info))["y"].round(3).tolist()
     [-1.0, 0.0, 1.0]
     """
-    values = _scaled(data)
-    return values if data.graph.ids is None else values.set_axis(data.graph.ids)
-
-
-def _scaled(data: Dataset) -> pd.DataFrame:
     frame = data.frame[data.info.columns].astype(np.float64)
     family = data.info.name.split("-")[0]
     if family == "twitch":

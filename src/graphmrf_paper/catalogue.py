@@ -284,6 +284,7 @@ def _dataset(made: Recipe, tables: Tables, notes: tuple[str, ...]) -> Dataset:
     named = nodes.iloc[:, 1]  # what names a node comes first: codes of counties and wards
     if is_text(named) and named.is_unique:
         graph = graph.with_ids(named)
+        nodes = nodes.set_axis(named, axis=0).rename_axis(index=None)  # the column has the name
     if graph.n_nodes != made.info.n_nodes or graph.n_edges != (made.info.n_edges or graph.n_edges):
         known = f"the {made.info.n_nodes} and {made.info.n_edges} on record"
         notes = (*notes, f"{graph.n_nodes} nodes and {graph.n_edges} edges, not {known}")

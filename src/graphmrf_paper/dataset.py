@@ -89,7 +89,8 @@ class Dataset:
         Undirected, unweighted; node ``i`` is row ``i`` of `frame`. Its ids are the codes of counties or wards, where
         there are some.
     frame : DataFrame of shape (n, columns)
-        The column `node` (0 to n - 1), what names the node, then the attributes; missing is NaN.
+        The column `node` (0 to n - 1), what names the node, then the attributes; missing is NaN. Rows are indexed by
+        the ids of the graph, so that columns can be handed to estimators beside it.
     info : Info
         Units, source, licence, outcomes.
     extra : mapping of str to DataFrame
@@ -116,7 +117,8 @@ class Dataset:
     @property
     def table(self) -> AttributedGraph:
         """Graph and frame in the form that `read` gives, the id being the node number."""
-        return AttributedGraph(self.graph.with_ids(self.frame[ID]), self.frame, ID, self.notes)
+        frame = self.frame.reset_index(drop=True)
+        return AttributedGraph(self.graph.with_ids(frame[ID]), frame, ID, self.notes)
 
     @property
     def edges(self) -> pd.DataFrame:

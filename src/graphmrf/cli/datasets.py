@@ -205,7 +205,7 @@ def _make(folder: Path) -> None:
 def _parts(data: "Dataset", preset: Preset) -> Iterator[tuple[str, "pd.DataFrame"]]:
     yield "edges", data.edges
     if preset == Preset.paper:
-        yield "nodes", data.frame[["node"]].join(later.datasets.paper(data).reset_index(drop=True))
+        yield "nodes", data.frame[["node"]].join(later.datasets.paper(data))
         return
     yield "nodes", data.frame
     yield from data.extra.items()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from graphmrf import datasets
+from graphmrf import LabelPropagation, datasets
 from graphmrf.datasets import load
 from graphmrf.errors import FetchError, InvalidInputError, MissingExtraError
 from graphmrf_paper import catalogue
@@ -76,6 +76,14 @@ def test_a_folder_of_raw_files(below: str, tmp_path: Path, cache: Path) -> None:
     assert repr(data) == "Dataset('tiny': 3 nodes, 2 edges, 1 attribute)"
 
 
+def test_columns_of_a_data_set_go_beside_its_graph(raw: Path, cache: Path) -> None:
+    data = load("tiny", data_dir=raw, cache_dir=cache)
+    y = data.frame["y"]
+    found = LabelPropagation(alpha=0.5).fit(data.graph, None, y.iloc[::-1]).predict()
+    assert found.index.equals(data.graph.ids)
+    assert found.dropna()[y.notna()].tolist() == y.dropna().tolist()
+
+
 def test_the_folder_comes_from_the_environment(raw: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRAPHMRF_DATA", str(raw))
     assert load("tiny", cache_dir=cache).graph.n_nodes == 3
@@ -95,7 +103,7 @@ def test_a_folder_without_the_files_lists_them(raw: Path, cache: Path) -> None:
 def test_other_files_of_the_same_shape_are_told(raw: Path, cache: Path) -> None:
     (raw / NODES).write_bytes((raw / NODES).read_bytes().replace(b"1.5", b"9.5"))
     data = load("tiny", data_dir=raw, cache_dir=cache)
-    assert data.frame["y"][0] == 9.5
+    assert data.frame["y"].iloc[0] == 9.5
     assert data.notes == (f"{NODES} is not byte for byte the published file",)
 
 

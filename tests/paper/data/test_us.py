@@ -65,6 +65,6 @@ def test_equal_to_the_reference(year: int, cache: Path, raw_data: Path, clean_da
     expected = pd.read_csv(clean_data / "county_facebook" / f"nodes_{year}.csv.gz", dtype={"fips": "str"})
     # The reference table read this UTF-8 name as Latin-1; ours is what the file says.
     expected["county"] = expected["county"].replace("DoÃ±a Ana County", "Doña Ana County")
-    same_table(data.frame, expected)
+    same_table(data.table.frame, expected)
     same_table(data.edges, pd.read_csv(clean_data / "county_facebook" / "edges.csv.gz"))
     assert data.graph.n_components == 1
