@@ -43,10 +43,7 @@ def as_url(path: _PathLike) -> str | None:
 def parquet_files(path: str) -> list[str]:
     """Return the Parquet files of a folder, a pattern or a URL of fsspec, as URLs in order.
 
-    Raises
-    ------
-    InvalidInputError
-        If there are none, or the URL cannot be reached.
+    Raises InvalidInputError if there are none, or the URL cannot be reached.
     """
     with _remote_errors(path):
         pattern = path if "*" in path or path.endswith(".parquet") else f"{path.rstrip('/')}/*.parquet"
@@ -62,10 +59,7 @@ def parquet_files(path: str) -> list[str]:
 def opened(url: str) -> Iterator[Any]:
     """Give the stream of a file at a URL of fsspec.
 
-    Raises
-    ------
-    InvalidInputError
-        If it is not there, or may not be read.
+    Raises InvalidInputError if it is not there, or may not be read.
     """
     with _remote_errors(url), import_module("fsspec").open(url) as stream:
         yield stream
@@ -196,10 +190,8 @@ def is_absent(path: _PathLike) -> bool:
 def check_readable(path: _PathLike) -> Path:
     """Return the path of a file to read, after making sure that it is one: a pipe would block, a device never end.
 
-    Raises
-    ------
-    InvalidInputError
-        Nothing there, a directory, a pipe, a device, a loop of links, a name too long, or no permission.
+    Raises InvalidInputError: nothing there, a directory, a pipe, a device, a loop of links, a name too long, or no
+    permission.
     """
     path = Path(path)
     found = _kind(path)
@@ -232,10 +224,7 @@ def check_apart(outputs: Sequence[_PathLike | None], inputs: Sequence[_PathLike 
     A folder to write to has none of the inputs in it, and nothing is written into a folder that is read. Links, hard
     links and other spellings of a path are seen through.
 
-    Raises
-    ------
-    InvalidInputError
-        A file is named twice.
+    Raises InvalidInputError: a file is named twice.
 
     Examples
     --------

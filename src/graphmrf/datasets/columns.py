@@ -75,24 +75,12 @@ _IGNORED = {
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """A feature matrix, without missing cells, and what was done to the columns it came from.
+    """A feature matrix, without missing cells, and what was done to the columns it came from."""
 
-    Parameters
-    ----------
-    X : DataFrame of shape (n, p)
-        float32 where the table has that, else float64; `p` may be 0.
-    notes : tuple of str
-        One line for each kind of change.
-    unfilled : DataFrame of shape (n, p)
-        The same, NaN where a number was missing.
-    names : tuple of str
-        The columns of the table that became features.
-    """
-
-    X: pd.DataFrame
-    notes: tuple[str, ...]
-    unfilled: pd.DataFrame
-    names: tuple[str, ...] = ()
+    X: pd.DataFrame  # (n, p): float32 where the table has that, else float64; `p` may be 0
+    notes: tuple[str, ...]  # one line for each kind of change
+    unfilled: pd.DataFrame  # (n, p): the same, NaN where a number was missing
+    names: tuple[str, ...] = ()  # the columns of the table that became features
 
 
 def features(
@@ -112,22 +100,10 @@ def features(
     with many levels or fewer than two nodes per level, row numbers, copies of the id, and whole numbers in a column
     whose name suggests codes (`county_fips`, `GEOID`, `zip`). With several targets, none is a feature of another.
 
-    Parameters
-    ----------
-    table : AttributedGraph
-        Where the columns are.
-    targets, ignore : collection of str
-        Columns left out.
-    max_levels : int
-        Text columns with more levels are dropped; the default is the number of states of the U.S.
-    rare : int
-        Levels of fewer nodes (or fewer than 2 % of the nodes, in small tables) are pooled: coefficients fitted to so
-        few are unstable.
-
-    Raises
-    ------
-    InvalidInputError
-        A column to leave out that is not there, an infinite cell, or a word in a column of numbers.
+    `table`: where the columns are. `targets`, `ignore`: columns left out. `max_levels`: text columns with more levels
+    are dropped; the default is the number of states of the U.S. `rare`: levels of fewer nodes (or fewer than 2 % of the
+    nodes, in small tables) are pooled: coefficients fitted to so few are unstable. Raises InvalidInputError: a column
+    to leave out that is not there, an infinite cell, or a word in a column of numbers.
 
     Examples
     --------
@@ -328,27 +304,16 @@ def _pooled(text: pd.Series, rare: int) -> pd.Series:
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Attributes of every node, NaN where missing, and notes on ignored columns.
+    """Attributes of every node, NaN where missing, and notes on ignored columns."""
 
-    Parameters
-    ----------
-    A : DataFrame of shape (n, q)
-        All float64.
-    notes : tuple of str
-        One line for each kind of ignored column.
-    """
-
-    A: pd.DataFrame
-    notes: tuple[str, ...]
+    A: pd.DataFrame  # (n, q): all float64
+    notes: tuple[str, ...]  # one line for each kind of ignored column
 
 
 def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: Collection[str] = ()) -> Attributes:
     """Return the columns named, or else all numeric columns that vary, except the id and those to ignore.
 
-    Raises
-    ------
-    InvalidInputError
-        If a column does not exist or, being named, is not numeric; or if nothing is left.
+    Raises InvalidInputError if a column does not exist or, being named, is not numeric; or if nothing is left.
 
     Examples
     --------

@@ -50,21 +50,11 @@ _DECIMAL = r"^\d*\{0}\d+$|^\d{{1,3}}(\{1}\d{{3}})+\{0}\d+$|^\d{{1,3}}(\{1}\d{{3}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is written.
+    """How a text file is written."""
 
-    Parameters
-    ----------
-    encoding : str
-        Name of a Python codec.
-    delimiter : str
-        What separates columns.
-    skipped : int
-        Lines before the one that names the columns: 1 for the ``sep=;`` of spreadsheets.
-    """
-
-    encoding: str = "utf-8"
-    delimiter: str = ","
-    skipped: int = 0
+    encoding: str = "utf-8"  # name of a Python codec
+    delimiter: str = ","  # what separates columns
+    skipped: int = 0  # lines before the one that names the columns: 1 for the ``sep=;`` of spreadsheets
 
     def differences(self, usual: str) -> Iterator[str]:
         """Yield what differs from UTF-8 text with the delimiter of its suffix."""
@@ -77,19 +67,9 @@ class Dialect:
 def dialect(head: bytes, *, usual: str, whole: bool) -> Dialect:
     r"""Return how a text file is written, from its first bytes.
 
-    Parameters
-    ----------
-    head : bytes
-        The file, or its beginning.
-    usual : str
-        The delimiter of its suffix; empty where the suffix has none.
-    whole : bool
-        Whether `head` is all of it: a last line without an end is otherwise cut short.
-
-    Raises
-    ------
-    InvalidInputError
-        If two delimiters fit equally well.
+    `head`: the file, or its beginning. `usual`: the delimiter of its suffix; empty where the suffix has none. `whole`:
+    whether `head` is all of it: a last line without an end is otherwise cut short. Raises InvalidInputError if two
+    delimiters fit equally well.
 
     Examples
     --------

@@ -66,25 +66,14 @@ _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid",
 
 @dataclass(frozen=True)
 class EdgeColumns:
-    """Options of an edge file; None detects them.
+    """Options of an edge file; None detects them."""
 
-    Parameters
-    ----------
-    source, dest : str, optional
-        Columns of the two ends.
-    weight : str, optional
-        Column of weights; ``"none"`` ignores weights.
-    weight_is : str, optional
-        `strength`, or `distance` of which the inverse is taken.
-    unknown : str
-        What to do about edges to ids that no node has: `error`, `drop`, or `add` the nodes.
-    """
-
+    # source, dest: columns of the two ends
     source: str | None = None
     dest: str | None = None
-    weight: str | None = None
-    weight_is: str | None = None
-    unknown: str = REFUSE
+    weight: str | None = None  # column of weights; ``"none"`` ignores weights
+    weight_is: str | None = None  # `strength`, or `distance` of which the inverse is taken
+    unknown: str = REFUSE  # what to do about edges to ids that no node has: `error`, `drop`, or `add` the nodes
 
     def __post_init__(self) -> None:
         if self.weight_is not in (None, STRENGTH, DISTANCE):
@@ -101,10 +90,7 @@ def read_edge_file(path: PathLike | Any) -> TableFile:
     `.graphml` (NetworkX reads it), `.mtx` (a square Matrix Market matrix, whose rows are those of the table of nodes),
     and `.gal` and `.gwt` (spatial weights) have the columns `source`, `target` and any others.
 
-    Raises
-    ------
-    InvalidInputError
-        As `read_table`, or a file that is not of the format of its suffix.
+    Raises InvalidInputError: as `read_table`, or a file that is not of the format of its suffix.
     """
     if not isinstance(path, str | os.PathLike):
         return read_table(path)

@@ -131,10 +131,7 @@ def _is_unique(file: TableFile, name: str) -> bool:
 def geometries(table: AttributedGraph) -> list[Any]:
     """Return a geometry of GeoJSON for every node: its area, or its point by longitude and latitude in degrees.
 
-    Raises
-    ------
-    InvalidInputError
-        If there are no shapes and no coordinates.
+    Raises InvalidInputError if there are no shapes and no coordinates.
 
     Examples
     --------

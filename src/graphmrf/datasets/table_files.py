@@ -46,33 +46,16 @@ _LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole n
 
 @dataclass(frozen=True)
 class TableFile:
-    """One file as it was read: every cell of a text file still a string, Parquet columns with their own types.
+    """One file as it was read: every cell of a text file still a string, Parquet columns with their own types."""
 
-    Parameters
-    ----------
-    path : path
-        Where the table came from; names the file in messages.
-    columns : dict of pyarrow.ChunkedArray
-        Columns in file order, under their names without surrounding blanks.
-    notes : tuple of str
-        Assumptions and ignored parts, one line each.
-    numbers : dict of pyarrow.ChunkedArray
-        Text columns of formatted numbers (``9,5``, ``$1,200``, ``12 %``), as plain numbers.
-    index : pyarrow.ChunkedArray, optional
-        A first column without a name.
-    size : int, optional
-        Number of rows of a matrix, whose ends of edges are row numbers from 1.
-    headless : bool
-        Whether the file has no header.
-    """
-
-    path: Path
-    columns: dict[str, pa.ChunkedArray]
-    notes: tuple[str, ...] = ()
+    path: Path  # where the table came from; names the file in messages
+    columns: dict[str, pa.ChunkedArray]  # columns in file order, under their names without surrounding blanks
+    notes: tuple[str, ...] = ()  # assumptions and ignored parts, one line each
+    # text columns of formatted numbers (``9,5``, ``$1,200``, ``12 %``), as plain numbers
     numbers: dict[str, pa.ChunkedArray] = field(default_factory=dict)
-    index: pa.ChunkedArray | None = None
-    size: int | None = None
-    headless: bool = False
+    index: pa.ChunkedArray | None = None  # a first column without a name
+    size: int | None = None  # number of rows of a matrix, whose ends of edges are row numbers from 1
+    headless: bool = False  # whether the file has no header
 
     @property
     def n_rows(self) -> int:
@@ -198,11 +181,8 @@ def read_table(path: PathLike | Any) -> TableFile:
     A folder of Parquet files is one table, its rows in the order of the names of the files; so are those at a URL of
     fsspec.
 
-    Raises
-    ------
-    InvalidInputError
-        No such file, a directory, an unknown suffix, an empty or damaged file, repeated column names, a column of
-        numbers that can be read in two ways, a missing extra.
+    Raises InvalidInputError: no such file, a directory, an unknown suffix, an empty or damaged file, repeated column
+    names, a column of numbers that can be read in two ways, a missing extra.
     """
     if not isinstance(path, str | os.PathLike):
         return _from_frame(path)

@@ -39,10 +39,8 @@ PAGE = b"graphmrf.page"
 def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
     """Return the path of a table to write later, after making sure that it can be; with places only a geographic one.
 
-    Raises
-    ------
-    InvalidInputError
-        An unknown suffix, a missing extra, a directory in its place, or a folder that is missing or cannot be written.
+    Raises InvalidInputError: an unknown suffix, a missing extra, a directory in its place, or a folder that is missing
+    or cannot be written.
     """
     if geographic and is_parts_folder(path):
         return _check_folder(Path(path))
@@ -197,10 +195,7 @@ def keeps_page(path: PathLike) -> bool:
 def read_page(path: PathLike) -> bytes:
     """Return the content of the report page in a Parquet file of results.
 
-    Raises
-    ------
-    InvalidInputError
-        No such file, no Parquet, or results without a page.
+    Raises InvalidInputError: no such file, no Parquet, or results without a page.
     """
     path = check_readable(path)
     if not keeps_page(path):

@@ -128,16 +128,9 @@ def segments(edges: tuple[Any, Any, Any, Any], V: Any) -> Any:
 def advance_rows(edges: tuple[Any, Any, Any, Any], order: Any, G: Any, arrays: tuple[Any, ...]) -> Any:
     """Compute the rows `order` of a step of the recurrence; return the sums by program, (n_programs, width).
 
-    Parameters
-    ----------
-    edges : tuple
-        Indices (None: an edge is its own place), weights or None, and where the edges of every row begin and end.
-    order : tensor of shape (n_rows,)
-        The rows.
-    G : tensor
-        What is summed along the edges.
-    arrays : tuple
-        Degrees, V, scale, previous, back, mask (one row: everything passes), out.
+    `edges`: indices (None: an edge is its own place), weights or None, and where the edges of every row begin and end.
+    `order` (n_rows,). `G`: what is summed along the edges. `arrays`: degrees, V, scale, previous, back, mask (one row:
+    everything passes), out.
     """
     (indices, weights, first, last), (degrees, V, scale, previous, back, mask, out) = edges, arrays
     width, (rows, columns) = V.shape[1], _tile(V.shape[1])

@@ -26,12 +26,8 @@ class Kernel:
     which two threads ask at once. So kernels take turns, a fork waits for the running one, and its child computes on
     one core. If compiled code cannot be cached, or the cache is damaged, it is compiled again.
 
-    Parameters
-    ----------
-    function : callable
-        What to compile; a loop over ``numba.prange`` is divided among the cores.
-    parallel : bool
-        Whether to use them at all.
+    `function`: what to compile; a loop over ``numba.prange`` is divided among the cores. `parallel`: whether to use
+    them at all.
     """
 
     def __init__(self, function: Callable[..., Any], *, parallel: bool = True) -> None:

@@ -30,41 +30,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Saving:
-    """When the iterates of a running part are saved.
+    """When the iterates of a running part are saved."""
 
-    Attributes
-    ----------
-    every : float
-        Seconds of a solve after which they are: the most that a lost worker costs, and little beside the minute in
-        which a new one starts.
-    share : float
-        Share of the time that saving may take; if it takes long it is done less often (30 GB a worker take half a
-        minute, every ten minutes).
-    spare : float
-        Share of the free disk that they may take; they are there twice while they are written.
-    longest : float
-        Seconds after which they are no longer fetched from workers that do not share a disk with the client, unless a
-        checkpoint was asked for.
-    largest : int
-        Bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after.
-    """
-
+    # seconds of a solve after which they are: the most that a lost worker costs, and little beside the minute in which
+    # a new one starts
     every: float = 30.0
+    # share of the time that saving may take; if it takes long it is done less often (30 GB a worker take half a minute,
+    # every ten minutes)
     share: float = 0.05
-    spare: float = 0.25
+    spare: float = 0.25  # share of the free disk that they may take; they are there twice while they are written
+    # seconds after which they are no longer fetched from workers that do not share a disk with the client, unless a
+    # checkpoint was asked for
     longest: float = 60.0
+    # bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after
     largest: int = 2**20
 
 
 class Store:
     """Results of parts in a folder, each under a fingerprint of the graph, the function and the part.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        None saves nothing.
-    arrays : tuple
-        Those of the graph.
+    `folder`: where; None saves nothing. `arrays`: those of the graph.
     """
 
     def __init__(self, folder: Path | None, arrays: tuple[Any, ...]) -> None:
@@ -139,14 +124,8 @@ class Iterates:
     A function called again with the same part repeats the same operations. Those with stored results are skipped; after
     the last of them workers restore their blocks and the work continues.
 
-    Parameters
-    ----------
-    folder : Path
-        Where they are stored.
-    bounds : integer array
-        First row of every part of the rows, and n; files of another division are useless.
-    saving : Saving
-        When blocks are saved.
+    `folder`: where they are stored. `bounds`: first row of every part of the rows, and n; files of another division are
+    useless. `saving`: when blocks are saved.
     """
 
     def __init__(self, folder: Path, bounds: Ints, saving: Saving) -> None:

@@ -37,12 +37,7 @@ if TYPE_CHECKING:
 class ColumnsEngine:
     """An engine whose workers each hold the graph and take parts of the work; single products are computed here.
 
-    Parameters
-    ----------
-    machines : Cluster
-        The workers.
-    arrays : tuple
-        Compressed rows of the adjacency, and the degrees.
+    `arrays`: compressed rows of the adjacency, and the degrees.
     """
 
     def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
@@ -98,16 +93,8 @@ class ColumnsEngine:
 class TaskQueue:
     """Parts in progress: up to two at each worker, sent again if they are lost, returned in order.
 
-    Parameters
-    ----------
-    machines : Cluster
-        The workers.
-    graph_for : callable
-        Reference to the graph for a worker.
-    task : tuple
-        First arguments of `work`.
-    attempts : int
-        Times a part is sent before the run gives up: one more than the three lost workers that Dask allows a task.
+    `graph_for`: reference to the graph for a worker. `task`: first arguments of `work`. `attempts`: times a part is
+    sent before the run gives up: one more than the three lost workers that Dask allows a task.
     """
 
     def __init__(

@@ -186,16 +186,9 @@ _Operation: TypeAlias = "tuple[str, BlockNumber | None, tuple[Any, ...]]"
 class RowBlock:
     """Some rows of a graph on a worker, and the same rows of the blocks and windows of an engine.
 
-    Parameters
-    ----------
-    source : str or tuple
-        Compressed rows of the adjacency with global columns: arrays, or the folder of their files.
-    bounds : array of shape (n_parts + 1,)
-        First row of every part.
-    number : int
-        Which part this is.
-    patience : float
-        Seconds to wait for the rows of another part.
+    `source`: compressed rows of the adjacency with global columns: arrays, or the folder of their files. `bounds`
+    (n_parts + 1,): first row of every part. `number`: which part this is. `patience`: seconds to wait for the rows of
+    another part.
     """
 
     def __init__(self, source: Any, bounds: Ints, number: int, patience: float) -> None:

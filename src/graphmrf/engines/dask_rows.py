@@ -62,14 +62,8 @@ _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.C
 class Remote:
     """A block or window that workers hold until this object is deleted.
 
-    Parameters
-    ----------
-    engine : RowsEngine
-        The engine it belongs to.
-    shape : tuple
-        Of the whole block; of a window (k, slots, n_rows).
-    rows : integer array, optional
-        Rows of a window, None for all.
+    `engine`: the engine it belongs to. `shape`: of the whole block; of a window (k, slots, n_rows). `rows`: rows of a
+    window, None for all.
     """
 
     def __init__(self, engine: RowsEngine, shape: tuple[int, ...], rows: Ints | None = None) -> None:
@@ -86,16 +80,8 @@ class RowsLostError(ClusterError):
 class RowsEngine(Engine):
     """An engine whose rows lie on several workers.
 
-    Parameters
-    ----------
-    machines : Cluster
-        The workers.
-    make : callable
-        Returns what every part of the rows is made from: arrays, or a future of them.
-    bounds : integer array
-        First row of every part, and n.
-    store : Store
-        Where results of parts are stored.
+    `make`: returns what every part of the rows is made from: arrays, or a future of them. `bounds`: first row of every
+    part, and n. `store`: where results of parts are stored.
     """
 
     on_host = False

@@ -31,19 +31,11 @@ class NumbaEngine(Engine):
     degree 1.) Sums are taken chunk by chunk in float64 and added in a fixed order: the number of threads changes no
     result.
 
-    Parameters
-    ----------
-    indptr, indices, weights : arrays
-        Compressed rows of the adjacency; `weights` is None for an unweighted graph.
-    degrees : array of shape (n,)
-        Row sums of the adjacency.
-    order : integer array of shape (n,), optional
-        Nodes of the caller in the order of the rows above, in which neighbours are near; callers see none of it.
-    chunk_cost : int
-        Work per chunk of a product, an edge counting 1 and a row 4: enough chunks to balance the cores, few enough that
-        their partial sums stay small.
-    chunk_rows : int
-        Rows per chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache.
+    `indptr`, `indices`, `weights`: compressed rows of the adjacency; `weights` is None for an unweighted graph.
+    `degrees` (n,): row sums of the adjacency. `order` (n,): nodes of the caller in the order of the rows above, in
+    which neighbours are near; callers see none of it. `chunk_cost`: work per chunk of a product, an edge counting 1 and
+    a row 4: enough chunks to balance the cores, few enough that their partial sums stay small. `chunk_rows`: rows per
+    chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache.
     """
 
     def __init__(  # noqa: PLR0913 - the graph, and how it is computed

@@ -26,16 +26,8 @@ def random_columns(
 ) -> Floats:
     """Return the rows ``first .. first + n - 1`` of `k` columns of random signs or of standard normal numbers.
 
-    Parameters
-    ----------
-    seed : int
-        Non-negative.
-    n, k : int
-        Rows and columns. Fewer columns are the first ones of more.
-    kind : str
-        "rademacher" for independent signs, "normal" for standard normal numbers.
-    first : int
-        Number of the first row.
+    `seed`: non-negative. `n`, `k`: rows and columns. Fewer columns are the first ones of more. `kind`: "rademacher" for
+    independent signs, "normal" for standard normal numbers. `first`: number of the first row.
 
     Examples
     --------

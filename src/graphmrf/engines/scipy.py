@@ -22,12 +22,8 @@ HostWindow: TypeAlias = "tuple[Floats, Ints | None]"
 class ScipyEngine(Engine):
     """Products by :math:`I - N` with SciPy; blocks are plain arrays of shape (n, k).
 
-    Parameters
-    ----------
-    indptr, indices, weights : arrays
-        Compressed rows of the adjacency; `weights` is None for an unweighted graph.
-    degrees : array of shape (n,)
-        Row sums of the adjacency.
+    `indptr`, `indices`, `weights`: compressed rows of the adjacency; `weights` is None for an unweighted graph.
+    `degrees` (n,): row sums of the adjacency.
     """
 
     def __init__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> None:

@@ -26,20 +26,11 @@ class TorchEngine(Engine):
     As with numba a block holds :math:`D^{-1/2} V`, and an edge of an unweighted graph is one addition of rows. Sums are
     taken in float64, program by program, and added in a fixed order: a run gives the same digits again.
 
-    Parameters
-    ----------
-    indptr, indices, weights : arrays
-        Compressed rows of the adjacency; `weights` is None for an unweighted graph.
-    degrees : array of shape (n,)
-        Row sums of the adjacency.
-    device : str
-        Where the tensors are. On "cpu" plain PyTorch operations stand in for the kernels.
-    heavy : int
-        Edges above which a row is cut into segments of so many: a program takes about a millisecond for such rows.
-    memory : float, optional
-        Bytes to plan with; by default 80 % of what is free on the device, as the rest is for temporary arrays.
-    chunk : int
-        Rows of the passes that need temporary arrays: 64 columns of them are 128 MB.
+    `indptr`, `indices`, `weights`: compressed rows of the adjacency; `weights` is None for an unweighted graph.
+    `degrees` (n,): row sums of the adjacency. `device`: where the tensors are. On "cpu" plain PyTorch operations stand
+    in for the kernels. `heavy`: edges above which a row is cut into segments of so many: a program takes about a
+    millisecond for such rows. `memory`: bytes to plan with; by default 80 % of what is free on the device, as the rest
+    is for temporary arrays. `chunk`: rows of the passes that need temporary arrays: 64 columns of them are 128 MB.
     """
 
     on_host = False
@@ -187,10 +178,7 @@ class TorchEngine(Engine):
     def columns(self, n_bytes: int) -> int:
         """Return how many columns of so many bytes fit in the device's memory, at most 64: wider rows are no faster.
 
-        Raises
-        ------
-        InvalidInputError
-            If not even one does.
+        Raises InvalidInputError if not even one does.
         """
         self._check_room(n_bytes, "one column of the solve")
         return int(min(64, self._room() // max(n_bytes, 1)))

@@ -196,19 +196,9 @@ def check_count(n_samples: int) -> int:
 def check_magnitude(A: Floats, name: str, columns: Sequence[Any] | None = None) -> None:
     """Raise unless the squares of all values, and of the spread of every column that varies, can be computed with.
 
-    Parameters
-    ----------
-    A : array of shape (n, q)
-        Finite numbers; NaN is missing.
-    name : str
-        What they are, for the message.
-    columns : sequence, optional
-        Names of the columns; their numbers otherwise.
-
-    Raises
-    ------
-    InvalidInputError
-        A value beyond `LARGEST`, or a column that varies by less than its inverse.
+    `A` (n, q): finite numbers; NaN is missing. `name`: what they are, for the message. `columns`: names of the columns;
+    their numbers otherwise. Raises InvalidInputError: a value beyond `LARGEST`, or a column that varies by less than
+    its inverse.
     """
     if not A.size:
         return

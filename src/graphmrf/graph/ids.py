@@ -84,10 +84,8 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
 
     Tables of Polars and Arrow become tables of pandas, see `as_pandas`.
 
-    Raises
-    ------
-    InvalidInputError
-        If the index of the table and the ids of the graph do not match, or might be meant in two ways.
+    Raises InvalidInputError if the index of the table and the ids of the graph do not match, or might be meant in two
+    ways.
     """
     table = as_pandas(table, ids)
     if not isinstance(table, pd.DataFrame | pd.Series) or len(table) != n:

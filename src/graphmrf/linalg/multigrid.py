@@ -25,25 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Multigrid:
-    r"""A symmetric, diagonally dominant matrix `A` of unit diagonal, and the levels of a cycle that nearly inverts it.
+    r"""A symmetric, diagonally dominant matrix of unit diagonal, and the levels of a cycle that nearly inverts it."""
 
-    Attributes
-    ----------
-    engine : Engine
-        A host's engine, whose `affine` multiplies sparse matrices by blocks.
-    A : sparse array of shape (n, n)
-        The matrix, float64.
-    levels : tuple of (matrix, down, up, largest)
-        The matrix of every level but the last, those that lead to the next level and back, all in float32, and a bound
-        on its eigenvalues.
-    last : object
-        Sparse factor of the last level.
-    """
-
-    engine: Any
-    A: sparse.csr_array
+    engine: Any  # a host's engine, whose `affine` multiplies sparse matrices by blocks
+    A: sparse.csr_array  # (n, n): the matrix, float64
+    # the matrix of every level but the last, those that lead to the next level and back, all in float32, and a bound on
+    # its eigenvalues
     levels: tuple[tuple[Any, Any, Any, float], ...]
-    last: Any
+    last: Any  # sparse factor of the last level
 
     @classmethod
     def of(
@@ -58,22 +47,12 @@ class Multigrid:
     ) -> Multigrid | None:
         """Return the levels; None where they would be dense, as on graphs with hubs.
 
-        Parameters
-        ----------
-        engine : Engine
-            A host's engine.
-        A : sparse array of shape (n, n)
-            Symmetric, of unit diagonal and with spectrum in (0, 2].
-        near : array of shape (n,)
-            The vector that `A` nearly maps to 0: the square roots of degrees.
-        coarsest : int
-            Most rows of the last level, which has a factor; one of 1000 rows takes some milliseconds.
-        densest : float
-            Entries of all levels over those of the first beyond which a cycle costs more than it saves: hubs make the
-            levels dense. Grids have 1.4, roads 1.6.
-        shrinking : float
-            Rows of a level over those of the one before beyond which there is no further one; a grid has .15, a path
-            .35.
+        `engine`: a host's engine. `A` (n, n): symmetric, of unit diagonal and with spectrum in (0, 2]. `near` (n,): the
+        vector that `A` nearly maps to 0: the square roots of degrees. `coarsest`: most rows of the last level, which
+        has a factor; one of 1000 rows takes some milliseconds. `densest`: entries of all levels over those of the first
+        beyond which a cycle costs more than it saves: hubs make the levels dense. Grids have 1.4, roads 1.6.
+        `shrinking`: rows of a level over those of the one before beyond which there is no further one; a grid has .15,
+        a path .35.
         """
         coarse, entries, levels = A, A.nnz, list[tuple[Any, Any, Any, float]]()
         while coarse.shape[0] > coarsest:
@@ -102,14 +81,8 @@ class Multigrid:
     def solve(self, B: Floats, *, tolerance: float, most: int = 200) -> Solution:
         """Return the solutions (1, n, k) by conjugate gradients preconditioned with the cycle, the residual recomputed.
 
-        Parameters
-        ----------
-        B : array of shape (n, k)
-            Right-hand sides.
-        tolerance : float
-            Wanted ``norm(b - A x) / norm(b)`` of every column.
-        most : int
-            Iterations after which the solve is given up; 15 to 25 are usual.
+        `B` (n, k): right-hand sides. `tolerance`: wanted ``norm(b - A x) / norm(b)`` of every column. `most`:
+        iterations after which the solve is given up; 15 to 25 are usual.
         """
         norms = np.sqrt(_products(B, B))
         norms = np.where(norms > 0, norms, 1.0)

@@ -31,19 +31,9 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[tuple[Block, 
 
     Columns do not see each other. A column whose Krylov space is exhausted goes on with zero vectors.
 
-    Parameters
-    ----------
-    engine : Engine
-        What multiplies by :math:`I - N`.
-    start : block
-        First vectors, zero where the mask is; it is overwritten.
-    mask : block
-        Result of ``engine.mask``.
-
-    Yields
-    ------
-    vector, scale, a, b
-        The unit vectors :math:`v_j` are ``vector * scale``; the block `vector` is overwritten two steps later.
+    `engine`: what multiplies by :math:`I - N`. `start`: first vectors, zero where the mask is; it is overwritten.
+    `mask`: result of ``engine.mask``. Yields vector, scale, a, b: the unit vectors :math:`v_j` are ``vector * scale``;
+    the block `vector` is overwritten two steps later.
     """
     current, previous, spare = start, start, engine.like(start)
     b = np.sqrt(squares(engine, start))
@@ -99,25 +89,14 @@ def gauss(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found.
+    """What a solver found."""
 
-    Attributes
-    ----------
-    x : array of shape (n_shifts, n_rows, k)
-        The solutions.
-    iterations : int
-        Products with the operator, the most over all columns.
-    residual : float
-        Largest ``norm(b - A x) / norm(b)``: recomputed from x by `solve`; by `solve_rows` taken from the recurrence,
-        or what rounding leaves where that is more.
-    converged : bool
-        Whether `residual` met the tolerance.
-    """
-
-    x: Floats
-    iterations: int
+    x: Floats  # (n_shifts, n_rows, k): the solutions
+    iterations: int  # products with the operator, the most over all columns
+    # largest ``norm(b - A x) / norm(b)``: recomputed from x by `solve`; by `solve_rows` taken from the recurrence, or
+    # what rounding leaves where that is more
     residual: float
-    converged: bool
+    converged: bool  # whether `residual` met the tolerance
 
     def or_raise(self, tolerance: float) -> Floats:
         """Return the solutions, or raise ConvergenceError."""
@@ -133,17 +112,6 @@ class Solution:
 class ShiftedSystems:
     r"""The systems :math:`(\sigma I - M (I - N) M) x = b` for many shifts.
 
-    Parameters
-    ----------
-    engine : Engine
-        What multiplies by :math:`I - N`.
-    sigma : array that broadcasts to (n_shifts, k)
-        Shifts > 1.
-    allowed : bool array of shape (n, k), optional
-        The mask `M` of every column.
-    limits : Limits
-        Widths of blocks and windows.
-
     Examples
     --------
     >>> from graphmrf.graph import Graph
@@ -152,20 +120,16 @@ class ShiftedSystems:
     [[[2.0], [1.0]], [[1.125], [0.375]]]
     """
 
-    engine: Engine
-    sigma: Floats
-    allowed: Bools | None = None
-    limits: Limits = LIMITS
+    engine: Engine  # what multiplies by `I - N`
+    sigma: Floats  # broadcasts to (n_shifts, k): shifts > 1
+    allowed: Bools | None = None  # (n, k): the mask `M` of every column
+    limits: Limits = LIMITS  # widths of blocks and windows
 
     def solve(self, B: Floats, *, tolerance: float) -> Solution:
         """Solve on all rows, with the residual recomputed from the solutions, and refined where it is too large.
 
-        Parameters
-        ----------
-        B : array of shape (n, k)
-            Right-hand sides, zero where `allowed` is False.
-        tolerance : float
-            Wanted ``norm(b - A x) / norm(b)`` of every shift and column.
+        `B` (n, k): right-hand sides, zero where `allowed` is False. `tolerance`: wanted ``norm(b - A x) / norm(b)`` of
+        every shift and column.
         """
         return self._gathered(_solve, B, None, tolerance)
 
@@ -176,16 +140,9 @@ class ShiftedSystems:
     def solve_labels(self, Y: Floats, known: Bools, rows: Ints, *, tolerance: float) -> Solution:
         r"""Do as `solve_rows` for the right-hand sides :math:`M (I - N) y` of values `y` at a few nodes.
 
-        Parameters
-        ----------
-        Y : array of shape (n_rows, k)
-            Values, zero where `known` is False; at all other nodes `y` is zero.
-        known : bool array of shape (n_rows, k)
-            Where the mask `M` is 0; it is 1 at all other nodes.
-        rows : integer array of shape (n_rows,)
-            The nodes, which are those to keep, too.
-        tolerance : float
-            Wanted relative residual, by the recurrence.
+        `Y` (n_rows, k): values, zero where `known` is False; at all other nodes `y` is zero. `known` (n_rows, k): where
+        the mask `M` is 0; it is 1 at all other nodes. `rows` (n_rows,): the nodes, which are those to keep, too.
+        `tolerance`: wanted relative residual, by the recurrence.
         """
         return replace(self, allowed=~known)._gathered(_solve_labels, Y, rows, tolerance)
 

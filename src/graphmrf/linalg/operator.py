@@ -46,36 +46,16 @@ Places: TypeAlias = "tuple[Ints | None, Ints | None]"
 
 @dataclass(frozen=True, eq=False)
 class WhitenedSystem:
-    """Systems in :math:`A = L (I - K) L'` on an engine; their right-hand sides are groups of q columns.
+    """Systems in :math:`A = L (I - K) L'` on an engine; their right-hand sides are groups of q columns."""
 
-    Attributes
-    ----------
-    engine : Engine
-        What multiplies by :math:`I - N`.
-    kinds : integer array of shape (n,)
-        Which of the small matrices below a node has.
-    D : array of shape (n_kinds, q, q)
-        Its block of `D`.
-    C : array of shape (q, q)
-        The part of the edges.
-    whiten : array of shape (n_kinds, q, q)
-        :math:`L_i^{-T}`, with zeros for entries that are no part of the system.
-    onto_edges : array of shape (n_kinds, q, r)
-        :math:`E_i`.
-    sigma : float
-        One over a bound on the largest eigenvalue of `K`, > 1.
-    limits : Limits
-        Bound on the iterations.
-    """
-
-    engine: Engine
-    kinds: Ints
-    D: Floats
-    C: Floats
-    whiten: Floats
-    onto_edges: Floats
-    sigma: float
-    limits: Limits = LIMITS
+    engine: Engine  # what multiplies by `I - N`
+    kinds: Ints  # (n,): which of the small matrices below a node has
+    D: Floats  # (n_kinds, q, q): its block of `D`
+    C: Floats  # (q, q): the part of the edges
+    whiten: Floats  # (n_kinds, q, q): `L_i^{-T}`, with zeros for entries that are no part of the system
+    onto_edges: Floats  # (n_kinds, q, r): `E_i`
+    sigma: float  # one over a bound on the largest eigenvalue of `K`, > 1
+    limits: Limits = LIMITS  # bound on the iterations
 
     @property
     def q(self) -> int:
@@ -90,21 +70,10 @@ class WhitenedSystem:
     def solve(self, B: Floats, *, tolerance: float, together: int, rows: Places = (None, None)) -> Solution:
         r"""Solve :math:`A x = b` by conjugate gradients with iterative refinement.
 
-        Parameters
-        ----------
-        B : array of shape (n, k q)
-            Right-hand sides; entries that are no part of the system are not read.
-        tolerance : float
-            Wanted relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
-        together : int
-            Right-hand sides in one block.
-        rows : Places
-            The nodes that rows of `B` are of, and those whose solution is wanted.
-
-        Returns
-        -------
-        Solution
-            With `x` (n, k q) and the largest residual, recomputed from :math:`b - A x`.
+        `B` (n, k q): right-hand sides; entries that are no part of the system are not read. `tolerance`: wanted
+        relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units. `together`:
+        right-hand sides in one block. `rows`: the nodes that rows of `B` are of, and those whose solution is wanted.
+        Returns Solution: with `x` (n, k q) and the largest residual, recomputed from :math:`b - A x`.
         """
         width = together * self.q
         blocks = [B[:, first : first + width] for first in range(0, B.shape[1], width)]
@@ -189,19 +158,8 @@ class WhitenedSystem:
 
         P is the direction over the squared residual: P += R / |R|^2.
 
-        Parameters
-        ----------
-        R, X : block
-            Right-hand sides and solutions.
-        wanted : array of shape (k,)
-            Norms of the residuals to come to.
-        dtype : dtype
-            That of the blocks.
-
-        Returns
-        -------
-        a, rho : arrays of shapes (steps, k) and (steps + 1, k)
-            Step lengths, and squared residuals.
+        `R`, `X`: right-hand sides and solutions. `wanted` (k,): norms of the residuals to come to. `dtype`: that of the
+        blocks. Returns a, rho (steps, k) and (steps + 1, k): step lengths, and squared residuals.
         """
         engine, k, q, E = self.engine, wanted.size, self.q, self.onto_edges
         E_transposed, width = _transposed(E), R.shape[1]
@@ -243,16 +201,8 @@ def conjugate_gradients(
 ) -> tuple[Solution, Floats]:
     r"""Return the solutions of :math:`A x = b` and :math:`b' \log(A)\, b / b'b` of every column.
 
-    Parameters
-    ----------
-    times : callable
-        Returns a positive definite `A` times columns (n, k).
-    B : array of shape (n, k)
-        Right-hand sides.
-    tolerance : float
-        Wanted relative residual of every column.
-    most : int
-        Most iterations.
+    `times`: returns a positive definite `A` times columns (n, k). `B` (n, k): right-hand sides. `tolerance`: wanted
+    relative residual of every column. `most`: most iterations.
 
     Examples
     --------
@@ -311,16 +261,7 @@ def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.c
     The row of an edge of weight `w` from `u` to `v` has the entries :math:`\sqrt{w / m_u}` and
     :math:`-\sqrt{w / m_v}`, `m` being the masses of `N`, see `Graph.mass`.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    first, stop : int
-        Range of nodes; by default all, which gives all edges.
-
-    Returns
-    -------
-    sparse array of shape (n_edges, n)
+    `first`, `stop`: range of nodes; by default all, which gives all edges. The result has shape (n_edges, n).
 
     Examples
     --------

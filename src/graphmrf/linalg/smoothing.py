@@ -109,24 +109,9 @@ def smooth_grid(
 ) -> Floats:
     """Return some rows of `smooth` at every level of a grid, from one Krylov space per column.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    X : array of shape (n, k)
-        Signals.
-    alphas : array of shape (n_alphas,)
-        Smoothing levels in [0, 1).
-    rows : integer array, optional
-        Nodes to keep; by default all.
-    tolerance : float
-        Wanted relative residual, by the recurrence. float32 reaches 3e-6 at level .99 and raises when less is wanted.
-    limits : Limits
-        Sizes of blocks and windows.
-
-    Returns
-    -------
-    array of shape (n_alphas, n_rows, k)
+    `X` (n, k): signals. `alphas` (n_alphas,): smoothing levels in [0, 1). `rows`: nodes to keep; by default all.
+    `tolerance`: wanted relative residual, by the recurrence. float32 reaches 3e-6 at level .99 and raises when less is
+    wanted. `limits`: sizes of blocks and windows. The result has shape (n_alphas, n_rows, k).
 
     Examples
     --------
@@ -177,22 +162,9 @@ def propagate(
 
     .. math:: Y_U = -(I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} Y_L
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    Y : array of shape (n, k)
-        Values; unknown entries are not read.
-    known : bool array of shape (n,) or (n, k)
-        The entries `L`, for all columns or for each.
-    alpha : float or array of shape (k,)
-        Smoothing level in [0, 1), for all columns or for each.
-    tolerance, limits
-        As in `smooth`.
-
-    Returns
-    -------
-    array of shape (n, k)
+    `Y` (n, k): values; unknown entries are not read. `known` (n,) or (n, k): the entries `L`, for all columns or for
+    each. `alpha` (k,): smoothing level in [0, 1), for all columns or for each. `tolerance`, `limits`: as in `smooth`.
+    The result has shape (n, k).
 
     Examples
     --------
@@ -217,18 +189,9 @@ def propagate_grid(
 ) -> Floats:
     """Return some rows of `propagate` at every level of a grid, from one Krylov space per column.
 
-    Parameters
-    ----------
-    graph, Y, known
-        As in `propagate`; the folds of a cross-validation are columns with masks of their own.
-    alphas : array of shape (n_alphas,) or (n_alphas, k)
-        The levels, the same for all columns or for each.
-    rows, tolerance
-        As in `smooth_grid`.
-
-    Returns
-    -------
-    array of shape (n_alphas, n_rows, k)
+    `graph`, `Y`, `known`: as in `propagate`; the folds of a cross-validation are columns with masks of their own.
+    `alphas` (n_alphas,) or (n_alphas, k): the levels, the same for all columns or for each. `rows`, `tolerance`: as in
+    `smooth_grid`. The result has shape (n_alphas, n_rows, k).
 
     Examples
     --------
@@ -254,24 +217,9 @@ def propagate_labels(
 ) -> Floats:
     """Return what `propagate_grid` does at labelled nodes, from values at these alone: nothing else is ever loaded.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    Y : array of shape (m, k)
-        Values of the labelled nodes.
-    known : bool array of shape (m, k)
-        Those that a column may use; the others, and all nodes not labelled, are unknown.
-    alphas : array of shape (n_alphas,) or (n_alphas, k)
-        The levels.
-    labelled : integer array of shape (m,)
-        The labelled nodes.
-    tolerance : float
-        As in `smooth_grid`.
-
-    Returns
-    -------
-    array of shape (n_alphas, m, k)
+    `Y` (m, k): values of the labelled nodes. `known` (m, k): those that a column may use; the others, and all nodes not
+    labelled, are unknown. `alphas` (n_alphas,) or (n_alphas, k). `labelled` (m,): the labelled nodes. `tolerance`: as
+    in `smooth_grid`. The result has shape (n_alphas, m, k).
 
     Examples
     --------
@@ -305,20 +253,8 @@ def loop_engine(graph: Graph) -> Engine:
 def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> Floats:
     r"""Return some rows of :math:`X, \tilde S X, \ldots, \tilde S^K X`, each product made once.
 
-    Parameters
-    ----------
-    engine : Engine
-        What multiplies by the operator, see `loop_engine`.
-    X : array of shape (n, k)
-        Signals; float32 is computed in float32.
-    order : int
-        The highest power `K`.
-    rows : integer array, optional
-        Rows to keep; by default all.
-
-    Returns
-    -------
-    array of shape (K + 1, n_rows, k)
+    `engine`: what multiplies by the operator, see `loop_engine`. `X` (n, k): signals; float32 is computed in float32.
+    `order`: the highest power `K`. `rows`: rows to keep; by default all. The result has shape (K + 1, n_rows, k).
 
     Examples
     --------

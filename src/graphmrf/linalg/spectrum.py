@@ -33,18 +33,13 @@ _POWERS = np.arange(3)  # powers of `N` whose traces are known; the noise of a p
 
 @dataclass(frozen=True)
 class LanczosQuadrature:
-    """Stochastic Lanczos quadrature: rules over the spectrum of `N` from single probes, and error bars of their mean.
+    """Stochastic Lanczos quadrature: rules over the spectrum of `N` from single probes, and errors of their mean."""
 
-    Attributes
-    ----------
-    nodes, weights : arrays of shape (probes, steps)
-        Gauss rules; the weights of a probe add up to its squared norm.
-    radau_nodes, radau_weights : arrays of shape (probes, steps + 1)
-        Gauss-Radau rules with a node at 0: for functions like ``log(1 + c l)`` the truth lies between the two.
-    """
-
+    # nodes, weights (probes, steps): Gauss rules; the weights of a probe add up to its squared norm
     nodes: Floats
     weights: Floats
+    # radau_nodes, radau_weights (probes, steps + 1): Gauss-Radau rules with a node at 0: for functions like ``log(1 + c
+    # l)`` the truth lies between the two
     radau_nodes: Floats
     radau_weights: Floats
 
@@ -79,15 +74,6 @@ class LanczosQuadrature:
 class Spectrum:
     r"""Nodes and weights with :math:`\sum_i f(l_i) \approx \sum_k w_k f(x_k)` over the eigenvalues `l` of N.
 
-    Attributes
-    ----------
-    nodes : array of shape (k,)
-        In [0, 2], the first one 0; when `rules` is None, the others are the eigenvalues that are not 0.
-    weights : array of shape (k,)
-        They add up to the number of graph nodes.
-    rules : LanczosQuadrature or None
-        The rules of single probes where the spectrum is estimated, None where it is exact.
-
     Examples
     --------
     >>> from graphmrf.graph import Graph
@@ -98,8 +84,10 @@ class Spectrum:
     (1.832581, 0.0)
     """
 
+    # (k,): in [0, 2], the first one 0; when `rules` is None, the others are the eigenvalues that are not 0
     nodes: Floats
-    weights: Floats
+    weights: Floats  # (k,): they add up to the number of graph nodes
+    # the rules of single probes where the spectrum is estimated, None where it is exact
     rules: LanczosQuadrature | None = None
 
     @property
@@ -131,21 +119,12 @@ def density_of_states(
 ) -> Spectrum:
     """Return the density of states of the normalised Laplacian.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    probes : int, optional
-        Ask for Lanczos quadrature with this many probes, at least 4. By default up to 4000 nodes with edges get
-        their exact eigenvalues, larger graphs between 16 and 128 probes: the fewer the larger, since the
-        relative error falls with the number of nodes as it does with the number of probes.
-    steps : int, optional
-        Lanczos steps per probe. By default as many, up to 100, as make truncation small beside the noise of 16 probes,
-        for fields with up to a thousand times more weight on the edges than on the nodes.
-    random_state : int
-        Seed of the probes.
-    limits : Limits
-        Its `dense_spectrum` is the number of nodes with edges up to which eigenvalues are exact.
+    `probes`: ask for Lanczos quadrature with this many probes, at least 4. By default up to 4000 nodes with edges get
+    their exact eigenvalues, larger graphs between 16 and 128 probes: the fewer the larger, since the relative error
+    falls with the number of nodes as it does with the number of probes. `steps`: Lanczos steps per probe. By default as
+    many, up to 100, as make truncation small beside the noise of 16 probes, for fields with up to a thousand times more
+    weight on the edges than on the nodes. `random_state`: seed of the probes. `limits`: its `dense_spectrum` is the
+    number of nodes with edges up to which eigenvalues are exact.
     """
     product = graph.product if probes is None else None
     if product is not None and product.is_separable and product.space.n_nodes <= limits.dense_spectrum:
@@ -205,16 +184,8 @@ def quadrature(
 ) -> LanczosQuadrature:
     """Return the rules of probes for :math:`M (I - N) M`, `M` a mask, by their nodes in 1 less it.
 
-    Parameters
-    ----------
-    engine : Engine
-        What multiplies by :math:`I - N`.
-    Z : array of shape (n, k)
-        The probes, zero where the mask is.
-    allowed : bool array of shape (n, k), optional
-        The mask.
-    steps : int, optional
-        By default as many as it takes for the first block of probes.
+    `engine`: what multiplies by :math:`I - N`. `Z` (n, k): the probes, zero where the mask is. `allowed` (n, k): the
+    mask. `steps`: by default as many as it takes for the first block of probes.
     """
     blocks = [slice(first, first + _BLOCK) for first in range(0, Z.shape[1], _BLOCK)]
     alone = 1 if steps is None else 0

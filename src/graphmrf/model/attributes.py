@@ -20,14 +20,8 @@ if TYPE_CHECKING:
 def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> tuple[Floats, tuple[str, ...]]:
     """Return attributes as a float64 array of shape (n, q) and their names.
 
-    Parameters
-    ----------
-    A : array of shape (n, q) or (n,), or DataFrame
-        One row per node; NaN is missing.
-    n_nodes : int
-        Number of nodes of the graph.
-    names : sequence of str, optional
-        Names of the columns; by default those of the table, or ``a0, a1, ...``.
+    `A` (n, q) or (n,), or DataFrame: one row per node; NaN is missing. `n_nodes`: number of nodes of the graph.
+    `names`: names of the columns; by default those of the table, or ``a0, a1, ...``.
 
     Examples
     --------
@@ -94,10 +88,7 @@ def index_of(target: int | str, names: tuple[str, ...]) -> int:
 def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Floats, Floats, Floats]:
     """Return ``B = (A - mean) / scale``, the mean (over observed entries, or 0) and the scale of every attribute.
 
-    Raises
-    ------
-    InvalidInputError
-        If there are too few nodes, or a column is empty or constant.
+    Raises InvalidInputError if there are too few nodes, or a column is empty or constant.
     """
     n, q = A.shape
     if n < q + centre:

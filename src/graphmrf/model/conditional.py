@@ -39,24 +39,15 @@ class Conditional:
     Three routes: few entries have a dense factor. Entries that are whole columns of some nodes (every attribute of all
     nodes, one attribute of some) fall apart into channels, each a system on the graph alone. Anything else is
     coupled and iterates.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    H, C : arrays of shape (q, q)
-        Parameters of the model.
-    missing : bool array of shape (n, q)
-        The entries `M`.
-    dense_entries, exact_entries : int
-        Number of entries up to which a dense factor solves and draws, about as fast as conjugate gradients, and up to
-        which `variance` comes from a dense inverse: 128 MB and some seconds.
     """
 
     graph: Graph
+    # H, C (q, q): parameters of the model
     H: Floats
     C: Floats
-    missing: Bools
+    missing: Bools  # (n, q): the entries `M`
+    # dense_entries, exact_entries: number of entries up to which a dense factor solves and draws, about as fast as
+    # conjugate gradients, and up to which `variance` comes from a dense inverse: 128 MB and some seconds
     dense_entries: int = 500
     exact_entries: int = 4000
 
@@ -297,16 +288,8 @@ class AttributePosterior:
 def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str] | None = None) -> AttributePosterior:
     """Return the posterior of the entries of `A` that are NaN, given the others.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        The model.
-    graph : Graph
-        The graph.
-    A : array of shape (n, q) or DataFrame
-        Attributes in the order of the model, or named as there; NaN where missing, in any pattern.
-    names : sequence of str, optional
-        Names of the attributes of the model; ``a0, a1, ...`` by default.
+    `A` (n, q) or DataFrame: attributes in the order of the model, or named as there; NaN where missing, in any pattern.
+    `names`: names of the attributes of the model; ``a0, a1, ...`` by default.
 
     Examples
     --------
@@ -344,24 +327,9 @@ def sample_field(
     with standard normal :math:`e_1` (nodes) and :math:`e_2` (edges): the right side has covariance
     :math:`I + \lambda N`, so `f` has the inverse of it. All channels of all draws are columns of one block solve.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        The model.
-    graph : Graph
-        Any graph, not only the one the model was fitted on.
-    n_samples : int
-        Number of draws.
-    random_state : int
-        Seed; the same seed gives the same draws.
-    tolerance : float
-        Relative residual of the solve.
-    dense_nodes : int
-        Number of nodes up to which dense factors draw the channels.
-
-    Returns
-    -------
-    array of shape (n_samples, n, q)
+    `graph`: any graph, not only the one the model was fitted on. `n_samples`: number of draws. `random_state`: seed;
+    the same seed gives the same draws. `tolerance`: relative residual of the solve. `dense_nodes`: number of nodes up
+    to which dense factors draw the channels. The result has shape (n_samples, n, q).
 
     Examples
     --------

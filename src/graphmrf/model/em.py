@@ -47,31 +47,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Incomplete:
-    """Centred attributes (n, q) on a graph, NaN where missing.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    B : array of shape (n, q)
-        The attributes.
-    most_probes, least_probes : int
-        Bounds on the number of probes; 8 are enough for a standard error.
-    probed_entries : int
-        Missing entries that all probes cover together, as every probe averages over entries.
-    exact_entries : int
-        Missing entries up to which covariances are a dense inverse, 32 MB in every round.
-    batch_entries : int
-        Entries of the probes that go together: 160 MB by default.
-    """
+    """Centred attributes (n, q) on a graph, NaN where missing."""
 
     graph: Graph
-    B: Floats
+    B: Floats  # (n, q): the attributes
+    # most_probes, least_probes: bounds on the number of probes; 8 are enough for a standard error
     most_probes: int = 32
     least_probes: int = 8
+    # missing entries that all probes cover together, as every probe averages over entries
     probed_entries: int = 300_000
-    exact_entries: int = 2000
-    batch_entries: int = 20_000_000
+    exact_entries: int = 2000  # missing entries up to which covariances are a dense inverse, 32 MB in every round
+    batch_entries: int = 20_000_000  # entries of the probes that go together: 160 MB by default
 
     @cached_property
     def missing(self) -> Bools:
@@ -230,23 +216,9 @@ def fit_incomplete(
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
-    Parameters
-    ----------
-    incomplete : Incomplete
-        Standardised attributes.
-    problem : FitProblem
-        What is to be fitted.
-    change : float
-        Change of the statistics per node below which they have settled.
-    tolerance : float
-        Relative residual of the solves.
-    rounds : int
-        Most rounds; a few dozen are usual.
-
-    Raises
-    ------
-    ConvergenceError
-        If the statistics do not settle.
+    `incomplete`: standardised attributes. `problem`: what is to be fitted. `change`: change of the statistics per node
+    below which they have settled. `tolerance`: relative residual of the solves. `rounds`: most rounds; a few dozen are
+    usual. Raises ConvergenceError if the statistics do not settle.
     """
     anderson, total = Anderson(), 0
     data, start = _first_statistics(incomplete), problem.start

@@ -32,24 +32,12 @@ KnownData: TypeAlias = Literal["nothing", "labels", "features", "both"]
 
 @dataclass(frozen=True, eq=False)
 class TargetCovariance:
-    """One attribute of a field at the unlabelled nodes, and its covariance there given labels, features or both.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        The model.
-    graph : Graph
-        The graph.
-    position : int
-        Which attribute.
-    unlabelled : bool array of shape (n,)
-        The nodes `U`; at all others the attribute counts as known where labels are given.
-    """
+    """One attribute of a field at the unlabelled nodes, and its covariance there given labels, features or both."""
 
     parameters: Parameters
     graph: Graph
-    position: int
-    unlabelled: Bools
+    position: int  # which attribute
+    unlabelled: Bools  # (n,): the nodes `U`; at all others the attribute counts as known where labels are given
 
     def conditional(self, given: KnownData) -> Conditional:
         """Return the precision of all missing entries: the target, and the features where they are not given."""
@@ -121,15 +109,10 @@ def estimate_r2(target: TargetCovariance, given: str = "both", *, exact_nodes: i
     the same for both, until the standard error is below 0.0005; the traces of the graph's first two powers, which are
     known, are control variates.
 
-    Parameters
-    ----------
-    target : TargetCovariance
-        The attribute to predict, and the nodes where it would be known.
-    given : {"labels", "features", "both"}
-        What the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
-        (LGC), or both (LGC/RP).
-    exact_nodes : int
-        Number of nodes up to which dense factors are used, 128 MB each and some seconds.
+    `target`: the attribute to predict, and the nodes where it would be known. `given` ({"labels", "features", "both"}):
+    what the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
+    (LGC), or both (LGC/RP). `exact_nodes`: number of nodes up to which dense factors are used, 128 MB each and some
+    seconds.
 
     Examples
     --------
@@ -192,20 +175,9 @@ def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_
     :math:`\Sigma e_i e_i' \Sigma / \Sigma_{ii}` from the covariance. Exact up to `exact_nodes` nodes; beyond, probes
     find the 16 most promising nodes of every step, and the best of these is found exactly.
 
-    Parameters
-    ----------
-    target : TargetCovariance
-        The attribute to predict, and the nodes where it is known.
-    k : int
-        Number of nodes.
-    given : {"both", "labels"}
-        Whether the features of all nodes are known besides the labels.
-    exact_nodes : int
-        Number of nodes up to which the covariance is dense.
-
-    Returns
-    -------
-    integer array of shape (k,)
+    `target`: the attribute to predict, and the nodes where it is known. `k`: number of nodes. `given` ({"both",
+    "labels"}): whether the features of all nodes are known besides the labels. `exact_nodes`: number of nodes up to
+    which the covariance is dense. The result has shape (k,).
 
     Examples
     --------
@@ -258,24 +230,11 @@ def greedy_labels(  # noqa: PLR0913 - the covariance, and what counts
     over j come from :math:`\Sigma B`: where `B` has random signs they are estimates for all nodes, where it has unit
     vectors they are exact for the nodes of these.
 
-    Parameters
-    ----------
-    times : callable
-        Returns :math:`\Sigma B` for columns B.
-    B : array of shape (n, m)
-        Random signs or unit vectors.
-    variance : array of shape (n,), optional
-        Diagonal of :math:`\Sigma`; by default from :math:`\Sigma B`.
-    noise : float
-        Variance of the noise of a label.
-    own : bool
-        Whether what a label takes from the variance of its own node counts; `B` has unit vectors where it does not.
-    allowed : bool array of shape (n,), optional
-        Nodes to choose among; by default all.
-    shortlist : int
-        Nodes of every step whose gain is computed exactly.
-    least : float or array of shape (n,)
-        Bound on the remaining variances.
+    `times`: returns :math:`\Sigma B` for columns B. `B` (n, m): random signs or unit vectors. `variance` (n,): diagonal
+    of :math:`\Sigma`; by default from :math:`\Sigma B`. `noise`: variance of the noise of a label. `own`: whether what
+    a label takes from the variance of its own node counts; `B` has unit vectors where it does not. `allowed` (n,):
+    nodes to choose among; by default all. `shortlist`: nodes of every step whose gain is computed exactly. `least`
+    (n,): bound on the remaining variances.
 
     Examples
     --------

@@ -88,18 +88,9 @@ def fit_maximum_likelihood(
 ) -> tuple[Parameters, Diagnostics]:
     """Return the maximum-likelihood parameters for attributes (n, q), NaN where missing, with diagnostics.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    A : array of shape (n, q)
-        The attributes, in any units.
-    problem : FitProblem
-        What is to be fitted; a start is in the units of the attributes.
-    centre : bool
-        Whether the mean is that of the observed entries (and the fit goes on from there if it is free), or 0.
-    exact_entries : int
-        Missing entries up to which the E-step is exact.
+    `A` (n, q): the attributes, in any units. `problem`: what is to be fitted; a start is in the units of the
+    attributes. `centre`: whether the mean is that of the observed entries (and the fit goes on from there if it is
+    free), or 0. `exact_entries`: missing entries up to which the E-step is exact.
     """
     B, mean, scale = standardise(A, problem.names, centre=centre)
     problem = replace(problem, start=standardised_start(problem.start, scale))
@@ -121,18 +112,9 @@ def fit_for_imputation(
     of white noise count beside those of the graph. So there may be fewer nodes than attributes, and attributes may
     be combinations of others.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    A : array of shape (n, q)
-        Attributes, NaN where missing; every column must vary.
-    prior : float
-        Weight of the prior, in nodes, > 0.
-    change : float
-        Change of the variances by another round below which the fit ends.
-    exact_entries : int
-        Missing entries up to which the E-step is exact.
+    `A` (n, q): attributes, NaN where missing; every column must vary. `prior`: weight of the prior, in nodes, > 0.
+    `change`: change of the variances by another round below which the fit ends. `exact_entries`: missing entries up to
+    which the E-step is exact.
 
     Examples
     --------

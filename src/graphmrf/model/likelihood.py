@@ -26,17 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sufficient statistics of the attributes.
+    """Sufficient statistics of the attributes."""
 
-    Attributes
-    ----------
-    n : int
-        Number of nodes.
-    M0, M1 : arrays of shape (q, q)
-        ``A.T @ A`` and ``A.T @ N @ A`` of the centred attributes.
-    """
-
-    n: int
+    n: int  # number of nodes
+    # M0, M1 (q, q): ``A.T @ A`` and ``A.T @ N @ A`` of the centred attributes
     M0: Floats
     M1: Floats
 
@@ -87,17 +80,12 @@ class Derivatives:
 
     .. math:: \mathrm{tr}(G_0 X) + \mathrm{tr}(G_1 Y)
               + \tfrac12 \sum_{ab} (s_{0,ab} X_{ab}^2 + 2 s_{1,ab} X_{ab} Y_{ab} + s_{2,ab} Y_{ab}^2)
-
-    Attributes
-    ----------
-    G0, G1 : arrays of shape (q, q)
-        Gradient for `X` and for `Y`.
-    s0, s1, s2 : arrays of shape (q, q)
-        Curvature: it does not mix one pair (a, b) with another.
     """
 
+    # G0, G1 (q, q): gradient for `X` and for `Y`
     G0: Floats
     G1: Floats
+    # s0, s1, s2 (q, q): curvature: it does not mix one pair (a, b) with another
     s0: Floats
     s1: Floats
     s2: Floats

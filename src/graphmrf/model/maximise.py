@@ -41,70 +41,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Newton:
-    """Options of Newton's method with a barrier.
+    """Options of Newton's method with a barrier."""
 
-    Attributes
-    ----------
-    barriers : tuple of float
-        Weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method
-        without a barrier converges.
-    max_steps, near_steps : int
-        Steps for one barrier before it counts as a failure (a dozen are usual), and from a start that should be near.
-    patience : int
-        Steps without progress, close to the optimum, after which rounding is all that is left.
-    settled : float
-        Squared Newton decrement, per node, at which the search ends: parameters are then exact to 1e-12.
-    short_of_boundary : float
-        Share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995).
-    zero : float
-        Share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings.
-    released : float
-        Slope per node, downhill, at which an h of 0 is released: well above its rounding.
-    halvings : int
-        Halvings of a step before it is given up: beyond, its length is below rounding.
-    armijo : float
-        Share of the predicted decrease that a step must achieve, as in most line searches.
-    """
-
+    # weights of the barrier, per node. The last moves no parameter by more than 1e-8, from where Newton's method
+    # without a barrier converges.
     barriers: tuple[float, ...] = tuple(10.0**-k for k in range(9))
+    # max_steps, near_steps: steps for one barrier before it counts as a failure (a dozen are usual), and from a start
+    # that should be near
     max_steps: int = 500
     near_steps: int = 12
-    patience: int = 6
+    patience: int = 6  # steps without progress, close to the optimum, after which rounding is all that is left
+    # squared Newton decrement, per node, at which the search ends: parameters are then exact to 1e-12
     settled: float = 1e-24
+    # share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995)
     short_of_boundary: float = 0.95
+    # share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings
     zero: float = 1e-12
-    released: float = 1e-9
-    halvings: int = 60
-    armijo: float = 1e-4
+    released: float = 1e-9  # slope per node, downhill, at which an h of 0 is released: well above its rounding
+    halvings: int = 60  # halvings of a step before it is given up: beyond, its length is below rounding
+    armijo: float = 1e-4  # share of the predicted decrease that a step must achieve, as in most line searches
 
 
 @dataclass(frozen=True)
 class FitProblem:
-    """What is to be fitted to standardised attributes.
+    """What is to be fitted to standardised attributes."""
 
-    Attributes
-    ----------
-    states : Spectrum
-        Density of states of the graph.
-    names : tuple of str
-        Names of the attributes.
-    coupled, mean_is_free : bool
-        Whether C is full, and whether the mean is fitted.
-    start : Parameters or None
-        Where to begin.
-    prior : float
-        Number of nodes of white noise that count beside the data: a prior, under which there is a maximum whatever
-        the data.
-    turns, turned : int, float
-        Most alternations between mean and (H, C), and the change of the mean, in standard deviations, that ends them.
-    """
-
-    states: Spectrum
-    names: tuple[str, ...]
+    states: Spectrum  # density of states of the graph
+    names: tuple[str, ...]  # names of the attributes
+    # coupled, mean_is_free: whether C is full, and whether the mean is fitted
     coupled: bool
     mean_is_free: bool
-    start: Parameters | None = None
+    start: Parameters | None = None  # where to begin
+    # number of nodes of white noise that count beside the data: a prior, under which there is a maximum whatever the
+    # data
     prior: float = 0.0
+    # turns, turned: most alternations between mean and (H, C), and the change of the mean, in standard deviations, that
+    # ends them
     turns: int = 200
     turned: float = 1e-10
 

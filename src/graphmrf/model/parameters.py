@@ -31,15 +31,6 @@ _LARGEST = 2.0**500
 class Parameters:
     r"""The numbers of a field: precision :math:`H \otimes I + C \otimes N`, and mean.
 
-    Parameters
-    ----------
-    H : array of shape (q, q)
-        Interactions between the attributes of one node; symmetric positive definite.
-    C : array of shape (q, q)
-        Interactions along the edges; symmetric positive semidefinite, ``diag(h)`` in the paper's model.
-    mean : array of shape (q,)
-        Mean of every attribute.
-
     Examples
     --------
     >>> parameters = Parameters(np.eye(1), np.array([[3.0]]), np.zeros(1))
@@ -47,9 +38,9 @@ class Parameters:
     array([0.75])
     """
 
-    H: Floats
-    C: Floats
-    mean: Floats
+    H: Floats  # (q, q): interactions between the attributes of one node; symmetric positive definite
+    C: Floats  # (q, q): interactions along the edges; symmetric positive semidefinite, ``diag(h)`` in the paper's model
+    mean: Floats  # (q,): mean of every attribute
 
     @property
     def q(self) -> int:
@@ -77,17 +68,6 @@ class Channels:
 
     so :math:`F = A U` has independent columns of precision :math:`I + \lambda_j N`, and :math:`A = F U^{-1}`.
 
-    Attributes
-    ----------
-    strength : array of shape (q,)
-        :math:`\lambda \ge 0`, ascending.
-    U : array of shape (q, q)
-        From attributes to channels: ``F = A @ U``.
-    inverse : array of shape (q, q)
-        From channels to attributes: ``A = F @ inverse``.
-    log_det_H : float
-        :math:`\log \det H`.
-
     Examples
     --------
     >>> parts = channels(np.array([[2.0, 1.0], [1.0, 2.0]]), np.diag([0.0, 3.0]))
@@ -97,10 +77,10 @@ class Channels:
     array([0.    , 0.6667])
     """
 
-    strength: Floats
-    U: Floats
-    inverse: Floats
-    log_det_H: float
+    strength: Floats  # (q,): `\lambda \ge 0`, ascending
+    U: Floats  # (q, q): from attributes to channels: ``F = A @ U``
+    inverse: Floats  # (q, q): from channels to attributes: ``A = F @ inverse``
+    log_det_H: float  # `\log \det H`
 
     @property
     def alpha(self) -> Floats:
@@ -114,17 +94,8 @@ def channels(H: Floats, C: Floats) -> Channels:
     Eigenvectors have either sign, and libraries choose differently; here the largest entry of every row of the inverse
     is positive, so that a seed draws the same sample on every machine.
 
-    Parameters
-    ----------
-    H : array of shape (q, q)
-        Symmetric positive definite.
-    C : array of shape (q, q)
-        Symmetric positive semidefinite; ``diag(h)`` in the paper's model.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If `H` is not positive definite.
+    `H` (q, q): symmetric positive definite. `C` (q, q): symmetric positive semidefinite; ``diag(h)`` in the paper's
+    model. Raises LinAlgError if `H` is not positive definite.
     """
     R = cholesky(H, lower=True, check_finite=False)
     half = solve_triangular(R, C, lower=True, check_finite=False)
@@ -144,13 +115,6 @@ class Precision:
 
     .. math:: \Gamma\,\mathrm{vec}(A) = \mathrm{vec}(A H + N A\,C).
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph of `N`.
-    H, C : arrays of shape (q, q)
-        Same-node interactions, and interactions along the edges.
-
     Examples
     --------
     >>> from graphmrf.graph import Graph
@@ -159,7 +123,8 @@ class Precision:
            [1., 1.]])
     """
 
-    graph: Graph
+    graph: Graph  # the graph of `N`
+    # H, C (q, q): same-node interactions, and interactions along the edges
     H: Floats
     C: Floats
 

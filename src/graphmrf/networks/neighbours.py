@@ -31,23 +31,14 @@ _ODD = np.uint64(0xBF58476D1CE4E5B9)  # the first multiplier of SplitMix64
 
 @dataclass(frozen=True)
 class Hop:
-    """Weighted averages at some nodes, over the nodes `sources`: a sparse matrix in compressed rows.
+    """Weighted averages at some nodes, over the nodes `sources`: a sparse matrix in compressed rows."""
 
-    Attributes
-    ----------
-    sources : integer array of shape (n_sources,)
-        Nodes whose values are read, those of the rows first.
-    pointers, columns, weights : arrays of shapes (n_rows + 1,), (n_entries,), (n_entries,)
-        The matrix (n_rows, n_sources).
-    device : str
-        Where it multiplies.
-    """
-
-    sources: Ints
+    sources: Ints  # (n_sources,): nodes whose values are read, those of the rows first
+    # pointers, columns, weights (n_rows + 1,), (n_entries,), (n_entries,): the matrix (n_rows, n_sources)
     pointers: Ints
     columns: Ints
     weights: Floats
-    device: str
+    device: str  # where it multiplies
 
     def __call__(self, H: Tensor) -> Tensor:
         """Return the averages (n_rows, k) of values (n_sources, k); differentiable in `H`."""
@@ -86,20 +77,15 @@ class _Product(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Average:
-    """Weighted averages over each node and at most `limit` of its neighbours.
+    """Weighted averages over each node and at most `limit` of its neighbours."""
 
-    Attributes
-    ----------
-    pointers, columns, weights : arrays of shapes (n + 1,), (n_entries,), (n_entries,)
-        The matrix (n, n) over all neighbours in compressed rows, of which each begins with the node itself.
-    limit : int
-        How many neighbours count; where there are more, they are drawn without replacement, and their weights
-        scaled to add up to 1 with that of the node.
-    """
-
+    # pointers, columns, weights (n + 1,), (n_entries,), (n_entries,): the matrix (n, n) over all neighbours in
+    # compressed rows, of which each begins with the node itself
     pointers: Ints
     columns: Ints
     weights: Floats
+    # how many neighbours count; where there are more, they are drawn without replacement, and their weights scaled to
+    # add up to 1 with that of the node
     limit: int
 
     @classmethod

@@ -26,32 +26,22 @@ EPOCHS = (100, 200, 300, 400, 500)  # numbers of steps that it compares: the pap
 class Training:
     r"""Options of the gradient descent.
 
-    Attributes
-    ----------
-    batch : float in (0, 1]
-        Part of the training nodes in one step, drawn without replacement for every step; 1 takes all of them.
-    neighbours : int or None
-        A layer takes the plain mean over the node and at most this many of its neighbours, drawn anew at every
-        evaluation (weighted by the edges where they have weights). None takes all, by
-        :math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`.
-    learning_rate : float > 0
-        Step length of AdamW.
-    decay : float in [0, 1)
-        Every step first multiplies each weight by ``1 - decay``, whatever the learning rate.
-    standardise : bool
-        Standardise features and outcome first, and transform predictions back.
-
     Examples
     --------
     >>> Training(neighbours=10).batch
     1.0
     """
 
+    # in (0, 1]: part of the training nodes in one step, drawn without replacement for every step; 1 takes all of them
     batch: float = 1.0
+    # a layer takes the plain mean over the node and at most this many of its neighbours, drawn anew at every evaluation
+    # (weighted by the edges where they have weights). None takes all, by `\tilde S = (D + I)^{-1/2} (W + I) (D +
+    # I)^{-1/2}`.
     neighbours: int | None = None
-    learning_rate: float = 1e-2
+    learning_rate: float = 1e-2  # > 0: step length of AdamW
+    # in [0, 1): every step first multiplies each weight by ``1 - decay``, whatever the learning rate
     decay: float = 5e-3
-    standardise: bool = True
+    standardise: bool = True  # standardise features and outcome first, and transform predictions back
 
     def __post_init__(self) -> None:
         rules = {
@@ -186,10 +176,7 @@ def require_torch() -> Any:
 def pick_device(name: str) -> str:
     """Return the device to compute on: the one named, for "auto" a GPU if there is one.
 
-    Raises
-    ------
-    InvalidInputError
-        If PyTorch does not know the device, or it is not available.
+    Raises InvalidInputError if PyTorch does not know the device, or it is not available.
     """
     torch = require_torch()
     if name == "auto":

@@ -85,19 +85,12 @@ class Networks:
 
 @dataclass(frozen=True)
 class Reach:
-    """What networks read for their outputs at some rows.
+    """What networks read for their outputs at some rows."""
 
-    Attributes
-    ----------
-    features : dict
-        Averaged features for the first layer, (n_nodes, p), by the number of layers.
-    hops : list of Hop
-        Averages before the last layer, the one before it, ...: the first is at the rows, each other at the sources of
-        the one before. None if features are averaged once for every layer: in a linear network averages may come
-        before all layers, if they leave constants as they are or there are none.
-    """
-
-    features: dict[int, Tensor]
+    features: dict[int, Tensor]  # averaged features for the first layer, (n_nodes, p), by the number of layers
+    # averages before the last layer, the one before it, ...: the first is at the rows, each other at the sources of the
+    # one before. None if features are averaged once for every layer: in a linear network averages may come before all
+    # layers, if they leave constants as they are or there are none.
     hops: list[Hop]
 
 
@@ -162,27 +155,14 @@ def _averaged(X: Tensor, hops: Sequence[Hop]) -> Tensor:
 
 @dataclass(frozen=True)
 class Problem:
-    """What networks learn from.
+    """What networks learn from."""
 
-    Attributes
-    ----------
-    inputs : Inputs
-        Features of all nodes, and the average over neighbours.
-    y : array of shape (n,) or (n_models, n)
-        Outcomes; read at training nodes only.
-    masks : bool array of shape (n_models, n)
-        Training nodes of every network.
-    training : Training
-        How it is done.
-    seeds : sequence of n_models ints
-        Seeds of the initial weights; the first also of the batches and the neighbours drawn, which all networks share.
-        Nothing drawn depends on the masks or the number of networks: one learns the same alone and in company.
-    """
-
-    inputs: Inputs
-    y: Floats
-    masks: Bools
-    training: Training
+    inputs: Inputs  # features of all nodes, and the average over neighbours
+    y: Floats  # (n,) or (n_models, n): outcomes; read at training nodes only
+    masks: Bools  # (n_models, n): training nodes of every network
+    training: Training  # how it is done
+    # seeds of the initial weights; the first also of the batches and the neighbours drawn, which all networks share.
+    # Nothing drawn depends on the masks or the number of networks: one learns the same alone and in company.
     seeds: Sequence[int]
 
     def steps(self, shapes: Sequence[LayerShape]) -> Iterator[tuple[Tensor, Tensor, Reach]]:
@@ -225,14 +205,8 @@ class Problem:
 def train(problem: Problem, shapes: Sequence[LayerShape], stops: Sequence[int]) -> Iterator[list[Networks]]:
     """Yield networks of every shape after each number of steps in `stops`; they go on learning afterwards.
 
-    Parameters
-    ----------
-    problem : Problem
-        What they learn from.
-    shapes : sequence of LayerShape
-        Shapes with the same activation: batches and averages are drawn once for all of them.
-    stops : sequence of ints
-        Numbers of steps, increasing.
+    `problem`: what they learn from. `shapes`: shapes with the same activation: batches and averages are drawn once for
+    all of them. `stops`: numbers of steps, increasing.
     """
     n_features, options = problem.inputs.X.shape[1], problem.training
     stacks = [Networks.glorot(shape, n_features, problem.seeds, problem.inputs.device) for shape in shapes]
@@ -272,24 +246,14 @@ def outputs(networks: Networks, inputs: Inputs, *, seed: int) -> Floats:
 
 @dataclass(frozen=True)
 class Learner:
-    """One graph with features to train networks on, in the units of the user.
+    """One graph with features to train networks on, in the units of the user."""
 
-    Attributes
-    ----------
-    graph, X : Graph and array of shape (n, p)
-        The nodes.
-    scaling : Scaling
-        From and to the units of the user.
-    training : Training
-        How it is done.
-    seed, device : int, str
-        Seed of everything random, and where to compute.
-    """
-
+    # graph, X (n, p): the nodes
     graph: Graph
     X: Floats
-    scaling: Scaling
-    training: Training
+    scaling: Scaling  # from and to the units of the user
+    training: Training  # how it is done
+    # seed, device: seed of everything random, and where to compute
     seed: int
     device: str
 

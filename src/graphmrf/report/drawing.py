@@ -102,30 +102,14 @@ def _check_coordinates(coordinates: Floats, n: int) -> None:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """The places of a drawing: each a node, or a cell with many of them.
+    """The places of a drawing: each a node, or a cell with many of them."""
 
-    Parameters
-    ----------
-    place : array of shape (n,)
-        Place of every node.
-    xy : array of shape (m, 2)
-        Where the places are.
-    edges : array of shape (k, 2)
-        Edges that are drawn, between places.
-    size : float
-        Width of a cell; 0 where every node has a place of its own.
-    said : tuple of str
-        A line for each thing that is not drawn as it is.
-    titles : tuple of (str, float, float)
-        Texts, each above a place: the times of a panel.
-    """
-
-    place: Ints
-    xy: Floats
-    edges: Ints
-    size: float
-    said: tuple[str, ...]
-    titles: tuple[tuple[str, float, float], ...] = ()
+    place: Ints  # (n,): place of every node
+    xy: Floats  # (m, 2): where the places are
+    edges: Ints  # (k, 2): edges that are drawn, between places
+    size: float  # width of a cell; 0 where every node has a place of its own
+    said: tuple[str, ...]  # a line for each thing that is not drawn as it is
+    titles: tuple[tuple[str, float, float], ...] = ()  # texts, each above a place: the times of a panel
 
     @property
     def counts(self) -> Ints:

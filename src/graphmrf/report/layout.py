@@ -24,18 +24,8 @@ def positions(adjacency: Matrix, components: Ints, *, seed: int = 0, relaxed: in
     lives on a mesh (the `relaxed` largest components; smaller ones keep their eigenvectors). Components are packed side
     by side. Time and memory are linear in nodes and edges.
 
-    Parameters
-    ----------
-    adjacency : csr_array of shape (n, n)
-        Symmetric weights without self loops; only the pattern matters.
-    components : array of shape (n,)
-        Label of the connected component of every node.
-    seed : int
-        Fixes the order in which nodes are merged.
-
-    Returns
-    -------
-    array of shape (n, 2)
+    `adjacency` (n, n): symmetric weights without self loops; only the pattern matters. `components` (n,): label of the
+    connected component of every node. `seed`: fixes the order in which nodes are merged. The result has shape (n, 2).
 
     Examples
     --------

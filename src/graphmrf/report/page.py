@@ -158,10 +158,7 @@ def pack_content(content: Content) -> bytes:
 def unpack_content(packed: bytes, *, largest: int = 200_000_000) -> Content:
     """The content of a page that was packed, of so many bytes at most: ten times those of a large page.
 
-    Raises
-    ------
-    InvalidInputError
-        If it is damaged, or larger than any page.
+    Raises InvalidInputError if it is damaged, or larger than any page.
     """
     try:
         whole = zlib.decompressobj().decompress(packed, largest)
@@ -179,10 +176,7 @@ def render_content(content: Content) -> str:
     Only our own scripts and Plotly run in it, by their hashes: whatever a content holds, none of it is executed. Plotly
     is compressed, to two fifths; the page unpacks it while the first maps are drawn.
 
-    Raises
-    ------
-    InvalidInputError
-        If it is no content of this version.
+    Raises InvalidInputError if it is no content of this version.
     """
     from plotly.offline import get_plotlyjs
 

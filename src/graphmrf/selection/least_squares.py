@@ -27,22 +27,13 @@ class LeastSquares:
     r"""The coefficients of least norm among those that minimise :math:`\lVert Z g + c - y \rVert^2`.
 
     The intercept `c` is not part of the norm: a column that does not vary leaves it alone and gets coefficient 0.
-
-    Attributes
-    ----------
-    coef : array of shape (p,)
-        The coefficients `g`.
-    intercept : float
-        The constant `c`; 0 when none was fitted.
-    rank : int
-        Number of directions in which the rows of `Z` vary.
-    root : array of shape (p + 1, rank + 1) or (p, rank)
-        `Q` with :math:`Q Q' = ([1\ Z]'[1\ Z])^+`, the first row and column for the intercept when there is one.
     """
 
-    coef: Floats
-    intercept: float
-    rank: int
+    coef: Floats  # (p,): the coefficients `g`
+    intercept: float  # the constant `c`; 0 when none was fitted
+    rank: int  # number of directions in which the rows of `Z` vary
+    # (p + 1, rank + 1) or (p, rank): `Q` with `Q Q' = ([1\ Z]'[1\ Z])^+`, the first row and column for the intercept
+    # when there is one
     root: Floats
 
     @property
@@ -99,19 +90,10 @@ def fit_from_factor(
 ) -> LeastSquares:
     r"""Return the least squares fit from the triangular factor of `augmented_design`.
 
-    Parameters
-    ----------
-    R : array of shape (<= p + 2, p + 2) or (<= p + 1, p + 1)
-        Factor of ``[1 Z y]`` or, without an intercept, of ``[Z y]``.
-    rows : int
-        Number of rows of that matrix.
-    intercept : bool
-        Whether the first column is the constant.
-    noise : float
-        Norm of the error in `Z`; directions with a singular value up to that are indistinguishable from 0 and get
-        coefficient 0.
-    shrinkage : float
-        Strength of a Gaussian prior on the coefficients, see `Whitened`; 0 is ordinary least squares.
+    `R` (<= p + 2, p + 2) or (<= p + 1, p + 1): factor of ``[1 Z y]`` or, without an intercept, of ``[Z y]``. `rows`:
+    number of rows of that matrix. `intercept`: whether the first column is the constant. `noise`: norm of the error in
+    `Z`; directions with a singular value up to that are indistinguishable from 0 and get coefficient 0. `shrinkage`:
+    strength of a Gaussian prior on the coefficients, see `Whitened`; 0 is ordinary least squares.
     """
     first = int(intercept)
     U, s, Vt = np.linalg.svd(R[first:, first:-1], full_matrices=False)
@@ -165,27 +147,15 @@ class Whitened:
     Smoothing is linear, so regression on the smoothed `Z` and on the smoothed `X` give the same predictions, but `Z`
     has exactly the rank of `X`: a direction in which the features do not vary is gone before a solver can blur it.
     Predictions therefore do not depend on the units of the features, nor on duplicated or collinear ones.
-
-    Attributes
-    ----------
-    Z : array of shape (n, r)
-        Uncorrelated features, mean square 1 over all nodes.
-    means : array of shape (p,)
-        Means `m` over all nodes; 0 when the features were not centred.
-    T : array of shape (p, r)
-        The map from centred features; a coefficient g of `Z` is ``T @ g`` of the features.
-    centred : bool
-        Whether the means were subtracted, which goes with fitting an intercept.
-    shrinkage : float
-        Strength of a Gaussian prior on the coefficients of `Z`, each of variance
-        :math:`\mathrm{var}(y) / \text{shrinkage}`; 0 for none. What is smoothed has a smaller variance than `Z`,
-        so that a strongly smoothed feature explains little unless many labels say so.
     """
 
-    Z: Floats
-    means: Floats
-    T: Floats
-    centred: bool
+    Z: Floats  # (n, r): uncorrelated features, mean square 1 over all nodes
+    means: Floats  # (p,): means `m` over all nodes; 0 when the features were not centred
+    T: Floats  # (p, r): the map from centred features; a coefficient g of `Z` is ``T @ g`` of the features
+    centred: bool  # whether the means were subtracted, which goes with fitting an intercept
+    # strength of a Gaussian prior on the coefficients of `Z`, each of variance `\mathrm{var}(y) / \text{shrinkage}`; 0
+    # for none. What is smoothed has a smaller variance than `Z`, so that a strongly smoothed feature explains little
+    # unless many labels say so.
     shrinkage: float = 0.0
 
     def noise(self, tolerance: float) -> float:
@@ -201,14 +171,8 @@ def whiten(X: Floats, *, centred: bool, shrinkage: float = 0.0) -> Whitened:
 
     A column that is constant to rounding, or a linear combination of others to a relative 1e-10, adds no column.
 
-    Parameters
-    ----------
-    X : array of shape (n, p)
-        Features, finite.
-    centred : bool
-        Subtract the means over all nodes.
-    shrinkage : float
-        Strength of the prior on their coefficients.
+    `X` (n, p): features, finite. `centred`: subtract the means over all nodes. `shrinkage`: strength of the prior on
+    their coefficients.
 
     Examples
     --------

@@ -39,26 +39,14 @@ class AlphaSearch:
     The score that decides is the pooled :math:`R^2`: of all labelled nodes at once, each predicted by the fit that did
     not see it. (The paper sums the :math:`R^2` of the folds; the two differ only by how folds are weighted.)
     Of equal scores (squared errors within a relative 1e-9, or nothing but rounding) the first wins.
-
-    Attributes
-    ----------
-    alphas : array of shape (n_alphas,)
-        The levels tried.
-    predictions : array of shape (n_alphas, n_labelled)
-        Out-of-fold predictions of the labelled nodes, in node order.
-    fold_r2 : array of shape (n_alphas, n_folds)
-        :math:`R^2` of each fold about its own mean; NaN in a fold whose outcomes are all equal.
-    mean_r2 : array of shape (n_alphas,)
-        Pooled :math:`R^2`; NaN when all labelled outcomes are equal.
-    best : int
-        Position of the smallest squared error, which is that of the largest pooled :math:`R^2`.
     """
 
-    alphas: Floats
-    predictions: Floats
+    alphas: Floats  # (n_alphas,): the levels tried
+    predictions: Floats  # (n_alphas, n_labelled): out-of-fold predictions of the labelled nodes, in node order
+    # (n_alphas, n_folds): `R^2` of each fold about its own mean; NaN in a fold whose outcomes are all equal
     fold_r2: Floats
-    mean_r2: Floats
-    best: int
+    mean_r2: Floats  # (n_alphas,): pooled `R^2`; NaN when all labelled outcomes are equal
+    best: int  # position of the smallest squared error, which is that of the largest pooled `R^2`
 
     @classmethod
     def score(
@@ -71,18 +59,9 @@ class AlphaSearch:
     ) -> AlphaSearch:
         """Score out-of-fold predictions.
 
-        Parameters
-        ----------
-        alphas : sequence of n_alphas floats
-            The levels.
-        predictions : array of shape (n_alphas, n_labelled)
-            Prediction of each labelled node by the fit that did not see it.
-        y : array of shape (n_labelled,)
-            The outcomes.
-        folds : integer array of shape (n_labelled,)
-            Fold of each labelled node.
-        weights : array of shape (n_labelled,), optional
-            Weight of each labelled node in all scores, see `MatchedFolds.weights`; by default they weigh the same.
+        `predictions` (n_alphas, n_labelled): prediction of each labelled node by the fit that did not see it. `y`
+        (n_labelled,): the outcomes. `folds` (n_labelled,): fold of each labelled node. `weights` (n_labelled,): weight
+        of each labelled node in all scores, see `MatchedFolds.weights`; by default they weigh the same.
 
         Examples
         --------
@@ -145,18 +124,8 @@ def search_propagation(
 
     Each fold is hidden in turn and predicted by the mean of the other labels plus their propagated deviations from it.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    y : array of shape (n,)
-        Outcomes, NaN where unknown.
-    folds : integer array of shape (n_labelled,)
-        Fold of every labelled node, in node order.
-    alphas : sequence of floats
-        Levels in [0, 1).
-    tolerance : float
-        Relative residual of the solves.
+    `y` (n,): outcomes, NaN where unknown. `folds` (n_labelled,): fold of every labelled node, in node order. `alphas`:
+    levels in [0, 1). `tolerance`: relative residual of the solves.
 
     Examples
     --------
@@ -179,20 +148,9 @@ def search_residual(
 ) -> AlphaSearch:
     """Cross-validate the propagation of a base predictor's residuals at every level.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    y : array of shape (n,)
-        Outcomes, NaN where unknown.
-    base : array of shape (n_labelled, n_folds)
-        Predictions at the labelled nodes, column f by the base that did not see fold f.
-    folds : integer array of shape (n_labelled,)
-        Fold of every labelled node, in node order.
-    alphas : sequence of floats
-        Levels in [0, 1).
-    tolerance : float
-        Relative residual of the solves.
+    `y` (n,): outcomes, NaN where unknown. `base` (n_labelled, n_folds): predictions at the labelled nodes, column f by
+    the base that did not see fold f. `folds` (n_labelled,): fold of every labelled node, in node order. `alphas`:
+    levels in [0, 1). `tolerance`: relative residual of the solves.
 
     Examples
     --------
@@ -257,20 +215,8 @@ def search_convolution(
     The features are smoothed at all levels by one shared Krylov space, kept on the labelled rows only. Least squares
     needs the triangular factor of each fold once: those of the others, stacked, have the factor of a training set.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    features : Whitened
-        Features of all nodes.
-    y : array of shape (n,)
-        Outcomes, NaN where unknown.
-    folds : integer array of shape (n_labelled,)
-        Fold of every labelled node, in node order.
-    alphas : sequence of floats
-        Levels in [0, 1).
-    tolerance : float
-        Relative residual of the solves.
+    `features`: features of all nodes. `y` (n,): outcomes, NaN where unknown. `folds` (n_labelled,): fold of every
+    labelled node, in node order. `alphas`: levels in [0, 1). `tolerance`: relative residual of the solves.
 
     Examples
     --------
