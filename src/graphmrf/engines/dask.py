@@ -42,8 +42,7 @@ __all__ = ["Cluster", "cluster"]
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-Partition: TypeAlias = Literal["auto", "columns", "rows"]
-"""What is divided among the workers."""
+Partition: TypeAlias = Literal["auto", "columns", "rows"]  # what is divided among the workers
 
 USABLE = 0.8  # share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it
 

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
 
-_Piece: TypeAlias = "tuple[Ints, Floats | None]"
-"""Edges of one file with their row in one part, see `split_edges`."""
+_Piece: TypeAlias = "tuple[Ints, Floats | None]"  # edges of one file with their row in one part, see `split_edges`
 
-_Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
-"""Compressed rows: pointers, columns, and weights or None."""
+_Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"  # compressed rows: pointers, columns, and weights or None
 
 
 def weight_sums(indptr: Ints, weights: Floats) -> Floats:
@@ -176,8 +174,7 @@ class BlockNumber(int):
 Home: TypeAlias = "tuple[str, str]"
 """Where a part of the rows is: the address of its worker, and the key of its actor there."""
 
-Calls: TypeAlias = "dict[str, tuple[Any, ...]]"
-"""Arguments of a method of some parts, by the key of their actor."""
+Calls: TypeAlias = "dict[str, tuple[Any, ...]]"  # arguments of a method of some parts, by the key of their actor
 
 _Operation: TypeAlias = "tuple[str, BlockNumber | None, tuple[Any, ...]]"
 """Name, number of the block for its result (None: it is returned), and arguments; a number stands for its block."""

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 Block: TypeAlias = Any
 """Columns over the nodes, in the engine's own format; callers only pass them on and read ``shape[1]``, the width."""
 
-Window: TypeAlias = Any
-"""Some rows of several blocks, in the engine's own format; callers only pass it on."""
+Window: TypeAlias = Any  # some rows of several blocks, in the engine's own format; callers only pass it on
 
 _Result = TypeVar("_Result")
 

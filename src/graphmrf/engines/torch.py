@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
 
-Tensor: TypeAlias = Any
-"""A tensor of PyTorch."""
+Tensor: TypeAlias = Any  # a tensor of PyTorch
 
 
 class TorchEngine(Engine):

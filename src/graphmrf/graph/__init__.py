@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "Laplacian"]
 
-Laplacian: TypeAlias = Literal["normalised", "combinatorial"]
-"""Kinds of `N`, see `Graph.with_laplacian`."""
+Laplacian: TypeAlias = Literal["normalised", "combinatorial"]  # kinds of `N`, see `Graph.with_laplacian`
 
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 _Value = TypeVar("_Value")

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
 
-Edges: TypeAlias = "tuple[Any, Any, Any]"
-"""End points `u` and `v`, and weights or None: what `Graph.from_edges` takes."""
+Edges: TypeAlias = "tuple[Any, Any, Any]"  # end points `u` and `v`, and weights or None: what `Graph.from_edges` takes
 
 
 def networkx_edges(G: Any, weight: str | None) -> Edges:

@@ -228,8 +228,7 @@ def _as_slice(columns: Ints) -> slice | Ints:
 
 _Solved: TypeAlias = "tuple[Floats, int, float]"
 """Solutions (k, n_shifts, n_rows), iterations, and the largest relative residual."""
-_How: TypeAlias = "tuple[Ints | None, float, Limits]"
-"""Rows to keep (None: all), tolerance and limits."""
+_How: TypeAlias = "tuple[Ints | None, float, Limits]"  # rows to keep (None: all), tolerance and limits
 
 
 def _solve(engine: Engine, B: Floats, sigma: Floats, allowed: Bools | None, how: _How) -> _Solved:

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from graphmrf.engines import Block, Engine
     from graphmrf.graph import Graph
 
-_Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"
-"""Compressed rows of an adjacency, see `Graph.over_rows`."""
+_Rows: TypeAlias = "tuple[Ints, Ints, Floats | None]"  # compressed rows of an adjacency, see `Graph.over_rows`
 
 Places: TypeAlias = "tuple[Ints | None, Ints | None]"
 """The nodes that rows of right-hand sides are of, 0 at all others, and those whose solution is wanted; None: all."""

@@ -21,8 +21,7 @@ from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 # Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not.
 _MISSING = float(np.finfo(np.float64).min)
 LISTED_NODES = 25  # rows of the tables of uncertain and of surprising nodes: two screens
-TextCell: TypeAlias = tuple[str, float | str]
-"""A text, and what it is sorted by: a number for a cell of numbers."""
+TextCell: TypeAlias = tuple[str, float | str]  # a text, and what it is sorted by: a number for a cell of numbers
 
 
 class TextRow(TypedDict):
