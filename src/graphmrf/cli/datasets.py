@@ -53,8 +53,7 @@ _DataDir = Annotated[
     typer.Option(metavar="DIR", help="Raw files already on disk; nothing is downloaded.", envvar="GRAPHMRF_DATA"),
 ]
 _CacheDir = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Folder for downloads and cleaned copies.", envvar="GRAPHMRF_CACHE"),
+    Path | None, typer.Option(metavar="DIR", help="Folder for downloads and cleaned copies.", envvar="GRAPHMRF_CACHE")
 ]
 
 
@@ -181,11 +180,7 @@ def _load(
 ) -> "Dataset":
     with terminal.progress([1.0] * later.datasets.n_files(name), quiet=quiet, label=f"fetching {name}") as advance:
         return later.datasets.load(
-            name,
-            data_dir=data_dir,
-            cache_dir=cache_dir,
-            accept_licence=accept_licence,
-            advance=lambda _: advance(),
+            name, data_dir=data_dir, cache_dir=cache_dir, accept_licence=accept_licence, advance=lambda _: advance()
         )
 
 

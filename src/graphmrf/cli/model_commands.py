@@ -18,8 +18,7 @@ ModelOutput = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to save the model: a .json file.")
 ]
 SampleOutput = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="The draws: .csv, .csv.gz, .tsv or .parquet."),
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="The draws: .csv, .csv.gz, .tsv or .parquet.")
 ]
 Named = Annotated[
     list[str] | None,
@@ -30,8 +29,7 @@ Coupled = Annotated[bool, typer.Option("--coupled", help="Let attributes of neig
 Draws = Annotated[int, typer.Option("--draws", "-n", metavar="N", min=1, help="Number of draws.")]
 DrawSeed = Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draws.")]
 Given = Annotated[
-    Path | None,
-    typer.Option(metavar="NODES", help="Table of nodes: its empty cells are drawn, given the others."),
+    Path | None, typer.Option(metavar="NODES", help="Table of nodes: its empty cells are drawn, given the others.")
 ]
 _Files = Annotated[
     list[Path],

@@ -19,11 +19,7 @@ PageOutput = Annotated[
 
 
 def report(
-    results: ResultsFile,
-    *,
-    output: PageOutput = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    results: ResultsFile, *, output: PageOutput = None, quiet: options.Quiet = False, debug: options.Debug = False
 ) -> None:
     """Make the page of RESULTS again, without fitting.
 

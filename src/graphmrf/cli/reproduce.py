@@ -19,8 +19,7 @@ _Seed = Annotated[int, typer.Option(metavar="S", help="Another seed takes other 
 _List = Annotated[bool, typer.Option("--list", help="List the experiments and stop.")]
 _Shapes = Annotated[Path | None, typer.Option(metavar="FILE", help="GeoJSON outlines of U.S. counties, for the maps.")]
 _Without = Annotated[
-    list[str] | None,
-    typer.Option(metavar="METHOD", help="Leave out a method, such as GCN; repeat for more."),
+    list[str] | None, typer.Option(metavar="METHOD", help="Leave out a method, such as GCN; repeat for more.")
 ]
 _NoFigures = Annotated[bool, typer.Option("--no-figures", help="Tables only; figures need Matplotlib.")]
 

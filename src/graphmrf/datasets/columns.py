@@ -266,11 +266,7 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
     text = table.frame[name].astype(object).fillna("missing").astype(str)
     n_values = text.nunique()
     if is_formatted_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
-        return (
-            {},
-            "ambiguous",
-            f"'{name}' (such as {text.iloc[0]})",
-        )
+        return ({}, "ambiguous", f"'{name}' (such as {text.iloc[0]})")
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
         return {}, "names", f"'{name}' ({n_values} values)"

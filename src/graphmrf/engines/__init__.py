@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
 
-__all__ = [
-    "ENGINES",
-    "Block",
-    "Engine",
-    "EngineMaker",
-    "RemoteEdges",
-    "Window",
-    "build_engine",
-    "check_engine",
-]
+__all__ = ["ENGINES", "Block", "Engine", "EngineMaker", "RemoteEdges", "Window", "build_engine", "check_engine"]
 
 # Edges up to which "auto" takes SciPy: loading numba takes about a second, longer than most work on such a graph.
 SMALL_GRAPH = 100_000

@@ -236,11 +236,7 @@ class TorchEngine(Engine):
         last = torch.minimum(first + self._heavy, torch.repeat_interleave(self._indptr[1:][heavy], pieces))
         small = torch.int32 if self.n < 2**31 and self._indices.numel() < 2**31 else torch.int64
         light_rows = light, starts[light], self._indptr[1:][light]
-        return (
-            tuple(each.to(small) for each in light_rows),
-            (heavy, stops - pieces, stops),
-            (first, last),
-        )
+        return (tuple(each.to(small) for each in light_rows), (heavy, stops - pieces, stops), (first, last))
 
     def _around(self, V: Tensor, out: Tensor) -> None:
         """Set `out` to the mean of V over the neighbours of every node, or V itself where there are none."""

@@ -123,13 +123,7 @@ class Graph(RefusesFormerNames):
 
     @classmethod
     def from_edges(
-        cls,
-        u: ArrayLike,
-        v: ArrayLike,
-        weight: ArrayLike | None = None,
-        *,
-        n_nodes: int | None = None,
-        ids: Any = None,
+        cls, u: ArrayLike, v: ArrayLike, weight: ArrayLike | None = None, *, n_nodes: int | None = None, ids: Any = None
     ) -> Graph:
         """Graph of the undirected edges ``u[i] -- v[i]``.
 

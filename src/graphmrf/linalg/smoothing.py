@@ -150,13 +150,7 @@ def smooth_features(graph: Graph, X: Floats, alpha: float, *, tolerance: float |
 
 
 def propagate(
-    graph: Graph,
-    Y: Floats,
-    known: Bools,
-    alpha: ArrayLike,
-    *,
-    tolerance: float | None = None,
-    limits: Limits = LIMITS,
+    graph: Graph, Y: Floats, known: Bools, alpha: ArrayLike, *, tolerance: float | None = None, limits: Limits = LIMITS
 ) -> Floats:
     r"""Return `Y` with its unknown entries filled in by propagation from the known ones.
 

@@ -110,12 +110,7 @@ class Spectrum:
 
 
 def density_of_states(
-    graph: Graph,
-    *,
-    probes: int | None = None,
-    steps: int | None = None,
-    random_state: int = 0,
-    limits: Limits = LIMITS,
+    graph: Graph, *, probes: int | None = None, steps: int | None = None, random_state: int = 0, limits: Limits = LIMITS
 ) -> Spectrum:
     """Return the density of states of the normalised Laplacian.
 

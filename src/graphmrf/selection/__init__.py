@@ -8,14 +8,7 @@ from graphmrf.selection.folds import (
     split,
     steps_to_label,
 )
-from graphmrf.selection.least_squares import (
-    SHRINKAGE,
-    LeastSquares,
-    Whitened,
-    fit_least_squares,
-    triangular,
-    whiten,
-)
+from graphmrf.selection.least_squares import SHRINKAGE, LeastSquares, Whitened, fit_least_squares, triangular, whiten
 from graphmrf.selection.search import (
     ALPHAS,
     AlphaSearch,

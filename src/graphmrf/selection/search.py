@@ -91,12 +91,7 @@ class AlphaSearch:
 
     def table(self) -> dict[str, Floats]:
         """Return the scores under the names of an estimator's ``cv_results_``."""
-        return {
-            "alpha": self.alphas,
-            "mean_r2": self.mean_r2,
-            "fold_r2": self.fold_r2,
-            "out_of_fold": self.predictions,
-        }
+        return {"alpha": self.alphas, "mean_r2": self.mean_r2, "fold_r2": self.fold_r2, "out_of_fold": self.predictions}
 
 
 def _first_least(errors: Floats, y: Floats) -> int:
