@@ -88,15 +88,6 @@ def atomic(path: _PathLike) -> Iterator[Path]:
     """Give a temporary path in the same folder to write to; it takes the final name in one step when all went well.
 
     Drafts of killed processes in the folder are removed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic(f"{folder}/answer.txt") as draft:
-    ...         _ = draft.write_text("42")
-    ...     sorted(file.name for file in Path(folder).iterdir())
-    ['answer.txt']
     """
     path = Path(path)
     remove_leftovers(path.parent)
@@ -220,13 +211,6 @@ def check_apart(outputs: Sequence[_PathLike | None], inputs: Sequence[_PathLike 
     links and other spellings of a path are seen through.
 
     Raises InvalidInputError: a file is named twice.
-
-    Examples
-    --------
-    >>> check_apart(["answer.csv"], ["question.csv", None])
-    >>> check_apart(["./question.csv"], ["question.csv"])
-    Traceback (most recent call last):
-    graphmrf.errors.InvalidInputError: ./question.csv is an input, too; write results to a file of their own
     """
     written = [path for path in outputs if path is not None]
     for k, path in enumerate(written):

@@ -104,17 +104,6 @@ def features(
     are dropped; the default is the number of states of the U.S. `rare`: levels of fewer nodes (or fewer than 2 % of the
     nodes, in small tables) are pooled: coefficients fitted to so few are unstable. Raises InvalidInputError: a column
     to leave out that is not there, an infinite cell, or a word in a column of numbers.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from graphmrf.graph import Graph
-    >>> frame = pd.DataFrame({"id": [1, 2, 3, 4], "age": [30, None, 50, 40], "side": ["n", "s", "n", "s"]})
-    >>> made = features(AttributedGraph(Graph.from_edges([0, 1, 2], [1, 2, 3]), frame, "id"))
-    >>> made.X.to_dict("list")
-    {'age': [30.0, 40.0, 50.0, 40.0], 'side=s': [0.0, 1.0, 0.0, 1.0]}
-    >>> print(*made.notes, sep="; ")
-    filled missing cells with the column mean: 'age' (1 cell); one-hot encoded: 'side' (2 levels)
     """
     _check_present(table, ignore)
     left_out = {*table.keys, *targets, *ignore}
@@ -310,15 +299,6 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     """Return the columns named, or else all numeric columns that vary, except the id and those to ignore.
 
     Raises InvalidInputError if a column does not exist or, being named, is not numeric; or if nothing is left.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from graphmrf.graph import Graph
-    >>> frame = pd.DataFrame({"id": ["a", "b"], "rent": [9.5, None], "name": ["x", "y"], "age": [30, 40]})
-    >>> found = attributes(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"), ignore=["rent"])
-    >>> list(found.A.columns), found.notes
-    (['age'], ("ignored 'name': it is not numeric",))
     """
     for name in ignore:
         table.require(name)

@@ -132,13 +132,6 @@ def geometries(table: AttributedGraph) -> list[Any]:
     """Return a geometry of GeoJSON for every node: its area, or its point by longitude and latitude in degrees.
 
     Raises InvalidInputError if there are no shapes and no coordinates.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"id": ["a", "b"], "lon": [1.0, 2.0], "lat": [50.0, 51.0]})
-    >>> geometries(AttributedGraph(Graph.from_edges([0], [1]), frame, "id"))[0]
-    {'type': 'Point', 'coordinates': [1.0, 50.0]}
     """
     if table.shapes is not None:
         areas = table.shapes if table.shapes.crs is None else table.shapes.to_crs(4326)

@@ -88,17 +88,6 @@ def build_engine(  # noqa: PLR0913 - the graph, and how it is computed
     """Return an engine for a graph; "auto" takes SciPy up to `small` edges and numba's parallel kernels beyond.
 
     From `large` on it takes a GPU where there is one: loading PyTorch takes about as long as a search on 16 cores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one_edge = np.array([0, 1, 2]), np.array([1, 0]), None, np.ones(2)
-    >>> engine = build_engine("auto", *one_edge)
-    >>> V, out = engine.load(np.array([[3.0], [5.0]])), engine.zeros(1)
-    >>> engine.advance(V, np.ones(1), V, np.zeros(1), engine.mask(None, 1), out)
-    array([30.])
-    >>> engine.unload(out, 1).ravel()
-    array([5., 3.])
     """
     chosen = _automatic(indices.size // 2, small, large) if name == "auto" else check_engine(name)
     make = ENGINES[chosen] if isinstance(chosen, str) else chosen

@@ -28,13 +28,6 @@ def random_columns(
 
     `seed`: non-negative. `n`, `k`: rows and columns. Fewer columns are the first ones of more. `kind`: "rademacher" for
     independent signs, "normal" for standard normal numbers. `first`: number of the first row.
-
-    Examples
-    --------
-    >>> random_columns(0, 4, 2).tolist() == random_columns(0, 2, 2).tolist() + random_columns(0, 2, 2, first=2).tolist()
-    True
-    >>> bool(abs(random_columns(0, 100_000, 1, "normal").std() - 1.0) < 0.01)
-    True
     """
     made = np.empty((n, k))
     if kind == "rademacher":
@@ -68,13 +61,7 @@ def _words(seed: int, column: int, first: int, n: int) -> Ints:
 
 
 def edge_words(key: Ints, low: Ints, high: Ints) -> Ints:
-    """Return one 64-bit word for every edge; it depends on the key and the edge's ends, the lower first, alone.
-
-    Examples
-    --------
-    >>> edge_words(np.uint64(7), np.array([0, 0]), np.array([1, 2])).dtype
-    dtype('uint64')
-    """
+    """Return one 64-bit word for every edge; it depends on the key and the edge's ends, the lower first, alone."""
     a, b, first, c, second, d, third = EDGE_MIX
     word = key + low.astype(np.uint64) * a + high.astype(np.uint64) * b
     word = (word ^ (word >> first)) * c

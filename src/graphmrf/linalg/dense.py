@@ -31,16 +31,7 @@ def _libraries() -> ThreadpoolController:
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """A positive definite matrix `A` of a few thousand rows, exactly: no tolerance, no probes.
-
-    Examples
-    --------
-    >>> A = Dense(np.array([[2.0, 1.0], [1.0, 2.0]]))
-    >>> A.solve(np.array([3.0, 3.0]))
-    array([1., 1.])
-    >>> A.inverse_diagonal().round(4)
-    array([0.6667, 0.6667])
-    """
+    """A positive definite matrix `A` of a few thousand rows, exactly: no tolerance, no probes."""
 
     A: Floats
 

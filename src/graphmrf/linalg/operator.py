@@ -261,14 +261,6 @@ def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.c
     :math:`-\sqrt{w / m_v}`, `m` being the masses of `N`, see `Graph.mass`.
 
     `first`, `stop`: range of nodes; by default all, which gives all edges. The result has shape (n_edges, n).
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> graph = Graph.from_edges([0, 1], [1, 2])
-    >>> B = incidence(graph)
-    >>> bool(abs(B.T @ B - graph.N).max() < 1e-15)
-    True
     """
     rows = graph.indptr, graph.indices, graph.weights
     return _row_incidence(rows, slice(first, graph.n_nodes if stop is None else stop), 0, graph.mass)
@@ -293,13 +285,6 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int =
 
     Edges are taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does
     not change the draws.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> noise = edge_noise(Graph.from_edges([0], [1], n_nodes=3), 2, np.random.default_rng(0))
-    >>> bool(np.allclose(noise.sum(axis=0), 0.0)), noise[2]
-    (True, array([0., 0.]))
     """
     noise: Floats | None = None
     for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.mass, k, at_once)):
@@ -339,13 +324,6 @@ def edge_signs(graph: Graph, k: int, rng: np.random.Generator, *, small: int = S
 
     The signs of an edge follow from its two ends, so that every node sums up its own row, on all cores beyond `small`
     edges.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> noise = edge_signs(Graph.from_edges([0], [1], n_nodes=3), 2, np.random.default_rng(0))
-    >>> abs(noise).tolist(), noise.sum(axis=0).tolist()
-    ([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]], [0.0, 0.0])
     """
     keys = rng.integers(2**64, size=-(-k // SIGNS), dtype=np.uint64, endpoint=False)
     about = (graph.mass, k, keys, small)

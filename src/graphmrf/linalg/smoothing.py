@@ -36,15 +36,7 @@ _SMALLEST = {4: 1e-30, 8: 1e-150}
 
 
 def multiply(graph: Graph, X: Floats) -> Floats:
-    r"""Return :math:`(I - N) X`: the normalised adjacency times `X`, and `X` itself at isolated nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> multiply(Graph.from_edges([0], [1], n_nodes=3), np.array([[1.0], [2.0], [3.0]])).ravel()
-    array([2., 1., 3.])
-    """
+    r"""Return :math:`(I - N) X`: the normalised adjacency times `X`, and `X` itself at isolated nodes."""
     return product(graph.engine, _columns(graph, X))
 
 
@@ -112,15 +104,6 @@ def smooth_grid(
     `X` (n, k): signals. `alphas` (n_alphas,): smoothing levels in [0, 1). `rows`: nodes to keep; by default all.
     `tolerance`: wanted relative residual, by the recurrence. float32 reaches 3e-6 at level .99 and raises when less is
     wanted. `limits`: sizes of blocks and windows. The result has shape (n_alphas, n_rows, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> signal = np.array([[1.0], [0.0], [0.0]])
-    >>> smooth_grid(Graph.from_edges([0, 1], [1, 2]), signal, [0.0, 0.5], np.array([0, 2])).round(4)[:, :, 0]
-    array([[1.    , 0.    ],
-           [0.5833, 0.0833]])
     """
     X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
     systems = ShiftedSystems(graph.engine, _sigma(levels[:, None]), None, limits)
@@ -135,14 +118,6 @@ def smooth_features(graph: Graph, X: Floats, alpha: float, *, tolerance: float |
 
     That is smoothing among neighbours with average features. By themselves, features of isolated nodes would vary far
     more than the smoothed ones that coefficients are fitted to.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> pair = Graph.from_edges([0], [1], n_nodes=3)
-    >>> smooth_features(pair, np.array([[1.0], [1.0], [-2.0]]), 0.9).ravel().round(4)
-    array([ 1. ,  1. , -0.2])
     """
     smoothed = smooth(graph, X, alpha, tolerance=tolerance)
     smoothed[graph.isolated] *= 1.0 - alpha
@@ -159,14 +134,6 @@ def propagate(
     `Y` (n, k): values; unknown entries are not read. `known` (n,) or (n, k): the entries `L`, for all columns or for
     each. `alpha` (k,): smoothing level in [0, 1), for all columns or for each. `tolerance`, `limits`: as in `smooth`.
     The result has shape (n, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> path = Graph.from_edges([0, 1], [1, 2])
-    >>> propagate(path, np.array([[1.0], [np.nan], [1.0]]), np.array([True, False, True]), 0.5).ravel().round(4)
-    array([1.    , 0.7071, 1.    ])
     """
     Y, known = _known(graph, Y, known)
     levels = _levels(alpha, Y.shape[1])
@@ -186,14 +153,6 @@ def propagate_grid(
     `graph`, `Y`, `known`: as in `propagate`; the folds of a cross-validation are columns with masks of their own.
     `alphas` (n_alphas,) or (n_alphas, k): the levels, the same for all columns or for each. `rows`, `tolerance`: as in
     `smooth_grid`. The result has shape (n_alphas, n_rows, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> path, y = Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [np.nan], [1.0]])
-    >>> propagate_grid(path, y, ~np.isnan(y), [0.0, 0.5, 0.9], np.array([1])).round(4).ravel()
-    array([0.    , 0.7071, 1.2728])
     """
     Y, known = _known(graph, Y, known)
     levels = check_alphas(alphas)
@@ -214,14 +173,6 @@ def propagate_labels(
     `Y` (m, k): values of the labelled nodes. `known` (m, k): those that a column may use; the others, and all nodes not
     labelled, are unknown. `alphas` (n_alphas,) or (n_alphas, k). `labelled` (m,): the labelled nodes. `tolerance`: as
     in `smooth_grid`. The result has shape (n_alphas, m, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> path, y, known = Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [9.0]]), np.array([[True], [False]])
-    >>> propagate_labels(path, y, known, np.array([0.5]), np.array([0, 1])).round(4).ravel()
-    array([1.    , 0.4041])
     """
     levels = check_alphas(alphas)
     levels = levels[:, None] if levels.ndim == 1 else levels
@@ -249,15 +200,6 @@ def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> F
 
     `engine`: what multiplies by the operator, see `loop_engine`. `X` (n, k): signals; float32 is computed in float32.
     `order`: the highest power `K`. `rows`: rows to keep; by default all. The result has shape (K + 1, n_rows, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> engine = loop_engine(Graph.from_edges([0], [1], n_nodes=3))
-    >>> powers(engine, np.array([[1.0], [3.0], [5.0]]), 1)[..., 0]
-    array([[1., 3., 5.],
-           [2., 2., 5.]])
     """
     return engine.compute(_powers, X, order, rows).transpose(1, 2, 0)
 

@@ -290,18 +290,6 @@ def condition(parameters: Parameters, graph: Graph, A: Any, names: Sequence[str]
 
     `A` (n, q) or DataFrame: attributes in the order of the model, or named as there; NaN where missing, in any pattern.
     `names`: names of the attributes of the model; ``a0, a1, ...`` by default.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> parameters = Parameters(np.array([[2.0, -1.0], [-1.0, 2.0]]), np.diag([1.0, 2.0]), np.zeros(2))
-    >>> posterior = condition(parameters, Graph.from_edges([0], [1]), [[1.0, 1.0], [0.0, np.nan]])
-    >>> posterior.mean
-    array([[1. , 1. ],
-           [0. , 0.5]])
-    >>> posterior.std
-    array([[0. , 0. ],
-           [0. , 0.5]])
     """
     chosen = check_names(names, parameters.q)
     known = aligned(graph.align(A, "A"), graph.n_nodes, chosen)
@@ -330,12 +318,6 @@ def sample_field(
     `graph`: any graph, not only the one the model was fitted on. `n_samples`: number of draws. `random_state`: seed;
     the same seed gives the same draws. `tolerance`: relative residual of the solve. `dense_nodes`: number of nodes up
     to which dense factors draw the channels. The result has shape (n_samples, n, q).
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> sample_field(Parameters(np.eye(1), 9.0 * np.eye(1), np.array([5.0])), Graph.from_edges([0], [1]), 2).shape
-    (2, 2, 1)
     """
     parts, rng = parameters.channels, np.random.default_rng(random_state)
     draws = np.empty((check_count(n_samples), graph.n_nodes, parameters.q))

@@ -113,15 +113,6 @@ def estimate_r2(target: TargetCovariance, given: str = "both", *, exact_nodes: i
     what the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
     (LGC), or both (LGC/RP). `exact_nodes`: number of nodes up to which dense factors are used, 128 MB each and some
     seconds.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> from graphmrf.model import GaussianMRF
-    >>> mrf, node = GaussianMRF([[1.0, -0.9], [-0.9, 1.0]], [20.0, 20.0]), np.arange(60)
-    >>> target = target_covariance(mrf.parameters, Graph.from_edges(node, (node + 1) % 60), 1, node % 2 == 0)
-    >>> [round(estimate_r2(target, given)[0], 3) for given in ("labels", "features", "both")]
-    [0.781, 0.286, 0.782]
     """
     known, n_unlabelled = check_given(given), np.count_nonzero(target.unlabelled)
     if n_unlabelled < 2:
@@ -178,14 +169,6 @@ def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_
     `target`: the attribute to predict, and the nodes where it is known. `k`: number of nodes. `given` ({"both",
     "labels"}): whether the features of all nodes are known besides the labels. `exact_nodes`: number of nodes up to
     which the covariance is dense. The result has shape (k,).
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> from graphmrf.model import GaussianMRF
-    >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
-    >>> suggest(target_covariance(GaussianMRF([[1.0]], [9.0]).parameters, star, 0, None))
-    array([0])
     """
     known, n_candidates = check_given(given, allowed=("both", "labels")), np.count_nonzero(target.unlabelled)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= n_candidates:

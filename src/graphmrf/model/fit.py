@@ -115,16 +115,6 @@ def fit_for_imputation(
     `A` (n, q): attributes, NaN where missing; every column must vary. `prior`: weight of the prior, in nodes, > 0.
     `change`: change of the variances by another round below which the fit ends. `exact_entries`: missing entries up to
     which the E-step is exact.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> from graphmrf.model.conditional import condition
-    >>> path = Graph.from_edges([0, 1, 2], [1, 2, 3])
-    >>> A = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, np.nan], [4.0, 8.0]])  # the second is twice the first
-    >>> parameters = fit_for_imputation(path, A, prior=1e-3)
-    >>> round(float(condition(parameters, path, A).mean[2, 1]), 1)
-    6.1
     """
     mean = np.nanmean(A, axis=0)
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))

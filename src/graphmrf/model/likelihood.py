@@ -40,14 +40,7 @@ class Statistics:
 
 
 def statistics(graph: Graph, A: Floats) -> Statistics:
-    """Return the sufficient statistics of attributes (n, q) without missing entries, in one pass over the edges.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> statistics(Graph.from_edges([0], [1]), np.array([[1.0], [-1.0]])).M1
-    array([[4.]])
-    """
+    """Return the sufficient statistics of attributes (n, q) without missing entries, in one pass over the edges."""
     M1 = A.T @ (A - multiply(graph, A))
     return Statistics(graph.n_nodes, A.T @ A, (M1 + M1.T) / 2)
 

@@ -29,14 +29,7 @@ _LARGEST = 2.0**500
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    r"""The numbers of a field: precision :math:`H \otimes I + C \otimes N`, and mean.
-
-    Examples
-    --------
-    >>> parameters = Parameters(np.eye(1), np.array([[3.0]]), np.zeros(1))
-    >>> parameters.channels.alpha
-    array([0.75])
-    """
+    r"""The numbers of a field: precision :math:`H \otimes I + C \otimes N`, and mean."""
 
     H: Floats  # (q, q): interactions between the attributes of one node; symmetric positive definite
     C: Floats  # (q, q): interactions along the edges; symmetric positive semidefinite, ``diag(h)`` in the paper's model
@@ -114,13 +107,6 @@ class Precision:
     It acts on attribute matrices instead of on their vectorisation, because
 
     .. math:: \Gamma\,\mathrm{vec}(A) = \mathrm{vec}(A H + N A\,C).
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> Precision(Graph.from_edges([0], [1]), np.eye(2), np.diag([1.0, 3.0])) @ np.ones((2, 2))
-    array([[1., 1.],
-           [1., 1.]])
     """
 
     graph: Graph  # the graph of `N`

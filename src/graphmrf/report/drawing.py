@@ -139,16 +139,6 @@ def draw_graph(report: PredictionReport, *, max_nodes: int = 20_000, max_edges: 
 
     More nodes than `max_nodes`, of some 100 bytes each in the page, cannot be distinguished on a screen. The nodes of a
     panel are drawn once for each time, the times side by side and row by row.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> y = np.array([1.0, np.nan, np.nan])
-    >>> target = Prediction("income", y, np.ones(3), method="lp", std=np.ones(3))
-    >>> graph = Graph.from_edges([0, 1], [1, 2])
-    >>> draw_graph(PredictionReport("wards", graph, "abc", (target,))).edges
-    array([[0, 1],
-           [1, 2]])
     """
     graph, product, given = report.graph, report.graph.product, report.coordinates
     if product is None or report.shapes is not None:

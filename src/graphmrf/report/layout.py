@@ -26,13 +26,6 @@ def positions(adjacency: Matrix, components: Ints, *, seed: int = 0, relaxed: in
 
     `adjacency` (n, n): symmetric weights without self loops; only the pattern matters. `components` (n,): label of the
     connected component of every node. `seed`: fixes the order in which nodes are merged. The result has shape (n, 2).
-
-    Examples
-    --------
-    >>> path = csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
-    >>> x = positions(path, np.zeros(3, dtype=int))[:, 0]
-    >>> bool(min(x[0], x[2]) < x[1] < max(x[0], x[2]))
-    True
     """
     _, label, size = np.unique(components, return_inverse=True, return_counts=True)
     order = np.lexsort((label, -size[label]))

@@ -98,17 +98,7 @@ def write_content(path: str | os.PathLike[str], content: Content) -> Path:
 
 
 def render(report: PredictionReport) -> str:
-    """The report as one HTML document that needs no network.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> target = Prediction("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
-    >>> "Predicted income for 1 of 2 nodes." in render(
-    ...     PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
-    ... )
-    True
-    """
+    """The report as one HTML document that needs no network."""
     return render_content(page_content(report))
 
 
@@ -145,13 +135,7 @@ def page_content(report: PredictionReport) -> Content:
 
 
 def pack_content(content: Content) -> bytes:
-    """A content, compressed, for `unpack_content`.
-
-    Examples
-    --------
-    >>> unpack_content(pack_content({"format": 1}))
-    {'format': 1}
-    """
+    """A content, compressed, for `unpack_content`."""
     return zlib.compress(json.dumps(content, allow_nan=False).encode("utf-8", "surrogatepass"), level=6)
 
 
@@ -205,13 +189,7 @@ def _policy(*scripts: str) -> str:
 
 
 def templates() -> Environment:
-    """The templates of pages: whatever they are given is escaped, and what they are not given is an error.
-
-    Examples
-    --------
-    >>> templates().from_string("{{ name }}").render(name="<b>")
-    '&lt;b&gt;'
-    """
+    """The templates of pages: whatever they are given is escaped, and what they are not given is an error."""
     environment = Environment(
         loader=PackageLoader("graphmrf.report"),
         autoescape=True,

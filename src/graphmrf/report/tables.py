@@ -46,14 +46,7 @@ class TextTable(TypedDict):
 
 
 def most_uncertain(target: Prediction, limit: int = LISTED_NODES) -> Ints:
-    """Predicted nodes with the largest std, largest first; ties in node order.
-
-    Examples
-    --------
-    >>> y = np.array([1.0, np.nan, np.nan])
-    >>> most_uncertain(Prediction("income", y, np.ones(3), method="lp", std=np.array([9.0, 1.0, 2.0])))
-    array([2, 1])
-    """
+    """Predicted nodes with the largest std, largest first; ties in node order."""
     if target.std is None:
         return np.empty(0, dtype=np.int64)
     hidden = np.flatnonzero(~target.observed)

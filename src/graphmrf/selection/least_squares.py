@@ -63,13 +63,6 @@ def triangular(M: Floats, *, block: int = 8192) -> Floats:
     From 9216 entries on (measured) OpenBLAS starts threads, which cost more than they save here.
 
     Stacked factors of parts of a matrix have the same factor as the matrix itself, up to signs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> abs(triangular(np.array([[3.0, 1.0], [4.0, 1.0], [0.0, 0.0]]))).round(1)
-    array([[5. , 1.4],
-           [0. , 0.2]])
     """
     rows = max(block // max(M.shape[1], 1), 4 * M.shape[1])
     while len(M) > rows:
@@ -118,15 +111,7 @@ def _unexplained(outcome: Floats, said: Floats, freedom: int) -> float:
 def fit_least_squares(
     Z: Floats, y: Floats, *, intercept: bool, noise: float = 0.0, shrinkage: float = 0.0
 ) -> LeastSquares:
-    """Fit y on the columns of `Z`; the parameters are those of `fit_from_factor`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> fit = fit_least_squares(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 5.0]), intercept=True)
-    >>> fit.coef.round(6), round(fit.intercept, 6)
-    (array([2.]), 1.0)
-    """
+    """Fit y on the columns of `Z`; the parameters are those of `fit_from_factor`."""
     R = triangular(augmented_design(Z, y, intercept=intercept))
     return fit_from_factor(R, rows=len(Z), intercept=intercept, noise=noise, shrinkage=shrinkage)
 
@@ -173,15 +158,6 @@ def whiten(X: Floats, *, centred: bool, shrinkage: float = 0.0) -> Whitened:
 
     `X` (n, p): features, finite. `centred`: subtract the means over all nodes. `shrinkage`: strength of the prior on
     their coefficients.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> features = whiten(np.array([[1.0, 2.0, 5.0], [2.0, 4.0, 5.0], [3.0, 6.0, 5.0]]), centred=True)
-    >>> abs(features.Z).round(4)
-    array([[1.2247],
-           [0.    ],
-           [1.2247]])
     """
     n, p = X.shape
     magnitude = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))

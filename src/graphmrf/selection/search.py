@@ -62,14 +62,6 @@ class AlphaSearch:
         `predictions` (n_alphas, n_labelled): prediction of each labelled node by the fit that did not see it. `y`
         (n_labelled,): the outcomes. `folds` (n_labelled,): fold of each labelled node. `weights` (n_labelled,): weight
         of each labelled node in all scores, see `MatchedFolds.weights`; by default they weigh the same.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> y, folds = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 0, 1, 1])
-        >>> search = AlphaSearch.score([0.0, 0.5], np.array([[2.0, 2.0, 3.0, 3.0], y]), y, folds)
-        >>> search.alpha, search.mean_r2
-        (0.5, array([0.6, 1. ]))
         """
         unit = np.abs(y).max(initial=0.0) or 1.0  # without it squares of outcomes like 1e-200 would be 0
         squared, y = ((predictions - y) / unit) ** 2, y / unit
@@ -121,15 +113,6 @@ def search_propagation(
 
     `y` (n,): outcomes, NaN where unknown. `folds` (n_labelled,): fold of every labelled node, in node order. `alphas`:
     levels in [0, 1). `tolerance`: relative residual of the solves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
-    >>> search = search_propagation(path, np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0]))
-    >>> search.alpha
-    0.999
     """
     values = y[~np.isnan(y)]
     means = np.array([values[folds != fold].mean() for fold in range(int(folds.max()) + 1)])
@@ -146,16 +129,6 @@ def search_residual(
     `y` (n,): outcomes, NaN where unknown. `base` (n_labelled, n_folds): predictions at the labelled nodes, column f by
     the base that did not see fold f. `folds` (n_labelled,): fold of every labelled node, in node order. `alphas`:
     levels in [0, 1). `tolerance`: relative residual of the solves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
-    >>> y, folds = np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0])
-    >>> search_residual(path, y, np.full((4, 2), 2.0), folds, alphas=(0.0, 0.9)).predictions.round(2)
-    array([[2.  , 2.  , 2.  , 2.  ],
-           [1.36, 1.58, 3.49, 3.27]])
     """
     labelled = np.flatnonzero(~np.isnan(y))
     known, levels = training_masks(labelled.size, np.arange(labelled.size), folds), np.asarray(alphas)
@@ -212,16 +185,6 @@ def search_convolution(
 
     `features`: features of all nodes. `y` (n,): outcomes, NaN where unknown. `folds` (n_labelled,): fold of every
     labelled node, in node order. `alphas`: levels in [0, 1). `tolerance`: relative residual of the solves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> from graphmrf.selection import whiten
-    >>> path, features = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4]), whiten(np.arange(5.0)[:, None], centred=True)
-    >>> y = np.array([1.0, 3.0, np.nan, 7.0, 9.0])
-    >>> search_convolution(path, features, y, np.array([0, 1, 1, 0])).alpha
-    0.0
     """
     fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
     return AlphaSearch.score(alphas, own_fold(fits, folds), y[~np.isnan(y)], folds)
@@ -240,16 +203,6 @@ def search_convolution_and_residual(
 
     The parameters are those of `search_convolution`. The residuals differ from level to level, so here every pair of
     level and fold is a column of its own; columns of similar levels, which converge together, are solved together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> from graphmrf.selection import whiten
-    >>> path, features = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4]), whiten(np.arange(5.0)[:, None], centred=True)
-    >>> y = np.array([1.0, 3.0, np.nan, 7.0, 9.0])
-    >>> search_convolution_and_residual(path, features, y, np.array([0, 1, 1, 0])).alpha
-    0.0
     """
     known = training_masks(folds.size, np.arange(folds.size), folds)
     fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
