@@ -152,7 +152,6 @@ class RowsEngine(Engine):
         return indptr, np.concatenate(weights) if weighted else np.diff(indptr).astype(np.float64)
 
     def remote_edges(self) -> RowsEngine:
-        """Return itself."""
         return self
 
     def looped(self) -> RowsEngine:
@@ -238,14 +237,12 @@ class RowsEngine(Engine):
         raise AssertionError
 
     def load(self, X: Floats, rows: Ints | None = None) -> Remote:
-        """Return a new block with the columns of `X`."""
         X = np.asarray(X)
         if rows is None:
             return self._new("load", X.shape[1], [(X[a:b],) for a, b in self._ranges])
         return self._new("load", X.shape[1], [(X[chosen], local) for chosen, local in self._split(rows)])
 
     def unload(self, V: Remote, k: int, rows: Ints | None = None) -> Floats:
-        """Return some rows of the first `k` columns of a block."""
         if rows is None:
             return self._ask("unload", [(V.place, k)] * len(self._queues), np.concatenate)
         split = self._split(rows)
@@ -259,15 +256,12 @@ class RowsEngine(Engine):
         return self._ask("unload", [(V.place, k, local) for _, local in split], join)
 
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Remote:
-        """Return `k` columns of zeros, and padding."""
         return self._new("zeros", k, [(k, dtype)] * len(self._queues))
 
     def random(self, seed: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher") -> Remote:
-        """Return `k` random columns, the same on any number of workers."""
         return self._new("random", k, [(seed, k, kind)] * len(self._queues))
 
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Remote:
-        """Return a mask block."""
         if allowed is None:
             return self._new("mask", width, [(None, width)] * len(self._queues))
         if rows is None:
@@ -276,25 +270,20 @@ class RowsEngine(Engine):
         return self._new("mask", width, [(allowed[chosen], width, local) for chosen, local in split])
 
     def like(self, V: Remote) -> Remote:
-        """Return a block of the same shape and type, not initialised."""
         return self._new("like", V.shape[1], [(V.place,)] * len(self._queues))
 
     def gram(self, U: Remote, V: Remote) -> Floats:
-        """Return the inner products of all columns."""
         return self._sum("gram", U.place, V.place)
 
     def advance(self, V: Remote, scale: Floats, previous: Remote, back: Floats, mask: Remote, out: Remote) -> Floats:
-        """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
         self._steps += 1
         _PROGRESS.info("%s%d products", self._done, self._steps)
         return self._sum("advance", V.place, scale, previous.place, back, mask.place, out.place)
 
     def subtract(self, out: Remote, coefficient: Floats, V: Remote) -> Floats:
-        """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
         return self._sum("subtract", out.place, coefficient, V.place)
 
     def mix(self, V: Remote, tables: Floats, kinds: Ints, minus: Remote | None, out: Remote) -> None:
-        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
         matrices = self._sent(tables, kinds).place
         self._queue("mix", V.place, matrices, None if minus is None else minus.place, out.place)
 
@@ -306,20 +295,15 @@ class RowsEngine(Engine):
         return made
 
     def store(self, V: Remote, window: Remote, slot: int) -> None:
-        """Copy the window's rows and columns of a block into one of its slots."""
         self._queue("store", V.place, window.place, slot)
 
     def restore(self, window: Remote, slot: int, out: Remote) -> None:
-        """Copy one slot of a window back into a block."""
         self._queue("restore", window.place, slot, out.place)
 
     def combine(self, window: Remote, coefficients: Floats, out: Remote, keep: Floats | None = None) -> None:
-        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
         self._queue("combine", window.place, coefficients.copy(), out.place, None if keep is None else keep.copy())
 
     def read(self, window: Remote) -> Floats:
-        """Return what a window holds."""
-
         def join(found: list[Any]) -> Floats:
             if window.rows is None:
                 return np.concatenate(found, axis=2)

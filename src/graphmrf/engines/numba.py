@@ -58,7 +58,6 @@ class NumbaEngine(Engine):
         self._chunks: dict[int, Ints] = {}
 
     def load(self, X: Floats, rows: Ints | None = None) -> Floats:
-        """Return the columns of `X`, padded with zeros to a width the kernels like."""
         X = np.asarray(X)
         block = self.zeros(X.shape[1], X.dtype)
         if rows is None:
@@ -69,17 +68,14 @@ class NumbaEngine(Engine):
         return block
 
     def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
-        """Return some rows of the first `k` columns."""
         rows = self._places(rows)
         wanted, roots = (V[:, :k], self._roots) if rows is None else (V[rows, :k], self._roots[rows])
         return np.multiply(wanted, roots, dtype=V.dtype, casting="same_kind")
 
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Floats:
-        """Return `k` columns of zeros, and padding."""
         return _aligned(np.zeros, (self.n, padded_width(k)), np.dtype(dtype))
 
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
-        """Return `allowed` padded to `width`, or one row of True for None."""
         if allowed is None:
             return np.ones((1, width), dtype=bool)
         block = np.zeros((self.n, width), dtype=bool)
@@ -89,11 +85,9 @@ class NumbaEngine(Engine):
         return block
 
     def like(self, V: Floats) -> Floats:
-        """Return an uninitialised array of the same shape and type."""
         return _aligned(np.empty, V.shape, V.dtype)
 
     def gram(self, U: Floats, V: Floats) -> Floats:
-        """Return the inner products of all columns, chunk by chunk."""
         total, bounds = np.zeros((U.shape[1], V.shape[1])), self._row_chunks(self.n)
         with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at what is not finite
             for first, stop in pairwise(bounds.tolist()):
@@ -102,21 +96,18 @@ class NumbaEngine(Engine):
         return total
 
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
-        """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
         weights, scale, back = self._weights_in(V.dtype), scale.astype(V.dtype), back.astype(V.dtype)
         edges = (self._indptr, self._indices, weights, self._degrees)
         dots: Floats = _kernels.advance(*edges, V, scale, previous, back, mask, out, self._edge_chunks)
         return np.asarray(dots.sum(axis=0))
 
     def subtract(self, out: Floats, coefficient: Floats, V: Floats) -> Floats:
-        """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
         squares: Floats = _kernels.subtract(
             out, coefficient.astype(V.dtype), V, self._degrees, self._row_chunks(self.n)
         )
         return np.asarray(squares.sum(axis=0))
 
     def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
-        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
         rows, kinds = self._row_chunks(self.n), self._ordered(kinds)
         subtracted = np.empty((0, 0), dtype=out.dtype) if minus is None else minus
         values = tables.astype(V.dtype, copy=False)
@@ -131,30 +122,25 @@ class NumbaEngine(Engine):
         return values, None if rows is None else np.asarray(self._places(rows), dtype=np.int64)
 
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
-        """Copy the window's rows and columns of a block into one of its slots."""
         values, rows = window
         chosen = np.empty(0, dtype=np.int64) if rows is None else rows
         _kernels.store(V, chosen, self._roots, values, slot, self._row_chunks(values.shape[2]))
 
     def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
-        """Copy one slot of a window back into a block."""
         k = len(window[0])
         np.divide(window[0][:, slot].T, self._roots, out=out[:, :k], casting="same_kind")
         out[:, k:] = 0.0
 
     def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
-        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
         weights = coefficients.astype(out[0].dtype, copy=False)
         kept = np.ones(weights.shape[:2], dtype=weights.dtype) if keep is None else keep.astype(weights.dtype)
         _kernels.combine(window[0], weights, kept, out[0], self._row_chunks(out[0].shape[2]))
 
     def read(self, window: HostWindow) -> Floats:
-        """Return what a window holds: the array itself where no row was moved."""
         values, rows = window
         return values if rows is not None or self._place is None else np.take(values, self._place, axis=2)
 
     def affine(self, M: Any, V: Floats, B: Floats | None, numbers: tuple[float, float, float]) -> Floats:
-        """Return ``a V + b B + c M V`` for a sparse matrix `M` of the same type, any arrays, and numbers (a, b, c)."""
         out, rows = np.empty((M.shape[0], V.shape[1]), dtype=V.dtype), self._row_chunks(M.shape[0])
         V, added = np.ascontiguousarray(V), np.ascontiguousarray(np.empty((0, 0), dtype=V.dtype) if B is None else B)
         typed = tuple(V.dtype.type(number) for number in numbers)

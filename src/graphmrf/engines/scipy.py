@@ -38,7 +38,6 @@ class ScipyEngine(Engine):
         self._operators[np.dtype(np.float64)] = sparse.csr_array(S + loops)
 
     def load(self, X: Floats, rows: Ints | None = None) -> Floats:
-        """Return a copy of `X`, or its rows among zeros."""
         if rows is None:
             return np.array(X, order="C")
         block = self.zeros(X.shape[1], X.dtype)
@@ -46,15 +45,12 @@ class ScipyEngine(Engine):
         return block
 
     def unload(self, V: Floats, k: int, rows: Ints | None = None) -> Floats:
-        """Return some rows of the first `k` columns."""
         return V[:, :k] if rows is None else V[rows, :k]
 
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Floats:
-        """Return `k` columns of zeros."""
         return np.zeros((self.n, k), dtype=dtype)
 
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Bools:
-        """Return `allowed`, or one row of True for None."""
         if allowed is None or rows is None:
             return np.ones((1, width), dtype=bool) if allowed is None else allowed
         block = np.ones((self.n, width), dtype=bool)
@@ -62,28 +58,23 @@ class ScipyEngine(Engine):
         return block
 
     def like(self, V: Floats) -> Floats:
-        """Return an uninitialised array of the same shape and type."""
         return np.empty_like(V)
 
     def gram(self, U: Floats, V: Floats) -> Floats:
-        """Return the inner products of all columns."""
         with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at what is not finite
             return np.asarray(U.T.astype(np.float64, copy=False) @ V.astype(np.float64, copy=False))
 
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
-        """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
         np.multiply(self._operator(V.dtype) @ V, scale.astype(V.dtype), out=out)
         out -= previous * back.astype(V.dtype)
         out *= mask
         return _column_dots(V, out) * scale
 
     def subtract(self, out: Floats, coefficient: Floats, V: Floats) -> Floats:
-        """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
         out -= V * coefficient.astype(V.dtype)
         return _column_dots(out, out)
 
     def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
-        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
         if tables.shape[1:] == (1, 1):  # a product of rows and numbers, for which matmul is ten times slower
             np.multiply(V, tables[kinds, 0], out=out)
         else:
@@ -97,24 +88,20 @@ class ScipyEngine(Engine):
         return np.zeros((k, slots, self.n if rows is None else len(rows)), dtype=dtype), rows
 
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
-        """Copy the window's rows and columns of a block into one of its slots."""
         values, rows = window
         values[:, slot] = (V if rows is None else V[rows]).T[: len(values)]
 
     def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
-        """Copy one slot of a window back into a block."""
         out[:, : len(window[0])] = window[0][:, slot].T
         out[:, len(window[0]) :] = 0.0
 
     def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
-        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
         weights = coefficients.astype(out[0].dtype, copy=False)
         if keep is not None:
             np.multiply(out[0], keep[:, :, None], out=out[0], casting="same_kind")
         np.add(out[0], weights @ window[0][:, : weights.shape[2]], out=out[0])
 
     def read(self, window: HostWindow) -> Floats:
-        """Return the array of the window itself."""
         return window[0]
 
     def _operator(self, dtype: np.dtype[np.floating]) -> sparse.csr_array:

@@ -57,7 +57,6 @@ class TorchEngine(Engine):
         self._typed_weights: dict[Any, Tensor] = {}
 
     def load(self, X: Floats, rows: Ints | None = None) -> Tensor:
-        """Return the columns of `X`, padded with zeros to a width the kernels like."""
         X = np.asarray(X)
         block = self.zeros(X.shape[1], X.dtype)
         values, roots = self._put(X), self._roots
@@ -69,18 +68,15 @@ class TorchEngine(Engine):
         return block
 
     def unload(self, V: Tensor, k: int, rows: Ints | None = None) -> Floats:
-        """Return some rows of the first `k` columns."""
         if rows is None:
             return _host((V[:, :k] * self._roots).to(V.dtype))
         places = self._keep(rows)
         return _host((V[places, :k] * self._roots[places]).to(V.dtype))
 
     def zeros(self, k: int, dtype: DTypeLike = np.float64) -> Tensor:
-        """Return `k` columns of zeros, and padding."""
         return torch.zeros((self.n, _width(k)), dtype=_torch_type(dtype), device=self._device)
 
     def mask(self, allowed: Bools | None, width: int, rows: Ints | None = None) -> Tensor:
-        """Return `allowed` padded to `width`, or one row of True for None."""
         if allowed is None:
             return torch.ones((1, width), dtype=torch.bool, device=self._device)
         block = torch.zeros((self.n, width), dtype=torch.bool, device=self._device)
@@ -93,11 +89,9 @@ class TorchEngine(Engine):
         return block
 
     def like(self, V: Tensor) -> Tensor:
-        """Return an uninitialised tensor of the same shape and type."""
         return torch.empty_like(V)
 
     def gram(self, U: Tensor, V: Tensor) -> Floats:
-        """Return the inner products of all columns, chunk by chunk."""
         total = torch.zeros((U.shape[1], V.shape[1]), dtype=torch.float64, device=self._device)
         for first in range(0, self.n, self._chunk):
             rows = slice(first, first + self._chunk)
@@ -105,7 +99,6 @@ class TorchEngine(Engine):
         return _host(total)
 
     def advance(self, V: Tensor, scale: Floats, previous: Tensor, back: Floats, mask: Tensor, out: Tensor) -> Floats:
-        """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
         s, b = self._put(np.stack([scale, back])).to(V.dtype)
         if self._kernels is None or not V.numel():
             self._around(V, out)
@@ -120,7 +113,6 @@ class TorchEngine(Engine):
         return _host(dots)
 
     def subtract(self, out: Tensor, coefficient: Floats, V: Tensor) -> Floats:
-        """Set ``out -= V coefficient`` and return the sum of squares of every column of the result."""
         factors = self._put(coefficient).to(V.dtype)
         if self._kernels is None or not V.numel():
             out -= V * factors
@@ -128,7 +120,6 @@ class TorchEngine(Engine):
         return _host(self._kernels.subtract_block(out, factors, V, self._degrees).sum(dim=0))
 
     def mix(self, V: Tensor, tables: Floats, kinds: Ints, minus: Tensor | None, out: Tensor) -> None:
-        """Set ``out = V tables - minus`` with the small matrix ``tables[kinds[i]]`` at row i."""
         (_, q, r), small = tables.shape, self._keep(tables).to(V.dtype)
         groups, places = min(V.shape[1] // q, out.shape[1] // r), self._keep(kinds)
         if q == r == 1:  # without temporary arrays
@@ -150,19 +141,16 @@ class TorchEngine(Engine):
         return torch.zeros(shape, dtype=_torch_type(dtype), device=self._device), places
 
     def store(self, V: Tensor, window: Tensor, slot: int) -> None:
-        """Copy the window's rows and columns of a block into one of its slots."""
         values, rows = window
         held, roots = (V, self._roots) if rows is None else (V[rows], self._roots[rows])
         torch.mul(held[:, : len(values)].T, roots.to(V.dtype).T, out=values[:, slot])
 
     def restore(self, window: Tensor, slot: int, out: Tensor) -> None:
-        """Copy one slot of a window back into a block."""
         k = len(window[0])
         torch.div(window[0][:, slot].T, self._roots.to(out.dtype), out=out[:, :k])
         out[:, k:] = 0.0
 
     def combine(self, window: Tensor, coefficients: Floats, out: Tensor, keep: Floats | None = None) -> None:
-        """Set ``out[c] = keep[c] out[c] + coefficients[c] @ window[c]``."""
         values = out[0]
         if keep is not None:
             values *= self._put(keep).to(values.dtype)[:, :, None]
@@ -171,7 +159,6 @@ class TorchEngine(Engine):
             values.baddbmm_(weights, window[0][:, : weights.shape[2]])
 
     def read(self, window: Tensor) -> Floats:
-        """Return the values of the window in main memory."""
         return _host(window[0])
 
     def columns(self, n_bytes: int) -> int:
