@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss, roc_auc_score
 
-from benchmarks import paper_data, questions
+from benchmarks import paper_data
 from benchmarks.more_data import Task, connected_part, more_root
 from benchmarks.show import show
 from graphmrf import Graph, GraphClassifier, GraphRegressor, LabelPropagation, compare
@@ -57,8 +57,8 @@ def tasks(size: int) -> Iterator[Classes]:
         parts = [connected_part(whole, size, seed=seed) for seed in range(20)]
         part = max(parts, key=lambda each: float(each.y.mean()))
         yield Classes("hemlock", part.graph, part.X, part.y.astype(np.int64))
-    question, _ = questions.mature("PTBR", 1)
-    yield Classes("Twitch PTBR, mature", question.graph, question.X, question.y.astype(np.int64))
+    ((graph, X, mature),) = paper_data.streamers("ptbr")
+    yield Classes("Twitch PTBR, mature", graph, X, mature.astype(np.int64))
     for task in paper_data.tasks({"London": "london-2016"}):
         if task.outcome == "income":
             for count, word in ((3, "thirds"), (5, "fifths")):

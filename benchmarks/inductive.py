@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.metrics import r2_score
 
-from benchmarks import questions
-from benchmarks.paper_data import root
+from benchmarks.paper_data import root, streamers
 from benchmarks.pool import resume
 from benchmarks.show import show, timed
 from graphmrf import (
@@ -196,10 +195,10 @@ def _transfer(first: str, second: str, outcome: str) -> Pair:
 
 def _countries(first: str, second: str, outcome: str) -> Pair:
     """Return two countries with the same columns: components of the first one's features."""
-    question, _ = questions.mature(first.upper(), 1, other=second.upper())
-    assert question.other is not None
-    y, truth = (datasets.paper(_load(f"twitch-{code}"))[outcome].to_numpy() for code in (first, second))
-    return Pair(question.graph, question.X, y, *question.other, truth)
+    parts: list[Any] = []
+    for code, (graph, X, _) in zip((first, second), streamers(first, second), strict=True):
+        parts += [graph, X, datasets.paper(_load(f"twitch-{code}"))[outcome].to_numpy()]
+    return Pair(*parts)
 
 
 def _one(peers: dict[Work, Row], work: Work) -> Row:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
 
 from graphmrf import GaussianMRF, datasets
 
@@ -61,13 +63,6 @@ def counties() -> dict[str, Task]:
     return {task.outcome: task for task in tasks() if task.data == "U.S."}
 
 
-def london_as_printed() -> Iterator[Task]:
-    """Yield the four London tasks as in print: with the logarithm of the election result."""
-    data = _load(SETS["London"])
-    logarithm = data.frame.assign(election=np.log(data.frame["election"]))
-    yield from _outcomes("London, log", replace(data, frame=logarithm))
-
-
 @cache
 def samples(h0: int, graph: str = "") -> tuple[Graph, Floats, GaussianMRF]:
     """Return graph, draws (10, n, 5) and true parameters of the synthetic data; the paper's own graph has no name."""
@@ -75,6 +70,31 @@ def samples(h0: int, graph: str = "") -> tuple[Graph, Floats, GaussianMRF]:
     drawn, parameters = data.extra["samples"][data.info.columns], data.extra["parameters"]
     mrf = GaussianMRF(parameters.loc[:, "H1":].to_numpy(), parameters["h"].to_numpy())
     return data.graph, drawn.to_numpy().reshape(-1, data.graph.n_nodes, mrf.q), mrf
+
+
+def streamers(*codes: str) -> list[tuple[Graph, Floats, Floats]]:
+    """Return graph, features and use of explicit language of Twitch streamers, for every language.
+
+    Features are the 64 strongest components of the first language's binary features and the root of the degree; each
+    graph has its own means subtracted, as the paper does with the counties of two years.
+    """
+    loaded = [_load(f"twitch-{code}") for code in codes]
+    binary = [_ones(data) for data in loaded]
+    _, _, Vt = svds(binary[0], k=64, random_state=0)
+    return [
+        (data.graph, _components(data.graph, each @ Vt.T), data.frame["mature"].to_numpy(dtype=np.float64))
+        for data, each in zip(loaded, binary, strict=True)
+    ]
+
+
+def _ones(data: Dataset) -> sparse.csr_array:
+    ones = data.extra["features"]
+    return sparse.csr_array((np.ones(len(ones)), (ones["node"], ones["feature"])), shape=(len(data.frame), 3170))
+
+
+def _components(graph: Graph, scores: Floats) -> Floats:
+    root = np.sqrt(graph.degrees)
+    return np.column_stack([scores - scores.mean(axis=0), (root - root.mean()) / root.std(ddof=1)])
 
 
 @cache
