@@ -305,6 +305,20 @@ def test_one_class_only() -> None:
         GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, labels)
 
 
+@pytest.mark.parametrize("codes", [[-1, 0, 1, -1, 1, 0], [-1.0, 0.0, 2.0, 2.0, 0.0, -1.0]])
+def test_minus_one_for_unknown_is_refused_with_the_remedy(codes: list[float]) -> None:
+    path = Graph.from_edges(range(5), range(1, 6))
+    with pytest.raises(InvalidInputError, match=r"-1 at 2 nodes beside .*np\.where\(y == -1, np\.nan, y\)"):
+        GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(path, None, codes)
+
+
+@pytest.mark.parametrize("codes", [[-1, 1, 1, -1, 1, -1], [-1, 0, 0, -1, np.nan, 0], list("abbaba")])
+def test_minus_one_may_be_a_class(codes: list[Any]) -> None:
+    path = Graph.from_edges(range(5), range(1, 6))
+    model = GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(path, None, codes)
+    assert model.classes_.tolist() == sorted(pd.Series(codes).dropna().unique())
+
+
 def test_a_class_with_fewer_members_than_folds() -> None:
     labels = LABELS.copy()
     labels[np.flatnonzero(CASE.known)[:3]] = "maybe"

@@ -64,7 +64,7 @@ class CheckedEstimator(JointEstimator):
         return self.interval_check_.notes
 
     @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+    def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:
         """Learn from the labelled nodes.
 
         Parameters
@@ -73,8 +73,8 @@ class CheckedEstimator(JointEstimator):
             The graph.
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, finite; label propagation ignores them.
-        y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted.
+        y : array or Series of shape (n,), or with several columns
+            Outcomes, NaN where they are to be predicted. Each of several columns is fitted for itself, see `targets_`.
 
         Raises
         ------

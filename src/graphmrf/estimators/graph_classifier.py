@@ -112,7 +112,7 @@ class GraphClassifier(NodeEstimator):
         self.random_state = random_state
 
     @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+    def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:
         """Learn the classes.
 
         Parameters
@@ -121,8 +121,9 @@ class GraphClassifier(NodeEstimator):
             The graph.
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, as the regressor takes them.
-        y : array, list or Series of shape (n,)
-            Labels: text, numbers or booleans; None or NaN where they are to be predicted.
+        y : array, list or Series of shape (n,), or array or DataFrame with several columns
+            Labels: text, numbers or booleans; None or NaN where they are to be predicted. Each of several columns is
+            fitted for itself, see `targets_`.
 
         Raises
         ------

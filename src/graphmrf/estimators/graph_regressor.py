@@ -33,6 +33,7 @@ from graphmrf.estimators.tables import (
     takes_folds,
     takes_tables,
 )
+from graphmrf.estimators.targets import of_every_target
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
 from graphmrf.field.learned import AUTO
@@ -179,8 +180,8 @@ class GraphRegressor(NodeEstimator):
     def fit(  # noqa: PLR0913 - what people know of an observation has five names
         self,
         graph: Graph,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         *,
         exposure: Any = None,
         trials: Any = None,
@@ -197,9 +198,10 @@ class GraphRegressor(NodeEstimator):
         X : array or DataFrame of shape (n, p), or None
             Features of all nodes, NaN where missing; None for the graph alone. Columns of categories and text have an
             effect of every level.
-        y : array or Series of shape (n,)
-            Outcomes, NaN where they are to be predicted; of numbers at least 2 known. With `nodes` of any length: a
-            long table, in which a node has none, one or several rows.
+        y : array or Series of shape (n,), or with several columns
+            Outcomes, NaN where they are to be predicted; of numbers at least 2 known. Each of several columns is fitted
+            for itself, see `targets_`. With `nodes` of any length: a long table, in which a node has none, one or
+            several rows.
         exposure : number or array of the shape of y, optional
             Exposure of counts: population, time, or expected number; 1 by default.
         trials : number or array of the shape of y, optional
@@ -601,6 +603,7 @@ class GraphRegressor(NodeEstimator):
         labelled: pd.DataFrame = self._nodes.rows(found, nodes)
         return labelled
 
+    @of_every_target
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
@@ -628,6 +631,7 @@ class GraphRegressor(NodeEstimator):
         names, members = read_groups(self._nodes.align(groups, "groups"), self._field.y.size)
         return group_table(self._field.sums(members, level, weight), names, members, ~np.isnan(self._field.y))
 
+    @of_every_target
     def predict_mean(self, groups: Any, *, level: float = 0.9, weight: Any = None) -> pd.DataFrame:
         """Return the mean of the outcome over every group of nodes; see `predict_total`.
 
@@ -680,6 +684,7 @@ class GraphRegressor(NodeEstimator):
         check_fitted(self, "_field")
         return self._field.above_out_of_fold(above, folds)
 
+    @of_every_target
     def summary(self) -> str:
         """Return effects, hyper-parameters and what the fit is judged by, as a table of text.
 

@@ -237,6 +237,11 @@ def check_classes(labels: Labels, n_folds: int) -> None:
         raise InvalidInputError(
             f"y must have at least two classes, got only {_quoted(classes[0])}; label nodes of another class too"
         )
+    if labels.known.all() and classes.dtype.kind in "if" and classes[0] == -1 and classes[1] == 0:
+        raise InvalidInputError(
+            f"y has no missing label, but -1 at {counts[0]} nodes beside classes from 0 on; if -1 is unknown pass "
+            "np.where(y == -1, np.nan, y), and if it is a class y.astype(str)"
+        )
     rare = np.flatnonzero((counts < n_folds) & ((counts > 1) | (counts.max() == 1)))
     if rare.size:
         found = ", ".join(f"{_quoted(classes[code])} with {counts[code]}" for code in rare[:5])
@@ -266,6 +271,12 @@ def as_given(values: Floats, *, single: bool) -> Floats:
 
 def check_fitted(estimator: object, attribute: str) -> None:
     """Raise scikit-learn's NotFittedError unless `fit` has set the attribute."""
+    targets = vars(estimator).get("targets_")
+    if targets is not None:
+        raise NotFittedError(
+            f"this {type(estimator).__name__} has a fit for each of {len(targets)} targets; ask one of them, such as "
+            f"model.targets_[{next(iter(targets))!r}]"
+        )
     if attribute not in vars(estimator):
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; call fit(graph, X, y) first")
 

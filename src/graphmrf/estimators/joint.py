@@ -11,6 +11,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import check_fitted
 from graphmrf.estimators.tables import NodeEstimator, answers_tables
+from graphmrf.estimators.targets import of_every_target
 from graphmrf.graph.checks import check_count
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class JointEstimator(NodeEstimator):
         draws: Floats = self._nodes.draws(mean + self._errors(check_count(n_samples), rng).T)
         return draws
 
+    @of_every_target
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
@@ -82,6 +84,7 @@ class JointEstimator(NodeEstimator):
         totals: pd.DataFrame = self._nodes.as_given(self._totals(groups, level))
         return totals
 
+    @of_every_target
     def predict_mean(self, groups: Any, *, level: float = 0.9, weight: Any = None) -> pd.DataFrame:
         """Return the mean of the outcome over every group of nodes; see `predict_total`.
 

@@ -65,7 +65,7 @@ class LabelSpreading(NodeEstimator):
     random_state: int = 0
 
     @takes_tables
-    def fit(self, graph: Graph, X: Any, y: Any) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
+    def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
         """Learn the level and smooth the labels; `X` is ignored, `y` (n,) is NaN where it is to be predicted."""
         level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
         self.alpha_, self.cv_results_ = settle(

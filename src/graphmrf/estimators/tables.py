@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import estimator_html_repr
 
@@ -22,6 +22,8 @@ from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerN
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
 from graphmrf.estimators.storage import Storable
 from graphmrf.estimators.summary import Summary
+from graphmrf.estimators.targets import of_every_target, targets_of
+from graphmrf.graph import Graph
 from graphmrf.graph.ids import as_pandas, in_node_order
 from graphmrf.kept import cached_property
 from graphmrf.text import number
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Bools, Ints
-    from graphmrf.graph import Graph
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
 
@@ -148,9 +149,16 @@ class FittedNodes:
 
 
 class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
-    """What all estimators share besides `fit` and `predict`: a score, a summary, the names of features."""
+    """What all estimators share besides `fit` and `predict`: a score, a summary, the names of features.
+
+    Attributes
+    ----------
+    targets_ : dict
+        After a fit to several outcomes, the columns of `y`: the estimator of each, by its name or number.
+    """
 
     _nodes: FittedNodes
+    targets_: dict[Any, Self]
 
     def score(self, graph: Graph | None = None, X: Any = None, y: Any = None) -> float:
         """Return the coefficient of determination R2 of the predictions.
@@ -169,6 +177,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
             If there is no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of
             `out_of_fold`.
         """
+        check_fitted(self, "_nodes")
         graph, X = located(self, graph, X)
         predicted = _values(self.predict(graph, X))
         if y is None:
@@ -235,6 +244,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         del near
         self.fit(graph, X, y)
 
+    @of_every_target
     def summary(self) -> str:
         """Return what was fitted, on what, and with which coefficients, as a table of text."""
         nodes = getattr(self, "_nodes", None)
@@ -280,6 +290,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         InvalidInputError
             If predictions are words, or places do not match the nodes.
         """
+        check_fitted(self, "_nodes")
         if ax is None:
             ax = _pyplot().subplots()[1]
         known, mean = self._nodes.known, _values(self.predict())
@@ -326,14 +337,21 @@ def _draw_ranks(ax: Any, known: Bools, mean: Any, std: Any) -> Any:
 
 
 def takes_tables(fit: _Method) -> _Method:
-    """Decorate ``fit(self, graph, X, y, **options)``: any graph, tables with rows in any order."""
+    """Decorate ``fit(self, graph, X, y, **options)``: any graph, tables with rows in any order, several targets."""
 
     @wraps(fit)
-    def wrapped(self: Any, graph: Any, X: Any, y: Any, **options: Any) -> Any:
-        graph = check_graph(graph)
+    def wrapped(self: Any, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Any:
+        graph = _checked_call(graph, X, y)
+        columns = targets_of(as_pandas(y, graph.ids))
+        if columns:
+            fits = {name: wrapped(clone(self), graph, X, each, **options) for name, each in columns.items()}
+            _forget(self)
+            self.targets_ = fits
+            return self
         polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
-        vars(self).pop("feature_names_in_", None)
+        for name in ("targets_", "feature_names_in_"):
+            vars(self).pop(name, None)
         fitted = fit(self, graph, X, y, **options)
         _keep_feature_names(self, X)
         index = _index(graph, X, y) if isinstance(y, pd.Series) else None
@@ -343,6 +361,24 @@ def takes_tables(fit: _Method) -> _Method:
         return fitted
 
     return cast("_Method", wrapped)
+
+
+def _checked_call(graph: Any, X: Any, y: Any) -> Graph:
+    """Return the graph, if there is one and an outcome."""
+    if y is None and X is not None and not isinstance(graph, Graph) and np.ndim(graph) == 2 and np.ndim(X) == 1:
+        raise InvalidInputError(
+            "fit needs the graph first, got features and an outcome only; call fit(graph, X, y) with a graph such as "
+            "Graph.from_edges(u, v), or Graph.from_knn(places) of the nearest places"
+        )
+    if y is None:
+        raise InvalidInputError("fit needs an outcome y, got None; call fit(graph, X, y), X=None without features")
+    return check_graph(graph)
+
+
+def _forget(estimator: Any) -> None:
+    """Remove what an earlier fit has learned."""
+    for name in vars(estimator).keys() - estimator.get_params(deep=False).keys():
+        delattr(estimator, name)
 
 
 def located(estimator: Any, graph: Any, X: Any) -> tuple[Graph | None, Any]:
@@ -376,7 +412,7 @@ def predicts_tables(predict: _Method) -> _Method:
         index = nodes.index if graph is None and X is None else _index(graph, X, None)
         return nodes.answer(answer, index, getattr(self, "classes_", None))
 
-    return cast("_Method", wrapped)
+    return of_every_target(cast("_Method", wrapped))
 
 
 def answers_tables(method: _Method) -> _Method:
@@ -398,7 +434,7 @@ def answers_tables(method: _Method) -> _Method:
         index = nodes.index if graph is None else _index(graph, options["X"], None)
         return nodes.answer(answer, index)
 
-    return cast("_Method", wrapped)
+    return of_every_target(cast("_Method", wrapped))
 
 
 def takes_folds(out_of_fold: _Method) -> _Method:

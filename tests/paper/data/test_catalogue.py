@@ -79,7 +79,7 @@ def test_a_folder_of_raw_files(below: str, tmp_path: Path, cache: Path) -> None:
 def test_columns_of_a_data_set_go_beside_its_graph(raw: Path, cache: Path) -> None:
     data = load("tiny", data_dir=raw, cache_dir=cache)
     y = data.frame["y"]
-    found = LabelPropagation(alpha=0.5).fit(data.graph, None, y.iloc[::-1]).predict()
+    found: Any = LabelPropagation(alpha=0.5).fit(data.graph, None, y.iloc[::-1]).predict()
     assert found.index.equals(data.graph.ids)
     assert found.dropna()[y.notna()].tolist() == y.dropna().tolist()
 
