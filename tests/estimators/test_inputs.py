@@ -51,7 +51,6 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         "nan in column 'size' at node 4",
     ),
     "X infinite": (lambda: LinearGraphConvolution().fit(GRAPH, with_cell(X, (0, 0), -np.inf), Y), "-inf in column 0"),
-    "X sparse": (lambda: LinearRegression().fit(GRAPH, sparse.csr_array(X), Y), r"use X.toarray\(\)"),
     "X text": (lambda: LinearRegression().fit(GRAPH, FRAME.assign(town="a"), Y), "in column 'town'; encode it"),
     "alpha one": (lambda: LabelPropagation(alpha=1.0).fit(GRAPH, None, Y), r"number in \[0, 1\), got 1.0"),
     "alpha negative": (lambda: LinearGraphConvolution(alpha=-0.1).fit(GRAPH, X, Y), r"\[0, 1\), got -0.1"),

@@ -14,6 +14,7 @@ from graphmrf.comparison.held_out import HeldOut
 from graphmrf.comparison.settings import AUTO, Settings
 from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators import GraphClassifier
+from graphmrf.estimators.components import reduced
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import Labels, read_labels, read_outcome
 from graphmrf.estimators.methods import METHODS, Method
@@ -167,7 +168,7 @@ def compare(
     ----------
     graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
         The graph.
-    X : array or DataFrame of shape (n, p), or None
+    X : array, DataFrame or sparse matrix of shape (n, p), or None
         Features; missing cells are filled with the mean of their column for methods that cannot take them.
     y : array or Series of shape (n,)
         Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
@@ -187,7 +188,7 @@ def compare(
     ('field', {'lp': 1.0, 'field': 1.0})
     """
     graph, X, y = in_rows(graph, X, y)
-    X = None if X is None else pd.DataFrame(X)
+    X = None if X is None else pd.DataFrame(reduced(X))
     outcome = as_outcome(y, graph.n_nodes)
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     return compare_methods(graph, X, outcome, Settings(names, cv=cv, random_state=random_state))

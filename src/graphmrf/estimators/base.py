@@ -71,8 +71,9 @@ class CheckedEstimator(JointEstimator):
         ----------
         graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
-        X : array or DataFrame of shape (n, p), or None
-            Features of all nodes, finite; label propagation ignores them.
+        X : array, DataFrame or sparse matrix of shape (n, p), or None
+            Features of all nodes, finite; label propagation ignores them. More than 50 columns of a sparse matrix are
+            reduced to 50, see `Components`.
         y : array or Series of shape (n,), or with several columns
             Outcomes, NaN where they are to be predicted. Each of several columns is fitted for itself, see `targets_`.
 

@@ -16,7 +16,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, outcome_column, predicts_tables, takes_tables
+from graphmrf.estimators.tables import NodeEstimator, located, outcome_column, predicts_tables, takes_tables
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class GraphClassifier(NodeEstimator):
         ----------
         graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
-        X : array or DataFrame of shape (n, p), or None
+        X : array, DataFrame or sparse matrix of shape (n, p), or None
             Features of all nodes, as the regressor takes them.
         y : array, list or Series of shape (n,), or array or DataFrame with several columns
             Labels: text, numbers or booleans; None or NaN where they are to be predicted. Each of several columns is
@@ -246,7 +246,7 @@ class GraphClassifier(NodeEstimator):
             If a label is of no class of the fit, or nothing is left to score.
         """
         check_fitted(self, "_rule")
-        graph = None if graph is None else check_graph(graph)
+        graph, X = located(self, graph, X)
         y = outcome_column(self._nodes.align(y, "y") if graph is None else graph.align(y, "y"))
         predicted = self._predict(graph, X)
         truth = check_seen(read_labels(y, predicted.size), self.classes_)

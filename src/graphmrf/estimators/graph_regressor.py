@@ -195,9 +195,9 @@ class GraphRegressor(NodeEstimator):
         ----------
         graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
             The graph.
-        X : array or DataFrame of shape (n, p), or None
+        X : array, DataFrame or sparse matrix of shape (n, p), or None
             Features of all nodes, NaN where missing; None for the graph alone. Columns of categories and text have an
-            effect of every level.
+            effect of every level. More than 50 columns of a sparse matrix are reduced to 50, see `Components`.
         y : array or Series of shape (n,), or with several columns
             Outcomes, NaN where they are to be predicted; of numbers at least 2 known. Each of several columns is fitted
             for itself, see `targets_`. With `nodes` of any length: a long table, in which a node has none, one or

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators import (
     calibration,
+    components,
     error_bars,
     graph_classifier,
     graph_convolutional_network,
@@ -48,7 +49,7 @@ _ESTIMATORS = (
     scikit,
     simple_graph_convolution,
 )
-_PARTS = (calibration, error_bars, inputs, tables, folds, least_squares, options, product)
+_PARTS = (calibration, components, error_bars, inputs, tables, folds, least_squares, options, product)
 _FIELDS = (criteria, fit, likelihoods, noise, observations, reading, search, transform, conditional, parameters)
 
 for _module in (*_ESTIMATORS, *_PARTS, *_FIELDS):

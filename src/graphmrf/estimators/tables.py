@@ -19,6 +19,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import estimator_html_repr
 
 from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
+from graphmrf.estimators.components import Components, as_sparse, is_sparse
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
 from graphmrf.estimators.storage import Storable
 from graphmrf.estimators.summary import Summary
@@ -350,9 +351,11 @@ def takes_tables(fit: _Method) -> _Method:
             return self
         polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
-        for name in ("targets_", "feature_names_in_"):
-            vars(self).pop(name, None)
-        fitted = fit(self, graph, X, y, **options)
+        for learned in ("targets_", "feature_names_in_", "components_"):
+            vars(self).pop(learned, None)
+        if is_sparse(X):
+            self.components_ = Components.of(X)
+        fitted = fit(self, graph, _reduced(self, X), y, **options)
         _keep_feature_names(self, X)
         index = _index(graph, X, y) if isinstance(y, pd.Series) else None
         index = index.rename(id_name) if polars and index is not None else index
@@ -384,10 +387,17 @@ def _forget(estimator: Any) -> None:
 def located(estimator: Any, graph: Any, X: Any) -> tuple[Graph | None, Any]:
     """Return a graph and the table of its nodes, rows in node order; None and None where they are those of the fit."""
     if graph is None:
-        return None, as_pandas(X, None)
+        return None, _reduced(estimator, as_sparse(as_pandas(X, None)))
     graph = check_graph(graph)
-    X, nodes = graph.align(X, "X"), vars(estimator).get("_nodes")
-    return (None, None) if nodes is not None and nodes.are_those_of(graph, X) else (graph, X)
+    X, nodes = graph.align(as_sparse(X), "X"), vars(estimator).get("_nodes")
+    own = nodes is not None and nodes.are_those_of(graph, X)
+    return (None, None) if own else (graph, _reduced(estimator, X))
+
+
+def _reduced(estimator: Any, X: Any) -> Any:
+    """Return features as the model of an estimator sees them: those of a sparse fit reduced."""
+    components = vars(estimator).get("components_")
+    return X if components is None or X is None else components(X)
 
 
 def _same(X: Any, other: Any) -> bool:
@@ -396,6 +406,8 @@ def _same(X: Any, other: Any) -> bool:
         return X is other
     if isinstance(X, pd.DataFrame) and isinstance(other, pd.DataFrame):
         return X.equals(other)
+    if is_sparse(X) or is_sparse(other):
+        return is_sparse(X) and is_sparse(other) and X.shape == other.shape and bool((other != X).nnz == 0)
     return np.shape(X) == np.shape(other) and bool(pd.DataFrame(X).equals(pd.DataFrame(other)))
 
 
@@ -448,6 +460,7 @@ def takes_folds(out_of_fold: _Method) -> _Method:
         graph = check_graph(graph)
         polars, id_name = _of_polars(y, graph)
         graph, X, y = in_rows(graph, X, y)
+        X = _reduced(self, X)
         if not isinstance(y, pd.Series):
             return out_of_fold(self, graph, X, y, np.asarray(folds), **options)
         labelled = _index(graph, X, y)[_known(y)]
@@ -475,7 +488,7 @@ def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
         on a graph without ids, if both name rows, but not alike.
     """
     graph = check_graph(graph)
-    given = as_pandas(X, graph.ids), as_pandas(y, graph.ids)
+    given = as_pandas(as_sparse(X), graph.ids), as_pandas(y, graph.ids)
     X, y = graph.align(given[0], "X"), outcome_column(graph.align(given[1], "y"))
     if X is not None:
         _refuse_half_named(graph, *given)
