@@ -82,12 +82,29 @@ def test_it_can_be_cloned_and_pickled() -> None:
         "likelihood": "auto",
         "transform": "log",
         "terms": ("own", "field"),
+        "priors": None,
         "solver": "dense",
         "learner": "auto",
         "random_state": 3,
     }
     loaded = pickle.loads(pickle.dumps(model()))
     np.testing.assert_array_equal(loaded.predict(), model().predict())
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_a_term_that_is_not_believed_in_is_left_out(solver: str) -> None:
+    terms = ("own", "neighbours", "field")
+    doubted = GraphRegressor(solver=solver, terms=terms, priors={"field": 1e-6}).fit(GRAPH, CASE.X, CASE.y)
+    without = GraphRegressor(solver=solver, terms=terms[:2]).fit(GRAPH, CASE.X, CASE.y)
+    np.testing.assert_allclose(doubted.predict(), without.predict(), atol=0.02 * np.nanstd(CASE.y))
+
+
+@pytest.mark.parametrize(
+    ("priors", "message"), [({"fields": 1.0}, "priors must be one of own"), ({"own": -1}, "got -1 for own")]
+)
+def test_priors_are_positive_scales_of_terms(priors: dict[str, float], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        GraphRegressor(priors=priors).fit(GRAPH, CASE.X, CASE.y)
 
 
 def test_nothing_before_the_fit() -> None:

@@ -21,6 +21,13 @@ def logs(x: Floats) -> Floats:
     return np.asarray(np.log(np.concatenate([np.atleast_1d(h[name]) for name in names])))
 
 
+def test_scales_share_the_same_total() -> None:
+    x = np.random.default_rng(0).standard_normal(3)
+    plain, scaled = Space(("own",), ()).read(x), Space(("own",), (), scales={"own": 3.0}).read(x)
+    expected = {"own": plain["own"] * 9 / 5, "noise": (plain["noise"] - LEAST_NOISE) / 5 + LEAST_NOISE}
+    assert scaled == pytest.approx(expected)
+
+
 @given(st.integers(0, 10**6), st.floats(0.1, 3.0))
 def test_the_jacobian_is_that_of_finite_differences(seed: int, size: float) -> None:
     x = size * np.random.default_rng(seed).standard_normal(SPACE.size)

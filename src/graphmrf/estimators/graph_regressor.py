@@ -42,7 +42,7 @@ from graphmrf.graph.checks import check_count
 from graphmrf.selection import steps_to_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
@@ -111,6 +111,9 @@ class GraphRegressor(NodeEstimator):
         the outcome: means, standard deviations and intervals of the transformed-back distribution.
     terms : sequence of str, optional
         Names of the terms, of `graphmrf.field.TERMS`; by default all.
+    priors : dict of str to float, optional
+        Scales of the standard deviations of some terms a priori, over those of all others, which have 1: of
+        ``{"field": 3.0}`` the graph field is expected to carry three times as much as any other term, with .1 a tenth.
     solver : {"auto", "dense", "sparse"}, default "auto"
         Representation of the field.
     learner : "auto", None, or regressor of scikit-learn, default "auto"
@@ -160,12 +163,13 @@ class GraphRegressor(NodeEstimator):
     array([4. , 2.6])
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - terms, and what is believed of them, are two options
         self,
         *,
         likelihood: str = "auto",
         transform: str = "identity",
         terms: Any = None,
+        priors: Mapping[str, float] | None = None,
         solver: str = "auto",
         learner: Any = AUTO,
         random_state: int = 0,
@@ -173,6 +177,7 @@ class GraphRegressor(NodeEstimator):
         self.likelihood = likelihood
         self.transform = transform
         self.terms = terms
+        self.priors = priors
         self.solver = solver
         self.learner = learner
         self.random_state = random_state
@@ -349,7 +354,10 @@ class GraphRegressor(NodeEstimator):
             raise InvalidInputError(
                 f"a learner other than 'auto' is for numbers, got likelihood {self.likelihood!r}; leave it out"
             )
-        return FieldOptions(terms, self.likelihood, self.solver, learner=self.learner, seed=self.random_state)
+        priors = _read_priors(self.priors)
+        return FieldOptions(
+            terms, self.likelihood, self.solver, learner=self.learner, seed=self.random_state, priors=priors
+        )
 
     @overload
     def predict(
@@ -807,6 +815,19 @@ def _merged(old: Any, new: Any, fresh: Bools) -> Any:
 def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InvalidInputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _read_priors(priors: Any) -> dict[str, float]:
+    """Return the scales of terms, checked."""
+    found = {} if priors is None else dict(priors)
+    for name, scale in found.items():
+        _check_choice("priors", name, tuple(TERMS))
+        if isinstance(scale, str) or not np.isfinite(scale) or scale <= 0:
+            raise InvalidInputError(
+                f"priors must be positive scales, 1 for that of other terms, got {scale!r} for {name}; to leave a term "
+                "out use terms="
+            )
+    return {name: float(scale) for name, scale in found.items()}
 
 
 def _read_mask(mask: Any, n: int, name: str) -> Bools:

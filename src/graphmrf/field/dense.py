@@ -113,9 +113,9 @@ class DenseField:
     def space(self) -> Space:
         """The hyper-parameters and their priors."""
         shapes = {s.name: s for term in self.terms for s in term.shapes(self.design.graph, self.design.p)}
-        names, own = tuple(term.name for term in self.terms), self.observations.shapes
-        given = self.observations
-        return Space(names, (*shapes.values(), *own), None, self.rows.size, given.has_own, given.spread)
+        own = self.observations.shapes
+        given, scales = self.observations, {term.name: term.scale for term in self.terms}
+        return Space(tuple(scales), (*shapes.values(), *own), None, self.rows.size, given.has_own, given.spread, scales)
 
     @property
     def size(self) -> int:

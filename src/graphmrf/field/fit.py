@@ -26,6 +26,8 @@ from graphmrf.graph import Graph
 from graphmrf.linalg.dense import one_blas_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.learned import Trial
@@ -156,6 +158,8 @@ class FieldOptions:
         Its out-of-fold predictions are a term; "auto" are boosted trees, if they help.
     seed : int
         Seed of everything random.
+    priors : mapping of str to float, optional
+        Scales of some terms a priori, see `Space`.
     start : Found, optional
         Where the search begins, that of a fit of nearly the same data; length scales of nonlinear effects in the sparse
         representation remain those found there, if there are any.
@@ -168,6 +172,7 @@ class FieldOptions:
     learner: Any = None
     seed: int = 0
     start: Found | None = None
+    priors: Mapping[str, float] | None = None
 
 
 def fit_field(design: Design, observations: Observations | Responses, options: FieldOptions) -> FittedField:
@@ -182,7 +187,7 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
     options : FieldOptions
         Terms, likelihood, representation, members and seed.
     """
-    prior = Prior.of(options.terms, design)
+    prior = Prior.of(options.terms, design, options.priors)
     if options.likelihood in ("auto", "student") and isinstance(observations, Observations):
         observations = observations.weighted(observations.weights * _marginal_weights(observations.z))
     dense = _is_dense(design.graph) if options.representation == "auto" else options.representation == "dense"
@@ -213,7 +218,8 @@ def _with_learner(
     if trial is not None and not trial.helps:
         return field, mode, likelihood, trial
     is_sparse = isinstance(field, SparseField)
-    terms = tuple(term for term in Prior.of(options.terms, design).terms if term.is_sparse or not is_sparse)
+    every = Prior.of(options.terms, design, options.priors).terms
+    terms = tuple(term for term in every if term.is_sparse or not is_sparse)
     larger = replace(field, terms=terms).on(design)
     start = np.insert(mode.x, larger.space.names.index("learned"), 0.0)
     return larger, find_mode(larger, start, tolerance=_tolerance(labels.nodes.size), damping=WARM), likelihood, trial
@@ -224,7 +230,7 @@ def rebuild(design: Design, observations: Observations | Responses, options: Fie
     if isinstance(observations, Observations):
         observations = observations.weighted(found.weights)
     design = with_learned(design, observations, options.learner, options.seed) if options.learner else design
-    field = _field_of(design, Prior.of(options.terms, design), observations, found)
+    field = _field_of(design, Prior.of(options.terms, design, options.priors), observations, found)
     members = [field.posterior(x) for x in found.points]
     return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.likelihood))
 

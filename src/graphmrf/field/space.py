@@ -75,6 +75,8 @@ class Space:
         Whether the noise has a variance of its own; else it is the least.
     spread : float
         Log spread of the total, that of the unit apart.
+    scales : mapping of str to float
+        Scales of the standard deviations of some terms a priori, over those of all others.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class Space:
     labels: int = 10**9
     has_noise: bool = True
     spread: float = TOTAL[1]
+    scales: Mapping[str, float] | None = None
 
     @cached_property
     def _total(self) -> tuple[float, float]:
@@ -121,10 +124,14 @@ class Space:
     def _spreads(self) -> Floats:
         return np.array([s.spread for s in self.shapes for _ in range(s.size)])
 
+    @cached_property
+    def _squared_scales(self) -> Floats:
+        return np.array([(self.scales or {}).get(name, 1.0) ** 2 for name in self.variances])
+
     def read(self, x: Floats) -> dict[str, Any]:
         """Return the hyper-parameters at a point; those of variances are numbers, shapes are arrays."""
-        k = len(self.variances)
-        scale = self._total[0] * math.exp(self._total[1] * x[-1]) / k
+        k, squares = len(self.variances), self._squared_scales
+        scale = self._total[0] * math.exp(self._total[1] * x[-1]) * squares / squares.sum()
         h: dict[str, Any] = dict(zip(self.variances, scale * _half_normal(x[:k]) ** 2, strict=True))
         h[NOISE] = h.get(NOISE, 0.0) + LEAST_NOISE
         logs, first = self._medians + self._spreads * x[k:-1], 0

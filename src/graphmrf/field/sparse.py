@@ -174,8 +174,8 @@ class SparseField:
         graph, p = self.design.graph, self.design.p
         shapes: dict[str, Shape] = {s.name: s for t in self.terms for s in t.shapes(graph, p)}
         free = tuple(shapes[name] for name in _FREE if name in shapes and name not in self.fixed)
-        names, given = tuple(term.name for term in self.terms), self.observations
-        return Space(names, (*free, *given.shapes), self.fixed, self.rows.size, given.has_own, given.spread)
+        scales, given, m = {term.name: term.scale for term in self.terms}, self.observations, self.rows.size
+        return Space(tuple(scales), (*free, *given.shapes), self.fixed, m, given.has_own, given.spread, scales)
 
     @property
     def size(self) -> int:

@@ -19,6 +19,7 @@ With standardised features `X`, neighbours' means `M`, :math:`Z = [X, M]`, squar
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -99,6 +100,8 @@ class Term:
     needs_features, transfers, is_sparse : bool
         Whether it needs features, whether it holds on another graph, and whether it has a sparse form: few columns, or
         a precision on the graph.
+    scale : float
+        Scale of its standard deviation a priori, over that of other terms.
     """
 
     name = ""
@@ -107,6 +110,7 @@ class Term:
     needs_features = True
     transfers = True
     is_sparse = True
+    scale = 1.0
 
     def applies(self, design: Design) -> bool:
         """Return whether the data have what the term is about."""
@@ -427,6 +431,9 @@ class Prior:
     terms: tuple[Term, ...]
 
     @classmethod
-    def of(cls, names: tuple[str, ...], design: Design) -> Prior:
-        """Return the terms of some names for a design."""
-        return cls(tuple(TERMS[name] for name in names if TERMS[name].applies(design)))
+    def of(cls, names: tuple[str, ...], design: Design, scales: Mapping[str, float] | None = None) -> Prior:
+        """Return the terms of some names for a design, some of them with a scale a priori."""
+        found = [copy(TERMS[name]) for name in names if TERMS[name].applies(design)]
+        for term in found:
+            term.scale = (scales or {}).get(term.name, 1.0)
+        return cls(tuple(found))
