@@ -19,6 +19,8 @@ _FEATURES, _EDGES, _CLASSES = (f"elliptic_txs_{part}.csv" for part in ("features
 _LOCAL = tuple(f"local_{k}" for k in range(1, 94))
 _AGGREGATED = tuple(f"aggregated_{k}" for k in range(1, 73))
 _COLUMNS = ("tx_id", "time_step", *_LOCAL, *_AGGREGATED)
+CLASS_COUNTS = {"illicit": 4545, "licit": 42019, "unknown": 157205}
+"""Transactions of every class, as published."""
 _ILLICIT = {"1": 1.0, "2": 0.0, "unknown": np.nan}
 _URL = "https://data.pyg.org/datasets/elliptic/"  # the mirror that PyTorch Geometric downloads from
 _ARCHIVES = {
@@ -77,7 +79,7 @@ def _check_ids(ids: pd.Series, known: pd.Series, files: Files) -> None:
 _INFO = Info(
     name="elliptic",
     title="Bitcoin transactions (Elliptic)",
-    n_nodes=203769,
+    n_nodes=sum(CLASS_COUNTS.values()),
     n_edges=234355,
     attributes=(
         Attribute("time_step", "1-49", "about two weeks each"),
@@ -91,7 +93,7 @@ _INFO = Info(
     remarks=(
         "further column: tx_id",
         "read from a folder that you name, or downloaded (153 MB) by graphmrf datasets fetch elliptic --accept-licence",
-        "4,545 transactions are illicit, 42,019 licit, 157,205 unknown",
+        "transactions: " + ", ".join(f"{count:,} {name}" for name, count in CLASS_COUNTS.items()),
     ),
 )
 ELLIPTIC_RECIPES = (

@@ -80,8 +80,9 @@ Each entry is a mean and by how much we are off. Rows without a goal only descri
 """
 
 _TIMES = """\
-CPU times are summed over the runs of an experiment; runs that two experiments share count for both. The wall-clock time
-is that between the ends of runs, with whatever else the machine did meanwhile.
+CPU times are summed over the runs of an experiment; runs that two experiments share count for both. Runs are
+independent, so several cores share that time. The wall-clock time is that between the ends of runs, with whatever else
+the machine did meanwhile.
 """
 
 
@@ -113,7 +114,7 @@ class Reproduction:
 def as_document(made: Reproduction, *, drawn: bool = True) -> str:
     """Return the page in Markdown; `drawn` says whether there are files of figures to show."""
     quick = " and small networks (a quick run)" if made.settings.quick else ""
-    splits = f"This run has {len(made.settings.seeds)} random splits{quick}."
+    splits = f"This run has {len(made.settings.seeds)} splits{quick}."
     blocks = [_INTRODUCTION, f"{splits} Its {made.times[-1].sentence()} ([more](#time)).\n", _goals(made.parts)]
     blocks += [_DIFFERENCES, *(_section(experiment, found, drawn=drawn) for experiment, found in made.parts)]
     left_out = "\n".join(f"- {note}" for note in made.left_out)

@@ -335,8 +335,10 @@ class Timing:
         return sum(self.groups.values())
 
     def sentence(self) -> str:
-        """Return how long they took."""
-        return f"{self.n_runs} runs took {spoken(self.elapsed)} of wall-clock time, {spoken(self.cpu)} of CPU time"
+        """Return how long they took, on one core and by the clock."""
+        networks = self.groups.get(_GROUPS["network"], 0.0)
+        trained = f" ({_GROUPS['network']}: {spoken(networks)})" if networks else ""
+        return f"{self.n_runs:,} runs took {spoken(self.cpu)} of one core{trained}, {spoken(self.elapsed)} by the clock"
 
 
 def timings(

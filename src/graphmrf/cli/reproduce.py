@@ -7,8 +7,10 @@ import typer
 
 from graphmrf.cli import later, options, terminal
 from graphmrf.cli.cluster import pool_of
+from graphmrf.errors import InvalidInputError
 
 _Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; all without a name.")]
+_All = Annotated[bool, typer.Option("--all", help="All experiments, as without a name.")]
 _Quick = Annotated[bool, typer.Option("--quick", help="Two splits and small networks: a few minutes.")]
 _Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for results, tables and figures.")]
 _DataDir = Annotated[
@@ -28,6 +30,7 @@ def reproduce(
     context: typer.Context,
     names: _Names = None,
     *,
+    everything: _All = False,
     quick: _Quick = False,
     output: _Output = Path("reproduction"),
     data_dir: _DataDir = None,
@@ -51,9 +54,13 @@ def reproduce(
 
         graphmrf reproduce --quick
 
+        graphmrf reproduce --all
+
         graphmrf reproduce real-accuracy --output paper
     """
     with terminal.errors_as_exit_codes(debug=debug), pool_of(None if list else cluster, jobs, quiet=quiet) as pool:
+        if everything and names:
+            raise InvalidInputError("--all runs every experiment, got names as well; leave out --all or the names")
         if list:
             later.paper.show_list(names or ())
             return

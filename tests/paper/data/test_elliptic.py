@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +15,12 @@ import pytest
 from graphmrf.datasets import load, paper
 from graphmrf.errors import InvalidInputError
 from graphmrf_paper import catalogue
+from graphmrf_paper.elliptic import CLASS_COUNTS
 from mirror import serve
 
 pytestmark = pytest.mark.slow
 
+RAW = Path(os.environ.get("GRAPHMRF_DATA", "")) / "elliptic"
 IDS = (230425980, 5530458, 232022460, 232438397)
 
 
@@ -48,6 +51,21 @@ def test_the_published_files(folder: Path, cache: Path) -> None:
     values = np.random.default_rng(0).standard_normal((4, 165))
     np.testing.assert_array_equal(data.frame.loc[:, "local_1":"aggregated_72"], values)
     assert data.notes == ("4 nodes and 2 edges, not the 203769 and 234355 on record",)
+
+
+def test_the_facts_on_record() -> None:
+    known = catalogue.info("elliptic")
+    assert (known.n_nodes, known.n_edges, len(known.columns)) == (203_769, 234_355, 166 + 1)
+    assert "transactions: 4,545 illicit, 42,019 licit, 157,205 unknown" in known.remarks
+
+
+@pytest.mark.skipif(not (RAW / "elliptic_txs_features.csv").exists(), reason="needs the Elliptic files")
+def test_the_published_files_have_the_facts_on_record(cache: Path) -> None:
+    data = load("elliptic", data_dir=RAW, cache_dir=cache)
+    assert not data.notes
+    counts = data.frame["illicit"].map({1.0: "illicit", 0.0: "licit"}).fillna("unknown").value_counts()
+    assert counts.to_dict() == CLASS_COUNTS
+    assert sorted(data.frame["time_step"].unique()) == list(range(1, 50))
 
 
 def test_the_outer_folder_will_do(folder: Path, cache: Path) -> None:

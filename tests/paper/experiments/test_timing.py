@@ -26,7 +26,7 @@ def test_times_are_sums_over_the_runs_that_ended() -> None:
     assert second.n_runs == 2 * 4 * 2, "the share of 30 % is in both"
     assert (third.n_runs, third.cpu) == (0, 0.0)
     assert total.n_runs == first.n_runs
-    assert total.sentence() == "72 runs took 2 minutes of wall-clock time, 3 minutes of CPU time"
+    assert total.sentence() == "72 runs took 3 minutes of one core (SGC, GCN: 72 seconds), 2 minutes by the clock"
 
 
 def test_a_table_of_times_has_a_line_for_each() -> None:
