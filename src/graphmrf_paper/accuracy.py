@@ -11,17 +11,7 @@ from sklearn.metrics import r2_score
 from graphmrf._typing import Bools, Floats
 from graphmrf.text import DASH
 from graphmrf_paper.attributes import LABELS, LONDON, REAL_TASKS, SYNTHETIC, US, base_name, load_task, title_of
-from graphmrf_paper.findings import (
-    Chart,
-    Figure,
-    Findings,
-    Goal,
-    PaperTable,
-    Series,
-    TableCell,
-    TableRow,
-    compare,
-)
+from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableCell, TableRow, compare
 from graphmrf_paper.methods import (
     HYBRIDS,
     LINEAR_COLUMNS,

@@ -19,16 +19,7 @@ from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.attributes import REAL_TASKS, load_attributes, load_raw, load_task, title_of
 from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableRow
-from graphmrf_paper.runs import (
-    TRAINING,
-    Experiment,
-    Options,
-    Result,
-    Results,
-    Run,
-    RunSettings,
-    average,
-)
+from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, average
 from graphmrf_paper.splits import authors_split
 
 _GRAPH = "synthetic-paper-h1"

@@ -4,16 +4,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf.errors import InvalidInputError
-from graphmrf_paper.dataset import (
-    Attribute,
-    Files,
-    Info,
-    Recipe,
-    Tables,
-    locate,
-    number_nodes,
-    simple_edges,
-)
+from graphmrf_paper.dataset import Attribute, Files, Info, Recipe, Tables, locate, number_nodes, simple_edges
 
 _FEATURES, _EDGES, _CLASSES = (f"elliptic_txs_{part}.csv" for part in ("features", "edgelist", "classes"))
 _LOCAL = tuple(f"local_{k}" for k in range(1, 94))

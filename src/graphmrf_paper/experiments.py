@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.text import near_or_all
-from graphmrf_paper.accuracy import (
-    INDUCTIVE_SYNTHETIC,
-    INDUCTIVE_US,
-    LABEL_FRACTION,
-    REAL_ACCURACY,
-    SYNTHETIC_ACCURACY,
-)
+from graphmrf_paper.accuracy import INDUCTIVE_SYNTHETIC, INDUCTIVE_US, LABEL_FRACTION, REAL_ACCURACY, SYNTHETIC_ACCURACY
 from graphmrf_paper.classification import CLASSIFICATION, CLASSIFICATION_TWITCH
 from graphmrf_paper.coupled import COUPLED
 from graphmrf_paper.deviations import AUTHORS_FOLDS, TRAINED, TRUNCATED

@@ -8,26 +8,9 @@ import numpy as np
 from graphmrf._typing import Floats
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.attributes import SYNTHETIC, load_attributes, load_raw
-from graphmrf_paper.findings import (
-    Figure,
-    Findings,
-    Goal,
-    Heat,
-    Map,
-    PaperTable,
-    TableCell,
-    TableRow,
-    compare,
-)
+from graphmrf_paper.findings import Figure, Findings, Goal, Heat, Map, PaperTable, TableCell, TableRow, compare
 from graphmrf_paper.published import authors, beside
-from graphmrf_paper.runs import (
-    Experiment,
-    Options,
-    Result,
-    Results,
-    Run,
-    RunSettings,
-)
+from graphmrf_paper.runs import Experiment, Options, Result, Results, Run, RunSettings
 
 
 @lru_cache(maxsize=2)  # runs of one data set follow each other; more keeps more models in memory

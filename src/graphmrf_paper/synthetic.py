@@ -15,16 +15,7 @@ from graphmrf._typing import Floats, Ints
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
-from graphmrf_paper.dataset import (
-    Attribute,
-    Files,
-    Info,
-    Recipe,
-    Tables,
-    number_nodes,
-    published_files,
-    simple_edges,
-)
+from graphmrf_paper.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published_files, simple_edges
 
 _ATTEMPTS = 100
 """Draws until a graph is given up as never connected. By eye: the paper's needs one."""

@@ -6,16 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from graphmrf_paper.dataset import (
-    Attribute,
-    Files,
-    Info,
-    Recipe,
-    Tables,
-    number_nodes,
-    published_files,
-    simple_edges,
-)
+from graphmrf_paper.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published_files, simple_edges
 
 N_FEATURES = 3170
 """Width of the binary feature matrix, the same in all six countries, most of which lack some of its columns."""
