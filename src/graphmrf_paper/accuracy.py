@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from graphmrf._typing import Bools, Floats
 from graphmrf.text import DASH
 from graphmrf_paper.attributes import LABELS, LONDON, REAL_TASKS, SYNTHETIC, US, base_name, load_task, title_of
-from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableCell, TableRow, compare
+from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableCell, compare, grid
 from graphmrf_paper.methods import (
     HYBRIDS,
     LINEAR_COLUMNS,
@@ -148,16 +148,14 @@ class AccuracyTable:
             "layers": f"{self.title}: number of layers K chosen by cross-validation, mean over the runs.",
             "training": f"{self.title}: R² at the labelled nodes themselves; 1 less it is the training loss.",
         }
-        rows = tuple(
-            TableRow(line.labels, tuple(self._cell(results, settings, line, column, quantity) for column in columns))
-            for line in self.lines
-        )
+        cell = partial(self._cell, results, settings, quantity)
+        rows = grid({line.labels: line for line in self.lines}, columns, cell)
         name = self.name if quantity == "value" else f"{self.name}-{quantity}"
         decimals = 3 if quantity in ("value", "training") else 2
         ranked = quantity == "value"
         return PaperTable(name, captions[quantity], self.heads, columns, rows, decimals, ranked, self.name)
 
-    def _cell(self, results: Results, settings: RunSettings, line: Line, column: str, quantity: str) -> TableCell:
+    def _cell(self, results: Results, settings: RunSettings, quantity: str, line: Line, column: str) -> TableCell:
         method = method_of(column)
         runs = [] if method.unavailable else transductive_runs(line.tasks, method, settings)
         cell = average(results, runs, column, quantity=quantity, missing=method.unavailable)
@@ -283,11 +281,8 @@ def _fraction_runs(task: tuple[str, str], method: TableMethod, fraction: float, 
 
 
 def _fraction_collect(results: Results, settings: RunSettings) -> Findings:
-    rows = tuple(
-        TableRow((title_of(data), outcome, column), _fraction_cells(results, settings, (data, outcome), column))
-        for data, outcome in _FRACTION_TASKS
-        for column in _FRACTION_COLUMNS
-    )
+    lines = {(title_of(task[0]), task[1], name): (task, name) for task in _FRACTION_TASKS for name in _FRACTION_COLUMNS}
+    rows = grid(lines, _FRACTIONS, partial(_fraction_cell, results, settings))
     shares = tuple(f"{fraction:.0%}" for fraction in _FRACTIONS)
     caption = f"{_FRACTION_TITLE}: mean R² of the splits."
     table = PaperTable("label-fraction", caption, ("data", "outcome", "method"), shares, rows)
@@ -303,23 +298,18 @@ def _fraction_goals(table: PaperTable, settings: RunSettings) -> list[Goal]:
         for column in _FRACTION_COLUMNS
         for goal in compare(
             f"R² of {column}",
-            replace(table, rows=tuple(row for row in table.rows if row.labels[2] == column)).cells(),
+            table.having(column).cells(),
             small=settings.quick and column in NETWORK_COLUMNS,
         )
     ]
 
 
-def _fraction_cells(
-    results: Results, settings: RunSettings, task: tuple[str, str], column: str
-) -> tuple[TableCell, ...]:
-    method, row = method_of(column), f"{'/'.join(task)}/{column.removesuffix(_SHRUNK)}"
-    cells = (
-        average(results, _fraction_runs(task, method, share, settings), column, missing=method.unavailable)
-        for share in _FRACTIONS
-    )
-    return tuple(
-        beside(cell, "label-fraction", row, f"{share:.0%}") for cell, share in zip(cells, _FRACTIONS, strict=True)
-    )
+def _fraction_cell(
+    results: Results, settings: RunSettings, line: tuple[tuple[str, str], str], share: float
+) -> TableCell:
+    (task, column), method = line, method_of(line[1])
+    cell = average(results, _fraction_runs(task, method, share, settings), column, missing=method.unavailable)
+    return beside(cell, "label-fraction", f"{'/'.join(task)}/{column.removesuffix(_SHRUNK)}", f"{share:.0%}")
 
 
 def _curves(table: PaperTable, data: str, outcome: str) -> Chart:
@@ -391,33 +381,21 @@ def _inductive_plan(groups: Sequence[Group], settings: RunSettings) -> list[Run]
 def _inductive_collect(
     name: str, title: str, groups: Sequence[Group], results: Results, settings: RunSettings
 ) -> Findings:
-    rows = tuple(
-        TableRow(
-            (group.label, kind),
-            tuple(
-                beside(_inductive_cell(results, settings, group, kind, column), name, f"{group.label}/{kind}", column)
-                for column in _INDUCTIVE_COLUMNS
-            ),
-        )
-        for group in groups
-        for kind in _SETTINGS
-    )
+    lines = {(group.label, kind): (group, kind) for group in groups for kind in _SETTINGS}
+    rows = grid(lines, _INDUCTIVE_COLUMNS, partial(_inductive_cell, name, results, settings))
     caption = f"{title}: mean R² of the splits."
     table = PaperTable(name, caption, ("data", "setting"), _INDUCTIVE_COLUMNS, rows, ranked=True)
     panels = tuple(_bars(table, group.label) for group in groups)
-    goals = [
-        goal
-        for kind in _SETTINGS
-        for goal in _by_kind(
-            replace(table, rows=tuple(row for row in rows if row.labels[1] == kind)), settings, f"{kind} R²"
-        )
-    ]
+    goals = [goal for kind in _SETTINGS for goal in _by_kind(table.having(kind), settings, f"{kind} R²")]
     return Findings((table,), (Figure(name, caption, panels, columns=len(panels)),), tuple(goals))
 
 
-def _inductive_cell(results: Results, settings: RunSettings, group: Group, kind: str, column: str) -> TableCell:
-    method = method_of(column)
-    return average(results, group.runs(method, kind, settings), column, missing=method.unavailable)
+def _inductive_cell(
+    name: str, results: Results, settings: RunSettings, line: tuple[Group, str], column: str
+) -> TableCell:
+    (group, kind), method = line, method_of(column)
+    cell = average(results, group.runs(method, kind, settings), column, missing=method.unavailable)
+    return beside(cell, name, f"{group.label}/{kind}", column)
 
 
 def _bars(table: PaperTable, label: str) -> Chart:

@@ -14,7 +14,7 @@ from graphmrf.graph import Graph
 from graphmrf.linalg import propagate
 from graphmrf.selection import ALPHAS
 from graphmrf_paper.attributes import family, load_attributes, load_raw
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare
+from graphmrf_paper.findings import Findings, PaperTable, TableCell, compare, grid
 from graphmrf_paper.methods import BERNOULLI, PAPER_COLUMNS, TABLE_METHODS, TableMethod, method_of, methods_for
 from graphmrf_paper.published import beside
 from graphmrf_paper.runs import Experiment, Options, Result, Results, Run, RunSettings, Scalar, average
@@ -191,10 +191,7 @@ def _collect(
     name: str, title: str, lines: Sequence[ClassificationRow], results: Results, settings: RunSettings
 ) -> Findings:
     columns = (*PAPER_COLUMNS, *([BERNOULLI] if any(line.bernoulli for line in lines) else []), _ALWAYS)
-    rows = tuple(
-        TableRow((line.label, line.setting), tuple(_cell(results, settings, line, column) for column in columns))
-        for line in lines
-    )
+    rows = grid({(line.label, line.setting): line for line in lines}, columns, partial(_cell, results, settings))
     caption = f"{title}: F1 of class 1 on the test nodes."
     table = PaperTable(name, caption, ("data", "setting"), columns, rows, ranked=True)
     return Findings((table,), (), tuple(compare("F1", table.cells(), small=settings.quick)))

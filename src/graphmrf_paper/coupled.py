@@ -8,6 +8,7 @@ linear in a node's own features and in those averaged over neighbours, each with
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from graphmrf.estimators import LinearGraphConvolution, LinearRegression, Residu
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.attributes import REAL_TASKS, load_attributes, load_raw, load_task, title_of
-from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableRow
+from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, grid
 from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, average
 from graphmrf_paper.splits import authors_split
 
@@ -127,22 +128,15 @@ def _collect(results: Results, settings: RunSettings) -> Findings:
 def _table(name: str, head: str, results: Results, rows: dict[str, list[Run]]) -> PaperTable:
     what = "samples of coupled fields" if name == "coupled-drawn" else "real data"
     caption = f"Own and neighbours' features on {what}: mean R², 30 % of the nodes labelled."
-    lines = tuple(
-        TableRow((label,), tuple(average(results, runs, column) for column in _METHODS)) for label, runs in rows.items()
-    )
+    lines = grid({(label,): runs for label, runs in rows.items()}, _METHODS, partial(average, results))
     return PaperTable(name, caption, (head,), tuple(_METHODS), lines, ranked=True)
 
 
 def _likelihoods(results: Results) -> PaperTable:
     columns = [(name, quantity) for name in _FITS for quantity in ("value", "AIC")]
     heads = tuple(f"{name}, {'log-likelihood' if quantity == 'value' else quantity}" for name, quantity in columns)
-    rows = tuple(
-        TableRow(
-            (title_of(data),),
-            tuple(average(results, [_fit_run(data)], name, quantity=quantity) for name, quantity in columns),
-        )
-        for data in _DATA
-    )
+    runs = {(title_of(data),): [_fit_run(data)] for data in _DATA}
+    rows = grid(runs, columns, lambda row, column: average(results, row, column[0], quantity=column[1]))
     return PaperTable("coupled-likelihood", "Both fields fitted to all attributes.", ("data",), heads, rows, decimals=0)
 
 

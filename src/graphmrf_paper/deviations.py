@@ -14,7 +14,7 @@ from graphmrf.graph import Graph
 from graphmrf.selection import ALPHAS
 from graphmrf_paper.accuracy import REAL_LINES, SYNTHETIC_LINES, Line, inductive_runs, transductive_runs
 from graphmrf_paper.attributes import CDC, LABELS, base_name, load_task
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare
+from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare, grid
 from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.published import authors, beside, printed
 from graphmrf_paper.runs import (
@@ -177,21 +177,12 @@ def _fold_runs(line: Line, settings: RunSettings) -> list[Run]:
 
 
 def _fold_collect(results: Results, settings: RunSettings) -> Findings:
-    rows = tuple(
-        TableRow(
-            line.labels,
-            tuple(
-                beside(
-                    average(results, _fold_runs(line, settings), "LP", quantity=quantity),
-                    *(table, line.name, "LP"),
-                    quantity=quantity,
-                )
-                for quantity in ("value", "alpha")
-            ),
-        )
-        for table, lines in _LINES.items()
-        for line in lines
-    )
+    def cell(row: tuple[str, Line], quantity: str) -> TableCell:
+        found = average(results, _fold_runs(row[1], settings), "LP", quantity=quantity)
+        return beside(found, row[0], row[1].name, "LP", quantity=quantity)
+
+    lines = {line.labels: (name, line) for name, lines in _LINES.items() for line in lines}
+    rows = grid(lines, ("value", "alpha"), cell)
     caption = "LP with levels chosen on the authors' own folds: mean over their splits."
     table = PaperTable("authors-folds", caption, ("data", "outcome"), ("R²", "α"), rows, 4, numbers="real-accuracy")
     goals = [goal for name in table.columns for goal in compare(f"{name} of LP", table.cells([name]), decimals=4)]

@@ -2,9 +2,9 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,25 @@ class TableRow:
     cells: tuple[TableCell, ...]
 
 
+_Labels = TypeVar("_Labels", bound=tuple[str, ...])
+_R = TypeVar("_R")
+_C = TypeVar("_C")
+
+
+def grid(
+    rows: Mapping[_Labels, _R], columns: Iterable[_C], cell: Callable[[_R, _C], TableCell]
+) -> tuple[TableRow, ...]:
+    """Return the lines of a table whose cells are a function of row and column.
+
+    Examples
+    --------
+    >>> [line.cells[1].ours for line in grid({("a",): 1.0, ("b",): 2.0}, (10.0, 20.0), lambda x, y: TableCell(x * y))]
+    [20.0, 40.0]
+    """
+    wanted = list(columns)
+    return tuple(TableRow(labels, tuple(cell(row, column) for column in wanted)) for labels, row in rows.items())
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """A table of the paper.
@@ -95,6 +114,10 @@ class PaperTable:
         wanted = [k for k, column in enumerate(self.columns) if columns is None or column in columns]
         for row in self.rows:
             yield from (row.cells[k] for k in wanted)
+
+    def having(self, label: str) -> "PaperTable":
+        """Return the table with the rows of a label only."""
+        return replace(self, rows=tuple(row for row in self.rows if label in row.labels))
 
     def best(self, row: TableRow) -> float | None:
         """Return the largest of our numbers in a row, None in a table that ranks nothing."""

@@ -8,7 +8,7 @@ import numpy as np
 from graphmrf._typing import Floats
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.attributes import SYNTHETIC, load_attributes, load_raw
-from graphmrf_paper.findings import Figure, Findings, Goal, Heat, Map, PaperTable, TableCell, TableRow, compare
+from graphmrf_paper.findings import Figure, Findings, Goal, Heat, Map, PaperTable, TableCell, TableRow, compare, grid
 from graphmrf_paper.published import authors, beside
 from graphmrf_paper.runs import Experiment, Options, Result, Results, Run, RunSettings
 
@@ -92,15 +92,11 @@ def _entry(found: Result, name: str, kind: str = "") -> float:
 def _parameter_table(found: dict[str, Result]) -> PaperTable:
     """Return every parameter of the fits beside those of the authors' fits."""
     q = max((len(each["h"]) for each in found.values()), default=0)
-    rows = tuple(
-        TableRow(
-            (name,),
-            tuple(
-                beside(TableCell(_entry(each, name)), "fitted-parameters", level, name) for level, each in found.items()
-            ),
-        )
-        for name in _parameter_names(q)
-    )
+
+    def cell(name: str, level: str) -> TableCell:
+        return beside(TableCell(_entry(found[level], name)), "fitted-parameters", level, name)
+
+    rows = grid({(name,): name for name in _parameter_names(q)}, found, cell)
     caption = f"{_PARAMETERS}: every entry of h and H, at each h₀."
     name = "fitted-parameters"
     return PaperTable(f"{name}-values", caption, ("parameter",), tuple(found), rows, numbers=name)

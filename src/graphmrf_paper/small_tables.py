@@ -1,9 +1,11 @@
 """Tables 2 and 4: what the data sets are, and the coefficients of linear graph convolution."""
 
+from functools import partial
+
 import numpy as np
 
 from graphmrf_paper.attributes import load_attributes, load_task, title_of
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare
+from graphmrf_paper.findings import Findings, PaperTable, TableCell, compare, grid
 from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.published import beside
 from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, mean_cell
@@ -24,18 +26,15 @@ def _count_run(data: str) -> Run:
 
 
 def _count_collect(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment has settings
-    rows = tuple(TableRow((title_of(data),), _count_cells(results, data)) for data in _COUNTED)
+    rows = grid({(title_of(data),): data for data in _COUNTED}, _COUNTS, partial(_count_cell, results))
     table = PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, rows, decimals=0)
     goals = [goal for column in _COUNTS for goal in compare(f"number of {column}", table.cells([column]), decimals=1)]
     return Findings((table,), (), tuple(goals))
 
 
-def _count_cells(results: Results, data: str) -> tuple[TableCell, ...]:
+def _count_cell(results: Results, data: str, count: str) -> TableCell:
     found = results.get(_count_run(data).key, {})
-    return tuple(
-        beside(TableCell(found.get(count), n_runs=len(found) and 1), "data-statistics", data, count)
-        for count in _COUNTS
-    )
+    return beside(TableCell(found.get(count), n_runs=len(found) and 1), "data-statistics", data, count)
 
 
 DATA_STATISTICS = Experiment(
@@ -72,12 +71,8 @@ def coefficient_runs(data: str, settings: RunSettings) -> list[Run]:
 
 def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:
     """Return the mean coefficients, the levels differing between splits, and how far from print they are."""
-    rows = tuple(
-        TableRow(
-            (data.partition("-")[2],), tuple(_coefficient_cell(results, settings, data, name) for name in FEATURES)
-        )
-        for data in _YEARS
-    )
+    years = {(data.partition("-")[2],): data for data in _YEARS}
+    rows = grid(years, FEATURES, partial(_coefficient_cell, results, settings))
     caption = f"{_TITLE}: mean over the splits, 30 % of the counties labelled."
     table = PaperTable("coefficients", caption, ("year",), FEATURES, rows, decimals=2)
     return Findings((table,), (), tuple(compare("coefficients", table.cells(), decimals=2)))

@@ -1,7 +1,6 @@
 """Figures 2 and 3: frequency responses of the filters, and omega recovered from samples of the model."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from graphmrf_paper.findings import (
     PaperTable,
     Series,
     TableCell,
-    TableRow,
+    grid,
     share_off,
 )
 from graphmrf_paper.methods import TABLE_METHODS
@@ -140,17 +139,12 @@ def _recovery_collect(name: str, method: str, results: Results, settings: RunSet
 
 def _misspecified(name: str, method: str, R2: Floats) -> PaperTable:
     """Return R2 at the true omega, and with one ten times too small or too large, where that is on the grid."""
-    last = len(OMEGA_GRID)
-    rows = tuple(
-        TableRow(
-            (f"{omega:.3g}",),
-            tuple(
-                TableCell(float(R2[guess, step]) if 0 <= guess < last else None)
-                for guess in (step, step - _DECADE, step + _DECADE)
-            ),
-        )
-        for step, omega in enumerate(OMEGA_GRID)
-    )
+
+    def cell(step: int, off: int) -> TableCell:
+        guess = step + off
+        return TableCell(float(R2[guess, step]) if 0 <= guess < len(R2) else None)
+
+    rows = grid({(f"{omega:.3g}",): step for step, omega in enumerate(OMEGA_GRID)}, (0, -_DECADE, _DECADE), cell)
     caption = (
         f"{method}: mean R² with the true ω, with a tenth of it (under-smoothing), with ten times (over-smoothing)."
     )
@@ -215,21 +209,15 @@ def _real_runs(task: tuple[str, str], settings: RunSettings) -> list[Run]:
 
 def _real_collect(results: Results, settings: RunSettings) -> Findings:
     columns = ("chosen", "a tenth", "ten times")
-    rows = tuple(
-        TableRow(
-            (title_of(task[0]), task[1], name),
-            tuple(average(results, _real_runs(task, settings), name, quantity=str(factor)) for factor in _FACTORS),
-        )
-        for task in REAL_TASKS
-        for name in _SMOOTHERS
-    )
+    lines = {(title_of(task[0]), task[1], name): (task, name) for task in REAL_TASKS for name in _SMOOTHERS}
+
+    def cell(line: tuple[tuple[str, str], str], factor: float) -> TableCell:
+        return average(results, _real_runs(line[0], settings), line[1], quantity=str(factor))
+
+    rows = grid(lines, _FACTORS, cell)
     caption = "Mean R² with the ω chosen by cross-validation, with a tenth of it, and with ten times; 30 % labelled."
     table = PaperTable("smoothing-real", caption, ("data", "outcome", "method"), columns, rows)
-    goals = [
-        goal
-        for name in _SMOOTHERS
-        for goal in _losses(name, replace(table, rows=tuple(row for row in rows if row.labels[2] == name)))
-    ]
+    goals = [goal for name in _SMOOTHERS for goal in _losses(name, table.having(name))]
     return Findings((table,), (), tuple(goals))
 
 
