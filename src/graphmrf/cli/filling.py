@@ -19,10 +19,7 @@ from graphmrf.estimators.graph_imputer import JOINT_METHODS
 def columns_to_fill(table: AttributedGraph, ignore: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns that have missing cells or help to fill them, in node order, and notes about others.
 
-    Raises
-    ------
-    InvalidInputError
-        If none of them has a missing cell.
+    Raises InvalidInputError if none of them has a missing cell.
     """
     names = datasets.features(table, ignore=ignore).names
     columns = {name: _cells(table, name) for name in names}
@@ -54,10 +51,7 @@ def filled_by(frame: pd.DataFrame, table: AttributedGraph, method: str, folds: i
 def filled_table(table: AttributedGraph, imputer: GraphImputer) -> pd.DataFrame:
     """Return all columns of the table, filled, and how sure the filled ones are.
 
-    Raises
-    ------
-    InvalidInputError
-        If a column of the table has the name of one of these.
+    Raises InvalidInputError if a column of the table has the name of one of these.
     """
     made = table.frame.copy()
     for name in imputer.methods_:

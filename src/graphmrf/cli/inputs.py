@@ -55,27 +55,17 @@ _DRESSED = r"[^\w.,+-]*[+-]?\d[\d.,'\s]*[^\w.,+-]*"
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory that is free, and what a large graph takes of it.
+    """The memory that is free, and what a large graph takes of it."""
 
-    Attributes
-    ----------
-    free : int or None
-        Bytes; None where the system does not report them.
-    large : int
-        Nodes or edges from which memory is estimated; below it is at most a gigabyte.
-    solve, feature, field : int
-        Bytes a node takes beside the tables: blocks of a solve, copies of a feature, and what the sparse field stores,
-        which had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`).
-    numbers, text : int
-        Bytes an edge takes while it is read: two ends, numbers or text, these as numbers of nodes, and the graph;
-        `benchmarks/scaling.py files` had 7.7 GB at 100 million edges, .9 of them for nodes.
-    """
-
-    free: int | None = field(default_factory=free_memory)
-    large: int = 100_000
+    free: int | None = field(default_factory=free_memory)  # bytes; None where the system does not report them
+    large: int = 100_000  # nodes or edges from which memory is estimated; below it is at most a gigabyte
+    # solve, feature, field: bytes a node takes beside the tables: blocks of a solve, copies of a feature, and what the
+    # sparse field stores, which had 2.4 GB for 300,000 nodes and 16 features (`benchmarks/scalable.py`)
     solve: int = 18 * 16 * 8
     feature: int = 3 * 8
     field: int = 8000
+    # numbers, text: bytes an edge takes while it is read: two ends, numbers or text, these as numbers of nodes, and the
+    # graph; `benchmarks/scaling.py files` had 7.7 GB at 100 million edges, .9 of them for nodes
     numbers: int = 70
     text: int = 120
 
@@ -107,14 +97,9 @@ def read_graph(
 ) -> AttributedGraph:
     """Return the graph of a table of nodes by its edges, or by the coordinates or the shapes of the nodes.
 
-    Parameters
-    ----------
-    nodes, edges : path
-        The tables; None for `edges` with `knn` or `shapes`, or where `nodes` are areas with their shapes.
-    columns : mapping
-        How edges are read: the options `source`, `dest`, `weight`, `weight_is` and `unknown` of `datasets.read`.
-    knn, k, shapes, id
-        The options of that name.
+    `nodes`, `edges`: the tables; None for `edges` with `knn` or `shapes`, or where `nodes` are areas with their shapes.
+    `columns`: how edges are read: the options `source`, `dest`, `weight`, `weight_is` and `unknown` of `datasets.read`.
+    `knn`, `k`, `shapes`, `id`: the options of that name.
     """
     if edges is None and knn is None and shapes is None and nodes.suffix.lower() in SHAPES:
         shapes = nodes
@@ -200,12 +185,8 @@ def looks_like(path: Path) -> str:
 def explained(command: str, **files: Path | None) -> Iterator[None]:
     """Put a hint at files that look as if they were in another's place before an error on bad input.
 
-    Parameters
-    ----------
-    command : str
-        Name of the command, for its usage.
-    **files : path
-        The files `model`, `nodes`, `edges` and `given`, in the order of the command; None is left out.
+    `command`: name of the command, for its usage. `**files`: the files `model`, `nodes`, `edges` and `given`, in the
+    order of the command; None is left out.
     """
     try:
         yield
@@ -658,10 +639,7 @@ def within_memory(
 ) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings, less a default method for which there is no memory, and notes on large graphs.
 
-    Raises
-    ------
-    InvalidInputError
-        If the fit takes more memory than is free, with what would fit.
+    Raises InvalidInputError if the fit takes more memory than is free, with what would fit.
     """
     with said_of_options():
         wanted = settings.wanted if numbers else ()

@@ -189,17 +189,9 @@ class Moves:
 class ProgressLines:
     """Lines on stderr where there is no terminal: how far the work is, how long it will take, and the latest stage.
 
-    Parameters
-    ----------
-    label : str
-        What is done.
-    total : float
-        Amount of work, in any unit.
-    every : float
-        Seconds between lines: a short fit prints none, one of an hour a few hundred.
-    timed : bool
-        Whether equal amounts of work take equal time: lines then have the time left, else the steps done and the time
-        so far.
+    `label`: what is done. `total`: amount of work, in any unit. `every`: seconds between lines: a short fit prints
+    none, one of an hour a few hundred. `timed`: whether equal amounts of work take equal time: lines then have the time
+    left, else the steps done and the time so far.
     """
 
     def __init__(self, label: str, total: float, *, every: float = 10.0, timed: bool = True) -> None:

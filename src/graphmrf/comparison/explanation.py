@@ -25,29 +25,17 @@ BAND = 1.645  # standard errors of a band of 90 %
 class Effects:
     """Linear coefficients by feature.
 
-    Parameters
-    ----------
-    names : sequence of str
-        One name per feature.
-    values : array of shape (p,)
-        Coefficients in the units of the outcome and the feature.
-    scales : array of shape (p,)
-        Standard deviations of the features: times these, coefficients compare.
-    transform : str
-        The transform of the outcome whose units these are; empty for the outcome itself.
-    intercept : float or None
-        Constant term; of methods that smooth features, the prediction where all features are average.
-
     Examples
     --------
     >>> Effects(("age", "rooms"), np.array([0.3, 1.0]), scales=np.array([10.0, 0.5])).standardised
     array([3. , 0.5])
     """
 
-    names: Sequence[str]
-    values: Floats
-    scales: Floats
-    transform: str = ""
+    names: Sequence[str]  # one name per feature
+    values: Floats  # (p,): coefficients in the units of the outcome and the feature
+    scales: Floats  # (p,): standard deviations of the features: times these, coefficients compare
+    transform: str = ""  # the transform of the outcome whose units these are; empty for the outcome itself
+    # constant term; of methods that smooth features, the prediction where all features are average
     intercept: float | None = None
 
     def __post_init__(self) -> None:

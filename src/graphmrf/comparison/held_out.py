@@ -29,15 +29,6 @@ LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # levels of 
 class HeldOut:
     """Known values predicted by a fit without their fold.
 
-    Parameters
-    ----------
-    model : estimator
-        The fit.
-    graph, X, outcome : Graph, features, Outcome
-        What it was fitted on.
-    folds : MatchedFolds
-        Folds that imitate the holes.
-
     Examples
     --------
     >>> from graphmrf.estimators import LabelPropagation
@@ -52,10 +43,11 @@ class HeldOut:
     """
 
     model: Any
+    # graph, X, outcome: what it was fitted on
     graph: Graph
     X: pd.DataFrame | None
     outcome: Outcome
-    folds: MatchedFolds
+    folds: MatchedFolds  # folds that imitate the holes
 
     @cached_property
     def predictions(self) -> tuple[Floats, Floats]:
@@ -125,18 +117,9 @@ class HeldOut:
     def by_distance(self, predictions: Floats, level: float) -> pd.DataFrame:
         """Return a row for each band of distances that has nodes.
 
-        Parameters
-        ----------
-        predictions : array of shape (n_labelled,)
-            Out-of-fold predictions.
-        level : float
-            Probability of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            `steps` (the band), `to_predict` and `held_out` (numbers of nodes), `error` (root mean square of held-out
-            values, NaN for none) and `covered` (share of them inside their interval, NaN where there are none).
+        `predictions` (n_labelled,): out-of-fold predictions. `level`: probability of the intervals. Returns DataFrame:
+        `steps` (the band), `to_predict` and `held_out` (numbers of nodes), `error` (root mean square of held-out
+        values, NaN for none) and `covered` (share of them inside their interval, NaN where there are none).
         """
         errors = predictions - self.outcome.y[self.outcome.known]
         inside = self.covered(level).astype(float) if self.has_error_bars else np.full(errors.size, np.nan)
@@ -155,10 +138,8 @@ class HeldOut:
         None where they are fewer than three, or their standard deviations are all the same. The parameters are those
         of `by_distance`.
 
-        Returns
-        -------
-        DataFrame
-            `third`, `held_out` (number of values), `std` (mean), `error` (root mean square) and `covered`.
+        Returns DataFrame: `third`, `held_out` (number of values), `std` (mean), `error` (root mean square) and
+        `covered`.
         """
         std = self.predictions[1] if self.has_error_bars else np.zeros(0)
         if std.size < len(THIRDS) or not np.ptp(std) > 1e-6 * std.max():

@@ -22,31 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PanelRows:
-    """The rows of a long table: of which node and time each one is.
+    """The rows of a long table: of which node and time each one is."""
 
-    Attributes
-    ----------
-    nodes : TableFile
-        The first row of every node, in the order of the file.
-    node, time : integer arrays of shape (n_rows,)
-        Positions of the node and the time of every row.
-    times : Index
-        All times, ascending, those to come last.
-    """
-
-    nodes: TableFile
+    nodes: TableFile  # the first row of every node, in the order of the file
+    # node, time (n_rows,): positions of the node and the time of every row
     node: Ints
     time: Ints
-    times: pd.Index
+    times: pd.Index  # all times, ascending, those to come last
 
     @classmethod
     def of(cls, file: TableFile, name: str, time: str, horizon: int) -> PanelRows:
         """Return the rows of a file whose nodes and times are in these columns, and so many times to come.
 
-        Raises
-        ------
-        InvalidInputError
-            If a node or time is missing, a time is neither a number nor a date, or two rows are of one node and time.
+        Raises InvalidInputError if a node or time is missing, a time is neither a number nor a date, or two rows are of
+        one node and time.
         """
         keys = file.keys(name).combine_chunks()
         if keys.null_count:

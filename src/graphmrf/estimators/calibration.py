@@ -39,17 +39,10 @@ _ENOUGH = 36
 
 @dataclass(frozen=True, eq=False)
 class IntervalCheck:
-    """Coverage of the intervals of a fit at held-out labels, and the factors that correct it.
+    """Coverage of the intervals of a fit at held-out labels, and the factors that correct it."""
 
-    Attributes
-    ----------
-    fitted : estimator
-        The fit: its ``model_std_`` are the standard deviations (n,) to check.
-    graph, X, outcome : Graph, features, Outcome
-        What it was fitted on.
-    """
-
-    fitted: Any
+    fitted: Any  # the fit: its ``model_std_`` are the standard deviations (n,) to check
+    # graph, X, outcome: what it was fitted on
     graph: Graph
     X: Any
     outcome: Outcome

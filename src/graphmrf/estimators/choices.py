@@ -95,14 +95,8 @@ def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smo
     by cross-validation. The intercept stays if it is more than 3 standard errors from zero at that level; and, if the
     estimator smooths features itself, at its own level, which the model says is the same.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its `fit_intercept` decides; it is cloned.
-    graph, X, outcome : Graph, features, Outcome
-        What it is fitted on.
-    smoothed : callable
-        Gives the smoothed features (n, p), not centred, of the fitted clone.
+    `estimator`: its `fit_intercept` decides; it is cloned. `graph`, `X`, `outcome`: what it is fitted on. `smoothed`:
+    gives the smoothed features (n, p), not centred, of the fitted clone.
     """
     choice = estimator.fit_intercept
     if isinstance(choice, bool | np.bool_):

@@ -118,33 +118,15 @@ def _drawn(K: Floats, count: int, rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class ResidualField:
-    r"""The residuals of a fit as a field over the graph: error bars where it is propagated, and where it is not.
-
-    Attributes
-    ----------
-    graph : Graph
-        The graph.
-    known : bool array of shape (n,)
-        The labelled nodes `L`.
-    residuals : array of shape (n_labelled,)
-        Their residuals `r`.
-    alpha : float
-        Smoothing level of the field.
-    directions : array of shape (n, k)
-        The columns `G` of the fit; none where that is not linear in the labels.
-    freedom : float
-        Degrees of freedom left.
-    random_state : int
-        Seed of the probes that estimate variances on large graphs.
-    """
+    r"""The residuals of a fit as a field over the graph: error bars where it is propagated, and where it is not."""
 
     graph: Graph
-    known: Bools
-    residuals: Floats
-    alpha: float
-    directions: Floats
-    freedom: float
-    random_state: int
+    known: Bools  # (n,): the labelled nodes `L`
+    residuals: Floats  # (n_labelled,): their residuals `r`
+    alpha: float  # smoothing level of the field
+    directions: Floats  # (n, k): the columns `G` of the fit; none where that is not linear in the labels
+    freedom: float  # degrees of freedom left
+    random_state: int  # seed of the probes that estimate variances on large graphs
 
     @cached_property
     def propagated(self) -> Floats:

@@ -22,21 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of every node of a graph, NaN where it is to be predicted.
+    """The outcome of every node of a graph, NaN where it is to be predicted."""
 
-    Attributes
-    ----------
-    y : array of shape (n,)
-        Values in float64.
-    known : bool array of shape (n,)
-        Where there is one.
-    single : bool
-        Whether it was given in float32.
-    """
-
-    y: Floats
-    known: Bools
-    single: bool
+    y: Floats  # (n,): values in float64
+    known: Bools  # (n,): where there is one
+    single: bool  # whether it was given in float32
 
     @property
     def n_labelled(self) -> int:

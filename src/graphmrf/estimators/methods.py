@@ -20,55 +20,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the registry: an estimator, what it is called, and which data it takes.
+    """One row of the registry: an estimator, what it is called, and which data it takes."""
 
-    Attributes
-    ----------
-    key : str
-        What users type for it.
-    estimator : type
-        Class of the estimator, or of the base whose residuals are propagated.
-    name, uses : str
-        Full name, and the information it predicts from, in the words of a sentence.
-    residuals : bool
-        Whether residuals are propagated on top of the estimator.
-    labels : bool
-        Whether a prediction uses the outcomes of neighbours.
-    features : bool
-        Whether a prediction uses features.
-    needs_features : bool
-        Whether it cannot do without features.
-    smooths : bool
-        Whether coefficients are of features smoothed over the neighbourhood of a node, not of its own.
-    missing : bool
-        Whether features may have missing cells.
-    automatic : bool
-        Whether ``auto`` tries it.
-    """
-
-    key: str
-    estimator: Any
+    key: str  # what users type for it
+    estimator: Any  # class of the estimator, or of the base whose residuals are propagated
+    # name, uses: full name, and the information it predicts from, in the words of a sentence
     name: str
     uses: str
-    residuals: bool = False
-    labels: bool = False
-    features: bool = True
-    needs_features: bool = True
+    residuals: bool = False  # whether residuals are propagated on top of the estimator
+    labels: bool = False  # whether a prediction uses the outcomes of neighbours
+    features: bool = True  # whether a prediction uses features
+    needs_features: bool = True  # whether it cannot do without features
+    # whether coefficients are of features smoothed over the neighbourhood of a node, not of its own
     smooths: bool = False
-    missing: bool = False
-    automatic: bool = False
+    missing: bool = False  # whether features may have missing cells
+    automatic: bool = False  # whether ``auto`` tries it
 
     def make(self, *, alpha: Level = "cv", cv: int = 5, random_state: int = 0, transform: str = "identity") -> Any:
         """Return a new estimator with those of the options that it has.
 
-        Parameters
-        ----------
-        alpha : "cv" or float in [0, 1)
-            Smoothing level.
-        cv, random_state : int
-            Folds of the cross-validation, and their seed.
-        transform : str
-            Transform of the outcome.
+        `alpha`: smoothing level. `cv`, `random_state`: folds of the cross-validation, and their seed. `transform`:
+        transform of the outcome.
 
         Examples
         --------

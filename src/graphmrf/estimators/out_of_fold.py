@@ -48,15 +48,9 @@ class NodeRegressor(Protocol):
 def out_of_fold(fitted: Any, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:
     """Return the prediction (n_labelled,) of each labelled node by a fit without its fold.
 
-    Parameters
-    ----------
-    fitted : estimator
-        A fitted predictor. Its own ``out_of_fold`` is asked where it has one. Otherwise it is refitted without each
-        fold: with the hyper-parameters it chose if it has ``fixed``, else it chooses them again.
-    graph, X, y : Graph, features, array of shape (n,)
-        What it was fitted on.
-    folds : integer array of shape (n_labelled,)
-        Fold of every labelled node, in node order.
+    `fitted`: a fitted predictor. Its own ``out_of_fold`` is asked where it has one. Otherwise it is refitted without
+    each fold: with the hyper-parameters it chose if it has ``fixed``, else it chooses them again. `graph`, `X`, `y`
+    (n,): what it was fitted on. `folds` (n_labelled,): fold of every labelled node, in node order.
     """
     if hasattr(fitted, "out_of_fold"):
         predictions: Floats = fitted.out_of_fold(graph, X, y, folds)

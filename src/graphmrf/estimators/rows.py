@@ -48,16 +48,8 @@ _WORDS = {"exposure": "exposures", "trials": "trials", "std": "standard errors",
 class RowError(InvalidInputError):
     """A row breaks a rule: `option` names what of it, "y" for the observation itself.
 
-    Parameters
-    ----------
-    rule, remedy : str
-        What must be, and what to do.
-    found : str
-        What is there.
-    rows : integer array
-        All rows that break the rule.
-    option : str
-        Option of `fit`, or "y".
+    `rule`, `remedy`: what must be, and what to do. `found`: what is there. `rows`: all rows that break the rule.
+    `option`: option of `fit`, or "y".
     """
 
     def __init__(self, rule: str, found: str, rows: Ints, remedy: str, *, option: str) -> None:
@@ -69,30 +61,15 @@ class RowError(InvalidInputError):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Observations of nodes, each a row.
+    """Observations of nodes, each a row."""
 
-    Attributes
-    ----------
-    nodes : integer array of shape (k,)
-        Node of every row.
-    y : array of shape (k,)
-        Its value.
-    likelihood : Likelihood or None
-        Distribution of a row given its node; None for numbers with the same noise, one of a node.
-    size : array of shape (k,)
-        Exposure, trials, or standard error of every row.
-    everywhere : array of shape (n,)
-        The same of a new observation at every node, NaN where unknown.
-    weight : array of shape (k,), or None
-        Precision of every row over that of a usual one.
-    """
-
-    nodes: Ints
-    y: Floats
+    nodes: Ints  # (k,): node of every row
+    y: Floats  # (k,): its value
+    # distribution of a row given its node; None for numbers with the same noise, one of a node
     likelihood: Likelihood | None
-    size: Floats
-    everywhere: Floats
-    weight: Floats | None
+    size: Floats  # (k,): exposure, trials, or standard error of every row
+    everywhere: Floats  # (n,): the same of a new observation at every node, NaN where unknown
+    weight: Floats | None  # (k,): precision of every row over that of a usual one
 
 
 def long_outcome(graph: Graph, y: Any, nodes: Any) -> tuple[Any, Ints, Floats]:
@@ -128,16 +105,8 @@ def _places(graph: Graph, nodes: Any) -> Ints:
 def read_rows(name: str, graph: Graph, nodes: Ints, y: Floats, given: Mapping[str, Any]) -> Rows:
     """Return checked rows.
 
-    Parameters
-    ----------
-    name : str
-        Name of the likelihood.
-    graph : Graph
-        The graph.
-    nodes, y : arrays of shape (k,)
-        Node and value of every row, NaN where it is to be predicted; without a long table one row for every node.
-    given : mapping of str to number, array or None
-        `exposure`, `trials`, `std` and `weight`.
+    `name`: name of the likelihood. `nodes`, `y` (k,): node and value of every row, NaN where it is to be predicted;
+    without a long table one row for every node. `given`: `exposure`, `trials`, `std` and `weight`.
     """
     options = {option: _column(option, values, y.size) for option, values in given.items() if values is not None}
     for option in options:

@@ -88,15 +88,8 @@ class Storable:
         The file has the data and what the fit learned: arrays and plain values, nothing that is executed when it is
         read. It appears whole or not at all.
 
-        Parameters
-        ----------
-        path : path
-            Where to write; by convention with the suffix ``.gmrf``.
-
-        Raises
-        ------
-        InvalidInputError
-            If the model has parts of other packages, such as a base of scikit-learn, or the file cannot be written.
+        `path`: where to write; by convention with the suffix ``.gmrf``. Raises InvalidInputError if the model has parts
+        of other packages, such as a base of scikit-learn, or the file cannot be written.
         """
         write_model(self, path)
 
@@ -118,10 +111,7 @@ def write_model(model: Any, path: str | os.PathLike[str]) -> None:
 def read_model(path: str | os.PathLike[str]) -> Any:
     """Return the model in a file.
 
-    Raises
-    ------
-    InvalidInputError
-        If the file is no model, damaged, or of a newer version of the format.
+    Raises InvalidInputError if the file is no model, damaged, or of a newer version of the format.
     """
     place = check_readable(path)
     if not zipfile.is_zipfile(place):

@@ -43,30 +43,14 @@ Search: TypeAlias = Literal["near", "anew"]
 
 @dataclass(frozen=True)
 class FittedNodes:
-    """The nodes of a fit: their ids, which of them were labelled, and how answers about them are labelled.
-
-    Attributes
-    ----------
-    graph : Graph
-        The graph.
-    X : array or table, or None
-        Features, in the order of nodes.
-    y : array or Series
-        Outcomes, in the order of nodes.
-    index : Index or None
-        Index of answers, None when they are arrays.
-    name : hashable
-        Name of the outcome.
-    polars : bool
-        Whether answers are tables of Polars, which have a column of ids where `index` has a name.
-    """
+    """The nodes of a fit: their ids, which of them were labelled, and how answers about them are labelled."""
 
     graph: Graph
-    X: Any
-    y: Any
-    index: pd.Index | None
-    name: Any
-    polars: bool = False
+    X: Any  # features, in the order of nodes
+    y: Any  # outcomes, in the order of nodes
+    index: pd.Index | None  # index of answers, None when they are arrays
+    name: Any  # name of the outcome
+    polars: bool = False  # whether answers are tables of Polars, which have a column of ids where `index` has a name
 
     @cached_property
     def known(self) -> Bools:
@@ -94,10 +78,7 @@ class FittedNodes:
     def places_in(self, graph: Graph) -> Ints:
         """Return the positions of these nodes in a graph that has them and others; without ids they come first.
 
-        Raises
-        ------
-        InvalidInputError
-            If some of them are missing there.
+        Raises InvalidInputError if some of them are missing there.
         """
         n, ids = self.graph.n_nodes, self.graph.ids
         if (ids is None) != (graph.ids is None):
@@ -164,19 +145,9 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
     def score(self, graph: Graph | None = None, X: Any = None, y: Any = None) -> float:
         """Return the coefficient of determination R2 of the predictions.
 
-        Parameters
-        ----------
-        graph, X : Graph and features, or None and None
-            Another graph, where the estimator predicts one; None for that of the fit, where nodes that were labelled
-            in the fit are left out.
-        y : array or Series of shape (n,)
-            True outcomes; NaN is left out.
-
-        Raises
-        ------
-        InvalidInputError
-            If there is no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of
-            `out_of_fold`.
+        `graph`, `X`: another graph, where the estimator predicts one; None for that of the fit, where nodes that were
+        labelled in the fit are left out. `y` (n,): true outcomes; NaN is left out. Raises InvalidInputError if there is
+        no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of `out_of_fold`.
         """
         check_fitted(self, "_nodes")
         graph, X = located(self, graph, X)
@@ -194,14 +165,10 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
     def update(self, y: Any, *, search: Search = "near") -> Self:
         """Learn from further labels of the same nodes.
 
-        Parameters
-        ----------
-        y : array or Series of shape (n,)
-            The labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is enough.
-            All other labels remain.
-        search : {"near", "anew"}
-            "near": a sparse field's search of hyper-parameters begins at those found before; "anew", and of all else
-            always: as `fit` does, with the same predictions as a new model.
+        `y` (n,): the labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is
+        enough. All other labels remain. `search` ({"near", "anew"}): "near": a sparse field's search of
+        hyper-parameters begins at those found before; "anew", and of all else always: as `fit` does, with the same
+        predictions as a new model.
         """
         check_fitted(self, "_nodes")
         nodes = self._nodes
@@ -210,19 +177,9 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
     def extend(self, graph: Any, X: Any = None, *, search: Search = "near") -> Self:
         """Learn from a larger graph: the nodes of the fit, with their labels, and others, which are to be predicted.
 
-        Parameters
-        ----------
-        graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
-            The larger graph. Nodes of the fit are found by id, and are the first ones where there are no ids.
-        X : array or DataFrame, or None
-            Features of all its nodes.
-        search : {"near", "anew"}
-            As in `update`.
-
-        Raises
-        ------
-        InvalidInputError
-            If the graph lacks nodes of the fit.
+        `graph`: the larger graph. Nodes of the fit are found by id, and are the first ones where there are no ids. `X`:
+        features of all its nodes. `search` ({"near", "anew"}): as in `update`. Raises InvalidInputError if the graph
+        lacks nodes of the fit.
         """
         check_fitted(self, "_nodes")
         graph = check_graph(graph)
@@ -276,20 +233,10 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
     def plot(self, places: Any = None, *, ax: Any = None) -> Any:
         """Draw the predictions of the fit, with Matplotlib, and return the axes.
 
-        Parameters
-        ----------
-        places : array or DataFrame of shape (n, 2), GeoSeries or GeoDataFrame, optional
-            Where the nodes are: a map, its colour the prediction, labelled nodes with a black rim. Without it, nodes in
-            the order of their predictions, with two standard deviations where the estimator has them.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Raises
-        ------
-        MissingExtraError
-            If Matplotlib is not installed.
-        InvalidInputError
-            If predictions are words, or places do not match the nodes.
+        `places` (n, 2), GeoSeries or GeoDataFrame: where the nodes are: a map, its colour the prediction, labelled
+        nodes with a black rim. Without it, nodes in the order of their predictions, with two standard deviations where
+        the estimator has them. `ax`: where to draw; a new figure by default. Raises MissingExtraError if Matplotlib is
+        not installed. Raises InvalidInputError if predictions are words, or places do not match the nodes.
         """
         check_fitted(self, "_nodes")
         if ax is None:
@@ -481,11 +428,8 @@ def takes_folds(out_of_fold: _Method) -> _Method:
 def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
     """Return a graph and the tables of its nodes, rows in node order.
 
-    Raises
-    ------
-    InvalidInputError
-        If a table does not match the ids of the graph, or does so in another order while the other names no rows; or,
-        on a graph without ids, if both name rows, but not alike.
+    Raises InvalidInputError if a table does not match the ids of the graph, or does so in another order while the other
+    names no rows; or, on a graph without ids, if both name rows, but not alike.
     """
     graph = check_graph(graph)
     given = as_pandas(as_sparse(X), graph.ids), as_pandas(y, graph.ids)

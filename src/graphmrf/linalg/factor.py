@@ -35,15 +35,6 @@ _SMALLER_SIDE = 0.25  # least share of a part on either side of a separator: bou
 class Ordering:
     """A fill-reducing elimination order of a symmetric sparsity pattern, and the size of the factor under it.
 
-    Parameters
-    ----------
-    permutation : array of shape (n,)
-        Row and column of the matrix that is eliminated first, second, and so on; a postorder of its elimination tree.
-    fill : int
-        Nonzeros of the factor `L`, diagonal included.
-    flops : float
-        Sum of the squared column counts of `L`, which is the work of the factorisation.
-
     Examples
     --------
     A path needs no fill: `L` has as many entries as the lower triangle.
@@ -54,9 +45,11 @@ class Ordering:
     (9, 17.0)
     """
 
+    # (n,): row and column of the matrix that is eliminated first, second, and so on; a postorder of its elimination
+    # tree
     permutation: Ints
-    fill: int
-    flops: float
+    fill: int  # nonzeros of the factor `L`, diagonal included
+    flops: float  # sum of the squared column counts of `L`, which is the work of the factorisation
 
     @classmethod
     def of(cls, pattern: SparseMatrix, *, max_flops: float = 1e11) -> Ordering:
@@ -67,13 +60,9 @@ class Ordering:
         upper bound, which minimum degree might have lowered several times. The order of a graph is a poor one for its
         powers; give the pattern of the matrix to be factorised.
 
-        Parameters
-        ----------
-        pattern : sparse matrix of shape (n, n)
-            Matrix with symmetric pattern; its values do not matter, stored zeros belong to the pattern.
-        max_flops : float
-            Work above which no factor will be computed, so that the order need not be improved; the default takes
-            some half a minute on one core.
+        `pattern` (n, n): matrix with symmetric pattern; its values do not matter, stored zeros belong to the pattern.
+        `max_flops`: work above which no factor will be computed, so that the order need not be improved; the default
+        takes some half a minute on one core.
         """
         A = _symmetric_pattern(pattern)
         n = A.shape[0]
@@ -87,24 +76,14 @@ class Ordering:
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:
-    """The symbolic factorisation that all matrices of one pattern share.
+    """The symbolic factorisation that all matrices of one pattern share."""
 
-    Parameters
-    ----------
-    permutation : array of shape (n,)
-        Rows of the matrix in the order of elimination.
-    places : array
-        Where each entry of the reordered matrix is stored in the matrix.
-    columns, rows : arrays
-        Column starts and rows of the reordered matrix.
-    indptr, indices : arrays
-        Column starts and sorted rows of `L` below its diagonal.
-    """
-
-    permutation: Ints
-    places: Ints
+    permutation: Ints  # (n,): rows of the matrix in the order of elimination
+    places: Ints  # where each entry of the reordered matrix is stored in the matrix
+    # columns, rows: column starts and rows of the reordered matrix
     columns: Ints
     rows: Ints
+    # indptr, indices: column starts and sorted rows of `L` below its diagonal
     indptr: Ints
     indices: Ints
 
@@ -129,18 +108,6 @@ class Symbolic:
 class SparseFactor:
     r"""The factor :math:`P Q P^\top = L D L^\top` of a sparse symmetric positive definite matrix.
 
-    Parameters
-    ----------
-    Q : sparse matrix of shape (n, n)
-        The matrix.
-    permutation : array of shape (n,)
-        Its rows in the order of elimination.
-    indptr, indices, data : arrays
-        Columns of the unit lower triangular `L` without its diagonal; rows are sorted, and the pattern is that of
-        symbolic elimination, which contains entries that happen to be zero.
-    pivots : array of shape (n,)
-        Diagonal of `D`; positive.
-
     Examples
     --------
     >>> Q = sp.csc_array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]])
@@ -153,23 +120,21 @@ class SparseFactor:
     [0.75, 1.0, 0.75]
     """
 
-    Q: SparseMatrix
-    permutation: Ints
+    Q: SparseMatrix  # (n, n): the matrix
+    permutation: Ints  # (n,): its rows in the order of elimination
+    # indptr, indices, data: columns of the unit lower triangular `L` without its diagonal; rows are sorted, and the
+    # pattern is that of symbolic elimination, which contains entries that happen to be zero
     indptr: Ints
     indices: Ints
     data: Floats
-    pivots: Floats
+    pivots: Floats  # (n,): diagonal of `D`; positive
 
     @classmethod
     def of(cls, Q: SparseMatrix, ordering: Ordering) -> SparseFactor | None:
         """Factorise `Q` in the given order; None if `Q` is not numerically positive definite.
 
-        Parameters
-        ----------
-        Q : sparse matrix of shape (n, n)
-            Symmetric matrix; both triangles are stored.
-        ordering : Ordering
-            Order of elimination, usually of the pattern of `Q`; any other is correct, but may fill in more.
+        `Q` (n, n): symmetric matrix; both triangles are stored. `ordering`: order of elimination, usually of the
+        pattern of `Q`; any other is correct, but may fill in more.
         """
         matrix = sp.csc_array(Q)
         return Symbolic.of(matrix, ordering).factor(matrix)
@@ -643,10 +608,7 @@ def _middle_level(levels: Any) -> Any:
 def core_numbers(A: Any) -> Any:
     """Return the core number of every node: the largest `k` for which it is in a part with `k` neighbours of each node.
 
-    Parameters
-    ----------
-    A : sparse array of shape (n, n)
-        Symmetric, its diagonal empty.
+    `A` (n, n): symmetric, its diagonal empty.
 
     Examples
     --------

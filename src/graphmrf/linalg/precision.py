@@ -43,17 +43,6 @@ _DRAW_TOLERANCE = 1e-5
 class NodePrecision:
     r"""The matrix :math:`A = I + \omega N + \mathrm{diag}(d)`; its columns have shape (n, k).
 
-    Attributes
-    ----------
-    graph : Graph
-        The graph of `N`.
-    omega : float
-        Strength of the edges, >= 0.
-    d : array of shape (n,)
-        How strongly every node is held, >= 0.
-    limits : Limits
-        Up to `dense_precision` nodes a dense factor gives everything exactly.
-
     Examples
     --------
     >>> from graphmrf.graph import Graph
@@ -64,10 +53,10 @@ class NodePrecision:
     5.0
     """
 
-    graph: Graph
-    omega: float
-    d: Floats
-    limits: Limits = LIMITS
+    graph: Graph  # the graph of `N`
+    omega: float  # strength of the edges, >= 0
+    d: Floats  # (n,): how strongly every node is held, >= 0
+    limits: Limits = LIMITS  # up to `dense_precision` nodes a dense factor gives everything exactly
 
     @cached_property
     def diagonal(self) -> Floats:
@@ -101,19 +90,9 @@ class NodePrecision:
     def solve(self, B: Floats, *, tolerance: float = 1e-8, rows: Places = (None, None)) -> Floats:
         r"""Return :math:`A^{-1} B`.
 
-        Parameters
-        ----------
-        B : array of shape (n, k)
-            Right-hand sides.
-        tolerance : float
-            Wanted relative residual of every column in the norm of :math:`D^{-1/2}`, recomputed at the end.
-        rows : Places
-            The nodes that rows of `B` are of, and those whose solution is wanted.
-
-        Raises
-        ------
-        ConvergenceError
-            If it is not reached.
+        `B` (n, k): right-hand sides. `tolerance`: wanted relative residual of every column in the norm of
+        :math:`D^{-1/2}`, recomputed at the end. `rows`: the nodes that rows of `B` are of, and those whose solution is
+        wanted. Raises ConvergenceError if it is not reached.
         """
         if self.dense is not None:
             given, wanted = (slice(None) if nodes is None else nodes for nodes in rows)
@@ -194,19 +173,6 @@ class PrecisionBlock:
 
     It acts on stacks of attribute matrices of shape (k, n, q).
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph of `N`.
-    H : array of shape (q, q)
-        Symmetric positive definite.
-    C : array of shape (q, q)
-        Symmetric positive semidefinite.
-    missing : bool array of shape (n, q)
-        The entries `M`.
-    limits : Limits
-        Size of a block of right-hand sides, and entries up to which diagonals and determinants are exact.
-
     Examples
     --------
     >>> from graphmrf.graph import Graph
@@ -221,10 +187,11 @@ class PrecisionBlock:
             [0.    , 0.4762]]])
     """
 
-    graph: Graph
-    H: Floats
-    C: Floats
-    missing: Bools
+    graph: Graph  # the graph of `N`
+    H: Floats  # (q, q): symmetric positive definite
+    C: Floats  # (q, q): symmetric positive semidefinite
+    missing: Bools  # (n, q): the entries `M`
+    # size of a block of right-hand sides, and entries up to which diagonals and determinants are exact
     limits: Limits = LIMITS
 
     @property
@@ -261,21 +228,9 @@ class PrecisionBlock:
     def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
         r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, by preconditioned conjugate gradients.
 
-        Parameters
-        ----------
-        B : array of shape (k, n, q)
-            Right-hand sides; only their entries on `M` are read.
-        tolerance : float
-            Wanted relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
-
-        Returns
-        -------
-        array of shape (k, n, q)
-
-        Raises
-        ------
-        ConvergenceError
-            If the residual, recomputed from :math:`b - \Gamma_{MM} x`, misses the tolerance.
+        `B` (k, n, q): right-hand sides; only their entries on `M` are read. `tolerance`: wanted relative residual in
+        the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units. The result has shape (k, n, q). Raises
+        ConvergenceError if the residual, recomputed from :math:`b - \Gamma_{MM} x`, misses the tolerance.
         """
         solution = self.system.solve(_columns(B), tolerance=tolerance, together=self.together)
         return _stack(solution.or_raise(tolerance), B.shape)

@@ -53,17 +53,6 @@ class ConditionalPrecision:
 
     Its columns have shape (n, k); they are not read at known nodes, and are 0 there in what it returns.
 
-    Attributes
-    ----------
-    graph : Graph
-        The graph.
-    known : bool array of shape (n,)
-        The nodes that are conditioned on.
-    alpha : float
-        Smoothing level in [0, 1); :math:`\omega = \alpha / (1 - \alpha)`.
-    limits : Limits
-        Up to `dense_variance` unknown nodes a dense factor gives diagonal and determinant exactly.
-
     Examples
     --------
     >>> from graphmrf.graph import Graph
@@ -73,8 +62,9 @@ class ConditionalPrecision:
     """
 
     graph: Graph
-    known: Bools
-    alpha: float
+    known: Bools  # (n,): the nodes that are conditioned on
+    alpha: float  # smoothing level in [0, 1); `\omega = \alpha / (1 - \alpha)`
+    # up to `dense_variance` unknown nodes a dense factor gives diagonal and determinant exactly
     limits: Limits = LIMITS
 
     @property
@@ -217,20 +207,9 @@ def conditional_variance(
     with the default 64 the standard deviations derived from it have a root mean square error of 2 to 6 per cent on most
     graphs and of 9 at most; single nodes err by up to 29.
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    known : bool array of shape (n,)
-        The nodes that are conditioned on; none of them gives the marginal variance.
-    alpha : float
-        Smoothing level in [0, 1).
-    random_state : int
-        Seed of the draws.
-    probes : int
-        Number of draws.
-    tolerance : float
-        Relative residual of the solves behind them.
+    `known` (n,): the nodes that are conditioned on; none of them gives the marginal variance. `alpha`: smoothing level
+    in [0, 1). `random_state`: seed of the draws. `probes`: number of draws. `tolerance`: relative residual of the
+    solves behind them.
 
     Examples
     --------
