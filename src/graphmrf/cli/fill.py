@@ -27,23 +27,14 @@ How = Annotated[
 ]
 
 
+@options.grouped
 def fill(
     nodes: options.NodesFile,
     edges: options.MaybeEdgesFile = None,
     *,
     output: FilledOutput,
-    knn: options.Knn = None,
-    k: options.Nearest = None,
-    shapes: options.Shapes = None,
     ignore: options.Ignore = None,
-    id: options.Id = None,  # noqa: A002 - named like the option
-    source: options.Source = None,
-    dest: options.Dest = None,
-    weight: options.Weight = None,
-    weight_is: options.WeightIs = None,
-    unknown: options.Unknown = "error",
-    time: options.TimeColumn = None,
-    horizon: options.Horizon = 0,
+    graph: options.PanelOptions,
     method: How = "auto",
     folds: options.Folds = 5,
     seed: options.FoldSeed = 0,
@@ -62,12 +53,10 @@ def fill(
         graphmrf fill districts.csv borders.csv -o filled.csv
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        later.inputs.check_places(nodes, edges, shapes, output=output, group=None, report=None)
-        columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown} | (
-            later.inputs.time_columns(time, horizon, None)
-        )
+        later.inputs.check_places(nodes, edges, graph.shapes, output=output, group=None, report=None)
+        columns = graph.of_edges | later.inputs.time_columns(graph.time, graph.horizon, None)
         with later.inputs.explained("fill", nodes=nodes, edges=edges):
-            table = later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id)
+            table = later.inputs.read_graph(nodes, edges, columns, **graph.of_nodes)
         places = later.results.places_of(table, output)
         frame, notes = later.filling.columns_to_fill(table, ignore or ())
         with terminal.progress([1.0], quiet=quiet):

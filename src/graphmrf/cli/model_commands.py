@@ -47,22 +47,15 @@ _TargetR2 = Annotated[
 _Suggest = Annotated[int, typer.Option(metavar="K", min=0, help="Also name the K nodes whose labels would help most.")]
 
 
+@options.grouped
 def fit(
     nodes: options.NodesFile,
     edges: options.MaybeEdgesFile = None,
     *,
-    knn: options.Knn = None,
-    k: options.Nearest = None,
-    shapes: options.Shapes = None,
     attribute: Named = None,
     ignore: options.Ignore = None,
     coupled: Coupled = False,
-    id: options.Id = None,  # noqa: A002 - named like the option
-    source: options.Source = None,
-    dest: options.Dest = None,
-    weight: options.Weight = None,
-    weight_is: options.WeightIs = None,
-    unknown: options.Unknown = "error",
+    graph: options.GraphOptions,
     output: ModelOutput = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -79,12 +72,11 @@ def fit(
         graphmrf fit districts.csv borders.csv --ignore x --ignore y -o city.json
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        check_apart([output], [nodes, edges, shapes])
+        check_apart([output], [nodes, edges, graph.shapes])
         if output is not None:
             later.model_results.check_model_place(output)
         with later.inputs.explained("fit", nodes=nodes, edges=edges):
-            columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
-            table = later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id)
+            table = later.inputs.read_graph(nodes, edges, graph.of_edges, **graph.of_nodes)
         with terminal.progress([1.0], quiet=quiet):
             mrf, notes = later.model_results.fitted(table, attribute or (), ignore or (), coupled=coupled)
         if output is not None:
@@ -97,23 +89,16 @@ def fit(
             later.model_results.show_model(mrf, table.graph.n_nodes, output)
 
 
+@options.grouped
 def sample(
     context: typer.Context,
     model: ModelFile,
     edges: options.MaybeEdgesFile = None,
     *,
-    knn: options.Knn = None,
-    k: options.Nearest = None,
-    shapes: options.Shapes = None,
     given: Given = None,
     draws: Draws = 1,
     seed: DrawSeed = 0,
-    id: options.Id = None,  # noqa: A002 - named like the option
-    source: options.Source = None,
-    dest: options.Dest = None,
-    weight: options.Weight = None,
-    weight_is: options.WeightIs = None,
-    unknown: options.Unknown = "error",
+    graph: options.GraphOptions,
     output: SampleOutput = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -129,18 +114,17 @@ def sample(
         graphmrf sample city.json edges.csv --given nodes.csv -n 10 -o rents.csv
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        check_apart([output], [model, edges, given, shapes])
+        check_apart([output], [model, edges, given, graph.shapes])
         if output is not None:
             later.datasets.check_writable(output)
         if context.args:
             raise InvalidInputError(later.model_results.too_many(model, edges, context.args))
         with later.inputs.explained("sample", model=model, edges=edges, given=given):
             mrf = later.model.GaussianMRF.load(model)
-            columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
             if given is None:
-                table = later.model_results.read_ends(edges, columns, places=knn is not None or shapes is not None)
+                table = later.model_results.read_ends(edges, graph.of_edges, places=graph.has_places)
             else:
-                table = later.inputs.read_graph(given, edges, columns, knn=knn, k=k, shapes=shapes, id=id)
+                table = later.inputs.read_graph(given, edges, graph.of_edges, **graph.of_nodes)
         frame = later.model_results.draw_table(table, mrf, draws, seed, conditional=given is not None)
         if output is not None:
             later.datasets.write(frame, output)
@@ -149,23 +133,16 @@ def sample(
             later.model_results.show_draws(frame, draws, output)
 
 
+@options.grouped
 def foresee(
     context: typer.Context,
     files: _Files,
     *,
-    knn: options.Knn = None,
-    k: options.Nearest = None,
-    shapes: options.Shapes = None,
     target: OneTarget,
     suggest: _Suggest = 0,
     target_r2: _TargetR2 = None,
     ignore: options.Ignore = None,
-    id: options.Id = None,  # noqa: A002 - named like the option
-    source: options.Source = None,
-    dest: options.Dest = None,
-    weight: options.Weight = None,
-    weight_is: options.WeightIs = None,
-    unknown: options.Unknown = "error",
+    graph: options.GraphOptions,
     report: options.Report = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -183,18 +160,16 @@ def foresee(
         graphmrf foresee nodes.csv edges.csv --target rent --target-r2 0.8 --suggest 5
     """
     with terminal.errors_as_exit_codes(debug=debug):
-        places = knn is not None or shapes is not None
-        model, nodes, edges = later.model_results.check_files(files, places=places)
+        model, nodes, edges = later.model_results.check_files(files, places=graph.has_places)
         if model is not None and (report is not None or target_r2 is not None or ignore):
             raise InvalidInputError(
                 "--report, --target-r2 and --ignore are for the field, without MODEL; drop one of them"
             )
         if report is not None:
-            later.inputs.check_page(report, nodes, edges, shapes)
+            later.inputs.check_page(report, nodes, edges, graph.shapes)
         with later.inputs.explained("foresee", model=model, nodes=nodes, edges=edges):
             mrf = None if model is None else later.model.GaussianMRF.load(model)
-            columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown}
-            table = later.inputs.read_graph(nodes, edges, columns, knn=knn, k=k, shapes=shapes, id=id)
+            table = later.inputs.read_graph(nodes, edges, graph.of_edges, **graph.of_nodes)
         if mrf is not None:
             notes, summary, show = later.model_results.under_model(table, mrf, target, suggest)
         else:

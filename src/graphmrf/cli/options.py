@@ -1,5 +1,9 @@
-"""The options of the commands, as annotated types: name, help and panel in one place."""
+"""The options of the commands, as annotated types: name, help and panel in one place; and those that go together."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -193,3 +197,63 @@ Checkpoint = Annotated[
 Json = Annotated[bool, _in(_OUTPUT, None, "Print nothing on stdout but a summary as JSON, for scripts.", "--json")]
 Quiet = Annotated[bool, _in(_OUTPUT, None, "Print errors only.", "--quiet", "-q")]
 Debug = Annotated[bool, _in(_OUTPUT, None, "Show the traceback of an error.", "--debug")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """How the graph is made: which columns of the tables, or which places or areas in place of EDGES."""
+
+    knn: Knn = None
+    k: Nearest = None
+    shapes: Shapes = None
+    id: Id = None
+    source: Source = None
+    dest: Dest = None
+    weight: Weight = None
+    weight_is: WeightIs = None
+    unknown: Unknown = "error"
+
+    @property
+    def has_places(self) -> bool:
+        """Whether nodes are joined by their places or areas."""
+        return self.knn is not None or self.shapes is not None
+
+    @property
+    def of_nodes(self) -> dict[str, Any]:
+        """Options of the table of nodes, see `inputs.read_graph`."""
+        return {name: getattr(self, name) for name in ("knn", "k", "shapes", "id")}
+
+    @property
+    def of_edges(self) -> dict[str, Any]:
+        """Options of the table of edges."""
+        return {name: getattr(self, name) for name in ("source", "dest", "weight", "weight_is", "unknown")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelOptions(GraphOptions):
+    """The same of tables that may have times."""
+
+    time: TimeColumn = None
+    horizon: Horizon = 0
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters of a dataclass are the options in it, as Typer reads them."""
+    declared = signature(command)
+    annotations = {name: each.annotation for name, each in declared.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in annotations.items() if is_dataclass(kind)}
+
+    @wraps(command)
+    def parsed(*arguments: Any, **options: Any) -> None:
+        for name, kind in groups.items():
+            options[name] = kind(**{option: options.pop(option) for option in signature(kind).parameters})
+        command(*arguments, **options)
+
+    parameters = [
+        option
+        for name, each in declared.parameters.items()
+        for option in (signature(groups[name]).parameters.values() if name in groups else [each])
+    ]
+    vars(parsed)["__signature__"] = declared.replace(parameters=parameters)
+    parsed.__annotations__ = {each.name: each.annotation for each in parameters}
+    return parsed

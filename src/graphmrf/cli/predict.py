@@ -15,24 +15,15 @@ if TYPE_CHECKING:
 _FIELD_TAKES = 30.0  # time of the field over that of another method, for the time left
 
 
+@options.grouped
 def predict(
     context: typer.Context,
     nodes: options.NodesFile,
     edges: options.MaybeEdgesFile = None,
     *,
-    knn: options.Knn = None,
-    k: options.Nearest = None,
-    shapes: options.Shapes = None,
     target: options.Target = None,
     ignore: options.Ignore = None,
-    id: options.Id = None,  # noqa: A002 - named like the option
-    source: options.Source = None,
-    dest: options.Dest = None,
-    weight: options.Weight = None,
-    weight_is: options.WeightIs = None,
-    unknown: options.Unknown = "error",
-    time: options.TimeColumn = None,
-    horizon: options.Horizon = 0,
+    graph: options.PanelOptions,
     group: options.GroupBy = None,
     group_weight: options.GroupWeight = None,
     method: options.MethodName = "auto",
@@ -93,16 +84,8 @@ def predict(
             | {"stoppable": machines is None},
             {"at_least": at_least, "at_most": at_most, "integer": integer},
         )
-        saved = later.inputs.check_places(nodes, edges, shapes, output=output, group=group, report=report)
-        columns = {"source": source, "dest": dest, "weight": weight, "weight_is": weight_is, "unknown": unknown} | (
-            later.inputs.time_columns(time, horizon, machines)
-        )
-        reading = terminal.progress([1.0], quiet=quiet, label="reading")
-        with later.inputs.explained("predict", nodes=nodes, edges=edges), reading:
-            table = read_placed(
-                machines, (nodes, edges), columns, asked=(method, report), knn=knn, k=k, shapes=shapes, id=id
-            )
-
+        saved = later.inputs.check_places(nodes, edges, graph.shapes, output=output, group=group, report=report)
+        table = _read(machines, (nodes, edges), graph, (method, report), quiet=quiet)
         later.results.places_of(table, output)
         groups = later.inputs.group_of_nodes(table, group), later.inputs.read_group_weight(table, group_weight, group)
         targets = later.inputs.read_targets(
@@ -110,24 +93,20 @@ def predict(
         )
         features = later.datasets.features(table, targets=tuple(targets), ignore=ignore)
         table = later.inputs.with_time_weight(table, targets, features, settings)
+        n_features, numbers = features.X.shape[1], later.inputs.any_numbers(targets)
         settings, large = later.inputs.within_memory(
-            table.graph,
-            features.X.shape[1],
-            later.inputs.with_known(table, settings, known, targets),
-            numbers=later.inputs.any_numbers(targets),
+            table.graph, n_features, later.inputs.with_known(table, settings, known, targets), numbers=numbers
         )
-        methods = later.comparison.choose(settings.methods, n_features=features.X.shape[1])
+        methods = later.comparison.choose(settings.methods, n_features=n_features)
         terminal.note([] if quiet else [*large, *later.inputs.slow_fits(targets, methods)])
 
+        predictions, page = [], _wants_page(table, output, report)
         with terminal.progress([*_durations(methods)] * len(targets), quiet=quiet) as advance:
-            predictions = [
-                later.comparison.predict(table.graph, features.unfilled, y, settings, name=name, advance=advance)
-                for name, y in targets.items()
-            ]
-            page = _wants_page(table, output, report)
-            predictions = [
-                _complete(each, groups, suggest, features.unfilled if page else None) for each in predictions
-            ]
+            for name, y in targets.items():
+                found = later.comparison.predict(
+                    table.graph, features.unfilled, y, settings, name=name, advance=advance
+                )
+                predictions.append(_complete(found, groups, suggest, features.unfilled if page else None))
 
         notes = [
             *table.notes,
@@ -144,6 +123,21 @@ def predict(
             terminal.print_json(later.results.result_summary(table, predictions, notes=notes))
         elif not quiet:
             later.results.show_results(table, predictions, saved=saved)
+
+
+def _read(
+    machines: "later.clusters.Cluster | None",
+    tables: tuple[Path, Path | None],
+    graph: options.PanelOptions,
+    asked: tuple[str, Path | None],
+    *,
+    quiet: bool,
+) -> "later.datasets.AttributedGraph":
+    """Return nodes and edges as a graph with a table, given the method and the page that are asked for."""
+    columns = graph.of_edges | later.inputs.time_columns(graph.time, graph.horizon, machines)
+    reading = terminal.progress([1.0], quiet=quiet, label="reading")
+    with later.inputs.explained("predict", nodes=tables[0], edges=tables[1]), reading:
+        return read_placed(machines, tables, columns, asked=asked, **graph.of_nodes)
 
 
 def _complete(

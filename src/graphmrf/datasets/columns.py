@@ -21,28 +21,14 @@ _PROGRESS = logging.getLogger("graphmrf.progress")
 
 _Prepared: TypeAlias = tuple[dict[str, pd.Series], str, str]
 """Result of one column: columns of X, and the group and text of its note."""
+# Last words of names of columns with codes.
 CODES = frozenset(
     {
-        *(
-            "id",
-            "ids",
-            "uid",
-            "gid",
-            "fid",
-            "oid",
-            "objectid",
-            "uuid",
-            "guid",
-            "fips",
-            "geoid",
-            "geocode",
-            "code",
-            "codes",
-        ),
-        *("zip", "zipcode", "zcta", "postcode", "postalcode", "plz", "ags", "nuts", "lau", "gss", "cbsa"),
+        *("id", "ids", "uid", "gid", "fid", "oid", "objectid", "uuid", "guid", "code", "codes"),
+        *("fips", "geoid", "geocode", "zip", "zipcode", "zcta", "postcode", "postalcode", "plz"),
+        *("ags", "nuts", "lau", "gss", "cbsa"),
     }
 )
-"""Last words of names of columns that hold codes."""
 _COUNTED = frozenset({"year", "month", "week", "day", "hour", "time", "date", "rank", "order", "position", "age"})
 _DATE = (
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"

@@ -13,7 +13,6 @@ from graphmrf.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
-    from graphmrf.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class TimeProduct:
         Whether the last time is next to the first.
     """
 
-    space: Graph
+    space: Any
     times: pd.Index
     weight: float
     ring: bool = False

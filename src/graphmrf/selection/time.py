@@ -69,7 +69,8 @@ def search_time_weight(
     times = np.tile(product.walk, (product.space.n_nodes, 1))
     features = _design(times if X is None else np.hstack([np.asarray(X, dtype=np.float64), times]))[labelled]
     base = fold_fits(features, y[labelled], folds, intercept=True, noise=0.0, shrinkage=SHRINKAGE)
-    tried = [product.space.over_time(product.times, weight=weight, ring=product.ring) for weight in weights]
+    over_time = product.space.over_time
+    tried: list[Graph] = [over_time(product.times, weight=each, ring=product.ring) for each in weights]
     errors = [min(_errors(graph, y, base, (folds, importance))) for graph in tried]
     best = int(np.argmin(errors))
     return tried[best].with_ids(panel.ids)
