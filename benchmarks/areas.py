@@ -100,7 +100,7 @@ def _read(name: str) -> tuple[Ints, Floats, Floats]:
         frame = frame.merge(pd.read_csv(folder / file), left_on=own, right_on=key)
     points = bool((frame.geometry.geom_type == "Point").all())
     weights = libpysal.weights.KNN.from_dataframe(frame, k=NEAREST) if points else None
-    graph = Graph.from_geopandas(frame) if weights is None else Graph.from_pysal(weights.symmetrize())
+    graph = Graph.from_polygons(frame) if weights is None else Graph.from_pysal(weights.symmetrize())
     values = frame[list(area.columns)].to_numpy(dtype=np.float64)
     u, v = np.triu(graph.S.toarray()).nonzero()
     inside = frame.geometry.representative_point()

@@ -57,13 +57,13 @@ def test_list_shows_every_name_and_its_counts(run: Run) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_titles_are_below_the_names_where_a_terminal_is_narrow(
+def test_names_are_whole_and_titles_wrap_where_a_terminal_is_narrow(
     width: int, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     lines = run("list").stdout.splitlines()
     place = next(k for k, line in enumerate(lines) if line.split()[:1] == ["us-2016"])
-    assert "U.S. counties: Facebook ties, 2016" in lines[place + (width == 80)]
+    assert "U.S. counties" in lines[place]
     assert not any("…" in line for line in lines)
 
 

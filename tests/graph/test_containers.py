@@ -193,21 +193,21 @@ def test_polygons_that_share_a_point_are_neighbours() -> None:
     geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     squares = [shapely.box(x, y, x + 1, y + 1) for x, y in [(0, 0), (1, 0), (1, 1), (2.001, 0), (1.999, 1), (5, 5)]]
     frame = geopandas.GeoDataFrame({"name": list("abcdef")}, geometry=squares, index=list("uvwxyz"))
-    graph = Graph.from_geopandas(frame)
+    graph = Graph.from_polygons(frame)
     # 0-1 share a side, 0-2 and 1-4 a corner, 2-4 overlap a little, 3 is just apart from 1 and touches 4.
     neighbours = {(int(i), int(j)) for i, j in np.argwhere(np.triu(dense(graph)))}
     assert neighbours == {(0, 1), (0, 2), (1, 2), (1, 4), (2, 4), (3, 4)}
     assert graph.isolated.tolist() == [False] * 5 + [True]
-    assert described(Graph.from_geopandas(frame.geometry)) == described(graph)
+    assert described(Graph.from_polygons(frame.geometry)) == described(graph)
 
 
 def test_geometries_other_than_polygons_are_refused() -> None:
     geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     shapes = geopandas.GeoSeries([shapely.box(0, 0, 1, 1), shapely.Point(0, 0)])
     with pytest.raises(InvalidInputError, match="geometry must hold polygons, got Point at row 1; drop such rows"):
-        Graph.from_geopandas(shapes)
+        Graph.from_polygons(shapes)
     with pytest.raises(InvalidInputError, match="got nothing at row 0"):
-        Graph.from_geopandas(geopandas.GeoSeries([None, shapely.box(0, 0, 1, 1)]))
+        Graph.from_polygons(geopandas.GeoSeries([None, shapely.box(0, 0, 1, 1)]))
 
 
 def test_ids_come_along_from_every_library() -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from graphmrf.cli import later, options, terminal
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from graphmrf.datasets import Dataset, Info
 
-# Attributes listed by info, one screen, and columns of a terminal that leave 40 for titles beside names and counts.
-_SHOWN, _WIDE = 20, 110
 datasets_group = typer.Typer(
     cls=later.CommandGroup,
     no_args_is_help=True,
@@ -65,14 +62,9 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
         if json:
             terminal.print_json({"datasets": [_summary(info) for info in known]})
             return
-        table, narrow = _table("name", "nodes", "edges", "title"), Console().width < _WIDE
+        table = _table("name", "nodes", "edges", "title")
         for info in known:
-            table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), "" if narrow else info.title)
-            if narrow:
-                table.add_row(f"  {info.title}")
-        if narrow:
-            table.columns.pop()
-            table.columns[0].no_wrap = False  # titles may wrap, names are single words
+            table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), info.title)
         terminal.print_rich(table)
 
 
@@ -87,11 +79,12 @@ def show_info(name: _Name, *, json: options.Json = False, debug: options.Debug =
         for line in _lines(known):
             typer.echo(line)
         table = _table("attribute", "unit", "meaning")
-        for attribute in known.attributes[:_SHOWN]:
+        screen = 20
+        for attribute in known.attributes[:screen]:
             table.add_row(attribute.name, attribute.unit, attribute.meaning)
         terminal.print_rich(table)
-        if len(known.attributes) > _SHOWN:
-            typer.echo(f"and {len(known.attributes) - _SHOWN} more; --json shows all")
+        if len(known.attributes) > screen:
+            typer.echo(f"and {len(known.attributes) - screen} more; --json shows all")
 
 
 @datasets_group.command()

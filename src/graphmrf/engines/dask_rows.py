@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-_ATTEMPTS = 5  # times a part is computed before the run gives up
 # What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room.
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
 
@@ -81,12 +80,16 @@ class RowsEngine(Engine):
     """An engine whose rows lie on several workers.
 
     `make`: returns what every part of the rows is made from: arrays, or a future of them. `bounds`: first row of every
-    part, and n. `store`: where results of parts are stored.
+    part, and n. `store`: where results of parts are stored. `attempts`: times a part is computed before the run gives
+    up.
     """
 
     on_host = False
 
-    def __init__(self, machines: Cluster, make: Callable[[], list[Any]], bounds: Ints, store: Store) -> None:
+    def __init__(
+        self, machines: Cluster, make: Callable[[], list[Any]], bounds: Ints, store: Store, *, attempts: int = 5
+    ) -> None:
+        self.attempts = attempts
         self.n, self.bounds, self._machines, self._make = int(bounds[-1]), bounds, machines, make
         self._sources = make()
         machines.will_release(self)
@@ -180,13 +183,13 @@ class RowsEngine(Engine):
     def _on_part(self, function: Callable[..., Any], p: int, *values: Any) -> Any:
         """Return what a function makes of the rows of a part, on a worker; again if that is lost."""
         machines = self._machines
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self.attempts + 1):
             try:
                 sent, rows = machines.send(machines.some_workers()[0], values), self._sound_sources()[p]
                 work = machines.client.submit(with_rows, function, rows, int(self.bounds[p]), sent, pure=False)
                 return machines.collect([work])[0]
             except (OSError, ClusterError):
-                if attempt == _ATTEMPTS or machines.client.status != "running":
+                if attempt == self.attempts or machines.client.status != "running":
                     raise
                 machines.look_again()
         raise AssertionError
@@ -222,14 +225,14 @@ class RowsEngine(Engine):
     def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...], iterates: Iterates) -> Any:
         if self._iterates is not None:  # of a part that this one belongs to: it starts anew if rows are lost later
             self._iterates.discard()
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self.attempts + 1):
             self._iterates, self._first, self._matrices = iterates.rewind(), next(self._numbers) + 1, {}
             try:
                 return function(self, *part)
             except RowsLostError as error:
-                if attempt == _ATTEMPTS:
+                if attempt == self.attempts:
                     raise ClusterError(
-                        f"workers were lost {_ATTEMPTS} times at the same work ({error.__cause__}); most likely it "
+                        f"workers were lost {self.attempts} times at the same work ({error.__cause__}); most likely it "
                         "needs more memory than they have: start more of them, or with a higher --memory-limit"
                     ) from error
             finally:
@@ -501,7 +504,7 @@ class RowsEngine(Engine):
 
     def _start_again(self) -> list[Home]:
         """Assign every part of the rows to a worker; repeat for all of them if one is lost meanwhile."""
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(self.attempts - 1):
             try:
                 return self._start()
             except _LOST:

@@ -329,18 +329,6 @@ class Graph(RefusesFormerNames):
         ids = w.unique_ids if hasattr(w, "unique_ids") else list(w.id_order)
         return cls(containers.pysal_matrix(w), symmetrize=symmetrize, ids=ids)
 
-    @classmethod
-    def from_geopandas(cls, frame: Any) -> Graph:
-        """Graph of the polygons of a GeoDataFrame or GeoSeries that share a point: `from_polygons` without options.
-
-        Examples
-        --------
-        >>> import geopandas, shapely
-        >>> Graph.from_geopandas(geopandas.GeoSeries([shapely.box(x, 0, x + 1, 1) for x in range(3)])).degrees
-        array([1., 2., 1.])
-        """
-        return cls.from_polygons(frame)
-
     def _store(self, W: sparse.csr_array, notes: tuple[str, ...], ids: Any = None) -> None:
         index = checks.index_type(W.nnz, W.shape[0])
         unweighted = bool((W.data == 1.0).all())

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 _BLOCK = 16  # probes at once: a multiple of what the kernels take in one go
-_POWERS = np.arange(3)  # powers of `N` whose traces are known; the noise of a probe is what they leave
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,12 @@ class LanczosQuadrature:
 
         The calibrated weights reproduce parabolas exactly, so only the spread of what a parabola leaves counts.
         """
-        values, powers = f(self.nodes), self.nodes[..., None] ** _POWERS
+        values, powers = f(self.nodes), _powers(self.nodes)
         root = np.sqrt(self.weights.ravel())
-        columns, column = root[:, None] * powers.reshape(-1, _POWERS.size), root * values.ravel()
+        columns, column = root[:, None] * powers.reshape(-1, powers.shape[-1]), root * values.ravel()
         fitted = np.linalg.lstsq(columns, column, rcond=1e-10)[0]
         residuals = (self.weights * (values - powers @ fitted)).sum(axis=1)
-        return float(residuals.std(ddof=_POWERS.size) / np.sqrt(len(residuals)))
+        return float(residuals.std(ddof=powers.shape[-1]) / np.sqrt(len(residuals)))
 
     def truncation(self, f: Callable[[Floats], Floats]) -> float:
         """Return the distance between Gauss and Radau rules: what is left to more Lanczos steps."""
@@ -237,10 +236,15 @@ def _rules(a: Floats, b: Floats, norm: float) -> tuple[Floats, Floats, Floats, F
 def _calibrated(graph: Graph, rules: LanczosQuadrature) -> Floats:
     """Return the mean weights, changed as little as possible so that the traces of I, N and N^2 come out exactly."""
     nodes, weights = rules.nodes.ravel(), rules.weights.ravel() / len(rules.nodes)
-    powers = nodes[:, None] ** _POWERS
+    powers = _powers(nodes)
     gap = _traces(graph) - weights @ powers
     change = powers @ np.linalg.lstsq((weights * powers.T) @ powers, gap, rcond=1e-10)[0]
     return np.asarray(weights * np.maximum(1.0 + change, 0.0))
+
+
+def _powers(nodes: Floats) -> Floats:
+    """Return the powers whose traces are known, of I, N and N^2; the noise of a probe is what they leave."""
+    return np.stack([np.ones_like(nodes), nodes, nodes**2], axis=-1)
 
 
 def _traces(graph: Graph) -> Floats:

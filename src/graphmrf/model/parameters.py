@@ -11,6 +11,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import LinearOperator
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.graph.checks import LARGEST
 from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
-# Largest number of a field, 3e150, and its inverse the smallest diagonal entry of H: precisions of the attributes
-# that `check_magnitude` takes. Squares of them can be represented.
-_LARGEST = 2.0**500
+# Largest number of a field, and its inverse the smallest diagonal entry of H: precisions of the attributes that
+# `check_magnitude` takes. Squares of them can be represented.
+_LARGEST = LARGEST**2
 
 
 @dataclass(frozen=True, eq=False)

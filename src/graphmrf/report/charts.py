@@ -9,14 +9,14 @@ import pandas as pd
 
 from graphmrf._typing import Floats
 from graphmrf.comparison import Effects, FittedMethod, Prediction
-from graphmrf.text import number, smoothing_level
+from graphmrf.text import smoothing_level
 
 Spec: TypeAlias = dict[str, Any]
 
 LISTED_COEFFICIENTS = 20  # coefficients in the chart and the table: what fits a screen
 CHART_HEIGHT = 360  # pixels: a third of a laptop's screen
 SHOWN_LABELS = 2_000  # dots of observed against predicted values: beyond, a random part of the labels
-# Where axes of R² are cut: below, a method is worse than the mean by far, and others would be squeezed together.
+# Where axes of R² end: below, a method is far worse than the mean; what is there is drawn at the end.
 WORST_R2 = -1.0
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
 PLAIN_NUMBERS: Spec = {"exponentformat": "power", "minexponent": 5, "separatethousands": True}
@@ -92,52 +92,28 @@ def comparison_chart(target: Prediction) -> Spec | None:
         customdata=[row.score for row in rows],
         hovertemplate=name + " %{customdata:.3f}<extra></extra>",
     )
-    dots = _fold_dots(rows)
     shown = [value for row in rows for value in (row.score, *row.fold_scores)]
     title = "share of right classes, held out" if name == "right" else "R² in cross-validation"
     axis = AXIS | {"title": _title(title), "range": _r2_range(shown)}
     names = [_above(i, row.method.name, bold=row.method.key == target.method) for i, row in enumerate(rows)]
     y = AXIS | {"visible": False, "range": [-0.4, len(rows) - 0.2]}
     return specification(
-        [heights, *dots], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
+        [heights, _fold_dots(rows)], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
     )
 
 
-def _fold_dots(rows: list[FittedMethod]) -> list[Any]:
-    """A dot for each fold; a triangle at the edge, with its value, where the axis ends before it."""
+def _fold_dots(rows: list[FittedMethod]) -> Spec:
+    """A dot for each fold, at the edge where the axis ends before it."""
     folds = [(fold, i) for i, row in enumerate(rows) for fold in row.fold_scores if np.isfinite(fold)]
-    inside, cut = [(r, i) for r, i in folds if r >= WORST_R2], [(r, i) for r, i in folds if r < WORST_R2]
     outline = {"width": 1.3, "color": "var(--ink)"}
-    dots = scatter(
-        x=[fold for fold, _ in inside],
-        y=[i for _, i in inside],
+    return scatter(
+        x=[max(fold, WORST_R2) for fold, _ in folds],
+        y=[i for _, i in folds],
         mode="markers",
         marker={"size": 7, "color": "var(--paper)", "line": outline, "opacity": 0.9},
-        hovertemplate="one fold<br>%{x:.3f}<extra></extra>",
+        customdata=[fold for fold, _ in folds],
+        hovertemplate="one fold<br>%{customdata:.3f}<extra></extra>",
     )
-    return [dots, *_cut_marks([WORST_R2] * len(cut), [i for _, i in cut], [r for r, _ in cut], "triangle-left")]
-
-
-def _cut_marks(x: list[float], y: list[float], values: list[float], symbol: str) -> list[Any]:
-    """Triangles at the edge of an axis for what lies beyond it, with the values in words; none for nothing."""
-    if not values:
-        return []
-    side = {"triangle-left": "middle right", "triangle-down": "top center"}[symbol]
-    return [
-        scatter(
-            x=x,
-            y=y,
-            mode="markers+text",
-            text=[number(value, 1 if abs(value) < 1e5 else None) for value in values],
-            textposition=side,
-            textfont={"size": 11, "color": "var(--warm)"},
-            marker={"size": 9, "symbol": symbol, "color": "var(--warm)"},
-            name="beyond the axis",
-            hovertemplate="beyond the axis: %{text}<extra></extra>",
-            showlegend=False,
-            cliponaxis=False,
-        )
-    ]
 
 
 def _above(bar: int, name: str, *, bold: bool) -> Spec:
@@ -155,7 +131,6 @@ def alpha_chart(target: Prediction) -> Spec | None:
     levels = np.unique(np.concatenate([curve.search["alpha"] for curve in curves]))
     ordered = sorted(curves, key=lambda curve: curve.method.key == target.method)
     traces = [trace for i, curve in enumerate(ordered) for trace in _curve(curve, levels, target.method, i)]
-    traces += _beyond(target, levels) + _without_level(target, len(levels))
     ticks = list(range(len(levels))) if len(levels) <= 8 else [*range(0, len(levels) - 2, 2), len(levels) - 1]
     axis = AXIS | {
         "title": _title("smoothing level α"),
@@ -165,8 +140,7 @@ def alpha_chart(target: Prediction) -> Spec | None:
         "showgrid": False,
         "range": [-0.4, len(levels) - 0.6],
     }
-    chosen = [target.chosen.score] if target.chosen else []
-    values = np.concatenate([*(np.ravel(curve.search["mean_r2"]) for curve in curves), chosen])
+    values = np.concatenate([np.ravel(curve.search["mean_r2"]) for curve in curves])
     accuracy = AXIS | {"title": _title("R²"), "range": _r2_range(values, start=None, headroom=0.2)}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "reversed"}
     layout = {"xaxis": axis, "yaxis": accuracy, "legend": legend, "showlegend": True, "height": CHART_HEIGHT}
@@ -178,35 +152,6 @@ def _searched(target: Prediction) -> list[FittedMethod]:
     return [each for each in target.methods if each.search and len(each.search["alpha"]) > 1]
 
 
-def _beyond(target: Prediction, levels: Floats) -> list[Any]:
-    """A mark at the lower edge for each level whose accuracy is below it."""
-    found = [
-        (float(np.searchsorted(levels, alpha)), float(r2))
-        for curve in _searched(target)
-        for alpha, r2 in zip(curve.search["alpha"], curve.search["mean_r2"], strict=True)
-        if r2 < WORST_R2
-    ]
-    worst = {x: min(r2 for at, r2 in found if at == x) for x, _ in found}
-    return _cut_marks(list(worst), [WORST_R2] * len(worst), list(worst.values()), "triangle-down")
-
-
-def _without_level(target: Prediction, n_levels: int) -> list[Any]:
-    """The accuracy of the method in use as a line across, where it has no level to choose."""
-    row = target.chosen
-    if row is None or not np.isfinite(row.score) or row in _searched(target):
-        return []
-    return [
-        scatter(
-            x=[-0.4, n_levels - 0.6],
-            y=[row.score, row.score],
-            mode="lines",
-            name=_label(f"{row.method.name} (no such level)", 60),
-            line={"color": "var(--accent)", "width": 3},
-            hovertemplate="R² %{y:.3f}<extra>%{fullData.name}</extra>",
-        )
-    ]
-
-
 def _curve(curve: FittedMethod, levels: Floats, method: str, position: int) -> list[Any]:
     chosen = curve.method.key == method
     color = "var(--accent)" if chosen else "var(--ink-3)"
@@ -214,13 +159,13 @@ def _curve(curve: FittedMethod, levels: Floats, method: str, position: int) -> l
     x = np.searchsorted(levels, curve.search["alpha"])
     line = scatter(
         x=x,
-        y=curve.search["mean_r2"],
+        y=np.maximum(curve.search["mean_r2"], WORST_R2),
         mode="lines+markers",
         name=_label(curve.method.name, 60),
         line={"color": color, "width": 3 if chosen else 1.6, "dash": dash},
         marker={"size": 6 if chosen else 5, "symbol": symbol, "color": color},
-        customdata=[smoothing_level(alpha) for alpha in curve.search["alpha"]],
-        hovertemplate="α = %{customdata}<br>R² %{y:.3f}<extra>%{fullData.name}</extra>",
+        customdata=list(zip(map(smoothing_level, curve.search["alpha"]), curve.search["mean_r2"], strict=True)),
+        hovertemplate="α = %{customdata[0]}<br>R² %{customdata[1]:.3f}<extra>%{fullData.name}</extra>",
     )
     mark = _chosen_mark(curve, levels, color, large=chosen)
     return [*(_band(curve, x) if chosen else []), line, *mark]
@@ -230,7 +175,7 @@ def _band(curve: FittedMethod, x: Any) -> list[Any]:
     if curve.search["fold_r2"].shape[1] < 2:
         return []
     outline = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    low = scatter(x=x, y=curve.search["fold_r2"].min(axis=1), **outline)
+    low = scatter(x=x, y=np.maximum(curve.search["fold_r2"].min(axis=1), WORST_R2), **outline)
     high = scatter(
         x=x, y=curve.search["fold_r2"].max(axis=1), fill="tonexty", fillcolor="var(--accent-wash)", **outline
     )

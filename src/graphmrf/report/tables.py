@@ -20,7 +20,6 @@ from graphmrf.text import DASH, MINUS, decimals, number, smoothing_level
 
 # Where a missing number sorts: before all others, and still a number for JavaScript, which -inf in HTML is not.
 _MISSING = float(np.finfo(np.float64).min)
-LISTED_NODES = 25  # rows of the tables of uncertain and of surprising nodes: two screens
 TextCell: TypeAlias = tuple[str, float | str]  # a text, and what it is sorted by: a number for a cell of numbers
 
 
@@ -45,8 +44,8 @@ class TextTable(TypedDict):
     which: NotRequired[str]
 
 
-def most_uncertain(target: Prediction, limit: int = LISTED_NODES) -> Ints:
-    """Predicted nodes with the largest std, largest first; ties in node order."""
+def most_uncertain(target: Prediction, limit: int = 25) -> Ints:
+    """Predicted nodes with the largest std, largest first; ties in node order. 25 rows are two screens."""
     if target.std is None:
         return np.empty(0, dtype=np.int64)
     hidden = np.flatnonzero(~target.observed)
@@ -66,14 +65,14 @@ def uncertain_nodes(report: PredictionReport, target: Prediction, drawn: GraphDr
 
 
 def surprising_nodes(
-    report: PredictionReport, target: Prediction, drawn: GraphDrawing, *, surprising: float = 2.0
+    report: PredictionReport, target: Prediction, drawn: GraphDrawing, *, surprising: float = 2.0, limit: int = 25
 ) -> TextTable | None:
     """The labels farthest from their out-of-fold prediction, in standard deviations; None where none was held out."""
     residual = target.at_labels("residual")
     beyond = np.flatnonzero(np.abs(np.nan_to_num(residual)) >= surprising)
     if target.held_out is None:
         return None
-    nodes = beyond[np.argsort(-np.abs(residual[beyond]), kind="stable")[:LISTED_NODES]]
+    nodes = beyond[np.argsort(-np.abs(residual[beyond]), kind="stable")[:limit]]
     said, places = target.at_labels("out_of_fold"), decimals(target.values)
     body = [
         _node_row(
@@ -164,10 +163,12 @@ def confusion_matrix(target: Prediction, *, most: int = 20) -> dict[str, Any] | 
     return {"classes": list(target.classes), "rows": cells, "caption": f"Confusion matrix of {target.name}"}
 
 
-def unsure_classes(report: PredictionReport, target: Prediction, drawn: GraphDrawing) -> TextTable | None:
+def unsure_classes(
+    report: PredictionReport, target: Prediction, drawn: GraphDrawing, *, limit: int = 25
+) -> TextTable | None:
     """The predicted nodes whose class is least sure, with the runner-up."""
     hidden = np.flatnonzero(~target.observed)
-    nodes = hidden[np.argsort(target.sure[hidden], kind="stable")[:LISTED_NODES]]
+    nodes = hidden[np.argsort(target.sure[hidden], kind="stable")[:limit]]
     if not len(nodes):
         return None
     around, body = _neighbours(report.graph, target), []
