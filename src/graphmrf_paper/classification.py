@@ -56,7 +56,7 @@ class NodeSplit:
 
 def classify_nodes(data_dir: str | None, o: Options) -> Result:
     """F1 of class 1 on the test nodes, at the level and cut-off that are best on the validation nodes."""
-    problem = _problem(data_dir, o["data"], o["setting"], o["seed"])
+    problem = split_nodes(data_dir, o["data"], o["setting"], o["seed"])
     columns = _columns(problem, TABLE_METHODS[o["method"]], o["seed"], o.get("effort", ""))
     found = {column: _chosen(problem, candidates) for column, candidates in columns}
     everyone = np.ones(int(problem.test.sum()))
@@ -118,14 +118,16 @@ def _propagated(problem: NodeSplit, base: Floats) -> Iterator[Candidate]:
         yield alpha, base + propagate(problem.graph, residuals, problem.train, alpha)[:, 0]
 
 
-def _problem(data_dir: str | None, data: str, setting: str, seed: int) -> NodeSplit:
+def split_nodes(data_dir: str | None, data: str, setting: str, seed: int) -> NodeSplit:
+    """Return the nodes of each part, in random order or by time; those without a class are in none."""
     graph, X, y = _table(data_dir, data)
-    parts = _by_time(data_dir, data) if setting == "inductive" else _at_random(~np.isnan(y), _PARTS, seed)
+    parts = _by_time(data_dir, data) if setting == "inductive" else random_parts(~np.isnan(y), _PARTS, seed)
     train, validation, test = (part & ~np.isnan(y) for part in parts)
     return NodeSplit(graph, X, y, train, validation, test)
 
 
-def _at_random(nodes: Bools, parts: tuple[int, ...], seed: int) -> list[Bools]:
+def random_parts(nodes: Bools, parts: tuple[int, ...], seed: int) -> list[Bools]:
+    """Return nodes in random parts of these relative sizes."""
     # The authors' code counts the seeds of classification from 0.
     groups = authors_parts(np.flatnonzero(nodes), [part / sum(parts) for part in parts], seed - 1)
     return [np.isin(np.arange(nodes.size), group) for group in groups]

@@ -232,7 +232,7 @@ def _map(ax: Any, panel: Map, shapes: Mapping[str, Rings], place: Place) -> None
 
     low, high = panel.limits
     colours = {"cmap": "coolwarm" if low < 0 else "YlOrRd", "norm": _scale(low, high), "rasterized": True}
-    if _outlined(panel.ids, shapes):
+    if outlined(panel.ids, shapes):
         pairs = [
             (ring, value)
             for code, value in zip(panel.ids, panel.values, strict=True)
@@ -311,7 +311,7 @@ def packaged_shapes() -> dict[str, Rings]:
     }
 
 
-def _outlined(ids: tuple[str, ...], shapes: Mapping[str, Rings]) -> bool:
+def outlined(ids: tuple[str, ...], shapes: Mapping[str, Rings]) -> bool:
     """Return whether enough nodes have an outline to draw a map of them."""
     return bool(ids) and sum(code in shapes for code in ids) >= _LEAST_SHARE * len(ids)
 

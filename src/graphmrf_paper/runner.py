@@ -56,7 +56,7 @@ class Journal:
         """Add a line, and return when it is on the disk."""
         times = {"seconds": round(record.seconds, 3), "elapsed": round(record.elapsed, 3)}
         line = {"key": record.key, "result": record.result, **times}
-        _write_line(self.stream, line | {_SUM: _sum(line)})
+        write_line(self.stream, line | {_SUM: _sum(line)})
         self.found[record.key] = record
 
     @property
@@ -99,7 +99,7 @@ def open_journal(path: Path) -> Iterator[Journal]:
             _check_title(content.split(b"\n", 1)[0], path)
         whole = _whole_lines(stream, content)
         if not whole:
-            _write_line(stream, title)
+            write_line(stream, title)
         yield Journal(stream, {record.key: record for record in _records(whole[1:], path)})
 
 
@@ -122,7 +122,8 @@ def _whole_lines(stream: BinaryIO, content: bytes) -> list[bytes]:
     return content[:end].splitlines()
 
 
-def _write_line(stream: BinaryIO, value: Any) -> None:
+def write_line(stream: BinaryIO, value: Any) -> None:
+    """Write a value as a line of JSON, and return when it is on the disk."""
     line = memoryview(_encoded(value))
     while line:  # a disk that fills up takes a part of the line, then raises
         line = line[stream.write(line) :]
@@ -234,7 +235,7 @@ def execute(
         return failures
     last = time.monotonic()
     try:
-        with _pool(min(jobs, len(missing))) if elsewhere is None else nullcontext(elsewhere) as pool:
+        with process_pool(min(jobs, len(missing))) if elsewhere is None else nullcontext(elsewhere) as pool:
             waiting = {pool.submit(_timed, run, data_dir): run for run in missing}
             for future in _finished(waiting):
                 run, now = waiting[future], time.monotonic()
@@ -268,7 +269,7 @@ def _finished(waiting: Iterable[Future[_Outcome]]) -> Iterator[Future[_Outcome]]
 
 
 @contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool; whatever ends the block early ends its processes, too."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)

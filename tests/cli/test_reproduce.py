@@ -16,7 +16,7 @@ from graphmrf_paper.methods import TABLE_METHODS
 
 pytestmark = pytest.mark.slow
 
-PROCESSES = runner._pool
+PROCESSES = runner.process_pool
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _surroundings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Miniatures for data, and a thread for worker processes, which have tests/paper/experiments/test_runner.py."""
     small_paper.use(data, monkeypatch)
-    monkeypatch.setattr(runner, "_pool", lambda _: ThreadPoolExecutor(1))
+    monkeypatch.setattr(runner, "process_pool", lambda _: ThreadPoolExecutor(1))
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_results_of_another_version_are_refused_and_kept(output: Path) -> None:
     assert (output / "results.jsonl").read_text() == other
 
 
-@pytest.mark.parametrize("place", ["graphmrf_paper.runner._write_line", "graphmrf_paper.reproduction.Path.write_bytes"])
+@pytest.mark.parametrize("place", ["graphmrf_paper.runner.write_line", "graphmrf_paper.reproduction.Path.write_bytes"])
 def test_a_full_disk_is_told_and_what_was_done_is_kept(
     place: str, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +213,7 @@ def test_a_run_that_fails_is_told_and_the_rest_is_written(
     output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_paper.use(tmp_path, monkeypatch)
-    monkeypatch.setattr(runner, "_pool", PROCESSES)  # which have not read these data yet
+    monkeypatch.setattr(runner, "process_pool", PROCESSES)  # which have not read these data yet
     for name, nodes in small_paper.county_tables().items():
         small_paper.keep(tmp_path, name, nodes.drop(columns="education") if name == "us-2012" else nodes)
     result = reproduce("coefficients", "--quick", "--no-figures", "-o", output)

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphmrf_paper.classification import _at_random, _problem, classify_nodes
+from graphmrf_paper.classification import classify_nodes, random_parts, split_nodes
 from graphmrf_paper.runs import Run
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def test_a_likelihood_for_classes_classifies(elliptic: str) -> None:
 
 
 def test_inductive_means_later_time_steps(elliptic: str) -> None:
-    problem = _problem(elliptic, "elliptic", "inductive", 0)
+    problem = split_nodes(elliptic, "elliptic", "inductive", 0)
     steps = np.repeat(np.arange(1, 50), 16)
     assert steps[problem.train].max() == 31
     assert (steps[problem.validation].min(), steps[problem.validation].max()) == (32, 36)
@@ -65,6 +65,6 @@ def test_inductive_means_later_time_steps(elliptic: str) -> None:
 
 
 def test_parts_are_random_and_share_no_node() -> None:
-    parts = _at_random(np.ones(490, dtype=bool), (31, 5, 13), seed=1)
+    parts = random_parts(np.ones(490, dtype=bool), (31, 5, 13), seed=1)
     assert [int(part.sum()) for part in parts] == [310, 50, 130]
     assert np.all(np.sum(parts, axis=0) == 1)

@@ -9,7 +9,7 @@ import pytest
 
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf_paper.figures import _outlined, draw, packaged_shapes, read_outlines
+from graphmrf_paper.figures import draw, outlined, packaged_shapes, read_outlines
 from graphmrf_paper.findings import Chart, Figure, Heat, Map, Series
 
 pytestmark = pytest.mark.slow
@@ -68,8 +68,8 @@ def test_counties_are_known_by_any_usual_code(tmp_path: Path, named: dict[str, A
     shapes = read_outlines(write_shapes(tmp_path / "s.json", [{**named, "geometry": polygons}]))
     assert list(shapes) == ["01001"]
     assert len(shapes["01001"]) == 2
-    assert _outlined(("01001", "01003"), shapes)
-    assert not _outlined(("01003", "01005", "01007"), shapes)
+    assert outlined(("01001", "01003"), shapes)
+    assert not outlined(("01003", "01005", "01007"), shapes)
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_killed_at_a_random_moment_it_ends_like_an_undisturbed_run(
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     small_paper.keep_synthetic(tmp_path / "cache")
     monkeypatch.setenv("GRAPHMRF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(runner, "_pool", lambda _: ThreadPoolExecutor(1))  # quicker than processes of its own
+    monkeypatch.setattr(runner, "process_pool", lambda _: ThreadPoolExecutor(1))  # quicker than processes of its own
     assert CliRunner().invoke(app, [*WORDS, str(whole)]).exit_code == 0
     with command(broken) as process:  # `make torture` does so hundreds of times
         wait_for_lines(broken / "results.jsonl", random.Random(7).randrange(2, 50), process)
