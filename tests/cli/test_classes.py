@@ -35,6 +35,22 @@ def test_classes_are_neither_added_up_nor_foreseen(worded: Any) -> None:
     assert "foresee is for numbers, and this column has classes" in result.stderr
 
 
+def test_labels_of_classes_are_suggested(worded: Any) -> None:
+    result = worded.run("--target", "wealth", "--suggest", "2", "--json")
+    suggested = json.loads(result.stdout)["suggest"]["wealth"]["nodes"]
+    assert len({row["place"] for row in suggested}) == 2
+    assert all(row["prediction"] in ("low", "high") and 0 <= row["probability"] <= 1 for row in suggested)
+    page = worded.folder / "page.html"
+    result = worded.run("--target", "wealth", "--suggest", "2", "--report", str(page))
+    assert "labels that would help most, in this order" in result.stdout
+    assert all(row["place"] in result.stdout for row in suggested)
+    assert "Label these next" in page.read_text()
+    result = worded.run("--target", "wealth", "--suggest", "2", "--method", "lp")
+    assert "suggested by method field, which was not fitted" in result.stderr
+    result = worded.run("--target", "wealth", "--suggest", "1000")
+    assert (result.exit_code, "--suggest must be at most" in result.stderr) == (2, True)
+
+
 def test_words_are_classified_with_a_line_saying_so(worded: Any) -> None:
     out = worded.folder / "out.csv"
     result = worded.run("--target", "wealth", "-o", str(out))

@@ -12,7 +12,7 @@ from cli.conftest import Town
 from graphmrf import GraphRegressor, datasets
 from graphmrf.cli import app
 from graphmrf.estimators.methods import METHODS
-from graphmrf.report.tables import group_cells, suggestion_cells
+from graphmrf.report.tables import group_cells, suggestion_table
 
 FIELD = ("--target", "income", "--method", "field")
 
@@ -116,7 +116,7 @@ def test_groups_do_not_overwrite_other_files(wards: Town) -> None:
 
 def test_ids_and_groups_that_are_numbers_stay_whole() -> None:
     named = pd.DataFrame({"node": [0], "std": [0.5], "expected_r2": [0.9]})
-    assert suggestion_cells(named, [116])[0][0] == "116"
+    assert suggestion_table(named, [116])[1][0][0] == "116"
     sums = dict.fromkeys(("prediction", "lower", "upper", "total", "total_lower", "total_upper"), 1.5)
     groups = pd.DataFrame([{"area": 28, "n_nodes": 1200, "n_observed": 3} | sums])
     assert group_cells(groups)[1][0][:3] == ("28", "1,200", "3")

@@ -27,7 +27,7 @@ from graphmrf import (
     SimpleGraphConvolution,
 )
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.graph_classifier import ClassProbability, best_cutoff
+from graphmrf.estimators.graph_classifier import ClassProbability, best_cutoff, most_informative
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.selection import assign_folds, assign_strata
 
@@ -362,6 +362,51 @@ def test_strange_options_are_refused(model: GraphClassifier, message: str) -> No
 
 
 @pytest.mark.slow
+def test_suggestions_explain_most_of_the_others_by_the_exact_covariance() -> None:
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(12, 12)) * np.linspace(0.2, 2.0, 12)
+    covariance = root @ root.T
+    draws = rng.standard_normal((200_000, 12)) @ root.T
+    expected: list[int] = []
+    K = covariance.copy()
+    for _ in range(3):
+        gain = (np.sum(K**2, axis=1) - np.diag(K) ** 2) / np.maximum(np.diag(K), 1e-9)
+        gain[expected] = -np.inf
+        best = int(np.argmax(gain))
+        expected.append(best)
+        K -= np.outer(K[best], K[best]) / K[best, best]
+    assert most_informative([draws], 3) == expected
+
+
+def test_a_label_is_suggested_in_each_part_without_one() -> None:
+    parts = [np.arange(start, start + 6) for start in (0, 6, 12)]
+    pairs = np.concatenate([[(part[0], node) for node in part[1:]] for part in parts])  # three stars
+    graph = Graph.from_edges(*pairs.T).with_ids([f"n{k}" for k in range(18)])
+    y = pd.Series([None] * 18, index=graph.ids, dtype=object)
+    y.iloc[[1, 2, 3, 4]] = ["red", "blue", "red", "blue"]
+    found = GraphClassifier().fit(graph, None, y).suggest(2)
+    assert sorted(found["node"] // 6) == [1, 2]
+    assert found["node"].tolist() == [int(name[1:]) for name in found.index]
+    assert set(found["prediction"]) <= {"red", "blue"}
+
+
+def test_suggestions_need_the_field_and_unlabelled_nodes() -> None:
+    path = Graph.from_edges(range(5), range(1, 6))
+    labels = ["a", "b", None, None, "a", "b"]
+    with pytest.raises(InvalidInputError, match="suggestions are by the field, got another regressor"):
+        GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(path, None, labels).suggest()
+    with pytest.raises(InvalidInputError, match="k must be from 0 to the 2 unlabelled nodes, got 3"):
+        GraphClassifier().fit(path, None, labels).suggest(3)
+
+
+def test_single_labels_of_their_class_are_not_scored() -> None:
+    path = Graph.from_edges(range(7), range(1, 8))
+    assert np.isnan(GraphClassifier().fit(path, None, ["a", *[None] * 6, "b"]).held_out_score_)
+    with_c = GraphClassifier(cv=2).fit(path, None, ["a", "a", "a", None, None, "b", "b", "c"])
+    right = with_c.held_out_[:-1] == np.array(["a", "a", "a", "b", "b"])
+    assert with_c.held_out_score_ == pytest.approx(right.mean())
+
+
 def test_ordered_classes_share_a_field() -> None:
     rng, n = np.random.default_rng(0), 240
     ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)

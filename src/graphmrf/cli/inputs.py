@@ -354,7 +354,10 @@ def read_targets(
     """
     names = tuple(dict.fromkeys(named)) or (only_target(table, ignore),)
     _check_roles(names, ignore, group)
-    targets = {name: _read_target(table, name, settings, suggest, classify=classify) for name in names}
+    targets = {name: _read_target(table, name, settings, classify=classify) for name in names}
+    for name, y in targets.items():
+        if problem := _too_many(y, suggest):
+            raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     if group is not None and all(isinstance(each, Labels) for each in targets.values()):
         raise InvalidInputError(f"--group adds up numbers, got classes in {listing(names)}; leave out --group")
     results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
@@ -510,7 +513,7 @@ def _share_of_numbers(column: pd.Series) -> float:
     return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
 
 
-def _read_target(table: AttributedGraph, name: str, settings: Settings, suggest: int, *, classify: bool) -> Values:
+def _read_target(table: AttributedGraph, name: str, settings: Settings, *, classify: bool) -> Values:
     """Return the numbers of a column, or the classes of one of words; or say what is wrong with them and where."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):
@@ -518,7 +521,7 @@ def _read_target(table: AttributedGraph, name: str, settings: Settings, suggest:
     y = table.outcome(name)
     if classify:
         return _read_classes(table, name, pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore"))
-    problem = _problem(y, settings.transform) or _said_of_option(settings.bounds.problem(y)) or _too_many(y, suggest)
+    problem = _problem(y, settings.transform) or _said_of_option(settings.bounds.problem(y))
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y
@@ -538,8 +541,8 @@ def _problem(y: Floats, transform: str) -> str:
     return "" if transform == "identity" else _transform_problem(known, transform)
 
 
-def _too_many(y: Floats, suggest: int) -> str:
-    left = int(np.isnan(y).sum())
+def _too_many(y: Values, suggest: int) -> str:
+    left = int(np.sum(~y.known if isinstance(y, Labels) else np.isnan(y)))
     return f"--suggest must be at most {left}, the nodes without a label, got {suggest}" if suggest > left else ""
 
 

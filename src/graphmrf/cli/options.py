@@ -160,7 +160,7 @@ GroupWeight = Annotated[
         "then.",
     ),
 ]
-Suggest = Annotated[int, _in(_OUTPUT, "K", "Also name the K nodes whose labels would help most, for field.", least=0)]
+Suggest = Annotated[int, _in(_OUTPUT, "K", "Also name the K nodes whose labels would help most, by field.", least=0)]
 TableOutput = Annotated[
     Path | None,
     _in(

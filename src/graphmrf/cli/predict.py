@@ -161,7 +161,7 @@ def _known(ignore: Sequence[str], **columns: str | None) -> tuple[dict[str, str]
 
 def _needs(group: str | None, suggest: int) -> tuple[str, ...]:
     """Return what options ask of a method, in the words of `comparison.capabilities`."""
-    return (*(["totals of groups"] if group else []), *(["suggested labels"] if suggest else []))
+    return (*(["totals of groups"] if group else []), *([later.comparison.SUGGESTIONS] if suggest else []))
 
 
 def _wants_page(table: "later.datasets.AttributedGraph", output: Path | None, report: Path | None) -> bool:

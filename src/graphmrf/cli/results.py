@@ -251,7 +251,7 @@ def result_summary(
 
 def _suggestions(found: pd.DataFrame, keys: pd.DataFrame) -> dict[str, Any]:
     named = keys.iloc[found["node"]].reset_index(drop=True).join(found.drop(columns="node"))
-    return {"nodes": rows_for_json(named), "reason": str(found.attrs["reason"])}
+    return {"nodes": rows_for_json(named), "reason": str(found.attrs.get("reason", ""))}
 
 
 def forecast_summary(table: AttributedGraph, found: Prediction, needed: str) -> dict[str, Any]:
@@ -375,7 +375,9 @@ def _show_numbers(found: Prediction) -> None:
 
 def _show_classes(found: Prediction) -> None:
     assert found.chosen is not None
-    right = f"right for {100 * found.chosen.score:.0f} % of the labels held out"
+    right = "not checked, as every label is the only one of its class"
+    if np.isfinite(found.chosen.score):
+        right = f"right for {100 * found.chosen.score:.0f} % of the labels held out"
     terminal.say(f"{_counted(found, 'classified', 'labels')}, {right}")
     if len(found.methods) > 1:
         _print_methods(found, ("accuracy", "log loss", "alpha"))
@@ -427,8 +429,8 @@ def show_suggestions(found: Prediction, table: AttributedGraph) -> None:
         return
     terminal.say(f"{found.name}: {tables.suggestion_line(found.suggested)}")
     if len(found.suggested):
-        cells = tables.suggestion_cells(found.suggested, table.labels)
-        terminal.print_text_table((table.id, "#expected R² then"), [[node, r2] for node, _, r2 in cells])
+        heads, rows = tables.suggestion_table(found.suggested, table.labels)
+        terminal.print_text_table((table.id, *(head.lower().replace("r²", "R²") for head in heads[1:])), rows)
 
 
 def show_curve(found: Prediction) -> None:

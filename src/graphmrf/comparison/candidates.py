@@ -16,6 +16,7 @@ from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.components import reduced
 from graphmrf.estimators.error_bars import interval_width
+from graphmrf.estimators.graph_classifier import seen_elsewhere
 from graphmrf.estimators.inputs import Labels, read_labels, read_outcome
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.tables import in_rows
@@ -50,7 +51,7 @@ class FittedMethod:
     losses : array of shape (n_labelled,)
         Loss at each held-out label: squared errors in units of the variance, whose mean is 1 - R² (a smoothing level
         being chosen without the label's fold, so that having tried many is no advantage); for classes minus the
-        logarithm of the probability of the true class.
+        logarithm of the probability of the true class, less labels that are the only one of their class.
     model : estimator
         Fitted.
     held_out : HeldOut or None
@@ -349,10 +350,11 @@ def _fit_classes(
     right = folds.weights * (np.searchsorted(labels.classes, model.held_out_) == truth)
     probability = model.held_out_proba_
     losses = -folds.weights * np.log(np.maximum(probability[np.arange(truth.size), truth], np.finfo(float).tiny))
-    error = standard_error(right, folds.n_folds, folds.regions)
+    seen = seen_elsewhere(truth)
+    error = standard_error(right[seen], folds.n_folds, None if folds.regions is None else folds.regions[seen])
     alpha = levels.pop() if len(levels) == 1 else None
     score = float(model.held_out_score_)
-    return FittedMethod(method, score, error, alpha, losses=losses, model=model, folds=folds, note=note)
+    return FittedMethod(method, score, error, alpha, losses=losses[seen], model=model, folds=folds, note=note)
 
 
 def class_folds(graph: Graph, labels: Labels, settings: Settings) -> MatchedFolds:
@@ -493,6 +495,8 @@ def _ahead(fit: FittedMethod, other: FittedMethod) -> str:
 
 
 def _least_loss(fits: Sequence[FittedMethod], best: FittedMethod) -> str:
+    if not np.isfinite(best.loss):
+        return ""
     others = [f"{each.method.key} {number(each.loss, 3)}" for each in fits if each is not best]
     least = f"{best.method.key} is used: its log loss at held-out labels is the lowest, {number(best.loss, 3)}"
     return f"{least} ({', '.join(others)})" if others else ""

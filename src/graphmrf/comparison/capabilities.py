@@ -91,11 +91,13 @@ def is_transformed(model: Any) -> bool:
     return hasattr(model, "transform") and takes(type(model), "transform")
 
 
+SUGGESTIONS = "suggested labels"  # which classes have, too
+
 CAPABILITIES: dict[str, Callable[[Any], bool]] = {
     "a transform of the outcome": is_transformed,
     "conformal intervals": is_conformal,
     "totals of groups": lambda model: isinstance(model, PredictsTotals),
     "a learning curve": lambda model: isinstance(model, ForecastsAccuracy),
-    "suggested labels": lambda model: isinstance(model, SuggestsLabels),
+    SUGGESTIONS: lambda model: isinstance(model, SuggestsLabels),
 }
 """What may be asked of a method for numbers, and the test of an estimator that tells whether it can."""

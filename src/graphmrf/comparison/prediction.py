@@ -9,6 +9,7 @@ import pandas as pd
 
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.comparison.candidates import (
+    DEFAULT,
     Comparison,
     FittedMethod,
     Values,
@@ -214,7 +215,16 @@ class Prediction:
         return replace(self, groups=found[columns].rename_axis(index=str(groups.name)).reset_index())
 
     def with_suggestions(self, k: int) -> Self:
-        """Return the same with the nodes whose labels would help most; unchanged where the model does not know."""
+        """Return the same with the nodes whose labels would help most; unchanged where no model knows.
+
+        Of classes it is the field that knows, whichever method predicts.
+        """
+        if self.classes is not None:
+            field = next((each.model for each in self.methods if each.method.key == DEFAULT), None)
+            if field is None:
+                note = f"{self.name}: nodes to label next are suggested by method {DEFAULT}, which was not fitted"
+                return replace(self, notes=(*self.notes, note))
+            return replace(self, suggested=field.suggest(k).reset_index(drop=True))
         if self.chosen is None or not isinstance(self.chosen.model, SuggestsLabels):
             return self
         return replace(self, suggested=suggested_labels(self.chosen, k))

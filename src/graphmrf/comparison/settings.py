@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphmrf._typing import Floats
+from graphmrf.comparison.capabilities import SUGGESTIONS
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.observed import ObservedRegressor
@@ -166,7 +167,8 @@ class Settings:
     @property
     def unsuited_to_classes(self) -> tuple[str, ...]:
         """What was asked for that classes have not."""
-        return (*self.wanted, *((f"likelihoods such as {self.likelihood}",) if self.likelihood != AUTO else ()))
+        wanted = (each for each in self.wanted if each != SUGGESTIONS)
+        return (*wanted, *((f"likelihoods such as {self.likelihood}",) if self.likelihood != AUTO else ()))
 
     @property
     def keeps_observations(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -75,7 +76,8 @@ class GraphClassifier(NodeEstimator):
         The score from which a node is in the later of two classes; infinite when all nodes are in the same. None with
         more than two classes.
     held_out_score_ : float
-        The metric on held-out labels, the cut-off and any sigmoids being those of the other folds.
+        The metric on held-out labels, the cut-off and any sigmoids being those of the other folds. Labels that are the
+        only one of their class are left out, as nothing else shows it; NaN where all are.
     held_out_ : array of shape (n_labelled,)
         The class of each labelled node, in node order, by regressors that did not see its fold.
     held_out_proba_ : array of shape (n_labelled, n_classes)
@@ -166,7 +168,8 @@ class GraphClassifier(NodeEstimator):
             own = folds == fold
             others = self._rule_from(scores[~own], codes[~own], weights[~own])
             decided[own], self.held_out_proba_[own] = others.decide(scores[own]), others.probability(scores[own])
-        self.held_out_, self.held_out_score_ = self.classes_[decided], self._measure(codes, decided, weights)
+        self.held_out_, seen = self.classes_[decided], seen_elsewhere(codes)
+        self.held_out_score_ = self._measure(codes[seen], decided[seen], weights[seen]) if seen.any() else float("nan")
 
     def _order(self, classes: Any) -> Ints | None:
         """Return the rank of every class; None where classes have no order or are two, which need none."""
@@ -229,6 +232,43 @@ class GraphClassifier(NodeEstimator):
             known = self._codes >= 0
             probability[known] = np.eye(self.classes_.size)[self._codes[known]]
         return probability
+
+    def suggest(self, k: int = 1, *, draws: int = 500) -> pd.DataFrame:
+        """Return the `k` unlabelled nodes whose labels would help most, best first, by the field.
+
+        One after the other by how much of the classes of all other unlabelled nodes their label is expected to explain:
+        squared covariances over its variance, in joint draws.
+
+        Parameters
+        ----------
+        k, draws : int
+            Number of nodes, and of draws.
+
+        Returns
+        -------
+        DataFrame
+            Position of the `node`, its `prediction` now, and the `probability` of that class.
+
+        Raises
+        ------
+        InvalidInputError
+            If classes are not those of the field, or fewer nodes are unlabelled.
+        """
+        check_fitted(self, "_rule")
+        unknown = np.flatnonzero(self._codes < 0)
+        if self.regressor is not None:
+            raise InvalidInputError("suggestions are by the field, got another regressor; leave it out")
+        if not 0 <= k <= unknown.size:
+            raise InvalidInputError(f"k must be from 0 to the {unknown.size} unlabelled nodes, got {k}")
+        outcomes = [
+            np.asarray(each.sample(draws, of="observation", random_state=self.random_state))[:, unknown]
+            for each in self.regressors_
+        ]
+        nodes = unknown[most_informative(outcomes, k, random_state=self.random_state)]
+        sure, codes = np.asarray(self.predict_proba())[nodes], self._predict(None, None)[nodes]
+        columns = {"node": nodes, "prediction": self.classes_[codes], "probability": sure[np.arange(nodes.size), codes]}
+        labelled: pd.DataFrame = self._nodes.rows(pd.DataFrame(columns), nodes)
+        return labelled
 
     def score(self, graph: Graph | None = None, X: Any = None, y: Any = None) -> float:
         """Return the metric of the predictions.
@@ -359,6 +399,41 @@ class _Identity:
 
 
 _IDENTITY = _Identity()
+
+
+def seen_elsewhere(codes: Ints) -> Bools:
+    """Return which labels have another one of their class; the others can be predicted by no fit without them."""
+    return np.asarray(np.bincount(codes)[codes] > 1)
+
+
+def most_informative(draws: Sequence[Floats], k: int, *, random_state: int = 0, most: int = 400) -> list[int]:
+    """Return the columns that explain most of the others in some sets of joint draws (n_draws, n), one after the other.
+
+    At most `most` columns, taken at random, stand for all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hub, other = np.random.default_rng(0).standard_normal((2, 50))
+    >>> most_informative([np.column_stack([other, hub, hub + 0.1 * other, 2 * hub])], 1)
+    [3]
+    """
+    n = draws[0].shape[1]
+    targets = np.random.default_rng(random_state).permutation(n)[:most]
+    rest = [np.asarray(each, dtype=np.float64) - each.mean(axis=0) for each in draws]
+    chosen: list[int] = []
+    for _ in range(k):
+        gain = np.zeros(n)
+        for D in rest:
+            variance = np.sum(D**2, axis=0)
+            explained = np.sum((D.T @ D[:, targets]) ** 2, axis=1)
+            explained[targets] -= variance[targets] ** 2
+            gain += explained / np.maximum(variance, 1e-300)
+        gain[chosen] = -np.inf
+        chosen.append(int(np.argmax(gain)))
+        own = [D[:, chosen[-1]] for D in rest]
+        rest = [D - np.outer(d, d @ D / max(float(d @ d), 1e-300)) for D, d in zip(rest, own, strict=True)]
+    return chosen
 
 
 def best_cutoff(scores: Floats, positive: Bools, metric: str, weights: Floats | None = None) -> tuple[float, float]:

@@ -221,9 +221,8 @@ def further_tables(report: PredictionReport, target: Prediction) -> list[tuple[s
         found.append((title, about, _text_table(title, LEARNING_HEADS, learning_cells(learning))))
     if target.suggested is not None:
         title, said = "Label these next", suggestion_line(target.suggested)
-        heads = ("Node", "#Standard deviation now", "#Expected R² then")
-        rows = suggestion_cells(target.suggested, report.node_ids)
-        found.append((title, f"{said[0].upper()}{said[1:]}.", _text_table(title, heads, rows)))
+        table = _text_table(title, *suggestion_table(target.suggested, report.node_ids))
+        found.append((title, f"{said[0].upper()}{said[1:]}.", table))
     return found
 
 
@@ -312,15 +311,22 @@ def suggestion_line(found: pd.DataFrame) -> str:
     """The expected gain of the suggested labels, or why there are none."""
     if found.empty:
         return str(found.attrs["reason"])
+    if "probability" in found:
+        return "labels that would help most, in this order"
     now, then = number(found.attrs["now"], 3), number(found["expected_r2"].iloc[-1], 3)
     return f"labels that would help most, in this order: expected R² {now} now, {then} then"
 
 
-def suggestion_cells(found: pd.DataFrame, ids: Sequence[object]) -> list[tuple[str, ...]]:
-    """Rows of suggested labels as text: the id, the standard deviation now, and the R² then."""
+def suggestion_table(found: pd.DataFrame, ids: Sequence[object]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Heads and rows of suggested labels: the id, then standard deviation now and R² then, or class and probability."""
+    if "probability" in found:
+        rows = found[["node", "prediction", "probability"]].itertuples(index=False)
+        cells = [(str(ids[int(node)]), str(name), number(sure, 3)) for node, name, sure in rows]
+        return ("Node", "Prediction now", "#Probability"), cells
     places = decimals(found["std"].to_numpy()) if len(found) else None
     rows = found[["node", "std", "expected_r2"]].itertuples(index=False)
-    return [(str(ids[int(node)]), number(std, places), number(r2, 3)) for node, std, r2 in rows]
+    cells = [(str(ids[int(node)]), number(std, places), number(r2, 3)) for node, std, r2 in rows]
+    return ("Node", "#Standard deviation now", "#Expected R² then"), cells
 
 
 def _text_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
