@@ -13,7 +13,7 @@ from graphmrf.text import number
 from graphmrf_paper.figures import Drawing
 from graphmrf_paper.findings import Findings, Goal, PaperTable, TableCell, TableRow, as_markdown, reference
 from graphmrf_paper.published import commit_of
-from graphmrf_paper.runner import Timing, timing_table
+from graphmrf_paper.runner import Timing, spoken, timing_table
 from graphmrf_paper.runs import Experiment, RunSettings
 
 Parts: TypeAlias = Sequence[tuple[Experiment, Findings]]
@@ -76,7 +76,8 @@ _DIFFERENCES = """\
 _RULE = """\
 One rule for all tables and figures, fixed before the comparison was run: over the cells of an item the absolute
 differences add up to at most 5 % of the absolute numbers compared with, those printed and those in the authors' files.
-Each entry is a mean and by how much we are off. Rows without a goal only describe.
+Each entry is a mean and by how much we are off. Rows without a goal only describe. Figure 2, a formula, and Figure 8,
+maps, have no numbers to compare with.
 """
 
 _TIMES = """\
@@ -119,7 +120,8 @@ def as_document(made: Reproduction, *, drawn: bool = True) -> str:
     blocks += [_DIFFERENCES, *(_section(experiment, found, drawn=drawn) for experiment, found in made.parts)]
     left_out = "\n".join(f"- {note}" for note in made.left_out)
     blocks += [f"## Left out\n\n{left_out}\n"] if left_out else []
-    blocks += [f"## Time\n\n{_TIMES}\n{timing_table(made.times)}\n"]
+    shared = f"On two cores this run takes about {spoken(made.times[-1].cpu / 2)}."
+    blocks += [f"## Time\n\n{_TIMES}{shared}\n\n{timing_table(made.times)}\n"]
     blocks += [f"## The command\n\n```text\n{made.command}\n```\n"]
     return "\n".join(blocks)
 

@@ -24,6 +24,7 @@ from graphmrf.report.layout import positions
 from graphmrf.report.page import asset, templates
 from graphmrf.text import near_or_all
 from graphmrf_paper.attributes import load_raw
+from graphmrf_paper.catalogue import recipe
 from graphmrf_paper.experiments import find_experiments
 from graphmrf_paper.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_outlines
 from graphmrf_paper.findings import as_csv, as_latex, as_markdown
@@ -78,14 +79,20 @@ def run_again(
             failures = _run(runs, kept, run_all, jobs=workers, quiet=quiet)
             times = timings(wanted, settings, kept.found)
         parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]
-        notes = [f"{lacking}: the data set {data} was not there" for lacking, data, _ in left_out]
+        notes = [_why(lacking, data) for lacking, data, _ in left_out]
         if missing := sum(experiment.n_missing(kept.results, settings) for experiment in wanted):
-            notes.append(f"{missing} runs have no result")
+            notes.append(f"{missing:,} runs have no result")
         _write_all(output, Reproduction(parts, settings, times, command, notes), outlines, data_dir)
     if not quiet:
         terminal.note([f"left out {lacking}: {error}" for lacking, _, error in left_out])
         _summary(parts, output, drawn=drawn)
     _report_failures(failures)
+
+
+def _why(lacking: str, data: str) -> str:
+    """Return which experiments were left out for want of a data set, and how to get one with a licence to accept."""
+    fetch = f"; graphmrf datasets fetch {data} --accept-licence downloads it once you accept its licence"
+    return f"{lacking}: the data set {data} was not there{fetch if recipe(data).terms else ''}"
 
 
 @contextmanager

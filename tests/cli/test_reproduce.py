@@ -144,14 +144,16 @@ def test_without_any_data_nothing_is_run(output: Path, tmp_path: Path, monkeypat
 
 
 def test_what_lacks_its_data_is_left_out_with_a_note(data: Path, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only(monkeypatch, "synthetic-accuracy", "data-statistics", "fitted-parameters")
+    only(monkeypatch, "synthetic-accuracy", "data-statistics", "fitted-parameters", "classification")
     result = reproduce("--all", "--quick", "--no-figures", "-o", output)
     assert result.exit_code == 0, result.output
     notes = [line for line in result.stderr.splitlines() if line.startswith("note:")]
-    assert len(notes) == 1
+    assert len(notes) == 2
+    assert re.match("note: left out classification: elliptic is downloaded when you accept its licence", notes[1])
     assert re.match("note: left out synthetic-accuracy, fitted-parameters: .*synthetic/WattsStrogatzOriginal", notes[0])
     document = (output / "reproduction.md").read_text()
     assert "synthetic-accuracy, fitted-parameters: the data set synthetic-paper-h1 was not there" in document
+    assert "elliptic was not there; graphmrf datasets fetch elliptic --accept-licence downloads it" in document
     assert str(data) not in document.split("## The command")[0]
 
 
