@@ -1,7 +1,7 @@
 """GraphRegressor does not depend on what does not matter, and depends continuously on what does.
 
-Differences of predictions are root mean squares over the unlabelled nodes, in standard deviations of the outcome. There
-are no boosted trees, as their splits follow rounding in float32.
+Differences of predictions are root mean squares over the unlabelled nodes, in standard deviations of the outcome.
+Boosted trees have tests of their own in `test_learned`.
 """
 
 from functools import cache

@@ -80,6 +80,17 @@ def test_boosted_trees_add_what_no_other_term_has(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_boosted_trees_do_not_depend_on_units(solver: str) -> None:
+    graph, X, y = stairs(300, 3)
+    labels = np.where(np.random.default_rng(3).random(300) < 0.6, y, np.nan)
+    expected = GraphRegressor(solver=solver).fit(graph, X, labels)
+    found = GraphRegressor(solver=solver).fit(graph, X * 1e3 + 5.0, 100.0 * labels - 3.0)
+    assert found.notes_ == expected.notes_
+    assert "learned effects" in expected.shares_
+    np.testing.assert_allclose((found.predict() + 3.0) / 100.0, expected.predict(), atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
 def test_boosted_trees_are_left_out_where_effects_are_linear(solver: str) -> None:
     rng, n = np.random.default_rng(4), 300
     graph, X = ring(n), rng.standard_normal((n, 3))

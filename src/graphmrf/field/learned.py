@@ -58,23 +58,30 @@ def boosted_trees(seed: int, loss: str = "squared_error") -> HistGradientBoostin
 
 
 @dataclass(frozen=True, eq=False)
-class TreesOnLink:
+class Trees:
     """Boosted trees of the loss of a likelihood, which predict latent values.
+
+    Inputs and labels are rounded to single precision, so that rounding errors, which differ with the units of data,
+    move no split.
 
     Attributes
     ----------
-    labels : Responses
+    labels : Observations or Responses
         What they were fitted to.
     trees : regressor or classifier, or None
         Predicts rates, probabilities or values; None where all labels are alike, which are pooled.
     """
 
-    labels: Responses
+    labels: Observations | Responses
     trees: Any
 
     @classmethod
-    def fit(cls, labels: Responses, inputs: Floats, seed: int) -> TreesOnLink:
-        """Return trees of counts over exposure, successes among trials, or values with errors."""
+    def fit(cls, labels: Observations | Responses, inputs: Floats, seed: int) -> Trees:
+        """Return trees of numbers, counts over exposure, successes among trials, or values with errors."""
+        inputs = _rounded(inputs)
+        if isinstance(labels, Observations):
+            weights = _rounded(labels.weights)
+            return cls(labels, boosted_trees(seed).fit(inputs, _rounded(labels.z), sample_weight=weights))
         totals, sizes = labels.likelihood.total(labels.place, labels.y, labels.size)
         values = totals / sizes if labels.likelihood.is_whole else totals
         if np.ptp(values) == 0:
@@ -90,7 +97,9 @@ class TreesOnLink:
 
     def predict(self, inputs: Floats) -> Floats:
         """Return latent values."""
-        labels = self.labels
+        labels, inputs = self.labels, _rounded(inputs)
+        if isinstance(labels, Observations):
+            return np.asarray(self.trees.predict(inputs))
         if self.trees is None:
             eta = np.full(len(inputs), labels.likelihood.pooled(labels.y, labels.size))
         elif isinstance(self.trees, HistGradientBoostingClassifier):
@@ -101,12 +110,15 @@ class TreesOnLink:
         return np.asarray((eta - labels.origin) / labels.unit)
 
 
+def _rounded(values: Floats) -> Floats:
+    return np.asarray(values, dtype=np.float32).astype(np.float64)
+
+
 def _trained(learner: Any, labels: Observations | Responses, inputs: Floats, seed: int) -> Any:
     """Return a learner fitted to labels, which predicts latent values."""
-    if isinstance(labels, Responses):
-        return TreesOnLink.fit(labels, inputs, seed)
     if learner == AUTO:
-        return boosted_trees(seed).fit(inputs, labels.z, sample_weight=labels.weights)
+        return Trees.fit(labels, inputs, seed)
+    assert isinstance(labels, Observations)
     return clone(learner).fit(inputs, labels.z)
 
 
@@ -173,7 +185,11 @@ def with_learned(
         for own in (folds == fold for fold in np.unique(folds)):
             others = observations.part(~own)
             sees_labels = learner == AUTO and not transfers
-            seen = np.hstack([inputs, label_means(graph, others.nodes, _latent(others))]) if sees_labels else inputs
+            seen = (
+                np.hstack([inputs, label_means(graph, others.nodes, _rounded(_latent(others)))])
+                if sees_labels
+                else inputs
+            )
             fitted.append(_trained(learner, others, seen[others.nodes], seed))
             predicted.append(fitted[-1].predict(seen))
             held_out[own] = predicted[-1][nodes[own]]
