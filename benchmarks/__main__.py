@@ -14,6 +14,7 @@ NAMES = (
     "core",
     "linear_coverage",
     "start",
+    "first_answer",
     "life",
     "fit",
     "recovery",
