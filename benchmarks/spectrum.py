@@ -23,12 +23,19 @@ def run(*, quick: bool) -> list[Row]:
     side, n = (50, 3000) if quick else (1000, 1_000_000)
     waves = np.cos(2 * np.pi * np.arange(side) / side)
     cases = {
-        "torus": (synthetic.torus(side, side), 1 - np.add.outer(waves, waves).ravel() / 2),
+        "torus": (_torus(side), 1 - np.add.outer(waves, waves).ravel() / 2),
         "ring": (synthetic.ring(n), 1 - np.cos(2 * np.pi * np.arange(n) / n)),
         "star": (Graph.from_edges(np.zeros(n - 1, dtype=int), np.arange(1, n)), np.array([0, *np.ones(n - 2), 2])),
         "complete": (synthetic.erdos_renyi(1500, 1499.0), np.array([0, *np.full(1499, 1500 / 1499)])),
     }
     return [row for name, (graph, eigenvalues) in cases.items() for row in _rows(name, graph, eigenvalues)]
+
+
+def _torus(side: int) -> Graph:
+    """Return a square grid whose opposite sides are joined."""
+    i, j = np.divmod(np.arange(side**2), side)
+    ends = np.concatenate([(i + 1) % side * side + j, i * side + (j + 1) % side])
+    return Graph.from_edges(np.tile(np.arange(side**2), 2), ends)
 
 
 def _rows(name: str, graph: Graph, eigenvalues: Floats) -> Iterator[Row]:

@@ -26,9 +26,7 @@ __all__ = [
     "degree_corrected_block_model",
     "erdos_renyi",
     "parameters",
-    "power_law",
     "ring",
-    "torus",
     "watts_strogatz",
 ]
 
@@ -182,34 +180,6 @@ def degree_corrected_block_model(
             ends.append((_drawn(rng, shares[i], number) + first[i], _drawn(rng, shares[j], number) + first[j]))
     u, v = (np.concatenate(side) for side in zip(*ends, strict=True))
     return Graph.from_edges(u[u != v], v[u != v], n_nodes=int(first[-1]))
-
-
-def power_law(n: int, n_edges: int, *, exponent: float = 2.5, random_state: int = 0) -> Graph:
-    """Return a Chung-Lu graph of about `n_edges` edges: degrees follow a power law, repeated edges count once.
-
-    Examples
-    --------
-    >>> 2700 < power_law(1000, 3000).n_edges < 3000
-    True
-    """
-    rng = np.random.default_rng(random_state)
-    shares = _propensities(rng, n, exponent)
-    u, v = _drawn(rng, shares, n_edges), _drawn(rng, shares, n_edges)
-    return Graph.from_edges(u[u != v], v[u != v], n_nodes=n)
-
-
-def torus(rows: int, columns: int) -> Graph:
-    """Return a torus: a grid whose opposite sides are joined.
-
-    Examples
-    --------
-    >>> torus(20, 50)
-    Graph(n_nodes=1000, n_edges=2000, unweighted)
-    """
-    _check(rows >= 3 and columns >= 3, f"rows and columns must be at least 3, got {rows} and {columns}")
-    i, j = np.divmod(np.arange(rows * columns), columns)
-    ends = np.concatenate([(i + 1) % rows * columns + j, i * columns + (j + 1) % columns])
-    return Graph.from_edges(np.tile(np.arange(i.size), 2), ends)
 
 
 def _lattice(n: int, neighbours: int) -> tuple[Ints, Ints]:
