@@ -23,7 +23,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from benchmarks import paper_data
 from benchmarks.more_data import Task, connected_part, more_root
 from benchmarks.show import show
-from graphmrf import Graph, GraphClassifier, GraphRegressor, LabelPropagation, compare
+from graphmrf import Graph, GraphClassifier, GraphRegressor, LabelPropagation, compare, datasets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,8 +57,9 @@ def tasks(size: int) -> Iterator[Classes]:
         parts = [connected_part(whole, size, seed=seed) for seed in range(20)]
         part = max(parts, key=lambda each: float(each.y.mean()))
         yield Classes("hemlock", part.graph, part.X, part.y.astype(np.int64))
-    ((graph, X, mature),) = paper_data.streamers("ptbr")
-    yield Classes("Twitch PTBR, mature", graph, X, mature.astype(np.int64))
+    data = datasets.load("twitch-ptbr")
+    X = datasets.paper(data).drop(columns="days").to_numpy()
+    yield Classes("Twitch PTBR, mature", data.graph, X, data.frame["mature"].to_numpy(dtype=np.int64))
     for task in paper_data.tasks({"London": "london-2016"}):
         if task.outcome == "income":
             for count, word in ((3, "thirds"), (5, "fifths")):

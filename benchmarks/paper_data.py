@@ -8,10 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import svds
-
 from graphmrf import GaussianMRF, datasets
 
 if TYPE_CHECKING:
@@ -70,31 +66,6 @@ def samples(h0: int, graph: str = "") -> tuple[Graph, Floats, GaussianMRF]:
     drawn, parameters = data.extra["samples"][data.info.columns], data.extra["parameters"]
     mrf = GaussianMRF(parameters.loc[:, "H1":].to_numpy(), parameters["h"].to_numpy())
     return data.graph, drawn.to_numpy().reshape(-1, data.graph.n_nodes, mrf.q), mrf
-
-
-def streamers(*codes: str) -> list[tuple[Graph, Floats, Floats]]:
-    """Return graph, features and use of explicit language of Twitch streamers, for every language.
-
-    Features are the 64 strongest components of the first language's binary features and the root of the degree; each
-    graph has its own means subtracted, as the paper does with the counties of two years.
-    """
-    loaded = [_load(f"twitch-{code}") for code in codes]
-    binary = [_ones(data) for data in loaded]
-    _, _, Vt = svds(binary[0], k=64, random_state=0)
-    return [
-        (data.graph, _components(data.graph, each @ Vt.T), data.frame["mature"].to_numpy(dtype=np.float64))
-        for data, each in zip(loaded, binary, strict=True)
-    ]
-
-
-def _ones(data: Dataset) -> sparse.csr_array:
-    ones = data.extra["features"]
-    return sparse.csr_array((np.ones(len(ones)), (ones["node"], ones["feature"])), shape=(len(data.frame), 3170))
-
-
-def _components(graph: Graph, scores: Floats) -> Floats:
-    root = np.sqrt(graph.degrees)
-    return np.column_stack([scores - scores.mean(axis=0), (root - root.mean()) / root.std(ddof=1)])
 
 
 @cache
