@@ -9,6 +9,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from graphmrf._typing import Bools, Floats
 from graphmrf.model import GaussianMRF
+from graphmrf.text import number
 from graphmrf_paper.accuracy import transductive_runs
 from graphmrf_paper.attributes import CDC, LABELS, LONDON, SYNTHETIC, US, family, load_attributes, load_raw, title_of
 from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableRow, compare
@@ -173,7 +174,7 @@ def _measured(data: str, outcome: str, name: str, settings: RunSettings) -> list
 
 
 def _expected_collect(name: str, title: str, tasks: Outcomes, results: Results, settings: RunSettings) -> Findings:
-    """Return the points, the same as tables, and the correlations."""
+    """Return the points, the same as tables, and how they agree."""
     groups = {
         _label(data): [row for outcome in outcomes for row in _rows(name, results, settings, data, outcome)]
         for data, outcomes in tasks.items()
@@ -226,7 +227,11 @@ def _correlation(label: str, rows: Sequence[TableRow]) -> list[Goal]:
         for each in (paper, simulated, level)
     ]
     text = f"{texts[0]}; simulated {texts[1]}; level fitted {texts[2]}"
-    return [Goal(f"correlation of expected and measured R², {label}", text)]
+    typical = " and ".join(number(float(np.median(each - paper))) for each in (measured, simulated))
+    return [
+        Goal(f"correlation of expected and measured R², {label}", text),
+        Goal(f"measured and simulated R² less expected, medians, {label}", typical),
+    ]
 
 
 def _closeness(kind: str, rows: Sequence[TableRow]) -> list[Goal]:
