@@ -51,8 +51,8 @@ _DIFFERENCES = """\
   attributes, its four outcomes; its numbers need all six.
 - **SGC.** In the paper's text a power of one matrix; in its code a mean over a node and at most 30 sampled neighbours
   with a trained layer for every step. `SGC` and `GCN` here are the networks of the code, `SGC smoothed` is the
-  text's, by least squares. The two agree; `SGC exact` may also leave the features alone, which the paper's SGC
-  cannot.
+  text's, by least squares. Their R² agree; the numbers of steps that cross-validation chooses differ, as R² hardly
+  depends on them. `SGC exact` may also leave the features alone, which the paper's SGC cannot.
 - **Networks.** Trained as in the paper's code: steps on a tenth of the labels, weight decay beside the learning rate,
   layers and steps by cross-validation. The level of `SGC/RP` and `GCN/RP` is chosen with the networks that missed a
   fold; the paper trains them again for every level.
