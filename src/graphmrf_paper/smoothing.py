@@ -158,7 +158,9 @@ def _losses(method: str, table: PaperTable) -> list[Goal]:
     if np.isnan(lost).all(axis=0).any():
         return []
     under, over = (number(float(each)) for each in np.nanmean(lost, axis=0))
-    return [Goal(f"R² of {method} lost with a tenth of the best ω, with ten times the best ω", f"{under} and {over}")]
+    return [
+        Goal(f"R² of {method} lost with a tenth of the {table.columns[0]} ω, with ten times", f"{under} and {over}")
+    ]
 
 
 def _mean_scores(method: str, step: int, results: Results, settings: RunSettings) -> Floats | None:
