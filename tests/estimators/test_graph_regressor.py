@@ -18,7 +18,7 @@ from graphmrf._typing import Floats
 from graphmrf.datasets import load
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.stored import load as load_model
+from graphmrf.estimators.storage import load as load_model
 from graphmrf.metrics import coverage
 
 CASE = random_case(11, n=60, p=3, labelled=40)

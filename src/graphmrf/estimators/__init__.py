@@ -20,7 +20,7 @@ from graphmrf.estimators.residual_propagation import ResidualPropagation
 from graphmrf.estimators.rows import propose_likelihood
 from graphmrf.estimators.scikit import GraphSmoother, NodeAdapter
 from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
-from graphmrf.estimators.stored import load
+from graphmrf.estimators.storage import load
 from graphmrf.networks.options import Training
 
 __all__ = [

@@ -1,9 +1,9 @@
 """Fitted models as files: an archive of arrays and one table in JSON; reading one runs no code that the file names.
 
-A file is a ZIP archive with ``model.json`` and an entry ``arrays/K.npy`` for every array, without pickles. The
-table has plain values, places of arrays with their SHA-256, and objects by the names of classes that are registered
-here. Values that are computed when first asked for are not stored, and a fitted field is stored as its data and what
-its search found (`FieldOutcome.stored`), so that files are small.
+A file is a ZIP archive, which has a checksum of every entry: ``model.json``, its SHA-256, and ``arrays/K.npy`` for
+every array, without pickles. The table has plain values, places of arrays, and objects by their class, which must be
+one of graphmrf. Cached properties are not stored, and an object with ``stored`` is stored as the arguments of
+``rebuilt``: a fitted field as its data and what its search found, so that files are small.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import json
 import math
 import zipfile
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,60 +24,16 @@ from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place, check_readable
+from graphmrf.graph import Graph
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from types import ModuleType
 
-    from numpy.typing import NDArray
-
-    AnyArray = NDArray[Any]
-
-FORMAT = 1
-"""Version of the format; a file of a newer one is refused."""
-
+FORMAT = 1  # a file of a newer one is refused
 _TABLE, _DIGEST = "model.json", "model.sha256"
-_REMEDY = "save the model again, or use a copy of the file"
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A class whose objects can be stored: under what name, what is stored of them, and how they are rebuilt."""
-
-    name: str
-    stored: Callable[[Any], dict[str, Any]]
-    rebuilt: Callable[..., Any] | None = None
-
-
-_KINDS: dict[type, _Kind] = {}
-_CLASSES: dict[str, type] = {}
-
-
-def register_classes_of(module: ModuleType) -> None:
-    """Let objects of a module's classes be stored: all attributes but those computed when first asked for."""
-    for name, each in vars(module).items():
-        if isinstance(each, type) and each.__module__ == module.__name__:
-            _add(each, _Kind(f"{module.__name__.rpartition('.')[2]}.{name}", _attributes))
-
-
-def register_rebuilt(each: type, stored: Callable[[Any], dict[str, Any]], rebuilt: Callable[..., Any]) -> None:
-    """Let objects of a class be stored as the arguments of a function that makes them again."""
-    _add(each, _Kind(each.__name__, stored, rebuilt))
-
-
-def _add(each: type, kind: _Kind) -> None:
-    _KINDS[each], _CLASSES[kind.name] = kind, each
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    lazy = {name for base in type(value).__mro__ for name, each in vars(base).items() if _is_lazy(each)}
-    return {name: each for name, each in vars(value).items() if name not in lazy}
-
-
-def _is_lazy(attribute: Any) -> bool:
-    return isinstance(attribute, cached_property)
+_PACKAGES = tuple(f"graphmrf.{name}" for name in ("estimators", "field", "graph", "model", "networks", "selection"))
 
 
 class Storable:
@@ -91,27 +48,41 @@ class Storable:
         `path`: where to write; by convention with the suffix ``.gmrf``. Raises InvalidInputError if the model has parts
         of other packages, such as a base of scikit-learn, or the file cannot be written.
         """
-        write_model(self, path)
+        place, writer = check_place(path), _Writer()
+        head = {"format": FORMAT, "graphmrf": version("graphmrf"), "model": writer.encoded(self)}
+        table = head | {"objects": writer.objects, "arrays": len(writer.arrays)}
+        text = json.dumps(table, allow_nan=False).encode()
+        with atomic(place) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.writestr(_TABLE, text)
+            archive.writestr(_DIGEST, hashlib.sha256(text).hexdigest())
+            for k, array in enumerate(writer.arrays):
+                with archive.open(f"arrays/{k}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def write_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file."""
-    place, writer = check_place(path), _Writer()
-    head = {"format": FORMAT, "graphmrf": version("graphmrf"), "model": writer.encoded(model)}
-    table = head | {"objects": writer.objects, "arrays": [_digest(each) for each in writer.arrays]}
-    text = json.dumps(table, allow_nan=False).encode()
-    with atomic(place) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr(_TABLE, text)
-        archive.writestr(_DIGEST, hashlib.sha256(text).hexdigest())
-        for k, array in enumerate(writer.arrays):
-            with archive.open(_entry(k), "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted model in a file that `save` wrote.
 
+    Nothing that the file names is executed, so that a file of a stranger is as safe as one of numbers. Predictions are
+    those of the model that was saved, up to rounding.
 
-def read_model(path: str | os.PathLike[str]) -> Any:
-    """Return the model in a file.
+    Raises
+    ------
+    InvalidInputError
+        If the file is no model, damaged, or of a newer version of the format.
 
-    Raises InvalidInputError if the file is no model, damaged, or of a newer version of the format.
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import graphmrf as gm
+    >>> path = gm.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> model = gm.LabelPropagation(alpha=0.9).fit(path, None, np.array([1.0, 2.0, np.nan, 4.0, np.nan]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.gmrf")
+    ...     again = gm.load(f"{folder}/model.gmrf")
+    >>> again.predict().round(2)
+    array([1.  , 2.  , 2.93, 4.  , 3.39])
     """
     place = check_readable(path)
     if not zipfile.is_zipfile(place):
@@ -119,12 +90,12 @@ def read_model(path: str | os.PathLike[str]) -> Any:
     try:
         with zipfile.ZipFile(place) as archive:
             return _read(archive, str(place))
-    except InvalidInputError:
-        raise
-    except MemoryError:
+    except (InvalidInputError, MemoryError):
         raise
     except Exception as error:  # a damaged archive fails in as many ways as it has parts
-        raise InvalidInputError(f"{place} is damaged ({error}); {_REMEDY}") from error
+        raise InvalidInputError(
+            f"{place} is damaged ({error}); save the model again, or use a copy of the file"
+        ) from error
 
 
 def _read(archive: zipfile.ZipFile, place: str) -> Any:
@@ -138,117 +109,129 @@ def _read(archive: zipfile.ZipFile, place: str) -> Any:
             f"({table['format']}, {FORMAT} here); upgrade graphmrf, or save the model with this version"
         )
     if hashlib.sha256(text).hexdigest() != archive.read(_DIGEST).decode():
-        raise InvalidInputError(f"{place} is damaged (its table was changed); {_REMEDY}")
-    return _Reader(table["objects"], [_array(archive, k, digest) for k, digest in enumerate(table["arrays"])]).decoded(
-        table["model"]
-    )
+        raise ValueError("its table was changed")
+    arrays = (io.BytesIO(archive.read(f"arrays/{k}.npy")) for k in range(table["arrays"]))
+    reader = _Reader(table["objects"], [np.lib.format.read_array(each, allow_pickle=False) for each in arrays])
+    return reader.decoded(table["model"])
 
 
-def _array(archive: zipfile.ZipFile, k: int, digest: str) -> AnyArray:
-    found: AnyArray = np.lib.format.read_array(io.BytesIO(archive.read(_entry(k))), allow_pickle=False)
-    if _digest(found) != digest:
-        raise ValueError(f"array {k} was changed")
-    return found
+class _Kind(NamedTuple):
+    """Values that JSON does not have: their type, simpler parts of one, and how it is made of them again."""
+
+    type: Any
+    parts: Callable[[Any], Any]
+    made: Callable[[Any], Any]
 
 
-def _entry(k: int) -> str:
-    return f"arrays/{k}.npy"
+def _cells(parts: Any) -> Any:
+    values, shape = parts
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found.reshape(shape)
 
 
-def _digest(array: AnyArray) -> str:
-    head = f"{array.dtype.str}{array.shape}".encode()
-    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
+def _plain_index(index: pd.Index) -> list[Any]:
+    values = index.to_numpy()
+    return [values if values.dtype.kind in "biuf" else index.astype(object).to_numpy(), index.name]
+
+
+def _sparse_rows(X: Any) -> list[Any]:
+    rows: Any = sparse.csr_array(X)
+    return [rows.data, rows.indices, rows.indptr, rows.shape]
+
+
+# The first kind that fits is used. Numbers that are not finite are the only floats among them.
+_KINDS = {
+    "float": _Kind(float, repr, float),
+    "tuple": _Kind(tuple, list, tuple),
+    "dict": _Kind(dict, lambda own: [list(pair) for pair in own.items()], dict),
+    "cells": _Kind(np.ndarray, lambda own: [own.ravel().tolist(), own.shape], _cells),
+    "multi": _Kind(
+        pd.MultiIndex,
+        lambda own: [list(own.levels), [np.asarray(code) for code in own.codes], list(own.names)],
+        lambda parts: pd.MultiIndex(levels=parts[0], codes=parts[1], names=parts[2]),
+    ),
+    "range": _Kind(
+        pd.RangeIndex,
+        lambda own: [[own.start, own.stop, own.step], own.name],
+        lambda parts: pd.RangeIndex(range(*parts[0]), name=parts[1]),
+    ),
+    "periods": _Kind(
+        pd.PeriodIndex,
+        lambda own: [own.asi8, own.freqstr, own.name],
+        lambda parts: pd.PeriodIndex.from_ordinals(parts[0], freq=parts[1], name=parts[2]),  # type: ignore[attr-defined]
+    ),
+    "times": _Kind(
+        pd.DatetimeIndex | pd.TimedeltaIndex,
+        lambda own: [own.asi8, str(own.dtype), own.name],
+        lambda parts: pd.Index(parts[0], name=parts[2]).astype(parts[1]),
+    ),
+    "index": _Kind(
+        pd.Index, _plain_index, lambda parts: pd.Index(parts[0], name=parts[1], tupleize_cols=False).infer_objects()
+    ),
+    "series": _Kind(
+        pd.Series,
+        lambda own: [own.to_numpy(), own.index, own.name],
+        lambda parts: pd.Series(parts[0], index=parts[1], name=parts[2]),
+    ),
+    "frame": _Kind(
+        pd.DataFrame,
+        lambda own: [[own.iloc[:, k].to_numpy() for k in range(own.shape[1])], own.index, own.columns],
+        lambda parts: pd.DataFrame(dict(enumerate(parts[0])), index=parts[1]).set_axis(parts[2], axis=1),
+    ),
+    "sparse": _Kind(
+        sparse.sparray | sparse.spmatrix,
+        _sparse_rows,
+        lambda parts: sparse.csr_array(tuple(parts[:3]), shape=parts[3]),
+    ),
+    "time": _Kind(pd.Timestamp, lambda own: own.isoformat(), pd.Timestamp),
+}
 
 
 @dataclass
 class _Writer:
-    """Arrays and objects of a model, and their places."""
+    """Arrays and objects of a model, and their places; equal arrays have one."""
 
-    arrays: list[AnyArray] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
     objects: list[Any] = field(default_factory=list)
     _places: dict[Any, int] = field(default_factory=dict)
-    _alive: list[Any] = field(default_factory=list)
-    """Objects whose identity is a place: no other may take it."""
+    _alive: list[Any] = field(default_factory=list)  # objects whose identity is a place: no other may take it
 
     def encoded(self, value: Any) -> Any:
         """Return a value as JSON has it."""
         value = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biufU" else value
-        if value is None or isinstance(value, bool | int | str):
+        if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
             return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"float": repr(value)}
-        if isinstance(value, list | tuple | dict):
-            return self._container(value)
-        if type(value) in _KINDS:
+        if isinstance(value, list):
+            return [self.encoded(each) for each in value]
+        if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+            return {"array": self._array(value)}
+        if _is_ours(type(value)):
             return {"object": self._object(value)}
-        return self._table(value)
-
-    def _container(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {"dict": [[self.encoded(k), self.encoded(each)] for k, each in value.items()]}
-        return {"list" if isinstance(value, list) else "tuple": [self.encoded(each) for each in value]}
-
-    def _object(self, value: Any) -> int:
-        if id(value) not in self._places:
-            self._places[id(value)] = len(self.objects)
-            self._alive.append(value)
-            kind, own = _KINDS[type(value)], {"class": _KINDS[type(value)].name}
-            self.objects.append(own)
-            state = kind.stored(value)
-            self._alive.append(state)
-            own["state"] = {name: self.encoded(each) for name, each in state.items()}  # type: ignore[assignment]
-        return self._places[id(value)]
-
-    def _table(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return self._array(value)
-        if isinstance(value, pd.Index):
-            return {"index": _index_parts(value, self.encoded)}
-        if isinstance(value, pd.Series):
-            parts = value.array if value.dtype.kind == "M" else value.to_numpy()
-            return {"series": [self._column(parts), self.encoded(value.index), self.encoded(value.name)]}
-        if isinstance(value, pd.DataFrame):
-            columns = [self._column(value.iloc[:, k].to_numpy()) for k in range(value.shape[1])]
-            return {"frame": [columns, self.encoded(value.index), self.encoded(value.columns)]}
-        if sparse.issparse(value):
-            rows: Any = sparse.csr_array(value)  # type: ignore[call-overload]  # any sparse one
-            return {"sparse": [self._array(each) for each in (rows.data, rows.indices, rows.indptr)] + [rows.shape]}
-        if isinstance(value, pd.Timestamp):
-            return {"time": value.isoformat()}
+        for name, kind in _KINDS.items():
+            if isinstance(value, kind.type):
+                return {name: self.encoded(kind.parts(value))}
         what = f"{type(value).__module__}.{type(value).__qualname__}"
         raise InvalidInputError(
             f"a model is saved without parts of other packages, which only code could bring back, got {what}; "
             "save that part by its own means, and pass its predictions to ResidualPropagation(predictions=...)"
         )
 
-    def _column(self, values: Any) -> Any:
-        return self._array(np.asarray(values))
+    def _array(self, value: Any) -> int:
+        key = f"{value.dtype.str}{value.shape}", hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
+        if key not in self._places:
+            self._places[key] = len(self.arrays)
+            self.arrays.append(value)
+        return self._places[key]
 
-    def _array(self, value: AnyArray) -> Any:
-        if value.dtype.kind == "O":
-            return {"objects": [self.encoded(each) for each in value.ravel().tolist()], "shape": list(value.shape)}
-        digest = _digest(value)
-        if digest not in self._places:
-            self._places[digest] = len(self.arrays)
-            self.arrays.append(np.ascontiguousarray(value).reshape(value.shape))
-        return {"array": self._places[digest]}
-
-
-def _index_parts(index: pd.Index, encoded: Callable[[Any], Any]) -> Any:
-    """Return the kind of an index, what `_INDICES` makes it of, and its names."""
-    names = encoded(list(index.names))
-    if isinstance(index, pd.MultiIndex):
-        parts = [list(index.levels), [np.asarray(code) for code in index.codes]]
-        return ["multi", *map(encoded, parts), names]
-    if isinstance(index, pd.RangeIndex):
-        return ["range", encoded([index.start, index.stop, index.step]), names]
-    if isinstance(index, pd.DatetimeIndex):
-        zone = None if index.tz is None else str(index.tz)
-        return ["dates", encoded(index.tz_convert(None).to_numpy() if zone else index.to_numpy()), zone, names]
-    if isinstance(index, pd.PeriodIndex):
-        return ["periods", encoded(index.asi8), index.freqstr, names]
-    values = index.to_numpy()
-    return ["plain", encoded(values if values.dtype.kind in "biuf" else index.astype(object).to_numpy()), names]
+    def _object(self, value: Any) -> int:
+        if id(value) not in self._places:
+            self._places[id(value)], state = len(self.objects), _state(value)
+            self._alive += [value, state]
+            record: dict[str, Any] = {"class": f"{type(value).__module__}.{type(value).__qualname__}"}
+            self.objects.append(record)  # before its attributes, which may lead back to it
+            record["state"] = {name: self.encoded(each) for name, each in state.items()}
+        return self._places[id(value)]
 
 
 @dataclass
@@ -256,102 +239,61 @@ class _Reader:
     """Values from JSON, and the objects among them, each made once."""
 
     objects: list[Any]
-    arrays: list[AnyArray]
+    arrays: list[Any]
     _made: dict[int, Any] = field(default_factory=dict)
 
     def decoded(self, value: Any) -> Any:
         """Return a value from what JSON has of it."""
+        if isinstance(value, list):
+            return [self.decoded(each) for each in value]
         if not isinstance(value, dict):
             return value
-        kind, content = next(iter(value.items()))
-        return getattr(self, f"_{_READS[kind]}")(content, value)
+        ((kind, content),) = value.items()
+        if kind == "array":
+            return self.arrays[content].copy()
+        return self._object(content) if kind == "object" else _KINDS[kind].made(self.decoded(content))
 
-    def _float(self, content: Any, _: Any) -> float:
-        return float(content)
-
-    def _list(self, content: Any, _: Any) -> list[Any]:
-        return [self.decoded(each) for each in content]
-
-    def _tuple(self, content: Any, _: Any) -> tuple[Any, ...]:
-        return tuple(self.decoded(each) for each in content)
-
-    def _dict(self, content: Any, _: Any) -> dict[Any, Any]:
-        return {self.decoded(key): self.decoded(each) for key, each in content}
-
-    def _array(self, content: int, _: Any) -> AnyArray:
-        return self.arrays[content].copy()
-
-    def _cells(self, content: Any, value: Any) -> AnyArray:
-        found = np.empty(len(content), dtype=object)
-        found[:] = [self.decoded(each) for each in content]
-        return found.reshape(value["shape"])
-
-    def _series(self, content: Any, _: Any) -> pd.Series:
-        values, index, name = (self.decoded(each) for each in content)
-        return pd.Series(values, index=index, name=name)
-
-    def _frame(self, content: Any, _: Any) -> pd.DataFrame:
-        columns, index, names = [self.decoded(each) for each in content[0]], *map(self.decoded, content[1:])
-        return pd.DataFrame(dict(enumerate(columns)), index=index).set_axis(names, axis=1)
-
-    def _sparse(self, content: Any, _: Any) -> Any:
-        parts: Any = tuple(self.decoded(each) for each in content[:3])
-        return sparse.csr_array(parts, shape=tuple(content[3]))
-
-    def _time(self, content: str, _: Any) -> pd.Timestamp:
-        return pd.Timestamp(content)
-
-    def _index(self, content: Any, _: Any) -> Any:
-        kind, *rest = content
-        *parts, names = (self.decoded(each) for each in rest)
-        return _INDICES[kind](*parts, names)
-
-    def _object(self, place: int, _: Any) -> Any:
+    def _object(self, place: int) -> Any:
         if place in self._made:
             return self._made[place]
-        record = self.objects[place]
-        made = _CLASSES[record["class"]]
-        rebuilt = _KINDS[made].rebuilt
-        if rebuilt is not None:
-            self._made[place] = rebuilt(**self._state(record))
+        made, state = _class(self.objects[place]["class"]), self.objects[place]["state"]
+        if hasattr(made, "rebuilt"):
+            self._made[place] = made.rebuilt(**{name: self.decoded(each) for name, each in state.items()})
             return self._made[place]
-        found: Any = object.__new__(made)
-        self._made[place] = found  # before its attributes, which may lead back to it
-        for name, each in self._state(record).items():
-            object.__setattr__(found, name, each)
+        found = self._made[place] = object.__new__(made)  # before its attributes, which may lead back to it
+        state = {name: self.decoded(each) for name, each in state.items()}
+        found.__setstate__(state) if hasattr(found, "__setstate__") else vars(found).update(state)
         return found
 
-    def _state(self, record: Any) -> dict[str, Any]:
-        return {name: self.decoded(each) for name, each in record["state"].items()}
+
+def _is_ours(made: type) -> bool:
+    return made.__module__.startswith(_PACKAGES)
 
 
-def _dates(times: pd.DatetimeIndex, zone: str | None) -> pd.DatetimeIndex:
-    return times if zone is None else times.tz_localize("UTC").tz_convert(zone)
+def _class(name: str) -> Any:
+    """Return the class of a name in a file, if it is one of a model."""
+    module, _, own = name.rpartition(".")
+    found = getattr(import_module(module), own, None) if module.startswith(_PACKAGES) else None
+    if not isinstance(found, type) or not _is_ours(found):
+        raise ValueError(f"{name} is no part of a model")
+    return found
 
 
-_INDICES: dict[str, Any] = {
-    "multi": lambda levels, codes, names: pd.MultiIndex(levels=levels, codes=codes, names=names),
-    "range": lambda ends, names: pd.RangeIndex(*ends).rename(names[0]),
-    "dates": lambda values, zone, names: _dates(pd.DatetimeIndex(values, name=names[0]), zone),
-    "periods": lambda values, freq, names: pd.PeriodIndex(
-        pd.arrays.PeriodArray(values, pd.PeriodDtype(freq)), name=names[0]
-    ),
-    "plain": lambda values, names: pd.Index(values, name=names[0], tupleize_cols=False).infer_objects(),
-}
-"""Makers of an index by its kind."""
+def _state(value: Any) -> dict[str, Any]:
+    """Return what is stored of an object."""
+    if hasattr(value, "stored"):
+        stored: dict[str, Any] = value.stored()
+        return stored
+    if isinstance(value, Graph) and value.is_elsewhere:
+        raise InvalidInputError(
+            "a model is saved with its graph, whose edges are with the workers of a cluster; save the predictions"
+        )
+    cached = {name for base in type(value).__mro__ for name, each in vars(base).items() if _is_cached(each)}
+    state = {name: each for name, each in (value.__getstate__() or {}).items() if name not in cached}
+    if isinstance(value, Graph) and not isinstance(value.engine_name, str):
+        state["engine_name"] = "auto"
+    return state
 
-_READS = {
-    "float": "float",
-    "list": "list",
-    "tuple": "tuple",
-    "dict": "dict",
-    "array": "array",
-    "objects": "cells",
-    "series": "series",
-    "frame": "frame",
-    "sparse": "sparse",
-    "time": "time",
-    "index": "index",
-    "object": "object",
-}
-"""Methods of `_Reader` by the kinds of values that are no plain ones."""
+
+def _is_cached(attribute: Any) -> bool:
+    return isinstance(attribute, cached_property)

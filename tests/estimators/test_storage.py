@@ -1,5 +1,6 @@
 """Saved models: the same answers after loading, nothing executed, and errors that name file and remedy."""
 
+import hashlib
 import json
 import zipfile
 from functools import cache
@@ -137,11 +138,13 @@ def test_parts_of_other_packages_are_refused(model: Any, tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
-def rewritten(path: Path, change: Any) -> None:
-    """Change the table of a file."""
+def rewritten(path: Path, change: Any, *, with_digest: bool = False) -> None:
+    """Change the table of a file, and its digest as somebody would who does so on purpose."""
     with zipfile.ZipFile(path) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     entries["model.json"] = json.dumps(change(json.loads(entries["model.json"]))).encode()
+    if with_digest:
+        entries["model.sha256"] = hashlib.sha256(entries["model.json"]).hexdigest().encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
@@ -159,6 +162,15 @@ def test_newer_and_changed_files_are_refused(change: Any, match: str, tmp_path: 
     models()["lp"].save(tmp_path / "model.gmrf")
     rewritten(tmp_path / "model.gmrf", change)
     with pytest.raises(InvalidInputError, match=match):
+        gm.load(tmp_path / "model.gmrf")
+
+
+@pytest.mark.parametrize("name", ["subprocess.Popen", "graphmrf.files.Path", "graphmrf.graph.np", "graphmrf.field.pd"])
+def test_only_classes_of_models_are_made(name: str, tmp_path: Path) -> None:
+    models()["lp"].save(tmp_path / "model.gmrf")
+    objects = [{"class": name, "state": {}}]
+    rewritten(tmp_path / "model.gmrf", lambda table: table | {"objects": objects}, with_digest=True)
+    with pytest.raises(InvalidInputError, match=rf"damaged \({name} is no part of a model\)"):
         gm.load(tmp_path / "model.gmrf")
 
 
