@@ -96,7 +96,7 @@ def test_a_term_that_is_not_believed_in_is_left_out(solver: str) -> None:
     terms = ("own", "neighbours", "field")
     doubted = GraphRegressor(solver=solver, terms=terms, priors={"field": 1e-6}).fit(GRAPH, CASE.X, CASE.y)
     without = GraphRegressor(solver=solver, terms=terms[:2]).fit(GRAPH, CASE.X, CASE.y)
-    np.testing.assert_allclose(doubted.predict(), without.predict(), atol=0.02 * np.nanstd(CASE.y))
+    np.testing.assert_allclose(doubted.predict(), without.predict(), atol=0.02 * float(np.nanstd(CASE.y)))
 
 
 @pytest.mark.parametrize(

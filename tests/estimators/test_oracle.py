@@ -77,7 +77,7 @@ def test_linear_regression(case: Case) -> None:
 @given(cases(), levels)
 def test_linear_graph_convolution(case: Case, alpha: float) -> None:
     model = LinearGraphConvolution(alpha=alpha).fit(case.graph, case.X, case.y)
-    mean, std = model.predict(return_std=True)
+    mean, std = model.predict(), model.model_std_
     np.testing.assert_allclose(
         mean, oracle.linear_graph_convolution(case.W, case.X, case.y, alpha), rtol=1e-4, atol=1e-4
     )

@@ -414,8 +414,8 @@ def most_informative(draws: Sequence[Floats], k: int, *, random_state: int = 0, 
     Examples
     --------
     >>> import numpy as np
-    >>> hub, other = np.random.default_rng(0).standard_normal((2, 50))
-    >>> most_informative([np.column_stack([other, hub, hub + 0.1 * other, 2 * hub])], 1)
+    >>> hub, *others = np.random.default_rng(0).standard_normal((4, 50))
+    >>> most_informative([np.column_stack([*(hub + other for other in others), hub])], 1)
     [3]
     """
     n = draws[0].shape[1]
