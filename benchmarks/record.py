@@ -182,14 +182,14 @@ TABLES = {
     "classes": Table(
         "Classes with 30 % of the labels: log loss, area under the ROC curve, expected calibration error in ten groups "
         "of equal size, and that error by chance, of outcomes drawn from the very probabilities; accuracy on Karate "
-        "club (`python -m benchmarks.classes`).",
+        "club; two draws, 20 of Karate club (`python -m benchmarks.classes`).",
         (("task", "task"), ("method", "method"), ("log loss", "log loss"), ("AUC", "AUC"),
          ("calibration error", "calibration error"), ("by chance", "by chance"), ("seconds", "seconds"),
          ("default", "default"), ("auto", "auto"), ("label propagation", "label propagation")),
     ),
     "surveys": Table(
         "Simulated surveys with known standard errors: mean squared error of the true area means over that of the "
-        "survey, and coverage of 90 % intervals (`python -m benchmarks.surveys`).",
+        "survey, and coverage of 90 % intervals; two draws (`python -m benchmarks.surveys --draws 2`).",
         (("data", "data"), ("outcome", "outcome"), ("areas", "areas"), ("known errors", "known errors"),
          ("equal noise", "equal noise"), ("Fay-Herriot", "Fay-Herriot"), ("in 90 %", "90 % intervals contain"),
          ("seconds", "seconds")),
