@@ -155,8 +155,8 @@ def r2_range(r2: float, error: float, *, wide: float = 0.1) -> str:
     return f"{number(r2 - 2.0 * error, 2)} to {number(min(r2 + 2.0 * error, 1.0), 2)}"
 
 
-def r2_in_words(r2: float, error: float) -> str:
-    """Return an accuracy R², with its range where it is uncertain.
+def r2_in_words(r2: float, error: float, name: str = "R²") -> str:
+    """Return an accuracy R², or another of its kind, with its range where it is uncertain.
 
     Examples
     --------
@@ -164,10 +164,10 @@ def r2_in_words(r2: float, error: float) -> str:
     ('R² 0.651', 'R² 0.450, uncertain (0.20 to 0.70)')
     """
     within = r2_range(r2, error)
-    return f"R² {number(r2)}" + (f", uncertain ({within})" if within else "")
+    return f"{name} {number(r2)}" + (f", uncertain ({within})" if within else "")
 
 
-def nothing_predicts(name: str, r2: float, error: float) -> str:
+def nothing_predicts(name: str, r2: float, error: float, score: str = "R²") -> str:
     """Return the sentence on an outcome that cannot be predicted.
 
     Examples
@@ -176,7 +176,7 @@ def nothing_predicts(name: str, r2: float, error: float) -> str:
     'Nothing here predicts income better than its mean, as far as held-out values show: R² −0.05 ± 0.10.'
     """
     within = f" ± {number(error, 2)}" if math.isfinite(error) else ""
-    shown = f"R² {number(r2, 2)}{within}"
+    shown = f"{score} {number(r2, 2)}{within}"
     return f"Nothing here predicts {name} better than its mean, as far as held-out values show: {shown}."
 
 

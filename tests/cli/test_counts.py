@@ -1,11 +1,12 @@
 """Counts and successes in `graphmrf predict`."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import r2_score
+from sklearn.metrics import mean_poisson_deviance
 from typer.testing import CliRunner
 
 from graphmrf import Graph
@@ -42,10 +43,6 @@ def test_counts_with_an_exposure(folder: Path) -> None:
     code, text, table = predict(folder, "--target", "cases", "--likelihood", "poisson", "--exposure", "people")
     assert code == 0, text
     frame = pd.read_csv(folder / "nodes.csv")
-    seen = frame.dropna(subset="cases")
-    one_rate = seen["people"] * seen["cases"].sum() / seen["people"].sum()
-    alone = r2_score(seen["cases"], one_rate)
-    assert f"one rate for all nodes reaches {number(alone, 2)}" in " ".join(text.split())
     graph = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
     model = GraphRegressor(likelihood="poisson").fit(graph, frame[["x"]], frame["cases"], exposure=frame["people"])
     hidden = frame["cases"].isna()
@@ -54,6 +51,27 @@ def test_counts_with_an_exposure(folder: Path) -> None:
     np.testing.assert_array_equal(table["prediction"][~hidden], frame["cases"][~hidden])
     assert (table["lower"] == table["lower"].round()).all()
     assert (table["lower"] >= 0).all()
+
+
+def test_counts_are_scored_by_their_deviance_on_all_surfaces(folder: Path) -> None:
+    options = ("--target", "cases", "--likelihood", "poisson", "--exposure", "people")
+    code, text, table = predict(folder, *options, "--report", str(folder / "page.html"), "--json")
+    assert code == 0, text
+    (target,) = json.loads(text[text.index("{") :])["targets"]
+    frame = pd.read_csv(folder / "nodes.csv")
+    seen = frame["cases"].notna()
+    cases, people, held_out = (each[seen] for each in (frame["cases"], frame["people"], table["left_out"]))
+    one_rate = people * cases.sum() / people.sum()
+    expected = 1 - mean_poisson_deviance(cases, held_out) / mean_poisson_deviance(cases, one_rate)
+    assert target["explained_deviance"] == pytest.approx(expected)
+    assert "r2" not in target
+    assert target["comparison"][0]["explained_deviance"] == target["explained_deviance"]
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert f"Explained deviance is about {number(expected, 2)}" in page
+    assert "Explained deviance in cross-validation" in page
+    assert "R² in cross-validation" not in page
+    _, text, _ = predict(folder, *options)
+    assert f"cross-validated explained deviance {number(expected)}" in " ".join(text.split())
 
 
 def test_yes_or_no(folder: Path) -> None:

@@ -17,9 +17,9 @@ from graphmrf.comparison.candidates import (
     compare_methods,
     gain,
     nested_choice,
-    standard_error,
 )
 from graphmrf.comparison.explanation import what_carries
+from graphmrf.comparison.scores import standard_error
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS

@@ -72,6 +72,24 @@ def distribution(likelihood: Likelihood, eta: Floats, size: Floats) -> Any:
     return stats.norm(eta, size * (0.35 if likelihood.name == "repeated" else 1.0))
 
 
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: str(each.name))
+def test_the_information_of_an_observation_is_its_mean_curvature(likelihood: Likelihood) -> None:
+    h, eta, size = hyperparameters(likelihood), np.linspace(-1.5, 1.5, 7), np.full(7, 4.0)
+    size = np.ones(7) if likelihood.name in ("bernoulli", "ordinal") else size
+    y = likelihood.draw(np.tile(eta, (5000, 1)), size, h, np.random.default_rng(0))
+    mean = np.mean([likelihood.expand(eta, each, size, h).curvature for each in y], axis=0)
+    np.testing.assert_allclose(likelihood.information(eta, size, h), mean, rtol=0.05)
+
+
+@pytest.mark.parametrize("likelihood", ALL, ids=lambda each: str(each.name))
+def test_the_deviance_is_least_at_the_mean(likelihood: Likelihood) -> None:
+    rng = np.random.default_rng(0)
+    _, y, size = rows(likelihood, rng, 200)
+    share = size * y.sum() / size.sum() if likelihood.name in LIKELIHOODS else np.full(200, y.mean())
+    at, off = (likelihood.deviance(y, share * factor, size).sum() for factor in (1.0, 0.9))
+    assert at < off
+
+
 @pytest.mark.parametrize("likelihood", ALL, ids=lambda each: each.name)
 def test_densities_moments_and_probabilities_are_those_of_scipy(likelihood: Likelihood) -> None:
     eta, y, size = rows(likelihood, np.random.default_rng(0), 50)

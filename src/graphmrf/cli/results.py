@@ -307,8 +307,8 @@ def _number_summary(found: Prediction, chosen: FittedMethod) -> dict[str, Any]:
     mean_std = None if found.std is None else _finite(float(found.std[~found.observed].mean()))
     return {
         "solver": getattr(chosen.model, "solver_", None),
-        "r2": _finite(chosen.score),
-        "r2_error": _finite(chosen.error),
+        chosen.scoring.key: _finite(chosen.score),
+        f"{chosen.scoring.key}_error": _finite(chosen.error),
         "interval": found.level,
         "mean_std": mean_std,
         "carries": found.carries,
@@ -332,7 +332,8 @@ def _row(fit: FittedMethod, found: Prediction) -> dict[str, Any]:
         about |= {"accuracy": _finite(fit.score), "log_loss": _finite(fit.loss)}
     else:
         folds = [_finite(score) for score in fit.fold_scores]
-        about |= {"r2": _finite(fit.score), "r2_error": _finite(fit.error), "fold_r2": folds}
+        key = fit.scoring.key
+        about |= {key: _finite(fit.score), f"{key}_error": _finite(fit.error), f"fold_{key}": folds}
     return about | {"alpha": fit.alpha}
 
 
@@ -358,12 +359,12 @@ def show_results(table: AttributedGraph, predictions: Sequence[Prediction], *, s
 
 def _show_numbers(found: Prediction) -> None:
     assert found.chosen is not None
-    accuracy = r2_in_words(found.chosen.score, found.chosen.error)
+    accuracy = r2_in_words(found.chosen.score, found.chosen.error, found.score_name)
     terminal.say(f"{_counted(found, 'predicted', 'known values')}, cross-validated {accuracy}")
     if found.predicts_nothing:
         terminal.say(found.predicts_nothing)
     if len(found.methods) > 1:
-        _print_methods(found, ("R²", "±", "alpha"))
+        _print_methods(found, (found.score_name, "±", "alpha"))
     if found.by_distance is not None and found.in_regions:
         terminal.say(f"{tables.DISTANCE_TITLE}:")
         terminal.print_text_table(tables.distance_heads(found.level), tables.distance_cells(found.by_distance))

@@ -11,6 +11,7 @@ import pandas as pd
 from graphmrf._typing import Floats, Ints
 from graphmrf.comparison.capabilities import CAPABILITIES
 from graphmrf.comparison.held_out import HeldOut
+from graphmrf.comparison.scores import R2, Score, standard_error
 from graphmrf.comparison.settings import AUTO, Settings
 from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators import GraphClassifier
@@ -21,7 +22,7 @@ from graphmrf.estimators.inputs import Labels, read_labels, read_outcome
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.tables import in_rows
 from graphmrf.graph import Graph
-from graphmrf.selection import AlphaSearch, MatchedFolds, distance_matched_folds
+from graphmrf.selection import MatchedFolds, distance_matched_folds
 from graphmrf.text import joined, number
 
 DEFAULT = "field"  # the method for numbers that is used unless another is clearly better
@@ -41,7 +42,8 @@ class FittedMethod:
     method : Method
         The method.
     score : float
-        R², or for classes the share of right ones; NaN where it could not be measured.
+        R² of numbers, explained deviance of counts and shares, share of classes that are right; NaN where it could not
+        be measured.
     error : float
         Standard error of the score.
     alpha : float or None
@@ -49,9 +51,10 @@ class FittedMethod:
     search : mapping of arrays
         Scores at every level tried, as in ``cv_results_``; empty for classes.
     losses : array of shape (n_labelled,)
-        Loss at each held-out label: squared errors in units of the variance, whose mean is 1 - R² (a smoothing level
-        being chosen without the label's fold, so that having tried many is no advantage); for classes minus the
-        logarithm of the probability of the true class, less labels that are the only one of their class.
+        Loss at each held-out label: squared errors or deviances, over the mean of those of one value or rate for all,
+        so that their mean is 1 - score (a smoothing level being chosen without the label's fold, so that having tried
+        many is no advantage); for classes minus the logarithm of the probability of the true class, less labels that
+        are the only one of their class.
     model : estimator
         Fitted.
     held_out : HeldOut or None
@@ -60,6 +63,8 @@ class FittedMethod:
         The folds.
     note : str
         What is to be known about the fit.
+    scoring : Score
+        What `score` measures for numbers, counts and shares.
 
     Examples
     --------
@@ -77,6 +82,7 @@ class FittedMethod:
     held_out: HeldOut | None = None
     folds: MatchedFolds | None = None
     note: str = ""
+    scoring: Score = R2
 
     @property
     def regions(self) -> Ints | None:
@@ -121,7 +127,7 @@ class Comparison:
     notes : tuple of str
         What went otherwise than asked.
     metric : str
-        "r2", or "accuracy" for classes.
+        "r2" of numbers, "explained_deviance" of counts and shares, "accuracy" of classes.
     """
 
     methods: tuple[FittedMethod, ...]
@@ -250,7 +256,7 @@ def compare_methods(
     notes = (*lost, *(each.note for each in fits if each.note))
     if numbers:
         best = best_of(fits, settings.wanted)
-        return Comparison(tuple(fits), best, _why(fits, best, settings.wanted), notes)
+        return Comparison(tuple(fits), best, _why(fits, best, settings.wanted), notes, best.scoring.key)
     best = min(fits, key=lambda each: each.loss if np.isfinite(each.loss) else np.inf)
     return Comparison(tuple(fits), best, _least_loss(fits, best), notes, "accuracy")
 
@@ -266,7 +272,7 @@ def _score_line(fit: FittedMethod, *, numbers: bool) -> str:
     if not numbers:
         return f"{fit.method.key}: {fit.score:.0%} of held-out labels right"
     error = f" ± {number(fit.error)}" if np.isfinite(fit.error) else ""
-    return f"{fit.method.key}: R² {number(fit.score)}{error} at held-out values"
+    return f"{fit.method.key}: {fit.scoring.name} {number(fit.score)}{error} at held-out values"
 
 
 def _left_out(key: str, error: GraphMRFError) -> str:
@@ -326,14 +332,13 @@ def _fit_numbers(method: Method, graph: Graph, X: pd.DataFrame | None, y: Floats
     outcome = read_outcome(y, graph.n_nodes)
     folds = outcome.matched_folds(graph, settings.cv, settings.random_state)
     held_out, known = HeldOut(model, graph, X, outcome, folds), outcome.y[outcome.known]
-    search: dict[str, Floats] | None = getattr(model, "cv_results_", None)
+    scoring, search = settings.scoring(outcome.known), getattr(model, "cv_results_", None)
     if not search or "alpha" not in search:
-        level = settings.alpha or 0.0
-        search = AlphaSearch.score((level,), held_out.mean[None], known, folds.folds, folds.weights).table()
+        search = scoring.search(held_out.mean, known, folds, settings.alpha or 0.0)
     alpha = getattr(model, "alpha_", None)
-    losses, error = _squared(search["out_of_fold"], known, folds)
-    score = float(search["mean_r2"][_row(search, alpha)])
-    return FittedMethod(method, score, error, alpha, search, losses, model, held_out, folds, note)
+    losses = nested_choice(scoring.losses(search["out_of_fold"], known, folds.weights), folds.folds)
+    score, error = float(search["mean_r2"][_row(search, alpha)]), scoring.error(losses, known, folds)
+    return FittedMethod(method, score, error, alpha, search, losses, model, held_out, folds, note, scoring)
 
 
 def _fit_classes(
@@ -386,18 +391,6 @@ def _fit(model: Any, method: Method, graph: Graph, X: pd.DataFrame | None, y: An
     return features, ""
 
 
-def _squared(predictions: Floats, known: Floats, folds: MatchedFolds) -> tuple[Floats, float]:
-    """Return the losses at held-out labels from predictions (n_levels, n_labelled), and the standard error of R².
-
-    Losses are weighted as their folds are, so that their mean is that at the distances of the nodes to predict.
-    """
-    weights = folds.weights
-    squares = weights * (known - np.average(known, weights=weights)) ** 2
-    losses = nested_choice(weights * (predictions - known) ** 2 / squares.mean(), folds.folds)
-    differences = losses - losses.mean() * squares / squares.mean()
-    return losses, standard_error(differences, folds.n_folds, folds.regions)
-
-
 def nested_choice(losses: Floats, folds: Ints) -> Floats:
     """Return the loss (n_labelled,) of each label at the level best in other folds, from those of all levels (rows).
 
@@ -411,32 +404,6 @@ def nested_choice(losses: Floats, folds: Ints) -> Floats:
     return np.asarray(losses[level[folds], np.arange(folds.size)])
 
 
-def standard_error(differences: Floats, n_folds: int, regions: Ints | None = None) -> float:
-    r"""Return the standard error of the mean of cross-validated differences (n,), which share training data.
-
-    It is the corrected resampled one of Nadeau and Bengio (2003): with a variance :math:`s^2` of the differences
-
-    .. math:: \frac{s^2 K}{n} \left(\frac{1}{K} + \frac{1}{K - 1}\right).
-
-    Where folds are regions, labels of a region count as one observation: :math:`s^2` is n times the variance of the
-    mean by the sums over regions.
-
-    Examples
-    --------
-    >>> round(standard_error(np.array([1.0, -1.0, 1.0, -1.0]), n_folds=2), 6)
-    1.0
-    """
-    if differences.size < 2:
-        return float("nan")
-    n = differences.size
-    regions = np.arange(n) if regions is None else regions
-    sums = np.bincount(regions, weights=differences - differences.mean())
-    if sums.size < 2:
-        return float("nan")
-    variance = np.sum(sums**2) / n * sums.size / (sums.size - 1)
-    return float(np.sqrt(variance * (1 + n_folds / (n_folds - 1)) / n))
-
-
 def _row(search: Mapping[str, Floats], alpha: float | None) -> int:
     """Return the position of the level in use among those tried."""
     return int(np.argmin(np.abs(search["alpha"] - (alpha or 0.0))))
@@ -445,8 +412,9 @@ def _row(search: Mapping[str, Floats], alpha: float | None) -> int:
 def best_of(fits: Sequence[FittedMethod], wanted: Sequence[str] = ()) -> FittedMethod:
     """Return the default method, unless it is not among those that offer what is wanted or another is clearly better.
 
-    That is one whose gain in R² is above .01 and two standard errors, from 30 known values; of several the one with the
-    most standard errors. Without the default it is the most accurate, of equals the first, which is the simplest.
+    That is one whose gain in R² or explained deviance is above .01 and two standard errors, from 30 known values; of
+    several the one with the most standard errors. Without the default it is the most accurate, of equals the first,
+    which is the simplest.
     """
     able = [each for each in fits if _offers(each.method, wanted)]
     default = _default(able)
@@ -463,7 +431,7 @@ def _default(fits: Sequence[FittedMethod]) -> FittedMethod | None:
 
 
 def gain(fit: FittedMethod, other: FittedMethod) -> tuple[float, float]:
-    """Return by how much R² is above that of another fit at the same held-out labels, and its standard error."""
+    """Return by how much the score is above that of another fit at the same held-out labels, and its standard error."""
     difference = other.losses - fit.losses
     n_folds = 5 if other.folds is None else other.folds.n_folds
     return float(difference.mean()), standard_error(difference, min(n_folds, difference.size), other.regions)
@@ -484,14 +452,14 @@ def _why(fits: Sequence[FittedMethod], best: FittedMethod, wanted: Sequence[str]
     if best is default:
         return f"{best.method.key} is used: no other method is clearly more accurate at held-out values"
     if default is None:
-        return f"{best.method.key} is used: it has the highest R² at held-out values"
+        return f"{best.method.key} is used: it has the highest {best.scoring.name} at held-out values"
     return f"{_ahead(best, default)}, so {best.method.key} is used"
 
 
 def _ahead(fit: FittedMethod, other: FittedMethod) -> str:
     difference, error = gain(fit, other)
     by = f"by {number(difference, 3)} ± {number(error, 3)} (standard error)"
-    return f"at held-out values {fit.method.key} has a higher R² than {other.method.key}, {by}"
+    return f"at held-out values {fit.method.key} has a higher {fit.scoring.name} than {other.method.key}, {by}"
 
 
 def _least_loss(fits: Sequence[FittedMethod], best: FittedMethod) -> str:

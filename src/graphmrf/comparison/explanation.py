@@ -156,7 +156,7 @@ def dependence_curves(model: Any, X: pd.DataFrame, shares: Mapping[str, float]) 
 
 
 def learning_curve(fit: FittedMethod) -> pd.DataFrame | None:
-    """Return the R² to expect with more labels, which starts at the R² measured on held-out labels; None without one.
+    """Return the score to expect with more labels, which starts at that measured on held-out labels; None without one.
 
     The model says by what factor more labels reduce the unexplained variance; where it starts from is measured, so
     that there is one number for the accuracy now. The band is the model's, and no narrower than that of the R² now.
@@ -191,13 +191,15 @@ def anchored(r2: Floats, now: float, measured: float) -> Floats:
 def suggested_labels(fit: FittedMethod, k: int) -> pd.DataFrame:
     """Return the nodes whose labels would help most, by position, with the R² to expect then; see `learning_curve`.
 
-    Where there is none the table is empty, and ``attrs["reason"]`` says why. ``attrs["now"]`` is the R² now.
+    Where there is none the table is empty, and ``attrs["reason"]`` says why. ``attrs["now"]`` is the R² now, or the
+    explained deviance, which ``attrs["score"]`` names.
     """
     assert isinstance(fit.model, SuggestsLabels)
     found = fit.model.suggest(k).reset_index(drop=True)
     now = float(fit.model.expected_r2()) if len(found) else float("nan")
     r2 = anchored(found["expected_r2"].to_numpy(float), now, fit.score)
     attrs = {"reason": str(found.attrs.get("reason", "")), "now": fit.score if np.isfinite(fit.score) else now}
+    attrs["score"] = fit.scoring.name
     found = pd.DataFrame({"node": found["node"], "std": found["std"], "expected_r2": r2})
     found.attrs.update(attrs)
     return found

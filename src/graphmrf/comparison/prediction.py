@@ -32,7 +32,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import Method
 from graphmrf.graph import Graph
-from graphmrf.text import above_zero, nothing_predicts, number
+from graphmrf.text import above_zero, nothing_predicts
 
 FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
@@ -163,6 +163,11 @@ class Prediction:
         return self.chosen.alpha if self.chosen else None
 
     @property
+    def score_name(self) -> str:
+        """What the score of every method measures: R² of numbers, explained deviance of counts and shares."""
+        return self.chosen.scoring.name if self.chosen else "R²"
+
+    @property
     def tested(self) -> Ints:
         """Class (n_labelled,) of each label out of fold, as its position."""
         return np.empty(0, dtype=np.int64) if self.held_out is None else self.held_out["out_of_fold"].to_numpy(np.int64)
@@ -174,7 +179,7 @@ class Prediction:
             return ""
         if any(above_zero(each.score, each.error) for each in self.methods):
             return ""
-        return nothing_predicts(self.name, self.chosen.score, self.chosen.error)
+        return nothing_predicts(self.name, self.chosen.score, self.chosen.error, self.score_name)
 
     def at_labels(self, column: str) -> Floats:
         """A column of `held_out` at every node, NaN where there is no label."""
@@ -309,7 +314,6 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
             *beyond,
             *found.notes,
             *_on_choice(found, settings),
-            *_sizes(y, settings),
         ),
         in_regions=in_regions,
     )
@@ -369,29 +373,19 @@ def _few(known: int, n_features: int, method: Method, prediction: Prediction) ->
         return
     bars = "error bars are wide" if prediction.std is not None else "std, lower and upper are empty"
     features = f" for {n_features} feature{'s' * (n_features > 1)}" if spent else ""
-    yield f"only {known} known values{features}: R² is uncertain, and {bars}"
+    yield f"only {known} known values{features}: {prediction.score_name} is uncertain, and {bars}"
 
 
 def _on_choice(found: Comparison, settings: Settings) -> Iterator[str]:
     """Say why another than the default method is used, which transform, and whether intervals have bounds."""
     model = found.model
-    if "higher R²" in found.reason:
+    if f"has a higher {found.chosen.scoring.name}" in found.reason:
         yield found.reason
     if settings.transform == "auto" and hasattr(model, "transform_"):
         yield f"transform chosen by likelihood: {transform_name(model) or 'none'}"
     if settings.conformal and is_conformal(model) and not _is_bounded(model, settings.level):
         percent = f"{100 * settings.level:g} %"
         yield f"too few known values for a conformal interval of {percent}; lower and upper have no bound"
-
-
-def _sizes(y: Floats, settings: Settings) -> Iterator[str]:
-    """State the R² of one rate for all nodes, since counts mostly follow their exposure or trials."""
-    known = ~np.isnan(y)
-    for kind in settings.known.keys() & {"exposure", "trials"}:
-        size = settings.known[kind][known]
-        error = y[known] - size * (y[known].sum() / size.sum())
-        alone = 1.0 - float(np.mean(error**2) / np.var(y[known]))
-        yield f"R² is of counts, which follow their {kind}: one rate for all nodes reaches {number(alone, 2)}"
 
 
 def _is_bounded(model: Any, level: float) -> bool:

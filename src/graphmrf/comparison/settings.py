@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from graphmrf._typing import Floats
+from graphmrf._typing import Bools, Floats
 from graphmrf.comparison.capabilities import SUGGESTIONS
+from graphmrf.comparison.scores import R2, Score
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.observed import ObservedRegressor
 from graphmrf.estimators.rows import COUNTED
+from graphmrf.field.likelihoods import LIKELIHOODS
 
 AUTO = "auto"  # the method that is several, of which one is chosen
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
@@ -174,6 +176,13 @@ class Settings:
     def keeps_observations(self) -> bool:
         """Whether a known value is what is predicted there: not where it is measured with an error."""
         return "std" not in self.known
+
+    def scoring(self, observed: Bools) -> Score:
+        """Return how predictions of known values are scored."""
+        if self.likelihood == AUTO:
+            return R2
+        size = self.known.get("exposure", self.known.get("trials", np.ones(observed.size)))
+        return Score("explained deviance", LIKELIHOODS[self.likelihood], size[observed])
 
     def make(self, method: Method, *, transform: str | None = None) -> Any:
         """Return a new estimator of a method."""

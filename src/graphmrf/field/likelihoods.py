@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaln, expit, gammaincc, gammaln, log_expit, logit, ndtr
+from scipy.special import betainc, betaln, expit, gammaincc, gammaln, kl_div, log_expit, logit, ndtr
 
 from graphmrf.field.space import TOTAL, Shape
 
@@ -40,6 +40,13 @@ _UNKNOWN = 2.0
 
 _LARGEST = 300.0
 """Largest latent value that is exponentiated."""
+
+_SMALLEST = math.exp(-_LARGEST)
+"""Least predicted count of a deviance, which is infinite where none is expected and some are counted."""
+
+
+def _deviance(y: Floats, mean: Floats) -> Floats:
+    return np.asarray(2.0 * kl_div(y, np.where(y > 0, np.maximum(mean, _SMALLEST), mean)))
 
 
 class Expansion(NamedTuple):
@@ -114,6 +121,14 @@ class Likelihood:
         """Return mean and variance of a new observation."""
         raise NotImplementedError
 
+    def deviance(self, y: Floats, mean: Floats, size: Floats) -> Floats:  # noqa: ARG002 - of numbers a squared error
+        """Return the deviance of every observation from a predicted mean: the loss that predictions are scored by."""
+        return np.asarray((y - mean) ** 2)
+
+    def information(self, eta: Floats, size: Floats, h: Values) -> Floats:
+        """Return the expected information of a new observation about its latent value."""
+        return self.expand(eta, self.moments(eta, size, h)[0], size, h).curvature  # linear in y
+
     def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:
         """Return the probability that a new observation is at most a value."""
         raise NotImplementedError
@@ -139,6 +154,10 @@ class _Counts(Likelihood):
     def link(self, eta: Floats) -> Floats:
         """Return the rate."""
         return np.exp(np.minimum(eta, _LARGEST))
+
+    def deviance(self, y: Floats, mean: Floats, size: Floats) -> Floats:  # noqa: ARG002 - it is in the mean
+        """Return the Poisson deviance, for all counts, so that likelihoods can be compared."""
+        return _deviance(y, mean)
 
     def inverse_link(self, value: float) -> float:
         """Return the logarithm."""
@@ -244,6 +263,10 @@ class Binomial(Likelihood):
         share = expit(eta)
         return size * share, size * share * (1.0 - share)
 
+    def deviance(self, y: Floats, mean: Floats, size: Floats) -> Floats:
+        """Return the binomial deviance."""
+        return _deviance(y, mean) + _deviance(size - y, size - mean)
+
     def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:  # noqa: ARG002
         """Return the probability of at most so many."""
         k = np.clip(np.floor(value), 0.0, None)
@@ -328,6 +351,11 @@ class Ordinal(Likelihood):
         mean = np.sum(above, axis=0)
         return mean, np.sum([(2 * k + 1) * each for k, each in enumerate(above)], axis=0) - mean**2
 
+    def information(self, eta: Floats, size: Floats, h: Values) -> Floats:
+        """Return the expected information of a new class about its latent value."""
+        found = [self.expand(eta, np.full(eta.shape, float(k)), size, h) for k in range(len(self.gaps) + 2)]
+        return np.asarray(sum(np.exp(each.log_density) * each.curvature for each in found))
+
     def below(self, value: Floats, eta: Floats, size: Floats, h: Values) -> Floats:  # noqa: ARG002
         """Return the probability of a class of at most some number."""
         cuts = self._cuts(h)
@@ -395,8 +423,6 @@ class Measured(Likelihood):
         """Return new measurements."""
         return np.asarray(eta + self._std(size, h) * rng.standard_normal(np.broadcast(eta, size).shape))
 
-
-_BERNOULLI = Binomial("bernoulli", has_own=False, has_unit=False)
 
 LIKELIHOODS: dict[str, Likelihood] = {
     each.name: each

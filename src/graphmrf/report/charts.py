@@ -82,7 +82,7 @@ def comparison_chart(target: Prediction) -> Spec | None:
     rows = sorted((row for row in target.methods if np.isfinite(row.score)), key=lambda row: row.score)
     if not rows:
         return None
-    name = "right" if target.classes is not None else "R²"
+    name = "right" if target.classes is not None else target.score_name
     colors = ["var(--accent)" if row.method.key == target.method else "var(--quiet)" for row in rows]
     heights = bars(
         x=[max(row.score, WORST_R2) for row in rows],
@@ -93,7 +93,7 @@ def comparison_chart(target: Prediction) -> Spec | None:
         hovertemplate=name + " %{customdata:.3f}<extra></extra>",
     )
     shown = [value for row in rows for value in (row.score, *row.fold_scores)]
-    title = "share of right classes, held out" if name == "right" else "R² in cross-validation"
+    title = "share of right classes, held out" if name == "right" else f"{name} in cross-validation"
     axis = AXIS | {"title": _title(title), "range": _r2_range(shown)}
     names = [_above(i, row.method.name, bold=row.method.key == target.method) for i, row in enumerate(rows)]
     y = AXIS | {"visible": False, "range": [-0.4, len(rows) - 0.2]}
@@ -141,7 +141,7 @@ def alpha_chart(target: Prediction) -> Spec | None:
         "range": [-0.4, len(levels) - 0.6],
     }
     values = np.concatenate([np.ravel(curve.search["mean_r2"]) for curve in curves])
-    accuracy = AXIS | {"title": _title("R²"), "range": _r2_range(values, start=None, headroom=0.2)}
+    accuracy = AXIS | {"title": _title(target.score_name), "range": _r2_range(values, start=None, headroom=0.2)}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "reversed"}
     layout = {"xaxis": axis, "yaxis": accuracy, "legend": legend, "showlegend": True, "height": CHART_HEIGHT}
     return specification(traces, layout | {"hovermode": "closest"})
@@ -360,7 +360,7 @@ def reliability_chart(target: Prediction) -> Spec | None:
     return _percent_chart([same, dots], "probability given to the class", "right among them", low=low)
 
 
-def learning_chart(rows: pd.DataFrame) -> Spec:
+def learning_chart(rows: pd.DataFrame, score: str = "R²") -> Spec:
     """Expected accuracy with more labels, with its band; labels on a logarithmic scale."""
     x = rows["n_labels"].to_numpy()
     line = scatter(
@@ -370,12 +370,14 @@ def learning_chart(rows: pd.DataFrame) -> Spec:
         line={"color": "var(--accent)", "width": 2.5},
         marker={"size": [13, *[6] * (len(x) - 1)], "color": "var(--accent)"},
         customdata=rows[["lower", "upper"]].to_numpy(),
-        hovertemplate="%{x:,} labels<br>R² %{y:.3f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
+        hovertemplate="%{x:,} labels<br>"
+        + score
+        + " %{y:.3f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
     )
     band = _ribbon(x, rows["lower"], rows["upper"], "var(--accent-wash)")
     labels = AXIS | {"type": "log", "title": _title("known values"), "tickvals": x, "ticktext": [f"{n:,}" for n in x]}
     values = rows[["expected_r2", "lower", "upper"]].to_numpy().ravel()
-    accuracy = AXIS | {"title": _title("expected R²"), "range": _r2_range(values, start=None)}
+    accuracy = AXIS | {"title": _title(f"expected {score}"), "range": _r2_range(values, start=None)}
     return specification([*band, line], {"xaxis": labels, "yaxis": accuracy, "height": CHART_HEIGHT})
 
 

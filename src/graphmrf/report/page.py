@@ -279,13 +279,14 @@ def _class_maps(target: Prediction) -> Content:
 
 def _figures(target: Prediction) -> Content:
     rows, n_labels = target.explanation.effects, int(target.observed.sum())
+    curve = target.explanation.learning
     figures = {
         "accuracy": charts.accuracy_chart(target),
         "coverage": None if target.coverage is None else charts.coverage_chart(target.coverage, n_labels, target.level),
         "comparison": charts.comparison_chart(target),
         "effects": charts.effects_chart(rows) if rows and rows.values.any() else None,
         **charts.dependence_charts(target),
-        "learning": None if target.explanation.learning is None else charts.learning_chart(target.explanation.learning),
+        "learning": None if curve is None else charts.learning_chart(curve, target.score_name),
         "alpha_curves": charts.alpha_chart(target),
         "distribution": charts.distribution_chart(target),
     }
@@ -316,11 +317,12 @@ def _section(report: PredictionReport, target: Prediction, drawn: drawing.GraphD
         "tested": tested,
         "shown_labels": charts.shown_labels(tested),
         "has_field": bool(target.explanation.shares),
+        "score_name": target.score_name,
     }
 
 
 def _summary(target: Prediction) -> tuple[str, ...]:
-    measured = (f"{each[:1].upper()}{each[1:]}." for each in target.measured)
+    measured = (f"{_first_capital(each)}." for each in target.measured)
     return (accuracy(target), *measured, target.carries, coverage_sentence(target))
 
 
@@ -350,7 +352,7 @@ def _facts(target: Prediction) -> dict[str, str]:
         share = np.interp(target.level, target.coverage["level"], target.coverage["inside"])
         inside = f"{100 * share:.0f} % of known values"
     return known | {
-        "R² in cross-validation": _measured(row) if row else DASH,
+        f"{_first_capital(target.score_name)} in cross-validation": _measured(row) if row else DASH,
         f"{100 * target.level:g} % intervals contain": inside,
     }
 
@@ -362,6 +364,10 @@ def _measured(row: FittedMethod) -> str:
 
 def _percent(row: FittedMethod) -> str:
     return f"{100 * row.score:.0f} %" + (f" ± {100 * row.error:.0f} %" if math.isfinite(row.error) else "")
+
+
+def _first_capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def headline(target: Prediction) -> str:
@@ -393,10 +399,12 @@ def accuracy(target: Prediction) -> str:
         return ""
     if target.predicts_nothing:
         return target.predicts_nothing
-    about, within = f"R² is about {number(row.score, 2)}", r2_range(row.score, row.error)
+    about = f"{_first_capital(target.score_name)} is about {number(row.score, 2)}"
+    within = r2_range(row.score, row.error)
     if within:
         return f"{about}, but uncertain ({within}): few or uneven observations."
-    return f"{about}: the prediction explains {100 * row.score:.0f} % of the variation at nodes it has not seen."
+    what = "variation" if target.score_name == "R²" else "deviance"
+    return f"{about}: the prediction explains {100 * row.score:.0f} % of the {what} at nodes it has not seen."
 
 
 def coverage_sentence(target: Prediction) -> str:

@@ -112,7 +112,7 @@ def method_rows(target: Prediction) -> TextTable | None:
             name, right, _, alpha = text["cells"]
             text["cells"] = [name, right, _numeric(row.loss, 3), alpha]
         return {"caption": caption, "heads": ["Method", "#Right", "#Log loss", "#α"], "body": body}
-    return {"caption": caption, "heads": ["Method", "#R²", "#Folds", "#α"], "body": body}
+    return {"caption": caption, "heads": ["Method", f"#{target.score_name}", "#Folds", "#α"], "body": body}
 
 
 def effect_rows(rows: Effects | None, *, standardised: bool = False) -> TextTable | None:
@@ -217,8 +217,9 @@ def further_tables(report: PredictionReport, target: Prediction) -> list[tuple[s
         found.append((title, about, _text_table(title, *group_cells(target.groups))))
     learning = target.explanation.learning
     if learning is not None:
-        title, about = "How many labels", "The curve in numbers: expected R² on the nodes without a label."
-        found.append((title, about, _text_table(title, LEARNING_HEADS, learning_cells(learning))))
+        title, heads = "How many labels", [head.replace("R²", target.score_name) for head in LEARNING_HEADS]
+        about = f"The curve in numbers: expected {target.score_name} on the nodes without a label."
+        found.append((title, about, _text_table(title, heads, learning_cells(learning))))
     if target.suggested is not None:
         title, said = "Label these next", suggestion_line(target.suggested)
         table = _text_table(title, *suggestion_table(target.suggested, report.node_ids))
@@ -314,7 +315,8 @@ def suggestion_line(found: pd.DataFrame) -> str:
     if "probability" in found:
         return "labels that would help most, in this order"
     now, then = number(found.attrs["now"], 3), number(found["expected_r2"].iloc[-1], 3)
-    return f"labels that would help most, in this order: expected R² {now} now, {then} then"
+    score = found.attrs.get("score", "R²")
+    return f"labels that would help most, in this order: expected {score} {now} now, {then} then"
 
 
 def suggestion_table(found: pd.DataFrame, ids: Sequence[object]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -326,7 +328,7 @@ def suggestion_table(found: pd.DataFrame, ids: Sequence[object]) -> tuple[Sequen
     places = decimals(found["std"].to_numpy()) if len(found) else None
     rows = found[["node", "std", "expected_r2"]].itertuples(index=False)
     cells = [(str(ids[int(node)]), number(std, places), number(r2, 3)) for node, std, r2 in rows]
-    return ("Node", "#Standard deviation now", "#Expected R² then"), cells
+    return ("Node", "#Standard deviation now", f"#Expected {found.attrs.get('score', 'R²')} then"), cells
 
 
 def _text_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
