@@ -227,7 +227,9 @@ class Responses:
     def _spread(self) -> float:
         """Return the standard deviation of latent values by moments (DerSimonian and Laird, 1986).
 
-        Where it is below its own standard error, that error, and at most the unit of the likelihood.
+        At most that of the rows' own latent values: moments are about the pooled value, where the slope of a link says
+        nothing of rates that differ by orders of magnitude. Where it is below its own standard error, that error, and
+        at most the unit of the likelihood.
         """
         if not self.likelihood.has_unit:
             return self.likelihood.unit
@@ -240,7 +242,9 @@ class Responses:
             return min(math.sqrt(1.0 / W.sum()), self.likelihood.unit)
         heterogeneity = float(W @ (z - np.average(z, weights=W)) ** 2)
         variance, error = (heterogeneity - (m - 1)) / scale, math.sqrt(2.0 * m) / scale
-        return math.sqrt(variance) if variance > error else min(math.sqrt(error), self.likelihood.unit)
+        if variance > error:
+            return min(math.sqrt(variance), float(self._near().std()))
+        return min(math.sqrt(error), self.likelihood.unit)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
