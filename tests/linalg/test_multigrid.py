@@ -19,7 +19,6 @@ from graphmrf.linalg import multigrid
 from graphmrf.linalg.limits import Limits
 from graphmrf.linalg.multigrid import Multigrid, prefers_multigrid
 from graphmrf.linalg.multishift import ShiftedSystems
-from graphmrf.linalg.variance import ConditionalPrecision
 
 ALWAYS = Limits(factor_nodes=0, multigrid_nodes=0, multigrid_setup=0, multigrid_products=10, multigrid_coarsest=20)
 
@@ -127,17 +126,10 @@ def test_smoothing_and_propagation_of_many_columns_agree_with_dense_algebra(dtyp
     np.testing.assert_allclose(filled, expected, atol=1e3 * tolerance)
 
 
-def test_a_precision_of_unknown_nodes_solves_by_it() -> None:
-    graph, known = grid(30), np.random.default_rng(1).random(900) < 0.1
-    precision = ConditionalPrecision(graph, known, 0.999, ALWAYS)
-    X = columns(900, 3) * ~known[:, None]
-    np.testing.assert_allclose(precision.solve(precision.apply(X), tolerance=1e-10), X, atol=1e-6)
-
-
 def test_right_hand_sides_at_known_nodes_are_not_read() -> None:
     graph, known, B = grid(30), np.arange(900) < 450, columns(900, 1)
     unknown = np.linalg.inv(oracle.precision(graph.adjacency.toarray(), 0.999)[~known][:, ~known])
-    found = ConditionalPrecision(graph, known, 0.999, ALWAYS).solve(B, tolerance=1e-10)
+    found = linalg.smooth(graph, B, 0.999, unknown=~known, tolerance=1e-10, limits=ALWAYS)
     np.testing.assert_allclose(found[~known], unknown @ B[~known], atol=1e-6)
     assert not found[known].any()
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -137,26 +137,10 @@ def test_a_tolerance_out_of_reach_is_an_error() -> None:
 DRAWN = Limits(dense_variance=0, dense_precision=0)
 
 
-@given(seeds)
-@settings(max_examples=10)
-def test_one_draw_adds_the_square_of_its_mean_given_the_other_nodes(seed: int) -> None:
-    block = replace(random_block(seed), limits=DRAWN)
-    x = block.draw(1, np.random.default_rng(seed))[0]
-    gamma, node = dense(block), np.repeat(np.arange(len(x)), block.missing.sum(axis=1))
-    own = np.where(node[:, None] == node, gamma, 0.0)
-    mean = np.linalg.solve(own, (own - gamma) @ x[block.missing])
-    expected = np.diag(np.linalg.inv(own)) + mean**2
-    np.testing.assert_allclose(block.inverse_diagonal(probes=1, random_state=seed)[block.missing], expected, rtol=1e-4)
-
-
-def test_draws_of_either_precision_come_close_to_the_inverse_without_a_seed() -> None:
+def test_draws_come_close_to_the_inverse_without_a_seed() -> None:
     graph, d = random_case(1, n=80).graph, np.arange(80) % 4.0
     exact, drawn = NodePrecision(graph, 5.0, d), NodePrecision(graph, 5.0, d, DRAWN)
     np.testing.assert_allclose(drawn.inverse_diagonal(probes=2000), exact.inverse_diagonal(), rtol=0.05)
-    H, C = np.array([[2.0, -0.5], [-0.5, 1.0]]), np.diag([3.0, 5.0])
-    block = PrecisionBlock(graph, H, C, np.ones((80, 2), dtype=bool))
-    found = replace(block, limits=DRAWN).inverse_diagonal(probes=2000)
-    np.testing.assert_allclose(found, block.inverse_diagonal(), rtol=0.1)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -193,15 +177,6 @@ def test_so_many_right_hand_sides_go_in_one_block_as_memory_allows() -> None:
     B = np.random.default_rng(0).normal(size=(7, *block.missing.shape))
     few = replace(block, limits=Limits(block_bytes=3 * 8 * block.missing.size))
     np.testing.assert_allclose(few.solve(B), block.solve(B), atol=1e-6 * np.abs(block.solve(B)).max())
-
-
-def test_variances_are_means_of_as_many_draws_as_were_asked_for() -> None:
-    block = replace(random_block(3), limits=Limits(dense_variance=0))
-    for probes in (1, 5):
-        x = block.draw(probes, np.random.default_rng(9))
-        given = x - block.precondition(block.apply(x))
-        expected = block.node_variance + (given**2).mean(axis=0)
-        np.testing.assert_allclose(block.inverse_diagonal(probes=probes, random_state=9), expected)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

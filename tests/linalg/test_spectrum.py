@@ -135,16 +135,6 @@ def test_same_seed_same_quadrature() -> None:
     assert not np.array_equal(first.nodes, other.nodes)
 
 
-@pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.parametrize("omega", [0.5, 20.0])
-def test_rules_of_probes_estimate_determinants_and_mean_variances(name: str, omega: float) -> None:
-    values, rules = KNOWN[name][1], probed(name, 1).rules
-    assert rules is not None
-    assert probed(name, 1).n_nodes == pytest.approx(values.size)
-    assert rules.log_determinant(omega) == pytest.approx(np.log1p(omega * values).sum(), rel=0.1, abs=2.0)
-    assert rules.mean_variance(omega) == pytest.approx(np.mean(1.0 / (1.0 + omega * values)), rel=0.1, abs=0.02)
-
-
 @pytest.mark.parametrize(("probes", "taken"), [(None, 128), (1, 4), (7, 7)])
 def test_as_many_probes_are_taken_as_were_asked_for_and_four_at_least(probes: int | None, taken: int) -> None:
     found = density_of_states(Graph.from_edges([0], [1], n_nodes=500), probes=probes, limits=Limits(dense_spectrum=0))

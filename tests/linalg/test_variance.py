@@ -8,16 +8,15 @@ import oracle
 from families import FAMILIES, expander, grid, path, pieces
 from graphmrf._typing import Bools, Floats
 from graphmrf.graph import Graph
-from graphmrf.linalg import conditional_variance, loo_precision, multiply, propagate
+from graphmrf.linalg import conditional_variance, draw_conditional, loo_precision, multiply, propagate, smooth
 from graphmrf.linalg.limits import Limits
-from graphmrf.linalg.variance import ConditionalPrecision
 
 ALPHAS = [0.0, 0.3, 0.9, 0.999, 0.9999]
 PROBES = Limits(dense_variance=0)
 
 
 def drawn_variance(graph: Graph, known: Bools, alpha: float, *, probes: int = 64, seed: int = 0) -> Floats:
-    return ConditionalPrecision(graph, known, alpha, PROBES).inverse_diagonal(probes=probes, random_state=seed)
+    return conditional_variance(graph, known, alpha, random_state=seed, probes=probes, limits=PROBES)
 
 
 def probed_precision(graph: Graph, known: Bools, alpha: float, *, seed: int = 0) -> Floats:
@@ -124,7 +123,15 @@ def test_the_seed_decides_the_draws() -> None:
 
 def test_without_smoothing_unknown_nodes_are_independent() -> None:
     graph, known = path(6), np.arange(6) < 2
+    assert conditional_variance(graph, known, 0.0, limits=PROBES).tolist() == [0, 0, 1, 1, 1, 1]
     B = np.arange(12.0).reshape(6, 2)
-    operator = ConditionalPrecision(graph, known, 0.0)
-    np.testing.assert_array_equal(operator.solve(B), np.where(known[:, None], 0.0, B))
-    np.testing.assert_array_equal(operator.apply(B), np.where(known[:, None], 0.0, B))
+    np.testing.assert_array_equal(smooth(graph, B, 0.0, unknown=~known), np.where(known[:, None], 0.0, B))
+
+
+def test_draws_of_unknown_nodes_have_their_covariance() -> None:
+    graph, known = Graph.from_edges([0, 1, 2], [1, 2, 0], n_nodes=5), np.array([False, True, False, False, False])
+    covariance = np.zeros((5, 5))
+    inverse = np.linalg.inv(oracle.precision(graph.adjacency.toarray(), 0.8)[~known][:, ~known])
+    covariance[np.ix_(~known, ~known)] = inverse
+    draws = draw_conditional(graph, known, 0.8, 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(draws @ draws.T / 20_000, covariance, atol=0.04)

@@ -17,7 +17,7 @@ from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF, conditional
-from graphmrf.model.conditional import AttributePosterior, Conditional, field_noise
+from graphmrf.model.conditional import AttributePosterior, field_noise
 
 seeds = st.integers(0, 10**6)
 
@@ -231,15 +231,6 @@ def test_tables_in_tables_out() -> None:
         assert (table.index.tolist(), table.columns.tolist()) == (["a", "b", "c"], ["x", "y"])
         np.testing.assert_allclose(table, getattr(plain, name))
     np.testing.assert_allclose(posterior.sample(3, random_state=1), plain.sample(3, random_state=1))
-
-
-@given(fields())
-def test_a_block_of_the_precision_has_the_variances_and_determinant_of_dense_algebra(field: Field) -> None:
-    block = Conditional(field.graph, field.mrf.H, field.mrf.C, field.missing)
-    covariance = field.given()[1]
-    np.testing.assert_allclose(block.inverse_diagonal()[field.missing], np.diag(covariance), rtol=1e-8, atol=1e-12)
-    assert not block.inverse_diagonal()[~field.missing].any()
-    np.testing.assert_allclose(block.log_determinant(), -np.linalg.slogdet(covariance)[1], rtol=1e-8, atol=1e-8)
 
 
 def test_errors_of_drawn_deviations_are_those_of_as_many_normal_draws() -> None:

@@ -29,8 +29,15 @@ from scipy.stats import t as student
 
 from graphmrf.estimators.choices import as_omega
 from graphmrf.kept import cached_property
-from graphmrf.linalg import conditional_variance, loo_precision, marginal_variance, multiply, propagate, smooth
-from graphmrf.linalg.variance import ConditionalPrecision
+from graphmrf.linalg import (
+    conditional_variance,
+    draw_conditional,
+    loo_precision,
+    marginal_variance,
+    multiply,
+    propagate,
+    smooth,
+)
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats
@@ -206,13 +213,13 @@ class ResidualField:
 
     def conditional_errors(self, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws (n, count) of outcomes less predictions, residuals being propagated; 0 at the labels."""
-        drawn = ConditionalPrecision(self.graph, self.known, self.alpha).draw(count, rng)
+        drawn = draw_conditional(self.graph, self.known, self.alpha, count, rng)
         drawn += (self.directions - self._filled) @ _drawn(self._covariance, count, rng)
         return np.where(self.known[:, None], 0.0, self._student(self.conditional_scale) * drawn)
 
     def marginal_errors(self, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws (n, count) of outcomes less the fit, residuals not being propagated."""
-        drawn = ConditionalPrecision(self.graph, np.zeros_like(self.known), self.alpha).draw(count, rng)
+        drawn = draw_conditional(self.graph, np.zeros_like(self.known), self.alpha, count, rng)
         G = self.directions[self.known]
         left = self._covariance - G.T @ self._smoothed[self.known]  # what a prior leaves open
         drawn -= self.directions @ (G.T @ drawn[self.known] + _drawn(left, count, rng))

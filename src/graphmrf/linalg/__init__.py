@@ -10,11 +10,12 @@ from graphmrf.linalg.smoothing import (
     smooth_features,
     smooth_grid,
 )
-from graphmrf.linalg.variance import conditional_variance, loo_precision, marginal_variance
+from graphmrf.linalg.variance import conditional_variance, draw_conditional, loo_precision, marginal_variance
 
 __all__ = [
     "check_alphas",
     "conditional_variance",
+    "draw_conditional",
     "loo_precision",
     "marginal_variance",
     "multiply",

@@ -53,16 +53,11 @@ class Ordering:
 
     @classmethod
     def of(cls, pattern: SparseMatrix, *, max_flops: float = 1e11) -> Ordering:
-        """Order a symmetric pattern, by whichever of nested dissection and minimum degree needs less work.
+        """Order a symmetric pattern by nested dissection or minimum degree, whichever needs less work.
 
-        Nested dissection takes nearly linear time on every graph. Minimum degree is often better but takes minutes on
-        a large expander, so it is tried only if nested dissection is within the limit: work above the limit is an
-        upper bound, which minimum degree might have lowered several times. The order of a graph is a poor one for its
-        powers; give the pattern of the matrix to be factorised.
-
-        `pattern` (n, n): matrix with symmetric pattern; its values do not matter, stored zeros belong to the pattern.
-        `max_flops`: work above which no factor will be computed, so that the order need not be improved; the default
-        takes some half a minute on one core.
+        Nested dissection takes nearly linear time on every graph. Minimum degree is often better but takes minutes on a
+        large expander, so it is tried only if nested dissection needs at most `max_flops`, half a minute on one core.
+        Stored zeros belong to the pattern.
         """
         A = _symmetric_pattern(pattern)
         n = A.shape[0]
@@ -131,11 +126,7 @@ class SparseFactor:
 
     @classmethod
     def of(cls, Q: SparseMatrix, ordering: Ordering) -> SparseFactor | None:
-        """Factorise `Q` in the given order; None if `Q` is not numerically positive definite.
-
-        `Q` (n, n): symmetric matrix; both triangles are stored. `ordering`: order of elimination, usually of the
-        pattern of `Q`; any other is correct, but may fill in more.
-        """
+        """Factorise a symmetric `Q` in the given order; None if `Q` is not numerically positive definite."""
         matrix = sp.csc_array(Q)
         return Symbolic.of(matrix, ordering).factor(matrix)
 
@@ -606,17 +597,7 @@ def _middle_level(levels: Any) -> Any:
 
 
 def core_numbers(A: Any) -> Any:
-    """Return the core number of every node: the largest `k` for which it is in a part with `k` neighbours of each node.
-
-    `A` (n, n): symmetric, its diagonal empty.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> triangle_and_tail = sparse.csr_array([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1], [0, 0, 1, 0]])
-    >>> core_numbers(triangle_and_tail)
-    array([2, 2, 2, 1])
-    """
+    """Return the core number of every node: the largest `k` for which it is in a `k`-core of the graph."""
     n = A.shape[0]
     nodes, found = _peel(A.indptr, A.indices, np.arange(n), np.zeros(n, np.int64), np.empty(n, np.int64))
     cores = np.empty(n, np.int64)

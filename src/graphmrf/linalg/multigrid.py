@@ -47,12 +47,9 @@ class Multigrid:
     ) -> Multigrid | None:
         """Return the levels; None where they would be dense, as on graphs with hubs.
 
-        `engine`: a host's engine. `A` (n, n): symmetric, of unit diagonal and with spectrum in (0, 2]. `near` (n,): the
-        vector that `A` nearly maps to 0: the square roots of degrees. `coarsest`: most rows of the last level, which
-        has a factor; one of 1000 rows takes some milliseconds. `densest`: entries of all levels over those of the first
-        beyond which a cycle costs more than it saves: hubs make the levels dense. Grids have 1.4, roads 1.6.
-        `shrinking`: rows of a level over those of the one before beyond which there is no further one; a grid has .15,
-        a path .35.
+        `A` has unit diagonal and its spectrum in (0, 2]; `near` is a vector that it nearly maps to 0. `coarsest`: most
+        rows of the last level, which has a factor. `densest`: most entries of all levels over those of the first; grids
+        have 1.4, roads 1.6. `shrinking`: most rows of a level over those of the one before; a grid has .15, a path .35.
         """
         coarse, entries, levels = A, A.nnz, list[tuple[Any, Any, Any, float]]()
         while coarse.shape[0] > coarsest:
@@ -79,11 +76,7 @@ class Multigrid:
         return np.asarray(affine(A, x, B, (1.0, first, -first)))
 
     def solve(self, B: Floats, *, tolerance: float, most: int = 200) -> Solution:
-        """Return the solutions (1, n, k) by conjugate gradients preconditioned with the cycle, the residual recomputed.
-
-        `B` (n, k): right-hand sides. `tolerance`: wanted ``norm(b - A x) / norm(b)`` of every column. `most`:
-        iterations after which the solve is given up; 15 to 25 are usual.
-        """
+        """Return the solutions (1, n, k) by conjugate gradients preconditioned with the cycle: some 20 iterations."""
         norms = np.sqrt(_products(B, B))
         norms = np.where(norms > 0, norms, 1.0)
         x, r, p, iterations = np.zeros_like(B), B.copy(), None, 0
@@ -122,9 +115,9 @@ def relaxation_steps(largest: float, rough: float = 1.0 / 6.0) -> tuple[float, f
 
 
 def _coarsened(A: sparse.csr_array, near: Floats, step: float) -> tuple[Any, sparse.csr_array, Floats]:
-    """Return the matrix that leads up from the next level, the next level's matrix of unit diagonal, and its `near`.
+    """Return the prolongation from the next level, the next level's matrix of unit diagonal, and its `near`.
 
-    Columns of the former are pieces of `near` on the aggregates, relaxed once so that they overlap.
+    Columns of the prolongation are pieces of `near` on the aggregates, relaxed once so that they overlap.
     """
     joined = aggregates(strong_entries(A))
     inside = np.flatnonzero(joined >= 0)

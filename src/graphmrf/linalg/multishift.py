@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 
 
 def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[tuple[Block, Floats, Floats, Floats]]:
-    r"""Yield the steps of the Lanczos recurrence for :math:`M (I - N) M`, with `M` the 0/1 mask, column by column.
+    """Yield the steps of the Lanczos recurrence for :math:`M (I - N) M`, with `M` the 0/1 mask, column by column.
 
     .. math:: S v_j = b_{j-1} v_{j-1} + a_j v_j + b_j v_{j+1}
 
-    Columns do not see each other. A column whose Krylov space is exhausted goes on with zero vectors.
-
-    `engine`: what multiplies by :math:`I - N`. `start`: first vectors, zero where the mask is; it is overwritten.
-    `mask`: result of ``engine.mask``. Yields vector, scale, a, b: the unit vectors :math:`v_j` are ``vector * scale``;
-    the block `vector` is overwritten two steps later.
+    Yields vector, scale, a, b: the unit vectors :math:`v_j` are ``vector * scale``, and the block `vector` is
+    overwritten two steps later, as is `start`. A column whose Krylov space is exhausted goes on with zero vectors.
     """
     current, previous, spare = start, start, engine.like(start)
     b = np.sqrt(squares(engine, start))
@@ -70,14 +67,7 @@ def jacobi_eigen(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def gauss(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return nodes and weights of the Gauss rule of a Jacobi matrix with diagonal `a` and off-diagonal `b`.
-
-    Examples
-    --------
-    >>> nodes, weights = gauss(np.array([0.0, 0.0]), np.array([1.0]))
-    >>> nodes.round(6).tolist(), weights.round(6).tolist()
-    ([-1.0, 1.0], [0.5, 0.5])
-    """
+    """Return nodes and weights of the Gauss rule of a Jacobi matrix with diagonal `a` and off-diagonal `b`."""
     values, vectors = jacobi_eigen(a, b)
     return values, vectors[0] ** 2
 
@@ -121,11 +111,7 @@ class ShiftedSystems:
     limits: Limits = LIMITS  # widths of blocks and windows
 
     def solve(self, B: Floats, *, tolerance: float) -> Solution:
-        """Solve on all rows, with the residual recomputed from the solutions, and refined where it is too large.
-
-        `B` (n, k): right-hand sides, zero where `allowed` is False. `tolerance`: wanted ``norm(b - A x) / norm(b)`` of
-        every shift and column.
-        """
+        """Solve on all rows, with the residual recomputed, and refined where it misses the tolerance."""
         return self._gathered(_solve, B, None, tolerance)
 
     def solve_rows(self, B: Floats, rows: Ints | None = None, *, tolerance: float) -> Solution:
@@ -133,11 +119,9 @@ class ShiftedSystems:
         return self._gathered(_solve_rows, B, rows, tolerance)
 
     def solve_labels(self, Y: Floats, known: Bools, rows: Ints, *, tolerance: float) -> Solution:
-        r"""Do as `solve_rows` for the right-hand sides :math:`M (I - N) y` of values `y` at a few nodes.
+        """Do as `solve_rows` for the right-hand sides :math:`M (I - N) y` of values `y` at the nodes `rows`, else 0.
 
-        `Y` (n_rows, k): values, zero where `known` is False; at all other nodes `y` is zero. `known` (n_rows, k): where
-        the mask `M` is 0; it is 1 at all other nodes. `rows` (n_rows,): the nodes, which are those to keep, too.
-        `tolerance`: wanted relative residual, by the recurrence.
+        `Y`, `known` (n_rows, k): the values, and where the mask `M` is 0; it is 1 at all other nodes.
         """
         return replace(self, allowed=~known)._gathered(_solve_labels, Y, rows, tolerance)
 
@@ -176,10 +160,10 @@ class ShiftedSystems:
         return [_as_slice(block) for block in np.split(order, range(together, order.size, together))]
 
     def together(self, B: Floats, rows: Ints | None) -> int:
-        """Return how many columns go together: what the engine has room for, or what the caches of a CPU hold.
+        """Return how many columns are solved together: what the engine has room for, or what the caches of a CPU hold.
 
-        A column takes three vectors of the recurrence, one of the right-hand side, a mask, and a window of vectors, x
-        and p at the rows to keep; two more where all rows are refined.
+        A column takes three Lanczos vectors, its right-hand side, a mask, and windows; two more vectors where it is
+        refined.
         """
         limits, n, itemsize = self.limits, self.engine.n, B.dtype.itemsize
         n_rows, slots = n if rows is None else len(rows), 2 * len(self.sigma) + 4

@@ -69,10 +69,8 @@ class WhitenedSystem:
     def solve(self, B: Floats, *, tolerance: float, together: int, rows: Places = (None, None)) -> Solution:
         r"""Solve :math:`A x = b` by conjugate gradients with iterative refinement.
 
-        `B` (n, k q): right-hand sides; entries that are no part of the system are not read. `tolerance`: wanted
-        relative residual in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units. `together`:
-        right-hand sides in one block. `rows`: the nodes that rows of `B` are of, and those whose solution is wanted.
-        Returns Solution: with `x` (n, k q) and the largest residual, recomputed from :math:`b - A x`.
+        `together`: right-hand sides in a block. `rows`: the nodes that rows of `B` (n, k q) belong to, and those whose
+        solution is wanted. The tolerance is in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
         """
         width = together * self.q
         blocks = [B[:, first : first + width] for first in range(0, B.shape[1], width)]
@@ -155,10 +153,8 @@ class WhitenedSystem:
     def iterate(self, R: Block, wanted: Floats, X: Block | None, dtype: DTypeLike) -> tuple[Floats, Floats]:
         """Add the solution of (I - K) X = R to `X` if there is one, and leave its residual in `R`.
 
-        P is the direction over the squared residual: P += R / |R|^2.
-
-        `R`, `X`: right-hand sides and solutions. `wanted` (k,): norms of the residuals to come to. `dtype`: that of the
-        blocks. Returns a, rho (steps, k) and (steps + 1, k): step lengths, and squared residuals.
+        P is the search direction over the squared residual: P += R / |R|^2. `wanted` (k,): norms of the residuals to
+        reach. Returns step lengths and squared residuals, (steps, k) and (steps + 1, k).
         """
         engine, k, q, E = self.engine, wanted.size, self.q, self.onto_edges
         E_transposed, width = _transposed(E), R.shape[1]
@@ -200,14 +196,7 @@ def conjugate_gradients(
 ) -> tuple[Solution, Floats]:
     r"""Return the solutions of :math:`A x = b` and :math:`b' \log(A)\, b / b'b` of every column.
 
-    `times`: returns a positive definite `A` times columns (n, k). `B` (n, k): right-hand sides. `tolerance`: wanted
-    relative residual of every column. `most`: most iterations.
-
-    Examples
-    --------
-    >>> solution, logs = conjugate_gradients(lambda x: 2.0 * x, np.ones((3, 1)), tolerance=1e-8)
-    >>> solution.x.ravel(), logs.round(6)
-    (array([0.5, 0.5, 0.5]), array([0.693147]))
+    `times` returns a positive definite `A` times columns (n, k).
     """
     X, R, P = np.zeros_like(B), B.copy(), np.zeros_like(B)
     lengths, history = [np.zeros((0, B.shape[1]))], [np.einsum("ij,ij->j", R, R)]
@@ -255,12 +244,10 @@ def _spread(values: Floats, width: int, q: int, rest: float = 0.0) -> Floats:
 
 
 def incidence(graph: Graph, first: int = 0, stop: int | None = None) -> sparse.csr_array:
-    r"""Return the rows of `B` for the edges from the nodes ``first .. stop - 1`` to higher-numbered ones.
+    r"""Return the rows of `B` for the edges from the nodes ``first .. stop - 1`` to higher-numbered ones, (n_edges, n).
 
-    The row of an edge of weight `w` from `u` to `v` has the entries :math:`\sqrt{w / m_u}` and
-    :math:`-\sqrt{w / m_v}`, `m` being the masses of `N`, see `Graph.mass`.
-
-    `first`, `stop`: range of nodes; by default all, which gives all edges. The result has shape (n_edges, n).
+    An edge of weight `w` from `u` to `v` has the entries :math:`\sqrt{w / m_u}` and :math:`-\sqrt{w / m_v}`, with the
+    masses `m` of `N`, see `Graph.mass`.
     """
     rows = graph.indptr, graph.indices, graph.weights
     return _row_incidence(rows, slice(first, graph.n_nodes if stop is None else stop), 0, graph.mass)
@@ -281,10 +268,9 @@ def _row_incidence(rows: _Rows, some: slice, first: int, mass: Floats) -> sparse
 
 
 def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int = 2**22) -> Floats:
-    r"""Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
+    """Return `k` independent draws of :math:`B' e` with `e` standard normal: their covariance is `N`, shape (n, k).
 
-    Edges are taken some at a time, `at_once` numbers in all or as many as the result has if that is more; how many does
-    not change the draws.
+    Edges are processed in blocks of `at_once` numbers; the size of the blocks does not change the draws.
     """
     noise: Floats | None = None
     for after, (nodes, values) in graph.over_rows(_row_noise, rng, (graph.mass, k, at_once)):
@@ -300,10 +286,7 @@ def edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, at_once: int =
 def _row_noise(
     rows: _Rows, first: int, rng: np.random.Generator, about: tuple[Floats, int, int]
 ) -> tuple[np.random.Generator, tuple[Ints, Floats]]:
-    """Return the generator after it, and the noise by the edges of some rows at the nodes that they join.
-
-    These are numbered anew, in their order, so that no more of the graph is looked at.
-    """
+    """Return the new state of the generator, and the noise from the edges of some rows at the nodes they join."""
     (indptr, indices, weights), (mass, k, at_once) = rows, about
     own = np.arange(first, first + indptr.size - 1)
     nodes = own
@@ -320,10 +303,9 @@ def _row_noise(
 
 
 def edge_signs(graph: Graph, k: int, rng: np.random.Generator, *, small: int = SMALL_GRAPH) -> Floats:
-    r"""Return `k` draws of :math:`B' e` with `e` random signs, in float32: enough where only the covariance `N` counts.
+    """Return `k` draws of :math:`B' e` with `e` random signs, in float32: enough where only the covariance `N` counts.
 
-    The signs of an edge follow from its two ends, so that every node sums up its own row, on all cores beyond `small`
-    edges.
+    The signs of an edge depend on its two ends alone, so that every node can sum up its own row.
     """
     keys = rng.integers(2**64, size=-(-k // SIGNS), dtype=np.uint64, endpoint=False)
     about = (graph.mass, k, keys, small)

@@ -88,11 +88,9 @@ class NodePrecision:
         return np.asarray(self._scale[:, None] * X - self.omega * product(self.graph.engine, X))
 
     def solve(self, B: Floats, *, tolerance: float = 1e-8, rows: Places = (None, None)) -> Floats:
-        r"""Return :math:`A^{-1} B`.
+        """Return :math:`A^{-1} B`, or raise ConvergenceError; the tolerance is in the norm of :math:`D^{-1/2}`.
 
-        `B` (n, k): right-hand sides. `tolerance`: wanted relative residual of every column in the norm of
-        :math:`D^{-1/2}`, recomputed at the end. `rows`: the nodes that rows of `B` are of, and those whose solution is
-        wanted. Raises ConvergenceError if it is not reached.
+        `rows`: the nodes that rows of `B` belong to, and those whose solution is wanted.
         """
         if self.dense is not None:
             given, wanted = (slice(None) if nodes is None else nodes for nodes in rows)
@@ -109,8 +107,7 @@ class NodePrecision:
     def quadratic_forms(self, B: Floats, rows: Ints, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
         r"""Return :math:`b'A^{-1}b` of every column of `B`, and :math:`\log\det A` by quadrature from the probes `Z`.
 
-        The columns are given at the nodes `rows`, and 0 at all others. One block of iterations for both; exact on small
-        graphs, where `Z` is not used.
+        `B` is given at the nodes `rows`, and 0 at all others. Exact on small graphs, where `Z` is not used.
         """
         if self.dense is not None:
             return np.einsum("ij,ij->j", B, self.solve(B, rows=(rows, rows))), self.dense.log_determinant()
@@ -191,8 +188,7 @@ class PrecisionBlock:
     H: Floats  # (q, q): symmetric positive definite
     C: Floats  # (q, q): symmetric positive semidefinite
     missing: Bools  # (n, q): the entries `M`
-    # size of a block of right-hand sides, and entries up to which diagonals and determinants are exact
-    limits: Limits = LIMITS
+    limits: Limits = LIMITS  # size of a block of right-hand sides
 
     @property
     def size(self) -> int:
@@ -226,11 +222,9 @@ class PrecisionBlock:
         return np.asarray(own + (self.graph.loops * ~self.graph.isolated)[:, None] * again)
 
     def solve(self, B: Floats, *, tolerance: float = 1e-8) -> Floats:
-        r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, by preconditioned conjugate gradients.
+        r"""Return :math:`\Gamma_{MM}^{-1} b`, 0 outside `M`, for `B` (k, n, q), of which only `M` is read.
 
-        `B` (k, n, q): right-hand sides; only their entries on `M` are read. `tolerance`: wanted relative residual in
-        the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units. The result has shape (k, n, q). Raises
-        ConvergenceError if the residual, recomputed from :math:`b - \Gamma_{MM} x`, misses the tolerance.
+        The tolerance is in the norm :math:`\lVert L^{-1} r \rVert`, which does not depend on units.
         """
         solution = self.system.solve(_columns(B), tolerance=tolerance, together=self.together)
         return _stack(solution.or_raise(tolerance), B.shape)
@@ -239,46 +233,6 @@ class PrecisionBlock:
     def together(self) -> int:
         """How many right-hand sides go in one block."""
         return max(1, self.limits.block_bytes // (8 * max(self.missing.size, 1)))
-
-    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
-        r"""Return `k` draws of mean 0 and covariance :math:`\Gamma_{MM}^{-1}`, shape (k, n, q), 0 outside `M`.
-
-        They solve :math:`\Gamma_{MM} x = b_M` with a `b` of covariance :math:`\Gamma`.
-        """
-        (n, q), G = self.missing.shape, self._root_of_C
-        edges = edge_noise(self.graph, k * G.shape[1], rng).reshape(n, k, -1).transpose(1, 0, 2)
-        b = rng.standard_normal((k, n, q)) @ np.linalg.cholesky(self.H).T + edges @ G.T
-        return self.solve(b, tolerance=tolerance)
-
-    def inverse_diagonal(self, *, probes: int = 64, random_state: int = 0) -> Floats:
-        r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`.
-
-        Exact if it is small, otherwise from draws `x`,
-
-        .. math:: \mathrm{var}(x_i) = (\Gamma_{ii})^{-1} + \mathrm{var}(E[x_i | x_{-i}])
-
-        node by node, where the first part is known.
-        """
-        if self.size <= self.limits.dense_variance:
-            variance = np.zeros(self.missing.shape)
-            variance[self.missing] = self.dense.inverse_diagonal()
-            return variance
-        rng, explained = np.random.default_rng(random_state), np.zeros(self.missing.shape)
-        for first in range(0, probes, self.together):
-            x = self.draw(min(self.together, probes - first), rng)
-            x -= self.precondition(self.apply(x))  # given the other nodes
-            explained += np.einsum("kiq,kiq->iq", x, x) / probes
-        return np.asarray(self.node_variance + explained)
-
-    def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
-        r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by quadrature from Rademacher probes."""
-        if self.size <= self.limits.dense_variance:
-            return self.dense.log_determinant()
-        (n, q), inside = self.missing.shape, self.missing[:, None, :]
-        Z = (random_columns(random_state, n, probes * q).reshape(n, probes, q) * inside).reshape(n, probes * q)
-        logs = self.system.quadrature(Z, tolerance=1e-3)[1]
-        roots = np.log(np.where(self._inside, np.diagonal(self._whiten, axis1=1, axis2=2), 1.0)).sum(axis=1)
-        return float(self.size * logs.mean() - 2.0 * roots[self._kinds].sum())
 
     @cached_property
     def dense(self) -> Dense:
@@ -319,11 +273,6 @@ class PrecisionBlock:
             L = np.linalg.cholesky(np.where(inside, blocks, np.eye(q)))
             tables[first : first + _TABLES] = np.linalg.inv(L).transpose(0, 2, 1) * inside
         return tables
-
-    @property
-    def _inside(self) -> Bools:
-        """Attributes that are there in every pattern."""
-        return self._patterns[0][:, :-1]
 
     @cached_property
     def _root_of_C(self) -> Floats:

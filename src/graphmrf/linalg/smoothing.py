@@ -41,31 +41,20 @@ def multiply(graph: Graph, X: Floats) -> Floats:
 
 
 def smooth(
-    graph: Graph, X: Floats, alpha: ArrayLike, *, tolerance: float | None = None, limits: Limits = LIMITS
+    graph: Graph,
+    X: Floats,
+    alpha: ArrayLike,
+    *,
+    unknown: Bools | None = None,
+    tolerance: float | None = None,
+    limits: Limits = LIMITS,
 ) -> Floats:
-    r"""Return :math:`(I + \omega N)^{-1} X` with :math:`\omega = \alpha / (1 - \alpha)`.
+    r"""Return :math:`(I + \omega N)^{-1} X` with :math:`\omega = \alpha / (1 - \alpha)`, shape (n, k).
 
-    Parameters
-    ----------
-    graph : Graph
-        The graph.
-    X : array of shape (n, k)
-        Signals; float32 is computed in float32, and again in float64 where it misses the tolerance.
-    alpha : float or array of shape (k,)
-        Smoothing level in [0, 1), for all columns or for each.
-    tolerance : float, optional
-        Wanted relative residual; 1e-8 for float64 and 1e-5 for float32 unless given.
-    limits : Limits
-        Sizes at which methods switch.
-
-    Returns
-    -------
-    array of shape (n, k)
-
-    Raises
-    ------
-    ConvergenceError
-        If the residual, recomputed from the result, misses the tolerance.
+    `X` (n, k): signals; float32 is computed in float32, and again in float64 where it misses the tolerance. `alpha`:
+    smoothing level in [0, 1), for all columns or for each. `unknown` (n,): nodes `U` of the system :math:`(I + \omega
+    N)_{UU}`; `X` is not read at the others, and the result is 0 there. `tolerance`: relative residual, recomputed from
+    the result; by default 1e-8 for float64 and 1e-5 for float32. Raises ConvergenceError where it is missed.
 
     Examples
     --------
@@ -74,13 +63,14 @@ def smooth(
     >>> smooth(Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [0.0], [0.0]]), 0.5).ravel().round(4)
     array([0.5833, 0.2357, 0.0833])
     """
-    X = _finite(_columns(graph, X))
+    X = _finite(_columns(graph, X) if unknown is None else np.where(unknown[:, None], _columns(graph, X), 0.0))
     levels = _levels(alpha, X.shape[1])
     active = levels > 0
     if not active.any():
         return X.copy()
     some = slice(None) if active.all() else active  # a slice copies nothing
-    solved = _solve(graph, X[:, some], levels[None, some], None, (tolerance, limits))
+    allowed = None if unknown is None else np.broadcast_to(unknown[:, None], X.shape)[:, some]
+    solved = _solve(graph, X[:, some], levels[None, some], allowed, (tolerance, limits))
     factor = ((1.0 - levels[some]) / levels[some]).astype(X.dtype)
     if isinstance(some, slice):
         solved *= factor
@@ -99,11 +89,9 @@ def smooth_grid(
     tolerance: float = 1e-6,
     limits: Limits = LIMITS,
 ) -> Floats:
-    """Return some rows of `smooth` at every level of a grid, from one Krylov space per column.
+    """Return some rows of `smooth` at every level of a grid, (n_alphas, n_rows, k), from one Krylov space per column.
 
-    `X` (n, k): signals. `alphas` (n_alphas,): smoothing levels in [0, 1). `rows`: nodes to keep; by default all.
-    `tolerance`: wanted relative residual, by the recurrence. float32 reaches 3e-6 at level .99 and raises when less is
-    wanted. `limits`: sizes of blocks and windows. The result has shape (n_alphas, n_rows, k).
+    The tolerance is by the recurrence: float32 reaches 3e-6 at level .99, and raises when less is wanted.
     """
     X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
     systems = ShiftedSystems(graph.engine, _sigma(levels[:, None]), None, limits)
@@ -114,10 +102,10 @@ def smooth_grid(
 
 
 def smooth_features(graph: Graph, X: Floats, alpha: float, *, tolerance: float | None = None) -> Floats:
-    r"""Return `smooth` of centred features, to which isolated nodes contribute a share :math:`1 - \alpha` of their own.
+    r"""Return `smooth` of centred features, with isolated nodes shrunk by :math:`1 - \alpha`.
 
-    That is smoothing among neighbours with average features. By themselves, features of isolated nodes would vary far
-    more than the smoothed ones that coefficients are fitted to.
+    That is smoothing among neighbours with average features. Otherwise features of isolated nodes would vary far more
+    than the smoothed ones that coefficients are fitted to.
     """
     smoothed = smooth(graph, X, alpha, tolerance=tolerance)
     smoothed[graph.isolated] *= 1.0 - alpha
@@ -131,9 +119,7 @@ def propagate(
 
     .. math:: Y_U = -(I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} Y_L
 
-    `Y` (n, k): values; unknown entries are not read. `known` (n,) or (n, k): the entries `L`, for all columns or for
-    each. `alpha` (k,): smoothing level in [0, 1), for all columns or for each. `tolerance`, `limits`: as in `smooth`.
-    The result has shape (n, k).
+    `known` (n,) or (n, k): the entries `L`, for all columns or for each. The other parameters are those of `smooth`.
     """
     Y, known = _known(graph, Y, known)
     levels = _levels(alpha, Y.shape[1])
@@ -148,11 +134,9 @@ def propagate(
 def propagate_grid(
     graph: Graph, Y: Floats, known: Bools, alphas: ArrayLike, rows: Ints | None = None, *, tolerance: float = 1e-6
 ) -> Floats:
-    """Return some rows of `propagate` at every level of a grid, from one Krylov space per column.
+    """Return some rows of `propagate` at every level of a grid, shape (n_alphas, n_rows, k).
 
-    `graph`, `Y`, `known`: as in `propagate`; the folds of a cross-validation are columns with masks of their own.
-    `alphas` (n_alphas,) or (n_alphas, k): the levels, the same for all columns or for each. `rows`, `tolerance`: as in
-    `smooth_grid`. The result has shape (n_alphas, n_rows, k).
+    The folds of a cross-validation are columns with masks of their own. `alphas` (n_alphas,) or (n_alphas, k).
     """
     Y, known = _known(graph, Y, known)
     levels = check_alphas(alphas)
@@ -168,11 +152,10 @@ def propagate_grid(
 def propagate_labels(
     graph: Graph, Y: Floats, known: Bools, alphas: Floats, labelled: Ints, *, tolerance: float = 1e-6
 ) -> Floats:
-    """Return what `propagate_grid` does at labelled nodes, from values at these alone: nothing else is ever loaded.
+    """Return what `propagate_grid` does at labelled nodes, (n_alphas, m, k), loading the values of these alone.
 
-    `Y` (m, k): values of the labelled nodes. `known` (m, k): those that a column may use; the others, and all nodes not
-    labelled, are unknown. `alphas` (n_alphas,) or (n_alphas, k). `labelled` (m,): the labelled nodes. `tolerance`: as
-    in `smooth_grid`. The result has shape (n_alphas, m, k).
+    `Y`, `known` (m, k): values of the labelled nodes, and those that a column may use. `alphas` (n_alphas,) or
+    (n_alphas, k).
     """
     levels = check_alphas(alphas)
     levels = levels[:, None] if levels.ndim == 1 else levels
@@ -196,11 +179,7 @@ def loop_engine(graph: Graph) -> Engine:
 
 
 def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> Floats:
-    r"""Return some rows of :math:`X, \tilde S X, \ldots, \tilde S^K X`, each product made once.
-
-    `engine`: what multiplies by the operator, see `loop_engine`. `X` (n, k): signals; float32 is computed in float32.
-    `order`: the highest power `K`. `rows`: rows to keep; by default all. The result has shape (K + 1, n_rows, k).
-    """
+    r"""Return some rows of :math:`X, \tilde S X, \ldots, \tilde S^K X`, (K + 1, n_rows, k), by a `loop_engine`."""
     return engine.compute(_powers, X, order, rows).transpose(1, 2, 0)
 
 
@@ -212,15 +191,7 @@ def _powers(engine: Engine, X: Floats, order: int, rows: Ints | None) -> Floats:
 
 
 def power(engine: Engine, X: Floats, order: int) -> Floats:
-    r"""Return :math:`\tilde S^K X`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> power(loop_engine(Graph.from_edges([0], [1], n_nodes=3)), np.array([[1.0], [3.0], [5.0]]), 2).ravel()
-    array([2., 2., 5.])
-    """
+    r"""Return :math:`\tilde S^K X`, by a `loop_engine`."""
     return engine.compute(_last_power, X, order)
 
 

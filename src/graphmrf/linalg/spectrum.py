@@ -60,14 +60,6 @@ class LanczosQuadrature:
         radau = (self.radau_weights * f(self.radau_nodes)).sum(axis=1)
         return abs(float((radau - mean).mean()))
 
-    def log_determinant(self, omega: float) -> float:
-        r"""Return the estimate of :math:`\log\det(I + \omega N)`."""
-        return float((self.weights * np.log1p(omega * self.nodes)).sum() / len(self.nodes))
-
-    def mean_variance(self, omega: float) -> float:
-        r"""Return the estimate of the mean of the diagonal of :math:`(I + \omega N)^{-1}`."""
-        return float((self.weights / (1.0 + omega * self.nodes)).sum() / self.weights.sum())
-
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -113,12 +105,9 @@ def density_of_states(
 ) -> Spectrum:
     """Return the density of states of the normalised Laplacian.
 
-    `probes`: ask for Lanczos quadrature with this many probes, at least 4. By default up to 4000 nodes with edges get
-    their exact eigenvalues, larger graphs between 16 and 128 probes: the fewer the larger, since the relative error
-    falls with the number of nodes as it does with the number of probes. `steps`: Lanczos steps per probe. By default as
-    many, up to 100, as make truncation small beside the noise of 16 probes, for fields with up to a thousand times more
-    weight on the edges than on the nodes. `random_state`: seed of the probes. `limits`: its `dense_spectrum` is the
-    number of nodes with edges up to which eigenvalues are exact.
+    `probes`: ask for Lanczos quadrature with this many probes, at least 4. By default the eigenvalues are exact for up
+    to `limits.dense_spectrum` nodes with edges; larger graphs get between 16 and 128 probes. `steps`: Lanczos steps per
+    probe; by default, up to 100, as many as make truncation small beside the noise of 16 probes.
     """
     product = graph.product if probes is None else None
     if product is not None and product.is_separable and product.space.n_nodes <= limits.dense_spectrum:
@@ -176,10 +165,9 @@ def _kernel(graph: Graph) -> sparse.csr_array:
 def quadrature(
     engine: Engine, Z: Floats, allowed: Bools | None = None, *, steps: int | None = None
 ) -> LanczosQuadrature:
-    """Return the rules of probes for :math:`M (I - N) M`, `M` a mask, by their nodes in 1 less it.
+    """Return the rules of the probes `Z` (n, k) for :math:`M (I - N) M`, by their nodes in 1 less it.
 
-    `engine`: what multiplies by :math:`I - N`. `Z` (n, k): the probes, zero where the mask is. `allowed` (n, k): the
-    mask. `steps`: by default as many as it takes for the first block of probes.
+    `allowed` (n, k) is the mask `M`. `steps` is by default as many as it takes for the first block of probes.
     """
     blocks = [slice(first, first + _BLOCK) for first in range(0, Z.shape[1], _BLOCK)]
     alone = 1 if steps is None else 0
@@ -198,8 +186,8 @@ def _block_rules(
 ) -> tuple[Floats, ...]:
     """Return the rules of one block of probes, the arrays of a `LanczosQuadrature`.
 
-    Without a number of steps, they are checked after every `check` and end at `most`, which leave less than the noise
-    of 16 probes on every graph in `benchmarks/spectrum.py`.
+    Without a number of steps, the rules are checked after every `check` steps and end at `most`, where truncation is
+    below the noise of 16 probes on every graph in `benchmarks/spectrum.py`.
     """
     start = engine.load(Z)
     a, b, norms = [], [], squares(engine, start)[: Z.shape[1]]

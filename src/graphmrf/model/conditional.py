@@ -18,8 +18,7 @@ from graphmrf.graph.checks import check_count
 from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.limits import LIMITS
-from graphmrf.linalg.multishift import ShiftedSystems, inverse
+from graphmrf.linalg.multishift import inverse
 from graphmrf.linalg.operator import edge_noise
 from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.model.attributes import aligned, check_names
@@ -54,8 +53,7 @@ class Conditional:
     @cached_property
     def block(self) -> PrecisionBlock:
         """The block of the precision."""
-        limits = replace(LIMITS, dense_variance=self.exact_entries)
-        return PrecisionBlock(self.graph, self.H, self.C, self.missing, limits)
+        return PrecisionBlock(self.graph, self.H, self.C, self.missing)
 
     @cached_property
     def nodes(self) -> Bools:
@@ -101,14 +99,6 @@ class Conditional:
             draws[batch] = self.solve(b, tolerance=tolerance)
         return draws
 
-    def inverse_diagonal(self, *, probes: int = 64, random_state: int = 0) -> Floats:
-        r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}`, shape (n, q), 0 outside `M`; see `variance`."""
-        return self.variance(probes=probes, random_state=random_state)[0]
-
-    def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
-        r"""Return :math:`\log\det\Gamma_{MM}`: exact if it is small, otherwise by stochastic Lanczos quadrature."""
-        return self.block.log_determinant(probes=probes, random_state=random_state)
-
     def variance(self, *, probes: int, random_state: int = 0) -> tuple[Floats, Floats]:
         r"""Return the diagonal of :math:`\Gamma_{MM}^{-1}` and its standard error, both (n, q) and 0 outside `M`.
 
@@ -134,25 +124,13 @@ class Conditional:
 
     def _solve_channels(self, B: Floats, tolerance: float) -> Floats:
         (k, n, _), parts = B.shape, self._channels
-        F = (B[:, :, self.attributes] * self.nodes[:, None]) @ parts.inverse.T
+        F = B[:, :, self.attributes] @ parts.inverse.T
         columns = np.ascontiguousarray(F.transpose(1, 0, 2)).reshape(n, -1)
-        solved = self._smooth(columns, np.tile(parts.alpha, k), tolerance).reshape(n, k, parts.strength.size)
+        unknown = None if self.nodes.all() else self.nodes
+        solved = smooth(self.graph, columns, np.tile(parts.alpha, k), unknown=unknown, tolerance=tolerance)
         x = np.zeros(B.shape)
-        x[:, :, self.attributes] = solved.transpose(1, 0, 2) @ parts.inverse
+        x[:, :, self.attributes] = solved.reshape(n, k, parts.strength.size).transpose(1, 0, 2) @ parts.inverse
         return x
-
-    def _smooth(self, X: Floats, alpha: Floats, tolerance: float) -> Floats:
-        r"""Solve :math:`(I + \omega N)_{UU} f = x` column by column, U the nodes with missing entries."""
-        if self.nodes.all():
-            return smooth(self.graph, X, alpha, tolerance=tolerance)
-        active, result = alpha > 0, X.copy()
-        if active.any():
-            sigma, factor = 1.0 / alpha[active], (1.0 - alpha[active]) / alpha[active]
-            allowed = np.broadcast_to(self.nodes[:, None], (len(X), sigma.size))
-            systems = ShiftedSystems(self.graph.engine, sigma[None, :], allowed)
-            (solved,) = systems.solve(X[:, active], tolerance=tolerance).or_raise(tolerance)
-            result[:, active] = factor * solved
-        return result
 
     def _channel_variance(self) -> Floats:
         parts, column = self._channels, self.nodes[:, None]
