@@ -39,7 +39,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first used: the library itself needs nothing of the paper."""
+    """Import a name when it is first used: the library itself needs nothing of the paper."""
     if name not in __all__:
         raise AttributeError(f"module 'graphmrf.paper' has no attribute {name!r}")
     value = import_module(f"graphmrf_paper.{_HOMES.get(name, name)}")

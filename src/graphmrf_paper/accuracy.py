@@ -1,9 +1,9 @@
 """Accuracy of every method: Tables 1 and 3, and Figures 4 (share of labelled nodes), 5 and 6 (another graph)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.metrics import r2_score
@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from graphmrf._typing import Bools, Floats
 from graphmrf.text import DASH
 from graphmrf_paper.attributes import LABELS, LONDON, REAL_TASKS, SYNTHETIC, US, base_name, load_task, title_of
-from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableCell, compare, grid
+from graphmrf_paper.findings import Chart, Figure, Goal, PaperTable, Series, compare
 from graphmrf_paper.methods import (
     HYBRIDS,
     LINEAR_COLUMNS,
@@ -21,12 +21,20 @@ from graphmrf_paper.methods import (
     SMOOTHED,
     TABLE_METHODS,
     TableMethod,
-    method_of,
+    method_entry,
     method_run,
-    methods_for,
 )
-from graphmrf_paper.published import beside
-from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, average
+from graphmrf_paper.runs import (
+    TRAINING,
+    Entry,
+    Experiment,
+    Options,
+    Outline,
+    Plan,
+    Result,
+    Run,
+    RunSettings,
+)
 from graphmrf_paper.splits import authors_split
 
 _LEVELS = ("LP", "LGC", "LGC/RP", "SGC/RP", "GCN/RP", "SGC exact/RP")
@@ -35,7 +43,7 @@ _LAYERS = ("SGC", "GCN", SMOOTHED, "SGC exact")
 
 
 def transductive(data_dir: str | None, o: Options) -> Result:
-    """Labels at a random part of the nodes, R2 at the others; one entry for every column."""
+    """R2 at the unlabelled nodes of a random split, for every column that the method fills."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
     labelled = authors_split(graph.n_nodes, o["fraction"], o["seed"])
     method, hidden = TABLE_METHODS[o["method"]], np.where(labelled, y, np.nan)
@@ -44,7 +52,7 @@ def transductive(data_dir: str | None, o: Options) -> Result:
 
 
 def inductive(data_dir: str | None, o: Options) -> Result:
-    """Learn from labels of one graph, predict another, R2 at the nodes that were not in the training set."""
+    """R2 on another graph, at the nodes that were not in the training set."""
     graph, X, y = load_task(data_dir, o["train"], o["outcome"])
     new_graph, X_new, y_new = load_task(data_dir, o["test"], o["outcome"])
     labelled = authors_split(graph.n_nodes, TRAINING, o["seed"])
@@ -89,77 +97,67 @@ def inductive_runs(
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table of accuracy: an average over tasks, each a data set and an outcome.
-
-    Parameters
-    ----------
-    labels : tuple of str
-        How the row begins.
-    name : str
-        Its row in the published numbers.
-    tasks : tuple of pairs
-        Data set and outcome.
-    """
+    """A row of a table of accuracy: its labels, its row in the published numbers, and the tasks it averages over."""
 
     labels: tuple[str, ...]
     name: str
     tasks: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class AccuracyTable:
+_QUANTITIES = {
+    "value": ("mean R² of the splits, 30 % of the nodes labelled.", (*PAPER_COLUMNS, *OUR_COLUMNS)),
+    "alpha": ("smoothing level α chosen by cross-validation, mean over the runs.", _LEVELS),
+    "layers": ("number of layers K chosen by cross-validation, mean over the runs.", _LAYERS),
+    "training": ("R² at the labelled nodes themselves; 1 less it is the training loss.", _FITTED),
+}
+
+
+def _accuracy(
+    name: str, title: str, place: str, heads: tuple[str, ...], lines: Sequence[Line], remarks: tuple[str, ...]
+) -> Experiment:
     """Accuracy of every method on every line, 30 % of the nodes labelled at random."""
 
-    name: str
-    title: str
-    heads: tuple[str, ...]
-    lines: tuple[Line, ...]
+    def table(settings: RunSettings, quantity: str) -> Plan:
+        what, columns = _QUANTITIES[quantity]
 
-    def experiment(self, place: str, remarks: tuple[str, ...]) -> Experiment:
-        """Return the experiment that fills the table."""
-        data = tuple(dict.fromkeys(base_name(data) for line in self.lines for data, _ in line.tasks))
-        return Experiment(self.name, self.title, place, data, self.plan, self.collect, remarks)
+        def entry(line: Line, column: str) -> Entry:
+            def runs(method: TableMethod) -> list[Run]:
+                return transductive_runs(line.tasks, method, settings)
 
-    def plan(self, settings: RunSettings) -> list[Run]:
-        """Return a run for every task, method and split."""
-        methods = methods_for((*PAPER_COLUMNS, *OUR_COLUMNS))
-        return [
-            run for line in self.lines for method in methods for run in transductive_runs(line.tasks, method, settings)
-        ]
+            return method_entry(column, runs, quantity).beside(
+                name, line.name, column.replace(SMOOTHED, "SGC"), quantity
+            )
 
-    def collect(self, results: Results, settings: RunSettings) -> Findings:
-        """Return the table, the hyper-parameters, and how far all are from the published numbers."""
-        accuracy = self._table(results, settings, "value", (*PAPER_COLUMNS, *OUR_COLUMNS))
-        levels = self._table(results, settings, "alpha", _LEVELS)
-        layers = self._table(results, settings, "layers", _LAYERS)
-        training = self._table(results, settings, "training", _FITTED)
-        goals = [
-            *_by_kind(accuracy, settings),
-            *compare("mean α of LGC", levels.cells(["LGC"]), decimals=2),
-            *compare(f"R² of {SMOOTHED} beside SGC", accuracy.cells([SMOOTHED])),
-            *compare(f"mean K of {SMOOTHED} beside SGC", layers.cells([SMOOTHED]), decimals=2),
-        ]
-        return Findings((accuracy, levels, layers, training), (), (*goals, *_loss(training), *_claims(accuracy)))
+        form = PaperTable(
+            name if quantity == "value" else f"{name}-{quantity}",
+            f"{title}: {what}",
+            heads,
+            columns,
+            decimals=3 if quantity in ("value", "training") else 2,
+            ranked=quantity == "value",
+            numbers=name,
+        )
+        return Plan.of(form, {line.labels: line for line in lines}, columns, entry)
 
-    def _table(self, results: Results, settings: RunSettings, quantity: str, columns: tuple[str, ...]) -> PaperTable:
-        captions = {
-            "value": f"{self.title}: mean R² of the splits, 30 % of the nodes labelled.",
-            "alpha": f"{self.title}: smoothing level α chosen by cross-validation, mean over the runs.",
-            "layers": f"{self.title}: number of layers K chosen by cross-validation, mean over the runs.",
-            "training": f"{self.title}: R² at the labelled nodes themselves; 1 less it is the training loss.",
-        }
-        cell = partial(self._cell, results, settings, quantity)
-        rows = grid({line.labels: line for line in self.lines}, columns, cell)
-        name = self.name if quantity == "value" else f"{self.name}-{quantity}"
-        decimals = 3 if quantity in ("value", "training") else 2
-        ranked = quantity == "value"
-        return PaperTable(name, captions[quantity], self.heads, columns, rows, decimals, ranked, self.name)
+    def outline(settings: RunSettings) -> Outline:
+        tables = (table(settings, quantity) for quantity in _QUANTITIES)
+        return Outline.of(*tables, goals=partial(_goals, settings))
 
-    def _cell(self, results: Results, settings: RunSettings, quantity: str, line: Line, column: str) -> TableCell:
-        method = method_of(column)
-        runs = [] if method.unavailable else transductive_runs(line.tasks, method, settings)
-        cell = average(results, runs, column, quantity=quantity, missing=method.unavailable)
-        return beside(cell, self.name, line.name, "SGC" if column == SMOOTHED else column, quantity=quantity)
+    data = tuple(dict.fromkeys(base_name(data) for line in lines for data, _ in line.tasks))
+    return Experiment(name, title, place, data, outline, remarks)
+
+
+def _goals(
+    settings: RunSettings, accuracy: PaperTable, levels: PaperTable, layers: PaperTable, training: PaperTable
+) -> list[Goal]:
+    return [
+        *_by_kind(accuracy, settings),
+        *compare("mean α of LGC", levels.cells(["LGC"]), decimals=2),
+        *compare(f"R² of {SMOOTHED} beside SGC", accuracy.cells([SMOOTHED])),
+        *compare(f"mean K of {SMOOTHED} beside SGC", layers.cells([SMOOTHED]), decimals=2),
+        *_loss(training),
+        *_claims(accuracy),
+    ]
 
 
 def _by_kind(table: PaperTable, settings: RunSettings, kind: str = "R²") -> list[Goal]:
@@ -198,7 +196,7 @@ _CLAIMS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
 
 
 def _claims(table: PaperTable) -> list[Goal]:
-    """Return in how many rows the comparisons hold that the paper speaks of."""
+    """Return the number of rows in which each comparison made by the paper holds."""
     ours = replace(table, rows=tuple(row for row in table.rows if not row.labels[0].endswith(", log")))
     sources = {"ours": ours, "printed": table, "authors": table}
     counts = {
@@ -230,23 +228,29 @@ REAL_LINES = tuple(
     Line((title_of(data), outcome), f"{data}/{outcome}", ((data, outcome),))
     for data, outcome in (*REAL_TASKS[:-1], *(("london-2016+log", outcome) for outcome in LONDON), REAL_TASKS[-1])
 )
-SYNTHETIC_ACCURACY = AccuracyTable(
-    "synthetic-accuracy", "Accuracy on synthetic data", ("h₀",), SYNTHETIC_LINES
-).experiment(
+SYNTHETIC_ACCURACY = _accuracy(
+    "synthetic-accuracy",
+    "Accuracy on synthetic data",
     "Table 1",
+    ("h₀",),
+    SYNTHETIC_LINES,
     (
         "Averages over 5 labels and 10 splits, as in the paper, on its authors' own splits.",
         f"'{SMOOTHED}' is the SGC of the paper's text by least squares, K from 1 to 3; 'SGC exact' may also choose 0.",
         "LP, LR, LGC and LGC/RP are exact here; the paper trains LR and LGC by gradient steps with weight decay.",
     ),
 )
-REAL_ACCURACY = AccuracyTable("real-accuracy", "Accuracy on real data", ("data", "outcome"), REAL_LINES).experiment(
+REAL_ACCURACY = _accuracy(
+    "real-accuracy",
+    "Accuracy on real data",
     "Table 3",
+    ("data", "outcome"),
+    REAL_LINES,
     (
-        "London: the printed numbers are for log(election), which the rows 'London, log' have, too; they are the "
-        "ones compared with print. The rows 'London' have the election result itself, as the paper's later code.",
-        "CDC, LGC: the printed column fits a smoothing stopped after some 20 steps. Converged smoothing explains "
-        "pm2.5 better (.39 against .27) and chooses larger levels.",
+        "London: the printed numbers are for log(election), as in the rows 'London, log', which are compared with "
+        "print. The rows 'London' have the election result itself, as the paper's later code.",
+        "CDC, LGC: the printed column fits smoothing stopped after some 20 steps. Converged smoothing explains "
+        "pm2.5 better (.38 against .27) and chooses larger levels.",
         "SGC and GCN in the paper's code take the mean over a node and at most 30 sampled neighbours, with a layer "
         f"for each step; '{SMOOTHED}' is the SGC of the paper's text by least squares, K from 1 to 3; 'SGC exact' may "
         "also choose 0.",
@@ -265,51 +269,32 @@ _FRACTION_COLUMNS = ("LP", "LGC", "LGC/RP", "SGC", "GCN", f"LGC{_SHRUNK}", f"LGC
 _FRACTION_TITLE = "Accuracy against the share of labelled nodes"
 
 
-def _fraction_plan(settings: RunSettings) -> list[Run]:
-    return [
-        run
-        for task in _FRACTION_TASKS
-        for method in methods_for(_FRACTION_COLUMNS)
-        for fraction in _FRACTIONS
-        for run in _fraction_runs(task, method, fraction, settings)
-    ]
-
-
-def _fraction_runs(task: tuple[str, str], method: TableMethod, fraction: float, settings: RunSettings) -> list[Run]:
+def _fraction_runs(task: tuple[str, str], fraction: float, settings: RunSettings, method: TableMethod) -> list[Run]:
     runs = transductive_runs([task], method, settings, fraction=fraction)
     return [replace(run, seconds=run.seconds * (0.4 + 2 * fraction)) for run in runs]  # about 1 at 30 % of the labels
 
 
-def _fraction_collect(results: Results, settings: RunSettings) -> Findings:
-    lines = {(title_of(task[0]), task[1], name): (task, name) for task in _FRACTION_TASKS for name in _FRACTION_COLUMNS}
-    rows = grid(lines, _FRACTIONS, partial(_fraction_cell, results, settings))
+def _fraction_outline(settings: RunSettings) -> Outline:
+    def entry(line: tuple[tuple[str, str], str], share: float) -> Entry:
+        (task, column), row = line, f"{'/'.join(line[0])}/{line[1].removesuffix(_SHRUNK)}"
+        runs = partial(_fraction_runs, task, share, settings)
+        return method_entry(column, runs).beside("label-fraction", row, f"{share:.0%}")
+
     shares = tuple(f"{fraction:.0%}" for fraction in _FRACTIONS)
     caption = f"{_FRACTION_TITLE}: mean R² of the splits."
-    table = PaperTable("label-fraction", caption, ("data", "outcome", "method"), shares, rows)
-    panels = tuple(_curves(table, title_of(data), outcome) for data, outcome in _FRACTION_TASKS)
-    figure = Figure("label-fraction", caption, panels, columns=4)
-    return Findings((table,), (figure,), tuple(_fraction_goals(table, settings)))
+    form = PaperTable("label-fraction", caption, ("data", "outcome", "method"), shares)
+    lines = {(title_of(task[0]), task[1], name): (task, name) for task in _FRACTION_TASKS for name in _FRACTION_COLUMNS}
 
+    def goals(table: PaperTable) -> Iterator[Goal]:
+        for column in _FRACTION_COLUMNS:
+            small = settings.quick and column in NETWORK_COLUMNS
+            yield from compare(f"R² of {column}", table.having(column).cells(), small=small)
 
-def _fraction_goals(table: PaperTable, settings: RunSettings) -> list[Goal]:
-    """Return how far every method is from the authors' files."""
-    return [
-        goal
-        for column in _FRACTION_COLUMNS
-        for goal in compare(
-            f"R² of {column}",
-            table.having(column).cells(),
-            small=settings.quick and column in NETWORK_COLUMNS,
-        )
-    ]
+    def figures(table: PaperTable) -> Iterator[Figure]:
+        panels = tuple(_curves(table, title_of(data), outcome) for data, outcome in _FRACTION_TASKS)
+        yield Figure("label-fraction", caption, panels, columns=4)
 
-
-def _fraction_cell(
-    results: Results, settings: RunSettings, line: tuple[tuple[str, str], str], share: float
-) -> TableCell:
-    (task, column), method = line, method_of(line[1])
-    cell = average(results, _fraction_runs(task, method, share, settings), column, missing=method.unavailable)
-    return beside(cell, "label-fraction", f"{'/'.join(task)}/{column.removesuffix(_SHRUNK)}", f"{share:.0%}")
+    return Outline.of(Plan.of(form, lines, _FRACTIONS, entry), goals=goals, figures=figures)
 
 
 def _curves(table: PaperTable, data: str, outcome: str) -> Chart:
@@ -331,8 +316,7 @@ LABEL_FRACTION = Experiment(
     _FRACTION_TITLE,
     "Figure 4",
     tuple(data for data, _ in _FRACTION_TASKS),
-    _fraction_plan,
-    _fraction_collect,
+    _fraction_outline,
     (
         "The paper does not say which outcomes its figure shows, and prints no numbers; its authors' files have them.",
         "LGC and LGC/RP are least squares. With few labels and many features, as for Twitch, they need the shrinkage "
@@ -341,61 +325,39 @@ LABEL_FRACTION = Experiment(
 )
 
 
-@dataclass(frozen=True)
-class Group:
-    """Bars that stand together: averages over outcomes on one pair of a training and a test set."""
-
-    label: str
-    train: str
-    test: str
-    outcomes: tuple[str, ...]
-
-    def runs(self, method: TableMethod, kind: str, settings: RunSettings) -> list[Run]:
-        """Return a run for every outcome and split, within the test graph or from the other one to it."""
-        if kind == "transductive":
-            return transductive_runs([(self.test, outcome) for outcome in self.outcomes], method, settings)
-        return inductive_runs(self.train, self.test, self.outcomes, method, settings)
-
-
 _SETTINGS = ("transductive", "inductive")
 _INDUCTIVE_COLUMNS = ("LR", "LGC", "SGC", "GCN", "LGC auto", "SGC exact")
+_Group: TypeAlias = tuple[str, str, tuple[str, ...]]
+"""Training set, test set, and the outcomes averaged over."""
 
 
-def _inductive(name: str, title: str, place: str, groups: Sequence[Group], remarks: tuple[str, ...]) -> Experiment:
+def _inductive(name: str, title: str, place: str, groups: Mapping[str, _Group], remarks: tuple[str, ...]) -> Experiment:
     """Accuracy on a graph whose labels were not seen, beside that with 30 % of its labels."""
-    data = tuple(dict.fromkeys(base_name(data) for group in groups for data in (group.train, group.test)))
-    collect = partial(_inductive_collect, name, title, groups)
-    return Experiment(name, title, place, data, partial(_inductive_plan, groups), collect, remarks)
-
-
-def _inductive_plan(groups: Sequence[Group], settings: RunSettings) -> list[Run]:
-    return [
-        run
-        for group in groups
-        for method in methods_for(_INDUCTIVE_COLUMNS)
-        for kind in _SETTINGS
-        for run in group.runs(method, kind, settings)
-    ]
-
-
-def _inductive_collect(
-    name: str, title: str, groups: Sequence[Group], results: Results, settings: RunSettings
-) -> Findings:
-    lines = {(group.label, kind): (group, kind) for group in groups for kind in _SETTINGS}
-    rows = grid(lines, _INDUCTIVE_COLUMNS, partial(_inductive_cell, name, results, settings))
     caption = f"{title}: mean R² of the splits."
-    table = PaperTable(name, caption, ("data", "setting"), _INDUCTIVE_COLUMNS, rows, ranked=True)
-    panels = tuple(_bars(table, group.label) for group in groups)
-    goals = [goal for kind in _SETTINGS for goal in _by_kind(table.having(kind), settings, f"{kind} R²")]
-    return Findings((table,), (Figure(name, caption, panels, columns=len(panels)),), tuple(goals))
+    form = PaperTable(name, caption, ("data", "setting"), _INDUCTIVE_COLUMNS, ranked=True)
+    lines = {(label, kind): (label, kind) for label in groups for kind in _SETTINGS}
 
+    def outline(settings: RunSettings) -> Outline:
+        def entry(line: tuple[str, str], column: str) -> Entry:
+            (train, test, outcomes), kind = groups[line[0]], line[1]
 
-def _inductive_cell(
-    name: str, results: Results, settings: RunSettings, line: tuple[Group, str], column: str
-) -> TableCell:
-    (group, kind), method = line, method_of(column)
-    cell = average(results, group.runs(method, kind, settings), column, missing=method.unavailable)
-    return beside(cell, name, f"{group.label}/{kind}", column)
+            def runs(method: TableMethod) -> list[Run]:
+                if kind == "inductive":
+                    return inductive_runs(train, test, outcomes, method, settings)
+                return transductive_runs([(test, outcome) for outcome in outcomes], method, settings)
+
+            return method_entry(column, runs).beside(name, "/".join(line), column)
+
+        def goals(table: PaperTable) -> list[Goal]:
+            return [goal for kind in _SETTINGS for goal in _by_kind(table.having(kind), settings, f"{kind} R²")]
+
+        return Outline.of(Plan.of(form, lines, _INDUCTIVE_COLUMNS, entry), goals=goals, figures=figures)
+
+    def figures(table: PaperTable) -> Iterator[Figure]:
+        yield Figure(name, caption, tuple(_bars(table, label) for label in groups), columns=len(groups))
+
+    data = tuple(dict.fromkeys(base_name(data) for train, test, _ in groups.values() for data in (train, test)))
+    return Experiment(name, title, place, data, outline, remarks)
 
 
 def _bars(table: PaperTable, label: str) -> Chart:
@@ -413,7 +375,7 @@ INDUCTIVE_SYNTHETIC = _inductive(
     "inductive-synthetic",
     "Inductive accuracy on synthetic data",
     "Figure 5",
-    [Group(f"h₀ = {h0}", f"{data}:1", data, LABELS) for h0, data in SYNTHETIC.items()],
+    {f"h₀ = {h0}": (f"{data}:1", data, LABELS) for h0, data in SYNTHETIC.items()},
     (
         "Trained on the second sample of each file, tested on the first; the figure in the paper has no numbers.",
         "'LGC auto' drops an intercept that one smooth sample could have by chance: the intercept of one sample "
@@ -424,6 +386,6 @@ INDUCTIVE_US = _inductive(
     "inductive-us",
     "Inductive accuracy, U.S. 2012 to 2016",
     "Figure 6",
-    [Group(outcome, "us-2012", "us-2016", (outcome,)) for outcome in US],
+    {outcome: ("us-2012", "us-2016", (outcome,)) for outcome in US},
     ("Each year is standardised by itself, as in the paper; the figure in the paper has no numbers.",),
 )

@@ -16,7 +16,7 @@ from graphmrf_paper.dataset import Dataset
 from graphmrf_paper.twitch import N_FEATURES
 
 N_COMPONENTS = 64
-"""Components of the binary features of Twitch, as in the paper; with another number its table is not met."""
+"""Components of the binary features of Twitch, as in the paper."""
 
 
 def paper(data: Dataset) -> pd.DataFrame:
@@ -105,7 +105,7 @@ def component_scores(X: sparse.csr_array, rank: int) -> Floats:
 
 
 SYNTHETIC = {h0: f"synthetic-paper-h{h0}" for h0 in (1, 10, 100)}
-"""The paper's own samples by the smoothness they were drawn with."""
+"""The paper's own samples, by smoothness h0."""
 LABELS = ("a1", "a2", "a3", "a4", "a5")
 """Attributes of the synthetic data, each the outcome once."""
 US = ("income", "education", "unemployment", "election")
@@ -119,26 +119,21 @@ REAL_TASKS = tuple(
 """Data set and outcome of the 14 real tasks."""
 _LOG = "+log"
 _TITLES = {"us": "U.S.", "cdc": "CDC", "london": "London", "twitch": "Twitch", "synthetic": "Synthetic"}
-_KEPT = 16  # more data sets than any experiment has; fewer would load them again for every run, more keeps more memory
+_CACHED = 16  # more data sets than any experiment has, so that none is loaded again for every run
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def load_raw(data_dir: str | None, name: str) -> Dataset:
     """Return a data set with raw values, from a folder or, with None, as `graphmrf.datasets.load` finds it."""
     return load(name, data_dir=data_dir)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED)
 def load_attributes(data_dir: str | None, name: str) -> tuple[Graph, pd.DataFrame]:
     """Return graph and attributes of a data set as the paper's experiments use it.
 
-    Parameters
-    ----------
-    data_dir : str or None
-        Folder of the raw files.
-    name : str
-        A data set by name. ``london-2016+log`` has the logarithm of the election result, as the numbers in print;
-        ``synthetic-paper-h1:1`` is the second sample.
+    ``london-2016+log`` has the logarithm of the election result, as the numbers in print; ``synthetic-paper-h1:1`` is
+    the second sample.
     """
     data = load_raw(data_dir, base_name(name))
     _, _, sample = name.partition(":")

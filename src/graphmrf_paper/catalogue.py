@@ -1,4 +1,4 @@
-"""The paper's data sets by name: found in a folder or downloaded, cleaned, kept in a cache, loaded."""
+"""The paper's data sets by name: found in a folder or downloaded, cleaned, cached, loaded."""
 
 import errno
 import hashlib
@@ -35,7 +35,7 @@ COMMIT = "cf60223"
 MIRROR = f"https://raw.githubusercontent.com/000Justin000/GaussianMRF/{COMMIT}/datasets/"
 DATA, CACHE, URL = "GRAPHMRF_DATA", "GRAPHMRF_CACHE", "GRAPHMRF_MIRROR"
 CACHE_FORMAT = 1
-"""Number of the layout of cleaned copies; raise it when recipes give other tables, and every copy is made anew."""
+"""Layout of cached tables; raise it when recipes give other tables, and all are made again."""
 _STAMP, _SUMS = b"graphmrf", "sha256.json"
 RECIPES: dict[str, Recipe] = {
     recipe.info.name: recipe
@@ -79,7 +79,7 @@ def n_files(name: str) -> int:
 
 
 def recipe(name: str) -> Recipe:
-    """Return how a data set is made, or raise with the nearest names."""
+    """Return the recipe of a data set, or raise with the nearest names."""
     if name in RECIPES:
         return RECIPES[name]
     raise InvalidInputError(f"no data set is called '{name}'; {near_or_all(name, RECIPES)}")
@@ -100,8 +100,8 @@ def load(
 ) -> Dataset:
     """Return a data set of the paper, cleaned, with raw values.
 
-    The raw files are those of the paper's reference repository at one commit, verified by SHA-256. A cleaned copy is
-    kept as Parquet, so that a second call reads one folder.
+    The raw files are those of the paper's reference repository at one commit, verified by SHA-256. Cleaned tables are
+    cached as Parquet files.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def load(
         Folder with raw files (the repository's `datasets`); nothing is downloaded then. By default the environment
         variable `GRAPHMRF_DATA`, if set.
     cache_dir : path, optional
-        Where downloads and cleaned copies are kept; by default `GRAPHMRF_CACHE`, else the user's cache folder.
+        Where downloads and cleaned tables are cached; by default `GRAPHMRF_CACHE`, else the user's cache folder.
     mirror : str, optional
         Address to download from; by default `GRAPHMRF_MIRROR`, else the public repository.
     accept_licence : bool
@@ -127,10 +127,10 @@ def load(
     Raises
     ------
     InvalidInputError
-        No such data set, a folder without its files, or with files that are not those published, or a cache that
-        cannot keep downloads.
+        No such data set, a folder without its files, or with files that are not those published, or a cache folder
+        that cannot be written.
     FetchError
-        A download failed, or the disk is full; nothing broken is left, and another try starts from what arrived whole.
+        A download failed, or the disk is full; another try starts from the files that are complete.
 
     Examples
     --------
@@ -152,8 +152,8 @@ def load(
     files = _find(made, Path(folder).expanduser())
     sha256 = {path: _checksum(path, file, advance) for path, file in files.items()}
     notes = _changed(made, sha256)
-    tables, told = cached_tables(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
-    return _dataset(made, tables, (*notes, *told))
+    tables, more = cached_tables(made, sha256, cache, lambda: (_checked if notes else _cleaned)(made, files))
+    return _dataset(made, tables, (*notes, *more))
 
 
 def _cache_folder(cache_dir: PathLike | None) -> Path:
@@ -176,7 +176,7 @@ def published_checksums(made: Recipe) -> dict[str, str]:
 
 
 def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
-    """Return the SHA-256 of a file, and say that it was read."""
+    """Return the SHA-256 of a file, and call `advance`."""
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     advance(path)
@@ -186,9 +186,9 @@ def _checksum(path: str, file: Path, advance: Callable[[str], None]) -> str:
 def cached_tables(
     made: Recipe, sha256: Mapping[str, str], cache: Path, make: Callable[[], Tables]
 ) -> tuple[Tables, tuple[str, ...]]:
-    """Return the cached copy of what raw files with these checksums give, made now if there is none, and notes.
+    """Return the cached tables for raw files with these checksums, made now if there are none, and notes.
 
-    A cache saves time and nothing else, so one that cannot be written is told, and does without.
+    A cache that cannot be written costs time only, so that is a note.
     """
     stamp = json.dumps({"format": CACHE_FORMAT, "name": made.info.name, "raw": dict(sha256)}, sort_keys=True).encode()
     folder = cache / "clean" / f"{made.info.name}-{hashlib.sha256(stamp).hexdigest()[:16]}"
@@ -199,15 +199,15 @@ def cached_tables(
     try:
         _write_copy(tables, folder, stamp)
     except OSError as error:
-        kept = f"the cleaned tables are not kept in {folder.parent} ({error.strerror or error}) and will be made again"
-        return tables, (f"{kept}; {_elsewhere(error)}",)
+        trouble = f"the cleaned tables cannot be cached in {folder.parent} ({error.strerror or error})"
+        return tables, (f"{trouble}; {_remedy(error)}",)
     return tables, ()
 
 
 def _read_copy(folder: Path, stamp: bytes) -> Tables | None:
-    """Return the tables of a copy, or None where there is none that is whole, says `stamp` of itself, and is unchanged.
+    """Return the tables of a cached copy, None unless it is complete and has the stamp and its checksums.
 
-    A flipped bit in a Parquet file often gives another number and no error, so the bytes are compared with their sums.
+    A flipped bit in a Parquet file often gives another number and no error.
     """
     tables = {}
     try:
@@ -220,16 +220,13 @@ def _read_copy(folder: Path, stamp: bytes) -> Tables | None:
             if (table.schema.metadata or {}).get(_STAMP) != stamp:
                 return None
             tables[name] = table.to_pandas()
-    except Exception:  # a damaged copy makes its readers raise anything, and is made anew
+    except Exception:  # a damaged copy makes its readers raise anything
         return None
     return tables if {"nodes", "edges"} <= tables.keys() else None
 
 
 def _write_copy(tables: Tables, folder: Path, stamp: bytes) -> None:
-    """Keep the tables, and their sums last: a copy that has them is whole, also while another process writes the same.
-
-    Where the disk is full or refuses, or the process is interrupted, nothing is left behind.
-    """
+    """Write the tables, and their checksums last: a copy that has them is complete. After an error nothing is left."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sums = {name: _keep(tables[name], folder / f"{name}.parquet", stamp) for name in sorted(tables)}
@@ -263,11 +260,11 @@ def _cleaned(made: Recipe, files: Files) -> Tables:
 
 def _checked(made: Recipe, files: Files) -> Tables:
     """Return the cleaned tables of files other than those published, if they have the same counts."""
-    tables = _cleaned(made, files)
-    counts, expected = (len(tables["nodes"]), len(tables["edges"])), (made.info.n_nodes, made.info.n_edges)
-    if counts != expected and made.info.n_edges is not None:
+    tables, known = _cleaned(made, files), made.info
+    counts = len(tables["nodes"]), len(tables["edges"])
+    if known.n_edges is not None and counts != (known.n_nodes, known.n_edges):
         raise InvalidInputError(
-            f"{made.info.name} has {expected[0]} nodes and {expected[1]} edges, but these files give {counts[0]} and "
+            f"{known.name} has {known.n_nodes} nodes and {known.n_edges} edges, but these files give {counts[0]} and "
             f"{counts[1]}; give the files as they were published"
         )
     return tables
@@ -293,13 +290,7 @@ def _dataset(made: Recipe, tables: Tables, notes: tuple[str, ...]) -> Dataset:
 
 
 def _find(recipe: Recipe, folder: Path) -> Files:
-    """Return the raw files of a data set in a folder of the user's.
-
-    Raises
-    ------
-    InvalidInputError
-        No such folder, or files that are not in it; the message lists them.
-    """
+    """Return the raw files of a data set in a folder of the user's; raise with a list of those that are not there."""
     if not folder.is_dir():
         raise InvalidInputError(f"{folder}: no such folder; check data_dir or {DATA}")
     candidates = [{path: folder / below / path for path in recipe.files} for below in recipe.folders]
@@ -327,15 +318,7 @@ def _check_accepted(recipe: Recipe, *, accepted: bool) -> None:
 
 
 def _download(recipe: Recipe, cache: Path, url: str, advance: Callable[[str], None]) -> Files:
-    """Return the raw files of a data set, downloaded unless they are in the cache; `advance` hears of each.
-
-    Raises
-    ------
-    FetchError
-        No network, no such file, a file cut short or with another checksum, a full disk. What arrived whole is kept.
-    MissingExtraError
-        Pooch is not installed.
-    """
+    """Return the raw files of a data set, downloaded unless they are cached; `advance` is called for each."""
     try:
         import pooch
     except ImportError as error:
@@ -372,12 +355,11 @@ def _fetch(store: "pooch.Pooch", path: str) -> Path:
         raise (InvalidInputError if refused else FetchError)(_trouble(error, url, store.path)) from error
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""What a disk says that may take the file another time; one that refuses the place will do so again."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # errors of a disk that may pass; others will come again
 
 
-def _elsewhere(error: OSError) -> str:
-    """Return what to do about a disk that refuses, by its reason."""
+def _remedy(error: OSError) -> str:
+    """Return what to do about an error of the disk."""
     first = "free some space, or " if error.errno in _FULL else ""
     return f"{first}choose another folder with cache_dir or {CACHE}"
 
@@ -385,7 +367,7 @@ def _elsewhere(error: OSError) -> str:
 def _trouble(error: OSError, url: str, folder: Path) -> str:
     # The errors of requests are OSErrors without a number; those of the disk have one.
     if error.errno is not None:
-        return f"cannot keep downloads in {folder} ({error.strerror}); {_elsewhere(error)}"
+        return f"cannot keep downloads in {folder} ({error.strerror}); {_remedy(error)}"
     response, reason = getattr(error, "response", None), type(error).__name__
     if response is not None:
         reason = f"HTTP {response.status_code}"
@@ -398,7 +380,7 @@ def _trouble(error: OSError, url: str, folder: Path) -> str:
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """Keep pooch from telling on stderr what it fetches: who wants to know passes `advance`."""
+    """Keep pooch from printing what it fetches."""
     import pooch
 
     logger = pooch.get_logger()

@@ -1,4 +1,4 @@
-"""Table 5: classification through regression on 0 and 1, level and cut-off chosen on validation nodes by F1."""
+"""Table 5: classification by regression on 0 and 1; level and cut-off maximise F1 on validation nodes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,9 @@ from graphmrf.graph import Graph
 from graphmrf.linalg import propagate
 from graphmrf.selection import ALPHAS
 from graphmrf_paper.attributes import family, load_attributes, load_raw
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, compare, grid
-from graphmrf_paper.methods import BERNOULLI, PAPER_COLUMNS, TABLE_METHODS, TableMethod, method_of, methods_for
-from graphmrf_paper.published import beside
-from graphmrf_paper.runs import Experiment, Options, Result, Results, Run, RunSettings, Scalar, average
+from graphmrf_paper.findings import PaperTable, compare
+from graphmrf_paper.methods import BERNOULLI, PAPER_COLUMNS, TABLE_METHODS, TableMethod, method_entry
+from graphmrf_paper.runs import Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
 from graphmrf_paper.splits import authors_parts
 
 Candidate: TypeAlias = tuple[float, Floats]
@@ -31,15 +30,7 @@ _CUTS = 100  # cut-offs tried between the least and the largest score; by eye, t
 
 @dataclass(frozen=True, eq=False)
 class NodeSplit:
-    """A graph whose nodes are learnt from, used to choose, and scored.
-
-    Parameters
-    ----------
-    graph, X, y : Graph, array (n, p), array (n,)
-        The data; y is 0, 1 or NaN.
-    train, validation, test : bool arrays of shape (n,)
-        Nodes of each part; all have a class.
-    """
+    """A graph whose nodes, those with a class, are for training, validation or test; y (n,) is 0, 1 or NaN."""
 
     graph: Graph
     X: Floats
@@ -55,7 +46,7 @@ class NodeSplit:
 
 
 def classify_nodes(data_dir: str | None, o: Options) -> Result:
-    """F1 of class 1 on the test nodes, at the level and cut-off that are best on the validation nodes."""
+    """F1 of class 1 on the test nodes, with the level and cut-off that are best on the validation nodes."""
     problem = split_nodes(data_dir, o["data"], o["setting"], o["seed"])
     columns = _columns(problem, TABLE_METHODS[o["method"]], o["seed"], o.get("effort", ""))
     found = {column: _chosen(problem, candidates) for column, candidates in columns}
@@ -80,7 +71,7 @@ def _chosen(problem: NodeSplit, candidates: Iterator[Candidate]) -> dict[str, fl
 
 
 def _f1_at(scores: Floats, cuts: Floats, y: Floats) -> Floats:
-    """Return the F1 of class 1 when scores above each cut-off are named 1; 0 where nobody is, nor is named."""
+    """Return the F1 of class 1 for every cut-off; 0 where there is no node of class 1, true or predicted."""
     named = scores > cuts[:, None]
     return np.asarray(2.0 * (named @ y) / np.maximum(named.sum(axis=1) + y.sum(), 1.0))
 
@@ -89,26 +80,21 @@ def _columns(
     problem: NodeSplit, method: TableMethod, seed: int, effort: str
 ) -> Iterator[tuple[str, Iterator[Candidate]]]:
     """Yield the columns of a method with their candidates; a network has one, its residuals one for each level."""
-    if method.name == BERNOULLI:
-        yield method.name, iter([_candidate(problem, 0.0, method.make(seed, effort))])
-        return
-    if not method.is_network:
-        yield method.name, _levels(problem, method)
-        return
-    network = method.make(seed, "full").set_params(n_layers=2, epochs=100 if effort == "quick" else 500)
-    base = _candidate(problem, 0.0, network)
-    yield method.name, iter([base])
-    yield method.propagated, _propagated(problem, base[1])
 
+    def candidate(alpha: float, estimator: Any) -> Candidate:
+        return alpha, estimator.fit(problem.graph, problem.X, problem.hidden).predict()
 
-def _levels(problem: NodeSplit, method: TableMethod) -> Iterator[Candidate]:
-    registered = METHODS[method.key]
-    for alpha in ALPHAS if registered.has_level else (0.0,):
-        yield _candidate(problem, alpha, registered.make(alpha=alpha))
-
-
-def _candidate(problem: NodeSplit, alpha: float, estimator: Any) -> Candidate:
-    return alpha, estimator.fit(problem.graph, problem.X, problem.hidden).predict()
+    if method.is_network:
+        network = method.make(seed, "full").set_params(n_layers=2, epochs=100 if effort == "quick" else 500)
+        base = candidate(0.0, network)
+        yield method.name, iter([base])
+        yield method.propagated, _propagated(problem, base[1])
+    elif method.name == BERNOULLI:
+        yield method.name, iter([candidate(0.0, method.make(seed, effort))])
+    else:
+        registered = METHODS[method.key]
+        levels = ALPHAS if registered.has_level else (0.0,)
+        yield method.name, (candidate(alpha, registered.make(alpha=alpha)) for alpha in levels)
 
 
 def _propagated(problem: NodeSplit, base: Floats) -> Iterator[Candidate]:
@@ -149,24 +135,16 @@ def _table(data_dir: str | None, data: str) -> tuple[Graph, Floats, Floats]:
 
 @dataclass(frozen=True)
 class ClassificationRow:
-    """A row: how its nodes are split, on which data, how often, and how long a run of a network takes."""
+    """A row: how the nodes of a data set are split, how often, in which columns, and how long a network takes."""
 
     label: str
     data: str
     setting: str
-    printed_row: str = ""
+    columns: tuple[str, ...]
     max_seeds: int = 1
     seconds: float = 60.0
-    bernoulli: bool = False
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that can be filled: later transactions have no edges to labels, so nothing is propagated."""
-        if self.setting == "inductive":
-            return ("LR", "LGC", "SGC", "GCN")
-        return (*PAPER_COLUMNS, BERNOULLI) if self.bernoulli else PAPER_COLUMNS
-
-    def runs(self, method: TableMethod, settings: RunSettings) -> list[Run]:
+    def runs(self, settings: RunSettings, method: TableMethod) -> list[Run]:
         """Return the run of a method on every split."""
         options: dict[str, Scalar] = {"data": self.data, "setting": self.setting, "method": method.name}
         if method.is_network:
@@ -176,36 +154,29 @@ class ClassificationRow:
         seeds = settings.seeds[: self.max_seeds]
         return [Run.of(classify_nodes, {**options, "seed": seed}, seconds=seconds) for seed in seeds]
 
+    def entry(self, settings: RunSettings, column: str) -> Entry:
+        """Return the entry of a column."""
+        if column == _ALWAYS:
+            return Entry(self.runs(settings, TABLE_METHODS["LR"]), (_ALWAYS, "value"))
+        if column not in self.columns:
+            return Entry(note="not in this setting")
+        entry = method_entry(column, partial(self.runs, settings))
+        return entry.beside("classification", self.setting, column) if self.data == "elliptic" else entry
+
 
 def _classification(
     name: str, title: str, place: str, lines: Sequence[ClassificationRow], remarks: tuple[str, ...]
 ) -> Experiment:
     """F1 of class 1 for every method."""
-    data = tuple(dict.fromkeys(line.data for line in lines))
-    return Experiment(name, title, place, data, partial(_plan, lines), partial(_collect, name, title, lines), remarks)
+    columns = (*max((line.columns for line in lines), key=len), _ALWAYS)
+    form = PaperTable(name, f"{title}: F1 of class 1 on the test nodes.", ("data", "setting"), columns, ranked=True)
 
+    def outline(settings: RunSettings) -> Outline:
+        rows = {(line.label, line.setting): line for line in lines}
+        plan = Plan.of(form, rows, columns, lambda line, column: line.entry(settings, column))
+        return Outline.of(plan, goals=lambda table: compare("F1", table.cells(), small=settings.quick))
 
-def _plan(lines: Sequence[ClassificationRow], settings: RunSettings) -> list[Run]:
-    return [run for line in lines for method in methods_for(line.columns) for run in line.runs(method, settings)]
-
-
-def _collect(
-    name: str, title: str, lines: Sequence[ClassificationRow], results: Results, settings: RunSettings
-) -> Findings:
-    columns = (*PAPER_COLUMNS, *([BERNOULLI] if any(line.bernoulli for line in lines) else []), _ALWAYS)
-    rows = grid({(line.label, line.setting): line for line in lines}, columns, partial(_cell, results, settings))
-    caption = f"{title}: F1 of class 1 on the test nodes."
-    table = PaperTable(name, caption, ("data", "setting"), columns, rows, ranked=True)
-    return Findings((table,), (), tuple(compare("F1", table.cells(), small=settings.quick)))
-
-
-def _cell(results: Results, settings: RunSettings, line: ClassificationRow, column: str) -> TableCell:
-    if column == _ALWAYS:
-        return average(results, line.runs(TABLE_METHODS["LR"], settings), _ALWAYS)
-    method = method_of(column)
-    reason = "not in this setting" if column not in line.columns else method.unavailable
-    cell = average(results, line.runs(method, settings), column, missing=reason)
-    return beside(cell, "classification", line.printed_row, column)
+    return Experiment(name, title, place, tuple(dict.fromkeys(line.data for line in lines)), outline, remarks)
 
 
 CLASSIFICATION = _classification(
@@ -213,8 +184,9 @@ CLASSIFICATION = _classification(
     "Classification of Bitcoin transactions",
     "Table 5",
     (
-        ClassificationRow("Elliptic", "elliptic", "transductive", "transductive", seconds=600.0),
-        ClassificationRow("Elliptic", "elliptic", "inductive", "inductive", seconds=600.0),
+        ClassificationRow("Elliptic", "elliptic", "transductive", PAPER_COLUMNS, seconds=600.0),
+        # Later transactions have no edges to labels, so nothing is propagated.
+        ClassificationRow("Elliptic", "elliptic", "inductive", ("LR", "LGC", "SGC", "GCN"), seconds=600.0),
     ),
     (
         "One run, as in the paper. Level and cut-off are chosen on the validation part by F1.",
@@ -227,7 +199,7 @@ CLASSIFICATION_TWITCH = _classification(
     "Stand-in for Table 5",
     (
         ClassificationRow(
-            "Twitch PTBR, mature", "twitch-ptbr", "transductive", max_seeds=10, seconds=4.0, bernoulli=True
+            "Twitch PTBR, mature", "twitch-ptbr", "transductive", (*PAPER_COLUMNS, BERNOULLI), max_seeds=10, seconds=4.0
         ),
     ),
     (

@@ -1,4 +1,4 @@
-r"""Beyond the paper: attributes that act along edges, the generative story of GraphSAGE's concatenation.
+r"""Beyond the paper: attributes that act along edges, the generative model of GraphSAGE's concatenation.
 
 With the precision :math:`H \otimes I + C \otimes N` and a full `C` in place of `diag(h)`,
 
@@ -7,8 +7,7 @@ With the precision :math:`H \otimes I + C \otimes N` and a full `C` in place of 
 linear in a node's own features and in those averaged over neighbours, each with its own coefficients, then smoothed.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,20 @@ from graphmrf.estimators import LinearGraphConvolution, LinearRegression, Residu
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.attributes import REAL_TASKS, load_attributes, load_raw, load_task, title_of
-from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, grid
-from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, average
+from graphmrf_paper.findings import Chart, Figure, Goal, PaperTable, Series
+from graphmrf_paper.runs import (
+    TRAINING,
+    Entry,
+    Experiment,
+    Options,
+    Outline,
+    Plan,
+    Result,
+    Run,
+    RunSettings,
+    Scalar,
+    Task,
+)
 from graphmrf_paper.splits import authors_split
 
 _GRAPH = "synthetic-paper-h1"
@@ -55,7 +66,7 @@ def couple_fits(data_dir: str | None, o: Options) -> Result:
 
 
 def couple_drawn(data_dir: str | None, o: Options) -> Result:
-    """The same on a sample of a field with two attributes that depend on each other along the edges."""
+    """The same R2 on a sample of a field whose two attributes depend on each other along the edges."""
     graph = load_raw(data_dir, o["data"]).graph
     A = coupled_field(o["coupling"]).sample(graph, 1, random_state=o["seed"])[0]
     return _scores(graph, A[:, :1], A[:, 1], authors_split(graph.n_nodes, TRAINING, o["seed"]))
@@ -82,62 +93,50 @@ def _scores(graph: Graph, X: Floats, y: Floats, labelled: Bools) -> dict[str, di
     return found
 
 
-def _real_runs(task: tuple[str, str], settings: RunSettings) -> list[Run]:
-    return settings.over_splits(couple_real, {"data": task[0], "outcome": task[1]}, seconds=0.5)
+def _outline(settings: RunSettings) -> Outline:
+    def table(name: str, head: str, what: str, task: Task, rows: dict[str, dict[str, Scalar]]) -> Plan:
+        caption = f"Own and neighbours' features on {what}: mean R², 30 % of the nodes labelled."
+        form = PaperTable(name, caption, (head,), tuple(_METHODS), ranked=True)
 
+        def entry(options: dict[str, Scalar], method: str) -> Entry:
+            return Entry(settings.over_splits(task, options, seconds=0.4), (method, "value"))
 
-def _drawn_runs(coupling: float, settings: RunSettings) -> list[Run]:
-    return settings.over_splits(couple_drawn, {"data": _GRAPH, "coupling": coupling}, seconds=0.2)
+        return Plan.of(form, {(label,): options for label, options in rows.items()}, _METHODS, entry)
 
-
-def _fit_run(data: str) -> Run:
-    return Run.of(couple_fits, {"data": data}, seconds=4.0)
-
-
-def _plan(settings: RunSettings) -> list[Run]:
-    drawn = [run for coupling in _COUPLINGS for run in _drawn_runs(coupling, settings)]
-    real = [run for task in _TASKS for run in _real_runs(task, settings)]
-    return [*map(_fit_run, _DATA), *drawn, *real]
-
-
-def _collect(results: Results, settings: RunSettings) -> Findings:
-    drawn = _table("coupled-drawn", "coupling", results, {f"{c:g}": _drawn_runs(c, settings) for c in _COUPLINGS})
-    real = _table(
-        "coupled-real",
-        "data, outcome",
-        results,
-        {f"{title_of(d)}, {y}": _real_runs((d, y), settings) for d, y in _TASKS},
+    couplings: dict[str, dict[str, Scalar]] = {f"{c:g}": {"data": _GRAPH, "coupling": c} for c in _COUPLINGS}
+    tasks: dict[str, dict[str, Scalar]] = {
+        f"{title_of(data)}, {outcome}": {"data": data, "outcome": outcome} for data, outcome in _TASKS
+    }
+    return Outline.of(
+        table("coupled-drawn", "coupling", "samples of coupled fields", couple_drawn, couplings),
+        table("coupled-real", "data, outcome", "real data", couple_real, tasks),
+        _likelihoods(),
+        goals=lambda drawn, real, _: [*_gain(drawn, "samples"), *_gain(real, "real data")],
+        figures=_figures,
     )
+
+
+def _likelihoods() -> Plan:
+    heads = tuple(f"{name}, {quantity}" for name in _FITS for quantity in ("log-likelihood", "AIC"))
+    form = PaperTable("coupled-likelihood", "Both fields fitted to all attributes.", ("data",), heads, decimals=0)
+
+    def entry(data: str, path: tuple[str, str]) -> Entry:
+        return Entry([Run.of(couple_fits, {"data": data}, seconds=4.0)], path)
+
+    columns = [(name, quantity) for name in _FITS for quantity in ("value", "AIC")]
+    return Plan.of(form, {(title_of(data),): data for data in _DATA}, columns, entry)
+
+
+def _figures(drawn: PaperTable, *_: PaperTable) -> Iterator[Figure]:
     filters = Chart("lines", "Filters of the feature", "eigenvalue λ of N", "(b + λg) / (1 + ωλ)", _filters())
-    curves = tuple(
-        Series(name, _COUPLINGS, [cell.ours or 0.0 for cell in drawn.cells([name])])
-        for name in drawn.columns
-        if _known(drawn)
-    )
+    means = {name: [cell.ours for cell in drawn.cells([name])] for name in drawn.columns}
+    curves = tuple(Series(name, _COUPLINGS, [r2 or 0.0 for r2 in each]) for name, each in means.items() if all(each))
     accuracy = Chart("lines", "Accuracy on samples", "coupling along the edges", "R²", curves)
     caption = (
         "A feature that acts along the edges: the filter between feature and outcome, and the accuracy of regressions "
         "on own features and on own and neighbours' features."
     )
-    figure = Figure("coupled-field", caption, (filters, accuracy), columns=2)
-    return Findings(
-        (drawn, real, _likelihoods(results)), (figure,), tuple(_gain(table) for table in (drawn, real) if _known(table))
-    )
-
-
-def _table(name: str, head: str, results: Results, rows: dict[str, list[Run]]) -> PaperTable:
-    what = "samples of coupled fields" if name == "coupled-drawn" else "real data"
-    caption = f"Own and neighbours' features on {what}: mean R², 30 % of the nodes labelled."
-    lines = grid({(label,): runs for label, runs in rows.items()}, _METHODS, partial(average, results))
-    return PaperTable(name, caption, (head,), tuple(_METHODS), lines, ranked=True)
-
-
-def _likelihoods(results: Results) -> PaperTable:
-    columns = [(name, quantity) for name in _FITS for quantity in ("value", "AIC")]
-    heads = tuple(f"{name}, {'log-likelihood' if quantity == 'value' else quantity}" for name, quantity in columns)
-    runs = {(title_of(data),): [_fit_run(data)] for data in _DATA}
-    rows = grid(runs, columns, lambda row, column: average(results, row, column[0], quantity=column[1]))
-    return PaperTable("coupled-likelihood", "Both fields fitted to all attributes.", ("data",), heads, rows, decimals=0)
+    yield Figure("coupled-field", caption, (filters, accuracy), columns=2)
 
 
 def _filters() -> tuple[Series, ...]:
@@ -150,19 +149,12 @@ def _filters() -> tuple[Series, ...]:
     return tuple(series)
 
 
-def _known(table: PaperTable) -> bool:
-    return all(cell.ours is not None for cell in table.cells())
-
-
-def _gain(table: PaperTable) -> Goal:
-    """Return what neighbours' features add, on average over the rows."""
-    means = {
-        name: float(np.mean([cell.ours for cell in table.cells([name]) if cell.ours is not None]))
-        for name in table.columns
-    }
-    parts = [f"{name} {means[name]:.3f} → {means[name + _BOTH]:.3f}" for name in ("LGC", "LGC/RP")]
-    where = "samples" if table.name == "coupled-drawn" else "real data"
-    return Goal(f"mean R² without and with neighbours' features, {where}", "; ".join(parts))
+def _gain(table: PaperTable, where: str) -> Iterator[Goal]:
+    """Yield what neighbours' features add, on average over the rows."""
+    means = {name: np.mean([np.nan if c.ours is None else c.ours for c in table.cells([name])]) for name in _METHODS}
+    if np.isfinite(list(means.values())).all():
+        parts = [f"{name} {means[name]:.3f} → {means[name + _BOTH]:.3f}" for name in ("LGC", "LGC/RP")]
+        yield Goal(f"mean R² without and with neighbours' features, {where}", "; ".join(parts))
 
 
 COUPLED = Experiment(
@@ -170,8 +162,7 @@ COUPLED = Experiment(
     "Attributes that act along the edges",
     "Beyond the paper",
     (_GRAPH, *_DATA),
-    _plan,
-    _collect,
+    _outline,
     (
         "With a full, symmetric C in place of diag(h), the outcome is expected at (I + ωN)⁻¹(Xb + NXg): own and "
         "neighbours' features with coefficients of their own, as GraphSAGE concatenates them, then smoothed.",

@@ -1,4 +1,4 @@
-"""Data sets: what one is, and how it is made from raw files."""
+"""Data sets, and recipes that make them from raw files."""
 
 import csv
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ Files: TypeAlias = Mapping[str, Path]
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column of measurements: its name, its unit, and what it says about a node."""
+    """A column of measurements: its name, its unit, and what it measures."""
 
     name: str
     unit: str
@@ -135,23 +135,11 @@ class Dataset:
 class Recipe:
     """A data set as a function of its raw files.
 
-    Parameters
-    ----------
-    info : Info
-        What is known without the files.
-    files : mapping of str to str or None
-        What `clean` needs: paths inside the folder of raw files, with slashes, and the SHA-256 of each; None where
-        only that of its archive is known.
-    clean : callable
-        From a path for each of `files` to the tables `nodes`, `edges` and others.
-    folders : tuple of str
-        Folders below the user's in which the files may lie.
-    archives : mapping of str to str
-        For files that are downloaded as ZIP archives, each under its path and ``.zip``: the SHA-256 of each archive.
-    url : str
-        Where they are downloaded from; empty for the paper's reference repository.
-    terms : str
-        Licence that the user must accept before a download; empty for none.
+    `files` are paths inside the folder of raw files, with slashes, and the SHA-256 of each; None where only that of its
+    archive is known. `clean` takes a path for each of them to the tables `nodes`, `edges` and others. The files may lie
+    below `folders` of the user's folder. `archives` are the SHA-256 of ZIP archives, for files that are downloaded as
+    such, from `url`; it is empty for the paper's reference repository. `terms` is a licence to accept before a
+    download.
     """
 
     info: Info
@@ -163,9 +151,8 @@ class Recipe:
     terms: str = ""
 
     def __post_init__(self) -> None:
-        assert self.archives.keys() == self.files.keys() or all(self.files.values()), (
-            f"{self.info.name} is downloaded, so each file needs a checksum"
-        )
+        checked = self.archives.keys() == self.files.keys() or all(self.files.values())
+        assert checked, f"{self.info.name} is downloaded, so each file needs a checksum"
 
     @property
     def downloads(self) -> dict[str, tuple[str, str]]:
@@ -200,7 +187,7 @@ def number_nodes(columns: Mapping[str, ArrayLike]) -> pd.DataFrame:
 
 
 def simple_edges(u: ArrayLike, v: ArrayLike) -> pd.DataFrame:
-    """Return each undirected edge once, as columns `u` < `v`, sorted; negative ends and self loops are left out.
+    """Return each undirected edge once, as columns `u` < `v`, sorted, without negative ends and self-loops.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Where our numbers deviate from print, and why: smoothing that stops early, training that stops early."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,41 +14,36 @@ from graphmrf.graph import Graph
 from graphmrf.selection import ALPHAS
 from graphmrf_paper.accuracy import REAL_LINES, SYNTHETIC_LINES, Line, inductive_runs, transductive_runs
 from graphmrf_paper.attributes import CDC, LABELS, base_name, load_task
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, compare, grid
+from graphmrf_paper.findings import Goal, PaperTable, compare
 from graphmrf_paper.methods import TABLE_METHODS
-from graphmrf_paper.published import authors, beside, printed
-from graphmrf_paper.runs import (
-    TRAINING,
-    Experiment,
-    Options,
-    Result,
-    Results,
-    Run,
-    RunSettings,
-    Scalar,
-    average,
-    mean_cell,
-)
+from graphmrf_paper.runs import TRAINING, Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
 from graphmrf_paper.small_tables import FEATURES, coefficient_runs
 from graphmrf_paper.splits import authors_parts, authors_split
 
 _DATA = "cdc-2008"
 _FOLDS = 5
-_PARAMETERS = "authors-parameters"
 _STEPS = (20, 256)  # what print fits best, and what the authors' code has
 
 
 def truncated_lgc(data_dir: str | None, o: Options) -> Result:
     """Linear graph convolution whose smoothing stops after some steps, its level by cross-validation."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
-    train, test = authors_parts(np.arange(y.size), (TRAINING, 1.0 - TRAINING), o["seed"])
     smoothed = truncated_smoothing(graph.S, X.to_numpy(), ALPHAS, o["steps"])
-    folds = authors_parts(train, [1.0 / _FOLDS] * _FOLDS, o["seed"])
-    scores = [_cross_validated(Z, y, train, folds) for Z in smoothed]
-    best = int(np.argmax(scores))
-    Z = smoothed[best]
-    prediction = LinearRegression().fit(Z[train], y[train]).predict(Z[test])
-    return {"LGC": {"value": float(r2_score(y[test], prediction)), "alpha": ALPHAS[best]}}
+
+    def score(level: int, known: Ints, scored: Ints) -> float:
+        Z = smoothed[level]
+        return float(r2_score(y[scored], LinearRegression().fit(Z[known], y[known]).predict(Z[scored])))
+
+    return {"LGC": _on_their_folds(y.size, o["seed"], score)}
+
+
+def _on_their_folds(n: int, seed: int, score: Callable[[int, Ints, Ints], float]) -> dict[str, float]:
+    """Return R2 at the level that is best on the authors' folds, by their score: the sum of the R2 of the folds."""
+    train, test = authors_parts(np.arange(n), (TRAINING, 1.0 - TRAINING), seed)
+    folds = authors_parts(train, [1.0 / _FOLDS] * _FOLDS, seed)
+    totals = [sum(score(k, np.setdiff1d(train, fold), fold) for fold in folds) for k in range(len(ALPHAS))]
+    best = int(np.argmax(totals))
+    return {"value": score(best, train, test), "alpha": ALPHAS[best]}
 
 
 def truncated_smoothing(S: csr_array, X: Floats, levels: tuple[float, ...], steps: int) -> list[Floats]:
@@ -82,60 +77,31 @@ def truncated_smoothing(S: csr_array, X: Floats, levels: tuple[float, ...], step
     return list(smoothed + alphas**steps * power)
 
 
-def _cross_validated(Z: Floats, y: Floats, train: Ints, folds: Sequence[Ints]) -> float:
-    """Return the sum of the R2 of the folds, as in the authors' code."""
-    fits = (np.setdiff1d(train, fold) for fold in folds)
-    return sum(
-        float(r2_score(y[fold], LinearRegression().fit(Z[known], y[known]).predict(Z[fold])))
-        for known, fold in zip(fits, folds, strict=True)
-    )
+def _truncated_outline(settings: RunSettings) -> Outline:
+    """Smoothing stopped after 20 steps (beside print), after 256 (beside the authors' files), and converged."""
 
+    def table(quantity: str, what: str) -> Plan:
+        def entry(outcome: str, steps: int | None) -> Entry:
+            place = ("real-accuracy", f"{_DATA}/{outcome}", "LGC", quantity)
+            if steps is None:
+                return Entry(transductive_runs([(_DATA, outcome)], TABLE_METHODS["LGC"], settings), place[2:])
+            options: dict[str, Scalar] = {"data": _DATA, "outcome": outcome, "steps": steps}
+            found = Entry(settings.over_splits(truncated_lgc, options, seconds=0.2), place[2:])
+            return replace(found, printed=place) if steps == _STEPS[0] else replace(found, authors=place)
 
-def _truncated_runs(outcome: str, steps: int, settings: RunSettings) -> list[Run]:
-    return settings.over_splits(truncated_lgc, {"data": _DATA, "outcome": outcome, "steps": steps}, seconds=0.2)
+        caption = f"LGC on CDC data, smoothing stopped or converged: {what}, 30 % of the counties labelled."
+        columns = (*(f"{steps} steps" for steps in _STEPS), "converged")
+        name = f"truncated-smoothing-{quantity}"
+        form = PaperTable(name, caption, ("outcome",), columns, numbers="real-accuracy")
+        return Plan.of(form, {(outcome,): outcome for outcome in CDC}, (*_STEPS, None), entry)
 
+    def goals(accuracy: PaperTable, levels: PaperTable) -> Iterator[Goal]:
+        for column in accuracy.columns[:-1]:
+            yield from compare(f"R² of LGC, {column}", accuracy.cells([column]))
+            yield from compare(f"mean α of LGC, {column}", levels.cells([column]), decimals=2)
 
-def _converged_runs(outcome: str, settings: RunSettings) -> list[Run]:
-    return transductive_runs([(_DATA, outcome)], TABLE_METHODS["LGC"], settings)
-
-
-def _truncated_plan(settings: RunSettings) -> list[Run]:
-    truncated = [run for outcome in CDC for steps in _STEPS for run in _truncated_runs(outcome, steps, settings)]
-    return [*truncated, *(run for outcome in CDC for run in _converged_runs(outcome, settings))]
-
-
-def _truncated_collect(results: Results, settings: RunSettings) -> Findings:
-    tables = tuple(_truncated_table(quantity, results, settings) for quantity in ("value", "alpha"))
-    names = tuple(f"{steps} steps" for steps in _STEPS)
-    goals = [
-        *compare(f"R² of LGC, {names[0]}", tables[0].cells(names[:1])),
-        *compare(f"mean α of LGC, {names[0]}", tables[1].cells(names[:1]), decimals=2),
-        *compare(f"R² of LGC, {names[1]}", tables[0].cells(names[1:])),
-        *compare(f"mean α of LGC, {names[1]}", tables[1].cells(names[1:]), decimals=2),
-    ]
-    return Findings(tables, (), tuple(goals))
-
-
-def _truncated_table(quantity: str, results: Results, settings: RunSettings) -> PaperTable:
-    what = "mean R²" if quantity == "value" else "mean of the level α that was chosen"
-    caption = f"LGC on CDC data, smoothing stopped or converged: {what}, 30 % of the counties labelled."
-    columns = (*(f"{steps} steps" for steps in _STEPS), "converged")
-    rows = tuple(TableRow((outcome,), _truncated_cells(outcome, quantity, results, settings)) for outcome in CDC)
-    name = f"truncated-smoothing-{quantity}"
-    return PaperTable(name, caption, ("outcome",), columns, rows, numbers="real-accuracy")
-
-
-def _truncated_cells(outcome: str, quantity: str, results: Results, settings: RunSettings) -> tuple[TableCell, ...]:
-    """Return the short smoothing beside print, the longer one beside the authors' files, and the converged one."""
-    place = ("real-accuracy", f"{_DATA}/{outcome}", "LGC")
-    short, longer = (
-        average(results, _truncated_runs(outcome, steps, settings), "LGC", quantity=quantity) for steps in _STEPS
-    )
-    return (
-        replace(short, printed=printed(*place, quantity=quantity)),
-        replace(longer, authors=authors(*place, quantity=quantity)),
-        average(results, _converged_runs(outcome, settings), "LGC", quantity=quantity),
-    )
+    levels = table("alpha", "mean of the level α that was chosen")
+    return Outline.of(table("value", "mean R²"), levels, goals=goals)
 
 
 TRUNCATED = Experiment(
@@ -143,8 +109,7 @@ TRUNCATED = Experiment(
     "LGC with smoothing that stops early",
     "Table 3, CDC",
     (_DATA,),
-    _truncated_plan,
-    _truncated_collect,
+    _truncated_outline,
     (
         "The paper's text smooths until convergence. Its printed numbers fit a smoothing stopped after 20 steps, those "
         "of its authors' files one stopped after 256, which is what their code at that commit does.",
@@ -153,40 +118,35 @@ TRUNCATED = Experiment(
 
 
 def propagate_on_folds(data_dir: str | None, o: Options) -> Result:
-    """Label propagation, its level chosen on the authors' own folds by their score, the sum of the R2 of the folds."""
+    """Label propagation, its level chosen on the authors' own folds."""
     graph, _, y = load_task(data_dir, o["data"], o["outcome"])
-    train, test = authors_parts(np.arange(y.size), (TRAINING, 1.0 - TRAINING), o["seed"])
-    folds = authors_parts(train, [1.0 / _FOLDS] * _FOLDS, o["seed"])
 
-    def score(alpha: float, known: Ints, asked: Ints) -> float:
+    def score(level: int, known: Ints, scored: Ints) -> float:
         hidden = np.full(y.size, np.nan)
         hidden[known] = y[known]
-        return float(r2_score(y[asked], LabelPropagation(alpha=alpha).fit(graph, None, hidden).predict()[asked]))
+        predicted = LabelPropagation(alpha=ALPHAS[level]).fit(graph, None, hidden).predict()
+        return float(r2_score(y[scored], predicted[scored]))
 
-    scores = [sum(score(alpha, np.setdiff1d(train, fold), fold) for fold in folds) for alpha in ALPHAS]
-    best = ALPHAS[int(np.argmax(scores))]
-    return {"LP": {"value": score(best, train, test), "alpha": best}}
-
-
-def _fold_runs(line: Line, settings: RunSettings) -> list[Run]:
-    return [
-        run
-        for data, outcome in line.tasks
-        for run in settings.over_splits(propagate_on_folds, {"data": data, "outcome": outcome}, seconds=0.2)
-    ]
+    return {"LP": _on_their_folds(y.size, o["seed"], score)}
 
 
-def _fold_collect(results: Results, settings: RunSettings) -> Findings:
-    def cell(row: tuple[str, Line], quantity: str) -> TableCell:
-        found = average(results, _fold_runs(row[1], settings), "LP", quantity=quantity)
-        return beside(found, row[0], row[1].name, "LP", quantity=quantity)
+def _fold_outline(settings: RunSettings) -> Outline:
+    def entry(row: tuple[str, Line], quantity: str) -> Entry:
+        name, line = row
+        runs = [
+            run
+            for data, outcome in line.tasks
+            for run in settings.over_splits(propagate_on_folds, {"data": data, "outcome": outcome}, seconds=0.2)
+        ]
+        return Entry(runs, ("LP", quantity)).beside(name, line.name, "LP", quantity)
 
-    lines = {line.labels: (name, line) for name, lines in _LINES.items() for line in lines}
-    rows = grid(lines, ("value", "alpha"), cell)
+    def goals(table: PaperTable) -> list[Goal]:
+        return [goal for name in table.columns for goal in compare(f"{name} of LP", table.cells([name]), decimals=4)]
+
     caption = "LP with levels chosen on the authors' own folds: mean over their splits."
-    table = PaperTable("authors-folds", caption, ("data", "outcome"), ("R²", "α"), rows, 4, numbers="real-accuracy")
-    goals = [goal for name in table.columns for goal in compare(f"{name} of LP", table.cells([name]), decimals=4)]
-    return Findings((table,), (), tuple(goals))
+    form = PaperTable("authors-folds", caption, ("data", "outcome"), ("R²", "α"), decimals=4, numbers="real-accuracy")
+    lines = {line.labels: (name, line) for name, lines in _LINES.items() for line in lines}
+    return Outline.of(Plan.of(form, lines, ("value", "alpha"), entry), goals=goals)
 
 
 _LINES = {
@@ -198,8 +158,7 @@ AUTHORS_FOLDS = Experiment(
     "LP on the authors' own folds",
     "Tables 1 and 3, LP",
     tuple(dict.fromkeys(base_name(data) for lines in _LINES.values() for line in lines for data, _ in line.tasks)),
-    lambda settings: [run for lines in _LINES.values() for line in lines for run in _fold_runs(line, settings)],
-    _fold_collect,
+    _fold_outline,
     ("With their splits and folds nothing is left to chance, and LP has no training: it agrees in all decimals.",),
 )
 
@@ -211,7 +170,7 @@ class TrainedConvolution:
     """
 
     def fit(self, graph: Graph, X: Floats, y: Floats, *, seed: int) -> "TrainedConvolution":
-        """Learn from the labelled nodes; the smoothing stops after 256 steps."""
+        """Fit the labelled nodes; smoothing stops after 256 steps."""
         smoothed = truncated_smoothing(graph.S, X, ALPHAS, _STEPS[-1])
         trained = [self._train(Z, y, seed) for Z in smoothed]
         best = int(np.argmax([(network.cv_results_ or {})["mean_r2"].max() for network in trained]))
@@ -256,33 +215,16 @@ def trained_lgc(data_dir: str | None, o: Options) -> Result:
 
 @dataclass(frozen=True)
 class _Deviation:
-    """A number of LGC by least squares that is off, trained again as in the authors' code.
+    """A number of LGC that least squares does not reproduce, and its runs, within or between data sets."""
 
-    Parameters
-    ----------
-    labels : tuple of str
-        Where it is, and the quantity.
-    numbers : tuple of str
-        Experiment, row and column of the published numbers.
-    train, test : str
-        Data learnt from, and data scored.
-    outcomes : tuple of str
-        Averaged over.
-    quantity : str
-        "value" or "alpha" of the run, or the name of a coefficient.
-    fraction : float
-        Share of labelled nodes.
-    """
-
-    labels: tuple[str, str]
-    numbers: tuple[str, str, str]
+    place: tuple[str, ...]
     train: str
     test: str
     outcomes: tuple[str, ...]
-    quantity: str = "value"
+    path: tuple[str, str] = ("LGC", "value")
     fraction: float = TRAINING
 
-    def runs(self, settings: RunSettings) -> list[Run]:
+    def trained(self, settings: RunSettings) -> list[Run]:
         """Return the runs of the trained method."""
         options: dict[str, Scalar] = {"train": self.train, "test": self.test, "fraction": self.fraction}
         return [
@@ -291,76 +233,57 @@ class _Deviation:
             for run in settings.over_splits(trained_lgc, {**options, "outcome": outcome}, seconds=5.0)
         ]
 
-    def exact_runs(self, settings: RunSettings) -> list[Run]:
+    def exact(self, settings: RunSettings) -> list[Run]:
         """Return the runs by least squares."""
-        if self.numbers[0] == "coefficients":
+        if self.path[0] == "coefficients":
             return coefficient_runs(self.train, settings)
         tasks, method = [(self.test, outcome) for outcome in self.outcomes], TABLE_METHODS["LGC"]
         if self.train == self.test:
             return transductive_runs(tasks, method, settings, fraction=self.fraction)
         return inductive_runs(self.train, self.test, self.outcomes, method, settings)
 
-    def row(self, results: Results, settings: RunSettings) -> TableRow:
-        """Return the number of both methods beside the published ones."""
-        quantity = self.quantity if self.quantity in ("value", "alpha") else "value"
-        part = "LGC" if self.quantity == quantity else "coefficients"
-        cells = (
-            mean_cell(results.get(run.key, {}).get(part, {}).get(self.quantity) for run in runs)
-            for runs in (self.runs(settings), self.exact_runs(settings))
-        )
-        return TableRow(self.labels, tuple(beside(cell, *self.numbers, quantity=quantity) for cell in cells))
-
 
 _TWITCH, _COUNTIES = "twitch-ptbr", ("us-2012", "us-2016")
 _STRONG = "synthetic-paper-h100"
-_DEVIATIONS = (
-    *(
-        _Deviation(
-            ("Figure 4, Twitch at 10 %", name), ("label-fraction", "twitch-ptbr/days/LGC", "10%"),
-            _TWITCH, _TWITCH, ("days",), quantity, 0.1,
+
+
+_DEVIATIONS = {
+    **{
+        (where, name): _Deviation(
+            (*place, quantity), _TWITCH, _TWITCH, ("days",), path=("LGC", quantity), fraction=fraction
+        )
+        for where, place, fraction in (
+            ("Figure 4, Twitch at 10 %", ("label-fraction", "twitch-ptbr/days/LGC", "10%"), 0.1),
+            ("Table 3, Twitch", ("real-accuracy", "twitch-ptbr/days", "LGC"), TRAINING),
         )
         for quantity, name in (("value", "R²"), ("alpha", "mean α"))
+    },
+    ("Figure 5, h₀ = 100 inductive", "R²"): _Deviation(
+        ("inductive-synthetic", "h₀ = 100/inductive", "LGC"), f"{_STRONG}:1", _STRONG, LABELS
     ),
-    *(
-        _Deviation(
-            ("Table 3, Twitch", name), ("real-accuracy", "twitch-ptbr/days", "LGC"),
-            _TWITCH, _TWITCH, ("days",), quantity,
-        )
-        for quantity, name in (("value", "R²"), ("alpha", "mean α"))
-    ),
-    _Deviation(
-        ("Figure 5, h₀ = 100 inductive", "R²"), ("inductive-synthetic", "h₀ = 100/inductive", "LGC"),
-        f"{_STRONG}:1", _STRONG, LABELS,
-    ),
-    *(
-        _Deviation(
-            (f"Table 4, {year[3:]}", f"coefficient of {feature}"), ("coefficients", year, feature),
-            year, year, ("election",), feature,
+    **{
+        (f"Table 4, {year[3:]}", f"coefficient of {feature}"): _Deviation(
+            ("coefficients", year, feature), year, year, ("election",), ("coefficients", feature)
         )
         for year in _COUNTIES
         for feature in FEATURES
-    ),
-)  # fmt: skip
+    },
+}
 
 
-def _trained_plan(settings: RunSettings) -> list[Run]:
-    return [run for each in _DEVIATIONS for runs in (each.runs(settings), each.exact_runs(settings)) for run in runs]
+def _trained_outline(settings: RunSettings) -> Outline:
+    def entry(line: _Deviation, runs: Callable[[_Deviation, RunSettings], list[Run]]) -> Entry:
+        return Entry(runs(line, settings), line.path).beside(*line.place)
 
+    def goals(table: PaperTable) -> Iterator[Goal]:
+        for kind in ("R²", "mean α", "coefficient"):
+            rows = tuple(row for row in table.rows if row.labels[1].startswith(kind))
+            yield from compare(f"{kind} of LGC, trained", replace(table, rows=rows).cells(columns[:1]))
 
-def _trained_collect(results: Results, settings: RunSettings) -> Findings:
     columns = ("trained as in the authors' code", "least squares")
-    rows = tuple(each.row(results, settings) for each in _DEVIATIONS)
     caption = "LGC trained by gradient steps with weight decay, and by least squares: mean over the splits."
-    table = PaperTable("trained-lgc", caption, ("where", "quantity"), columns, rows)
-    goals = [
-        goal
-        for kind in ("R²", "mean α", "coefficient")
-        for goal in compare(
-            f"{kind} of LGC, trained",
-            replace(table, rows=tuple(row for row in rows if row.labels[1].startswith(kind))).cells(columns[:1]),
-        )
-    ]
-    return Findings((table,), (), tuple(goals))
+    form = PaperTable("trained-lgc", caption, ("where", "quantity"), columns)
+    return Outline.of(Plan.of(form, _DEVIATIONS, (_Deviation.trained, _Deviation.exact), entry), goals=goals)
 
 
 TRAINED = Experiment(
@@ -368,8 +291,7 @@ TRAINED = Experiment(
     "LGC trained as in the authors' code",
     "Tables 3 and 4, Figures 4 and 5",
     (_TWITCH, *_COUNTIES, _STRONG),
-    _trained_plan,
-    _trained_collect,
+    _trained_outline,
     (
         "Where LGC by least squares is far from the authors' numbers, their training is the reason: 100 to 500 "
         "steps on a tenth of the labels with weight decay shrink the coefficients, and a larger level is best then.",

@@ -1,8 +1,7 @@
-"""Figures 9 and 10: the accuracy that a fitted model expects, from our fit and from the authors' own, and measured."""
+"""Figures 9 and 10: expected R2, with our fit and with the authors', and measured R2."""
 
-from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -12,37 +11,31 @@ from graphmrf.model import GaussianMRF
 from graphmrf.text import number
 from graphmrf_paper.accuracy import transductive_runs
 from graphmrf_paper.attributes import CDC, LABELS, LONDON, SYNTHETIC, US, family, load_attributes, load_raw, title_of
-from graphmrf_paper.findings import Chart, Figure, Findings, Goal, PaperTable, Series, TableRow, compare
+from graphmrf_paper.findings import Chart, Figure, Goal, PaperTable, Series, TableRow, compare
 from graphmrf_paper.generative import fitted_mrf
 from graphmrf_paper.methods import TABLE_METHODS
-from graphmrf_paper.published import authors, beside
-from graphmrf_paper.runs import (
-    TRAINING,
-    Experiment,
-    Options,
-    Result,
-    Results,
-    Run,
-    RunSettings,
-    Scalar,
-    average,
-    mean_cell,
-)
+from graphmrf_paper.published import authors
+from graphmrf_paper.runs import TRAINING, Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
 from graphmrf_paper.splits import authors_split
 
 SIMULATED, LEVEL_FITTED, MEASURED = ", simulated", ", level fitted", ", measured"
-LP_FULL = "LP, full model"
+_FULL = ", full model"
+LP_FULL = f"LP{_FULL}"
 """Label propagation with the features integrated out, the paper's appendix B.2."""
 _MARKERS = {"LP": "o", LP_FULL: "D", "LGC": "s", "LGC/RP": "^"}
-_METHODS = ("LP", "LGC", "LGC/RP")
 _FITS = ("maximum likelihood", "authors' parameters")
 _DRAWS = 200  # from the model: the simulated mean has a standard error below .01 wherever expectations are above 0
-_TOGETHER = "all together"
+_COLUMNS = (
+    "expected",
+    *(f"expected{end}" for end in (SIMULATED, LEVEL_FITTED, SIMULATED + LEVEL_FITTED)),
+    "measured",
+    _FITS[1],
+)
 _FEWEST = 3  # points; a correlation of two is 1 whatever they are
 
 
 def expected_accuracy(data_dir: str | None, o: Options) -> Result:
-    """Expected R2 of LP, LGC and LGC/RP at every split, from both fits; measured, that of LP of the full model."""
+    """Expected R2 of LP, LGC and LGC/RP on every split, with both fits; and the measured R2 of LP of the full model."""
     _, frame = load_attributes(data_dir, o["data"])
     t, y = list(frame.columns).index(o["outcome"]), frame[o["outcome"]].to_numpy(dtype=np.float64)
     seeds = range(o["seed"], o["seed"] + o["splits"])
@@ -118,7 +111,7 @@ def _expected_of(
 
 
 class _LabelledNodes:
-    """What labels outside `U` explain of a field with covariance `K`."""
+    """A field with covariance `K`, conditioned on the labels outside `U`."""
 
     def __init__(self, K: Floats, U: Bools) -> None:
         self.K, self.U = K, U
@@ -126,7 +119,7 @@ class _LabelledNodes:
         self.explained = solve_triangular(self.R, K[np.ix_(~U, U)], lower=True)
 
     def remaining(self) -> tuple[float, float]:
-        """Return the trace of the covariance that is left on U, and the part of it that all nodes share."""
+        """Return the trace of the conditional covariance on U, and the part of it that all nodes share."""
         trace, level = _given_nothing(self.K, self.U)
         common = float(np.sum(self.explained.sum(axis=1) ** 2) / self.U.sum())
         return trace - float(np.sum(self.explained**2)), level - common
@@ -150,17 +143,36 @@ def _centred(values: Floats) -> Floats:
 Outcomes = dict[str, tuple[str, ...]]
 
 
-def _expected(name: str, title: str, place: str, tasks: Outcomes, **rest: Any) -> Experiment:
+def _expected(name: str, title: str, place: str, tasks: Outcomes, remarks: tuple[str, ...]) -> Experiment:
     """R2 expected from the fitted model and R2 measured, for every outcome and method."""
-    collect = partial(_expected_collect, name, title, tasks)
-    return Experiment(name, title, place, tuple(tasks), partial(_expected_plan, tasks), collect, **rest)
+    caption = f"{title}: mean over the splits, 30 % of the nodes labelled."
+    form = PaperTable(name, caption, ("data", "outcome", "method"), _COLUMNS)
+    lines = {
+        (_label(data), outcome, method): (data, outcome, method)
+        for data, outcomes in tasks.items()
+        for outcome in outcomes
+        for method in _MARKERS
+    }
 
+    def outline(settings: RunSettings) -> Outline:
+        def entry(line: tuple[str, str, str], column: str) -> Entry:
+            data, outcome, method = line
+            run, row = _expected_run(data, outcome, settings), f"{_label(data)}/{outcome}/{method}"
+            if column == "measured" and method != LP_FULL:
+                runs = transductive_runs([(data, outcome)], TABLE_METHODS[method], settings)
+                return Entry(runs, (method, "value")).beside(name, row, "measured")
+            owner, end = (column, "") if column == _FITS[1] else (_FITS[0], column.removeprefix("expected"))
+            formula = LP_FULL + MEASURED if column == "measured" else method.removesuffix(_FULL) + end
+            expected = Entry([run], (owner, formula))
+            return expected if end else expected.beside(name, row, column.replace(owner, "expected"))
 
-def _expected_plan(tasks: Outcomes, settings: RunSettings) -> list[Run]:
-    """Return the expected values of every outcome, and the measured ones of every split."""
-    pairs = [(data, outcome) for data, outcomes in tasks.items() for outcome in outcomes]
-    measured = [run for pair in pairs for name in _METHODS for run in _measured(*pair, name, settings)]
-    return [*(_expected_run(*pair, settings) for pair in pairs), *measured]
+        return Outline.of(Plan.of(form, lines, _COLUMNS, entry), goals=_goals, figures=figures)
+
+    def figures(table: PaperTable) -> Iterator[Figure]:
+        panels = tuple(_points(label, table.having(label).rows) for label in map(_label, tasks))
+        yield Figure(name, caption, panels, columns=len(panels))
+
+    return Experiment(name, title, place, tuple(tasks), outline, remarks)
 
 
 def _expected_run(data: str, outcome: str, settings: RunSettings) -> Run:
@@ -169,52 +181,16 @@ def _expected_run(data: str, outcome: str, settings: RunSettings) -> Run:
     return Run.of(expected_accuracy, options, seconds=seconds)
 
 
-def _measured(data: str, outcome: str, name: str, settings: RunSettings) -> list[Run]:
-    return transductive_runs([(data, outcome)], TABLE_METHODS[name], settings)
-
-
-def _expected_collect(name: str, title: str, tasks: Outcomes, results: Results, settings: RunSettings) -> Findings:
-    """Return the points, the same as tables, and how they agree."""
-    groups = {
-        _label(data): [row for outcome in outcomes for row in _rows(name, results, settings, data, outcome)]
-        for data, outcomes in tasks.items()
-    }
-    together = [row for rows in groups.values() for row in rows]
-    caption = f"{title}: mean over the splits, 30 % of the nodes labelled."
-    heads = ("data", "outcome", "method")
-    ends = ("", SIMULATED, LEVEL_FITTED, SIMULATED + LEVEL_FITTED)
-    columns = (*(f"expected{end}" for end in ends), "measured", _FITS[1])
-    table = PaperTable(name, caption, heads, columns, tuple(together))
-    panels = tuple(_points(label, rows) for label, rows in groups.items())
-    goals = [
-        *compare("expected R², authors' parameters", table.cells(columns[-1:])),
-        *compare("expected R², maximum likelihood", table.cells(columns[:1])),
-        *compare("measured R²", table.cells(["measured"])),
-    ]
-    for label, rows in {**groups, _TOGETHER: together}.items():
-        goals += _correlation(label, [row for row in rows if row.labels[2] != LP_FULL])
-    lp = [row for row in together if row.labels[2] in ("LP", LP_FULL)]
-    goals += [goal for kind in ("LP", LP_FULL) for goal in _closeness(kind, lp)]
-    return Findings((table,), (Figure(name, caption, panels, columns=len(panels)),), tuple(goals))
-
-
-def _rows(table: str, results: Results, settings: RunSettings, data: str, outcome: str) -> list[TableRow]:
-    found = results.get(_expected_run(data, outcome, settings).key, {})
-    ours, theirs = (found.get(owner, {}) for owner in _FITS)
-    rows = []
-    for name in _MARKERS:
-        labels, formula = (_label(data), outcome, name), "LP" if name == LP_FULL else name
-        row = "/".join(labels)
-        first, *others = (
-            mean_cell(ours.get(formula + end, [])) for end in ("", SIMULATED, LEVEL_FITTED, SIMULATED + LEVEL_FITTED)
-        )
-        if name == LP_FULL:
-            measured = mean_cell(ours.get(LP_FULL + MEASURED, []))
-        else:
-            measured = average(results, _measured(data, outcome, name, settings), name)
-        cells = (beside(first, table, row, "expected"), *others, beside(measured, table, row, "measured"))
-        rows.append(TableRow(labels, (*cells, beside(mean_cell(theirs.get(formula, [])), table, row, "expected"))))
-    return rows
+def _goals(table: PaperTable) -> Iterator[Goal]:
+    """Yield how expected values compare with the authors' files and with measured values."""
+    yield from compare("expected R², authors' parameters", table.cells([_FITS[1]]))
+    yield from compare("expected R², maximum likelihood", table.cells(["expected"]))
+    yield from compare("measured R²", table.cells(["measured"]))
+    for label in dict.fromkeys(row.labels[0] for row in table.rows):
+        yield from _correlation(label, [row for row in table.having(label).rows if row.labels[2] != LP_FULL])
+    yield from _correlation("all together", [row for row in table.rows if row.labels[2] != LP_FULL])
+    for kind in ("LP", LP_FULL):
+        yield from _closeness(kind, table.having(kind).rows)
 
 
 def _correlation(label: str, rows: Sequence[TableRow]) -> list[Goal]:
@@ -235,8 +211,8 @@ def _correlation(label: str, rows: Sequence[TableRow]) -> list[Goal]:
 
 
 def _closeness(kind: str, rows: Sequence[TableRow]) -> list[Goal]:
-    """Return how far one kind of label propagation is from what is expected of that of the full model."""
-    known = _complete([row for row in rows if row.labels[2] == kind])
+    """Return how far the measured R2 of one kind of label propagation is from the expected R2."""
+    known = _complete(rows)
     if not known.size:
         return []
     off = np.abs(known[:, 0] - known[:, 4])
@@ -276,14 +252,14 @@ R2_SYNTHETIC = _expected(
     "Expected and measured R², synthetic data",
     "Figure 9",
     dict.fromkeys(SYNTHETIC.values(), LABELS),
-    remarks=_REMARKS,
+    _REMARKS,
 )
 R2_REAL = _expected(
     "r2-estimate-real",
     "Expected and measured R², real data",
     "Figure 10",
     {"us-2016": US, "cdc-2008": CDC, "london-2016": LONDON},
-    remarks=(
+    (
         *_REMARKS,
         "Points below -.25 are drawn at the edge of the picture with an arrow; the paper's figure cuts them off.",
     ),

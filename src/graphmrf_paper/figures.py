@@ -22,7 +22,7 @@ Place: TypeAlias = Callable[[str], Floats]
 """From the name of a data set to where its nodes are drawn, (n, 2), where they have no outline."""
 
 _KEYS = ("GEOID", "geoid", "FIPS", "fips", "fips_code", "GEO_ID", "id")
-_LEAST_SHARE = 0.5  # of the nodes must have an outline, or all are drawn as points; by eye: with fewer a map has holes
+_LEAST_SHARE = 0.5  # of the nodes must have an outline, or all are drawn as points
 _COLOURS = {
     "LP": "#c2500b",
     "LR": "#b08900",
@@ -57,7 +57,7 @@ def check_figures() -> None:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as PNG and as SVG, and how many pixels wide it is meant to be seen."""
+    """A figure as PNG and as SVG, and its width on the page in pixels."""
 
     png: bytes
     svg: bytes
@@ -65,17 +65,7 @@ class Drawing:
 
 
 def draw(figure: Figure, shapes: Mapping[str, Rings], place: Place) -> Drawing:
-    """Return the figure, drawn.
-
-    Parameters
-    ----------
-    figure : Figure
-        Its panels.
-    shapes : mapping from id to rings
-        Outlines for maps; empty for none.
-    place : callable
-        Where to draw the nodes of a data set without outlines.
-    """
+    """Return the drawn figure; `shapes` are outlines of nodes by id, `place` gives positions where there are none."""
     check_figures()
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
@@ -104,7 +94,7 @@ def _paint(ax: Any, panel: Chart | Heat | Map, shapes: Mapping[str, Rings], plac
 
 
 def _legend(canvas: Any, axes: Any) -> None:
-    """One legend below all panels for what they have in common; panels with a legend of their own keep it."""
+    """Draw one legend below all panels without a legend of their own."""
     named: dict[str, Any] = {}
     for ax in axes:
         if ax.get_legend() is None:
@@ -139,16 +129,8 @@ def _bars(ax: Any, panel: Chart) -> None:
     wide = 0.8 / max(len(panel.series), 1)
     for k, series in enumerate(panel.series):
         at = places + (k - (len(panel.series) - 1) / 2) * wide
-        spread = series.spread if len(series.spread) else None
-        ax.bar(
-            at,
-            series.y,
-            wide,
-            yerr=spread,
-            color=_COLOURS.get(series.label),
-            label=series.label,
-            error_kw={"linewidth": 0.8},
-        )
+        style = {"color": _COLOURS.get(series.label), "label": series.label, "error_kw": {"linewidth": 0.8}}
+        ax.bar(at, series.y, wide, yerr=series.spread if len(series.spread) else None, **style)
     ax.axhline(0, color="#6b7885", linewidth=0.8)
     ax.set_xticks(places, panel.groups, rotation=30, ha="right")
     ax.set_title(panel.title)
@@ -166,14 +148,9 @@ def _points(ax: Any, panel: Chart) -> None:
     low, high = max(min([0.0, *values]), _LOWEST) - 0.03, max([1.0, *values]) + 0.03
     ax.plot([low, high], [low, high], color="#c9d0d7", linewidth=1, zorder=0)
     for each in panel.series:
-        style = {
-            "color": _shade(each),
-            "markersize": 6,
-            "markeredgecolor": "white",
-            "markeredgewidth": 0.5,
-            "clip_on": False,
-        }
-        ax.plot(np.maximum(each.x, low), np.maximum(each.y, low), each.marker, **style)
+        edge = {"markeredgecolor": "white", "markeredgewidth": 0.5}
+        shown = (np.maximum(values, low) for values in (each.x, each.y))
+        ax.plot(*shown, each.marker, color=_shade(each), markersize=6, clip_on=False, **edge)
         for x, y in zip(each.x, each.y, strict=True):
             if x < low:
                 ax.annotate(f"← {number(x, 1)}", (low, y), (6, 4), textcoords="offset points", fontsize=7)
@@ -229,9 +206,14 @@ def _inset(ax: Any, panel: Heat, column: int) -> None:
 
 def _map(ax: Any, panel: Map, shapes: Mapping[str, Rings], place: Place) -> None:
     from matplotlib.collections import PolyCollection
+    from matplotlib.colors import Normalize
 
-    low, high = panel.limits
-    colours = {"cmap": "coolwarm" if low < 0 else "YlOrRd", "norm": _scale(low, high), "rasterized": True}
+    scale = Normalize(*panel.limits, clip=True)
+    colours: dict[str, Any] = {
+        "cmap": "coolwarm" if panel.limits[0] < 0 else "YlOrRd",
+        "norm": scale,
+        "rasterized": True,
+    }
     if outlined(panel.ids, shapes):
         pairs = [
             (ring, value)
@@ -254,12 +236,6 @@ def _map(ax: Any, panel: Map, shapes: Mapping[str, Rings], place: Place) -> None
     ax.figure.colorbar(image, ax=ax, shrink=0.6, extend="both")
 
 
-def _scale(low: float, high: float) -> Any:
-    from matplotlib.colors import Normalize
-
-    return Normalize(low, high, clip=True)
-
-
 def _name(ax: Any, panel: Chart | Heat) -> None:
     ax.set_title(panel.title)
     ax.set_xlabel(panel.x_label)
@@ -267,20 +243,14 @@ def _name(ax: Any, panel: Chart | Heat) -> None:
 
 
 _PIXELS = 105  # to an inch: text of 9 points then is as large as that of the page
-_MOST_NAMES = 9  # in one legend; the eleven curves of a gradient are told by colour, as the caption says
+_MOST_NAMES = 9  # in one legend; the eleven curves of a gradient differ by colour, as described in the caption
 _LOWEST = -0.25  # an R² that is lower is drawn at the edge: the others would shrink to a corner
 _CHARTS = {"lines": _lines, "bars": _bars, "points": _points}
 _PANEL_SIZES = {"heat": (3.8, 3.2), "points": (4.0, 4.2), "map": (4.4, 2.9), "lines": (3.6, 3.0), "bars": (3.6, 3.0)}
 
 
 def read_outlines(path: Path) -> dict[str, Rings]:
-    """Return the outlines of a GeoJSON file by FIPS code, taken from the id of a feature or one of its properties.
-
-    Raises
-    ------
-    InvalidInputError
-        The file cannot be read, is no GeoJSON, or has no FIPS codes.
-    """
+    """Return the outlines of a GeoJSON file by FIPS code, taken from the id of a feature or one of its properties."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -317,7 +287,7 @@ def outlined(ids: tuple[str, ...], shapes: Mapping[str, Rings]) -> bool:
 
 
 def _fips(feature: Mapping[str, Any]) -> str:
-    """Return five digits from the id or a property; '0500000US01001' and 1001 are codes, too."""
+    """Return the five-digit code in the id or a property, also from '0500000US01001' or 1001."""
     properties = feature.get("properties") or {}
     if "STATE" in properties and "COUNTY" in properties:
         return f"{int(properties['STATE']):02d}{int(properties['COUNTY']):03d}"

@@ -1,10 +1,10 @@
-"""What an experiment found: tables with the paper's numbers beside ours, also as text, panels of figures, and goals."""
+"""Results of an experiment: tables with the paper's numbers beside ours, also as text, panels of figures, and goals."""
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,23 +12,14 @@ from graphmrf._typing import Floats
 from graphmrf.text import DASH, MINUS, count, number
 
 TOLERANCE = 0.05
-"""Share of the size of the numbers compared with, up to which ours agree. Chosen before the comparisons were run."""
+"""Largest relative difference that counts as agreement, chosen before the comparisons were run."""
 
 
 @dataclass(frozen=True)
 class TableCell:
     """One number: ours, that printed in the paper, that in its authors' files, and how ours spread over runs.
 
-    Parameters
-    ----------
-    ours, printed, authors : float or None
-        None where there is no number.
-    spread : float or None
-        Standard deviation over runs.
-    n_runs : int
-        Number of runs behind ours.
-    note : str
-        Why there is no number, or what to know about it.
+    `note` is why our number is missing.
 
     Examples
     --------
@@ -57,39 +48,16 @@ class TableRow:
     cells: tuple[TableCell, ...]
 
 
-_Labels = TypeVar("_Labels", bound=tuple[str, ...])
-_R = TypeVar("_R")
-_C = TypeVar("_C")
-
-
-def grid(
-    rows: Mapping[_Labels, _R], columns: Iterable[_C], cell: Callable[[_R, _C], TableCell]
-) -> tuple[TableRow, ...]:
-    """Return the lines of a table whose cells are a function of row and column.
-
-    Examples
-    --------
-    >>> [line.cells[1].ours for line in grid({("a",): 1.0, ("b",): 2.0}, (10.0, 20.0), lambda x, y: TableCell(x * y))]
-    [20.0, 40.0]
-    """
-    wanted = list(columns)
-    return tuple(TableRow(labels, tuple(cell(row, column) for column in wanted)) for labels, row in rows.items())
-
-
 @dataclass(frozen=True)
 class PaperTable:
     """A table of the paper.
 
     Parameters
     ----------
-    name : str
-        Name of its files.
-    caption : str
-        What it shows.
-    heads : tuple of str
-        Names of the label columns.
-    columns : tuple of str
-        Names of the columns of numbers.
+    name, caption : str
+        Name of its files, and what it shows.
+    heads, columns : tuple of str
+        Names of the columns of labels, and of those of numbers.
     rows : tuple of TableRow
         The lines.
     decimals : int
@@ -104,7 +72,7 @@ class PaperTable:
     caption: str
     heads: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: tuple[TableRow, ...]
+    rows: tuple[TableRow, ...] = ()
     decimals: int = 3
     ranked: bool = False
     numbers: str = ""
@@ -179,19 +147,7 @@ class Map:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the paper: panels side by side.
-
-    Parameters
-    ----------
-    name : str
-        Name of its files.
-    caption : str
-        What it shows; also what a screen reader reads.
-    panels : tuple
-        `Chart`, `Heat` or `Map`.
-    columns : int
-        Panels in a row.
-    """
+    """A figure of the paper: panels side by side, `columns` in a row; the caption is its text for screen readers."""
 
     name: str
     caption: str
@@ -201,7 +157,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure to reach: what was measured, what was wanted, whether it is met, and what it is compared with."""
+    """A number to reach: what was measured, what was wanted, whether it is met, and what it is compared with."""
 
     what: str
     measured: str
@@ -213,7 +169,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the runs of an experiment found: tables, figures, and how far from a goal they are."""
+    """Tables, figures and goals of an experiment."""
 
     tables: tuple[PaperTable, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -221,21 +177,13 @@ class Findings:
 
 
 def compare(what: str, cells: Iterable[TableCell], *, decimals: int = 3, small: bool = False) -> list[Goal]:
-    """Return the goal that numbers of ours agree with those printed and with the authors' files.
+    """Return the goal that our numbers agree with those printed and with the authors' files.
 
     One rule serves every table and figure: the absolute differences add up to at most `TOLERANCE` of the absolute
     numbers compared with, for each of the two where there are numbers.
 
-    Parameters
-    ----------
-    what : str
-        The quantity.
-    cells : iterable of TableCell
-        Those without a number of ours, or of theirs, do not count.
-    decimals : int
-        Of the means.
-    small : bool
-        Whether networks were too small to agree, as in a quick run; nothing is wanted then.
+    Cells without our number, or without a number to compare with, do not count. Nothing is wanted of networks that are
+    too small to agree, as in a quick run.
 
     Examples
     --------
@@ -309,10 +257,10 @@ def as_markdown(table: PaperTable) -> str:
     """
     best = [table.best(row) for row in table.rows]
     lines = [
-        _bar([*table.heads, *table.columns]),
-        _bar(["---"] * len(table.heads) + ["---:"] * len(table.columns)),
+        bar([*table.heads, *table.columns]),
+        bar(["---"] * len(table.heads) + ["---:"] * len(table.columns)),
         *(
-            _bar([*row.labels, *(_cell(cell, table.decimals, top, ("**", "**")) for cell in row.cells)])
+            bar([*row.labels, *(_cell(cell, table.decimals, top, ("**", "**")) for cell in row.cells)])
             for row, top in zip(table.rows, best, strict=True)
         ),
     ]
@@ -334,24 +282,18 @@ def as_latex(table: PaperTable) -> str:
     ]
     heads = " & ".join(map(_escaped, [*table.heads, *table.columns])) + r" \\"
     shape = "l" * len(table.heads) + "r" * len(table.columns)
-    return "\n".join(
-        [
-            r"\begin{table}",
-            rf"\caption{{{_escaped(table.caption)} In brackets: print / files of its authors.}}",
-            rf"\begin{{tabular}}{{{shape}}}",
-            r"\toprule",
-            heads,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    before = [
+        r"\begin{table}",
+        rf"\caption{{{_escaped(table.caption)} In brackets: print / files of its authors.}}",
+        rf"\begin{{tabular}}{{{shape}}}",
+        r"\toprule",
+    ]
+    after = (r"\bottomrule", r"\end{tabular}", r"\end{table}", "")
+    return "\n".join([*before, heads, r"\midrule", *body, *after])
 
 
-def _bar(cells: Sequence[str]) -> str:
+def bar(cells: Sequence[str]) -> str:
+    """Return a line of a table in Markdown."""
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
@@ -364,7 +306,7 @@ def _cell(cell: TableCell, decimals: int, best: float | None, bold: tuple[str, s
 
 
 def reference(cell: TableCell, decimals: int) -> str:
-    """Return what a cell is compared with: the printed number, a slash and that of the authors' files."""
+    """Return the numbers to compare with as text: the printed one, a slash and that of the authors' files."""
     printed = "" if cell.printed is None else number(cell.printed, min(decimals, 2))
     return printed if cell.authors is None else f"{printed} / {number(cell.authors, decimals)}".lstrip()
 

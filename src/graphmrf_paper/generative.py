@@ -1,5 +1,6 @@
 """Figures 7 and 8: the fitted generative model, its parameters, and maps drawn from it."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -7,13 +8,12 @@ import numpy as np
 
 from graphmrf._typing import Floats
 from graphmrf.model import GaussianMRF
-from graphmrf_paper.attributes import SYNTHETIC, load_attributes, load_raw
-from graphmrf_paper.findings import Figure, Findings, Goal, Heat, Map, PaperTable, TableCell, TableRow, compare, grid
-from graphmrf_paper.published import authors, beside
-from graphmrf_paper.runs import Experiment, Options, Result, Results, Run, RunSettings
+from graphmrf_paper.attributes import LABELS, SYNTHETIC, load_attributes, load_raw
+from graphmrf_paper.findings import Figure, Findings, Goal, Heat, Map, PaperTable, compare
+from graphmrf_paper.runs import Entry, Experiment, Options, Outline, Plan, Result, Results, Run, RunSettings
 
 
-@lru_cache(maxsize=2)  # runs of one data set follow each other; more keeps more models in memory
+@lru_cache(maxsize=2)  # runs of one data set follow each other
 def fitted_mrf(data_dir: str | None, data: str) -> GaussianMRF:
     """Return the model of maximum likelihood, mean 0 as in the paper."""
     graph, frame = load_attributes(data_dir, data)
@@ -21,7 +21,7 @@ def fitted_mrf(data_dir: str | None, data: str) -> GaussianMRF:
 
 
 def recover_parameters(data_dir: str | None, o: Options) -> Result:
-    """The maximum-likelihood parameters of a synthetic sample beside those it was drawn with."""
+    """Maximum-likelihood parameters of a synthetic sample, beside the true ones."""
     graph, frame = load_attributes(data_dir, o["data"])
     true = load_raw(data_dir, o["data"]).extra["parameters"].to_numpy()
     h, H = true[:, 0], true[:, 1:]
@@ -43,63 +43,51 @@ def recover_parameters(data_dir: str | None, o: Options) -> Result:
 _PARAMETERS = "Fitted parameters of the model"
 
 
-def _parameter_run(data: str) -> Run:
-    return Run.of(recover_parameters, {"data": data}, seconds=0.5)
+def _parameter_run(h0: int) -> Run:
+    return Run.of(recover_parameters, {"data": SYNTHETIC[h0]}, seconds=0.5)
 
 
-def _parameter_collect(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment has settings
-    """Return the matrices as a figure, and their relative errors."""
-    runs = {str(h0): _parameter_run(data) for h0, data in SYNTHETIC.items()}
-    found = {level: results[run.key] for level, run in runs.items() if run.key in results}
-    heads = ("error of H", "error of h", "NLL/n fitted", "NLL/n true")
-    rows = tuple(TableRow((level,), _error_cells(level, each)) for level, each in found.items())
-    caption = f"{_PARAMETERS}: relative error of H and h, and negative log-likelihood per node (fitted and true)."
-    table = PaperTable("fitted-parameters", caption, ("h₀",), heads, rows, decimals=4)
-    values = _parameter_table(found)
-    panels = tuple(_matrix(each, kind, level) for kind in ("true ", "") for level, each in found.items())
-    figure = Figure("fitted-parameters", f"{_PARAMETERS}: true above, fitted below.", panels, columns=len(found) or 1)
-    goals = [goal for level in found for goal in compare(f"entries of H and h, h₀ = {level}", values.cells([level]))]
-    return Findings((table, values), (figure,) if panels else (), (*goals, *_likely(found)))
+def _parameter_names(q: int) -> dict[str, tuple[str | int, ...]]:
+    """Return the names of all parameters, those of h, then the upper triangle of H, and their places in a result."""
+    h = {f"h[{i + 1}]": ("h", i) for i in range(q)}
+    return {**h, **{f"H[{i + 1},{j + 1}]": ("H", i, j) for i in range(q) for j in range(i, q)}}
 
 
-def _error_cells(level: str, found: Result) -> tuple[TableCell, ...]:
-    """Return the errors of our fit beside those of the authors' fit, and the likelihoods."""
-    names = _parameter_names(len(found["h"]))
-    theirs = [authors("fitted-parameters", level, name) for name in names]
-    cells = []
-    for part in "hH":
-        chosen = [k for k, name in enumerate(names) if name[0] == part]
-        errors = np.array([(theirs[k] or 0.0) - _entry(found, names[k], "true ") for k in chosen])
-        # Each entry off the diagonal of H is there twice.
-        twice = np.array([2.0 if "," in names[k] and len(set(names[k][2:-1].split(","))) == 2 else 1.0 for k in chosen])
-        size = np.linalg.norm(found[f"true {part}"])
-        cells.append(TableCell(found[f"error {part}"], authors=float(np.sqrt(twice @ errors**2) / size)))
-    return (cells[1], cells[0], TableCell(found["nll"]), TableCell(found["true nll"]))
+def _parameter_outline(_: RunSettings) -> Outline:
+    """Relative errors and every entry beside those of the authors' fits, and the matrices as a figure."""
+    name, levels = "fitted-parameters", tuple(SYNTHETIC)
+    errors = PaperTable(
+        name,
+        f"{_PARAMETERS}: relative error of H and h, and negative log-likelihood per node (fitted and true).",
+        ("h₀",),
+        ("error of H", "error of h", "NLL/n fitted", "NLL/n true"),
+        decimals=4,
+    )
+    values = PaperTable(
+        f"{name}-values",
+        f"{_PARAMETERS}: every entry of h and H, at each h₀.",
+        ("parameter",),
+        tuple(map(str, levels)),
+        numbers=name,
+    )
+    parameters = {(each,): (each, path) for each, path in _parameter_names(len(LABELS)).items()}
 
+    def value(row: tuple[str, tuple[str | int, ...]], h0: int) -> Entry:
+        return Entry([_parameter_run(h0)], row[1]).beside(name, str(h0), row[0])
 
-def _parameter_names(q: int) -> list[str]:
-    """Return the names of all parameters: those of h, then the upper triangle of H."""
-    return [*(f"h[{i + 1}]" for i in range(q)), *(f"H[{i + 1},{j + 1}]" for i in range(q) for j in range(i, q))]
+    def conclude(tables: Sequence[PaperTable], results: Results) -> Findings:
+        found = {str(h0): results[_parameter_run(h0).key] for h0 in levels if _parameter_run(h0).key in results}
+        panels = tuple(_matrix(each, kind, level) for kind in ("true ", "") for level, each in found.items())
+        figure = Figure(name, f"{_PARAMETERS}: true above, fitted below.", panels, columns=len(found) or 1)
+        goals = [goal for h0 in found for goal in compare(f"entries of H and h, h₀ = {h0}", tables[1].cells([h0]))]
+        return Findings(tuple(tables), (figure,) if panels else (), (*goals, *_likely(found)))
 
+    def error(h0: int, column: str) -> Entry:
+        path = {"NLL/n fitted": "nll", "NLL/n true": "true nll"}.get(column, column.replace(" of", ""))
+        return Entry([_parameter_run(h0)], (path,), authors=(name, str(h0), column))
 
-def _entry(found: Result, name: str, kind: str = "") -> float:
-    values = found[f"{kind}{name[0]}"]
-    for place in name[2:-1].split(","):
-        values = values[int(place) - 1]
-    return float(values)
-
-
-def _parameter_table(found: dict[str, Result]) -> PaperTable:
-    """Return every parameter of the fits beside those of the authors' fits."""
-    q = max((len(each["h"]) for each in found.values()), default=0)
-
-    def cell(name: str, level: str) -> TableCell:
-        return beside(TableCell(_entry(found[level], name)), "fitted-parameters", level, name)
-
-    rows = grid({(name,): name for name in _parameter_names(q)}, found, cell)
-    caption = f"{_PARAMETERS}: every entry of h and H, at each h₀."
-    name = "fitted-parameters"
-    return PaperTable(f"{name}-values", caption, ("parameter",), tuple(found), rows, numbers=name)
+    rows = {(str(h0),): h0 for h0 in levels}
+    return Outline((Plan.of(errors, rows, errors.columns, error), Plan.of(values, parameters, levels, value)), conclude)
 
 
 def _matrix(found: Result, kind: str, level: str) -> Heat:
@@ -121,8 +109,7 @@ FITTED_PARAMETERS = Experiment(
     _PARAMETERS,
     "Figure 7",
     tuple(SYNTHETIC.values()),
-    lambda _: [_parameter_run(data) for data in SYNTHETIC.values()],
-    _parameter_collect,
+    _parameter_outline,
     (
         "The fit is the maximum of the likelihood; the paper's stochastic fit ends 3 to 8 % from it in H, mostly "
         "too small, probably by its weight decay.",
@@ -153,7 +140,7 @@ def draw_maps(data_dir: str | None, o: Options) -> Result:
 
 
 def _along_edges(S: Any, values: Floats) -> float:
-    """Correlation of the ends of edges, each weighted by the degrees: 1 for a field that does not vary along edges."""
+    """Correlation of neighbouring values, weighted by degrees: 1 for a field that does not vary along edges."""
     centred = values - values.mean()
     return float(centred @ (S @ centred) / (centred @ centred))
 
@@ -166,29 +153,33 @@ def _map_run(settings: RunSettings) -> Run:
     return Run.of(draw_maps, {"data": _MAPPED_DATA, "seed": settings.seeds[0]}, seconds=4.0)
 
 
-def _map_collect(results: Results, settings: RunSettings) -> Findings:
-    """Return the maps, and a table of how smooth and how correlated they are."""
-    found = results.get(_map_run(settings).key)
-    if found is None:
-        return Findings()
-    labels = ["observed", *(f"sample {k + 1}" for k in range(len(found["layers"]) - 1))]
-    panels = tuple(
-        Map(f"{name}, {label}", _MAPPED_DATA, tuple(found["ids"]), np.asarray(layer[name]), limits)
-        for name, limits in _MAPPED.items()
-        for layer, label in zip(found["layers"], labels, strict=True)
-    )
-    figure = Figure("sampled-maps", f"{_MAPS}.", panels, columns=len(labels))
-    return Findings((_map_table(found, labels),), (figure,))
-
-
-def _map_table(found: Result, labels: list[str]) -> PaperTable:
-    columns = (*(f"correlation along edges, {name}" for name in _MAPPED), "correlation of the two")
-    rows = tuple(
-        TableRow((label,), tuple(TableCell(value) for value in (*smooth, both)))
-        for label, smooth, both in zip(labels, found["smoothness"], found["correlation"], strict=True)
-    )
+def _map_outline(settings: RunSettings) -> Outline:
+    """Maps, and a table of how smooth and how correlated they are."""
+    run, labels = _map_run(settings), ("observed", *(f"sample {k + 1}" for k in range(_N_MAPS)))
+    columns = {
+        **{f"correlation along edges, {name}": ("smoothness", k) for k, name in enumerate(_MAPPED)},
+        "correlation of the two": ("correlation", None),
+    }
     caption = "Do the samples resemble the data? Correlation along edges, and between the two attributes."
-    return PaperTable("sampled-maps", caption, ("map",), columns, rows)
+    form = PaperTable("sampled-maps", caption, ("map",), tuple(columns))
+
+    def entry(k: int, column: str) -> Entry:
+        quantity, place = columns[column]
+        return Entry([run], (quantity, k) if place is None else (quantity, k, place))
+
+    def conclude(tables: Sequence[PaperTable], results: Results) -> Findings:
+        if run.key not in results:
+            return Findings(tuple(tables))
+        found = results[run.key]
+        panels = tuple(
+            Map(f"{name}, {label}", _MAPPED_DATA, tuple(found["ids"]), np.asarray(layer[name]), limits)
+            for name, limits in _MAPPED.items()
+            for layer, label in zip(found["layers"], labels, strict=True)
+        )
+        return Findings(tuple(tables), (Figure("sampled-maps", f"{_MAPS}.", panels, columns=len(labels)),))
+
+    rows = {(label,): k for k, label in enumerate(labels)}
+    return Outline([Plan.of(form, rows, columns, entry)], conclude)
 
 
 SAMPLED_MAPS = Experiment(
@@ -196,7 +187,6 @@ SAMPLED_MAPS = Experiment(
     _MAPS,
     "Figure 8",
     (_MAPPED_DATA,),
-    lambda settings: [_map_run(settings)],
-    _map_collect,
+    _map_outline,
     ("Observed and drawn values in their own units, limited to 0..15 % and -1..1 as in the paper.",),
 )

@@ -1,6 +1,6 @@
 """The columns of the paper's tables: which method of the registry fills them, and how long a run may take."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -11,7 +11,7 @@ from graphmrf.estimators import ResidualPropagation
 from graphmrf.estimators.methods import METHODS
 from graphmrf.graph import Graph
 from graphmrf_paper.attributes import family
-from graphmrf_paper.runs import Run, Scalar, Task
+from graphmrf_paper.runs import Entry, Run, Scalar, Task
 
 PAPER_COLUMNS = ("LP", "LR", "LGC", "SGC", "GCN", "LGC/RP", "SGC/RP", "GCN/RP")
 BERNOULLI = "LGC/RP logit"
@@ -19,11 +19,11 @@ LINEAR_COLUMNS = ("LP", "LR", "LGC", "LGC/RP")
 HYBRIDS = ("LGC/RP", "SGC/RP", "GCN/RP")
 NETWORK_COLUMNS = ("SGC", "GCN", "SGC/RP", "GCN/RP")
 SMOOTHED = "SGC smoothed"
-"""SGC by least squares with one step at least, as in the paper, where 'SGC exact' may choose none."""
+"""SGC by least squares with at least one step, as in the paper; 'SGC exact' may choose none."""
 OUR_COLUMNS = (SMOOTHED, "SGC exact", "SGC exact/RP")
 
 # CPU time of a run relative to one on the U.S. counties, by the growth of the method, estimated from full
-# reproductions. They only weigh the progress bar and the expected time: doubled, it says twice as long.
+# reproductions. They only weigh the progress bar and the expected time.
 _SIZES = {
     "synthetic": {"direct": 0.3, "network": 0.2},
     "london": {"direct": 0.25, "network": 0.15},
@@ -39,22 +39,18 @@ _PAPER_TRAINING = {"training": "paper", "device": "cpu"}
 
 @dataclass(frozen=True)
 class TableMethod:
-    """What is fitted in one run, and the columns of a table that come of it.
+    """What is fitted in one run, and the columns of a table it fills.
 
     Parameters
     ----------
-    name : str
-        Its column, and its name in the keys of runs.
-    key : str
-        Its row in `graphmrf.estimators.methods.METHODS`.
+    name, key : str
+        Its column, also its name in the keys of runs, and its row in `graphmrf.estimators.methods.METHODS`.
     options : mapping
         Parameters of the estimator that are not the defaults.
     propagated : str
         Name of the column for residual propagation on top of it, from the same run; empty for none.
-    seconds : float
-        Expected CPU time of a run on a graph of 3000 nodes, a thousand of them labelled.
-    growth : {"direct", "network"}
-        How the time depends on the data.
+    seconds, growth : float, {"direct", "network"}
+        Expected CPU time on a graph of 3000 nodes, a thousand of them labelled, and how it depends on the data.
     """
 
     name: str
@@ -71,7 +67,7 @@ class TableMethod:
 
     @property
     def is_network(self) -> bool:
-        """Whether it is trained by PyTorch, with an effort."""
+        """Whether it is a network, trained by PyTorch."""
         return self.growth == "network"
 
     @property
@@ -133,16 +129,10 @@ def method_of(column: str) -> TableMethod:
     return next(method for method in TABLE_METHODS.values() if column in method.columns)
 
 
-def methods_for(columns: Sequence[str]) -> tuple[TableMethod, ...]:
-    """Return the methods that fill these columns and can be run here, each once.
-
-    Examples
-    --------
-    >>> [method.name for method in methods_for(["LP", "SGC exact", "SGC exact/RP"])]
-    ['LP', 'SGC exact']
-    """
-    found = {method.name: method for column in columns if not (method := method_of(column)).unavailable}
-    return tuple(found.values())
+def method_entry(column: str, runs: Callable[[TableMethod], list[Run]], quantity: str = "value") -> Entry:
+    """Return the entry of a column, from the runs of its method; without runs where the method needs an extra."""
+    method = method_of(column)
+    return Entry(note=method.unavailable) if method.unavailable else Entry(runs(method), (column, quantity))
 
 
 def method_run(task: Task, options: dict[str, Scalar], method: TableMethod, effort: str) -> Run:

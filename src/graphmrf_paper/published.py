@@ -2,12 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
-
-from graphmrf_paper.findings import TableCell
 
 
 @cache
@@ -21,7 +18,7 @@ def _number(source: str, table: str, row: str, column: str, quantity: str) -> fl
     return value
 
 
-def printed(table: str, row: str, column: str, *, quantity: str = "value") -> float | None:
+def printed(table: str, row: str, column: str, quantity: str = "value") -> float | None:
     """Return a number printed in the paper (Jia & Benson, arXiv:2101.07730), None where it has none.
 
     Parameters
@@ -35,15 +32,13 @@ def printed(table: str, row: str, column: str, *, quantity: str = "value") -> fl
 
     Examples
     --------
-    >>> printed("real-accuracy", "us-2016/income", "LGC")
-    0.66
-    >>> printed("real-accuracy", "us-2016/income", "LGC", quantity="alpha")
-    0.46
+    >>> printed("real-accuracy", "us-2016/income", "LGC"), printed("real-accuracy", "us-2016/income", "LGC", "alpha")
+    (0.66, 0.46)
     """
     return _number("published", table, row, column, quantity)
 
 
-def authors(table: str, row: str, column: str, *, quantity: str = "value") -> float | None:
+def authors(table: str, row: str, column: str, quantity: str = "value") -> float | None:
     """Return a number from the result files in the authors' repository, a mean over their runs; None without one.
 
     Parameters and names are those of `printed`. The files cover figures for which the paper prints no numbers. They are
@@ -66,12 +61,3 @@ def commit_of(table: str) -> str:
     ('46ed0fa', '')
     """
     return str(_numbers("authors").get(table, {}).get("commit", ""))
-
-
-def beside(cell: TableCell, table: str, row: str, column: str, *, quantity: str = "value") -> TableCell:
-    """Return a cell with the printed number and that of the authors' files, where there are such."""
-    return replace(
-        cell,
-        printed=printed(table, row, column, quantity=quantity),
-        authors=authors(table, row, column, quantity=quantity),
-    )

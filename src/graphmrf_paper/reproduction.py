@@ -1,4 +1,4 @@
-"""The experiments of the paper run again: what is pending, its progress, and the files that come of it."""
+"""The experiments of the paper run again: what is pending, its progress, and the files written."""
 
 import os
 import time
@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from graphmrf._typing import Floats
@@ -22,7 +20,7 @@ from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
 from graphmrf.files import atomic
 from graphmrf.report.layout import positions
 from graphmrf.report.page import asset, templates
-from graphmrf.text import near_or_all
+from graphmrf.text import count, near_or_all
 from graphmrf_paper.attributes import load_raw
 from graphmrf_paper.catalogue import recipe
 from graphmrf_paper.experiments import find_experiments
@@ -43,11 +41,10 @@ from graphmrf_paper.runner import (
 from graphmrf_paper.runs import Experiment, Run, RunSettings
 
 _PAGE, _DOCUMENT = "index.html", "reproduction.md"
-_EVERY = 30.0  # seconds between lines where there is no terminal: a log of a full run then has some hundred lines
 _UNBOUNDED = 10_000  # characters: wider than any table, to ask how wide one is
 
 _LeftOut = tuple[str, str, GraphMRFError]
-"""Experiments that lack a data set, its name, and the trouble it gave."""
+"""Experiments without a data set they need, its name, and the error on loading it."""
 
 
 def run_again(
@@ -63,26 +60,32 @@ def run_again(
     drawn: bool,
     quiet: bool,
     command: str,
-    elsewhere: Executor | None = None,
+    executor: Executor | None = None,
 ) -> None:
     """Run what the journal in a folder lacks of some experiments, or of all, and write tables, figures and the page."""
-    settings, workers, chosen = _settings(quick=quick, seed=seed), _jobs(jobs), find_experiments(names)
-    _check_methods(without)
+    if seed < 0:
+        raise InvalidInputError(f"--seed must be 0 or more, got {seed}")
+    if jobs is not None and jobs < 1:
+        raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
+    settings, workers, chosen = RunSettings(quick, seed), jobs or available_cores(), find_experiments(names)
+    for name in without:
+        if name not in TABLE_METHODS:
+            raise InvalidInputError(f"--without: no method is called '{name}'; {near_or_all(name, TABLE_METHODS)}")
     if drawn:
         check_figures()
     outlines = _prepare(output, shapes, drawn=drawn)
     wanted, left_out = _with_data(chosen, data_dir, named=bool(names))
     with _written_to(output):
-        with open_journal(output / RESULTS_FILE) as kept:
-            run_all = partial(execute, data_dir=data_dir, jobs=workers, elsewhere=elsewhere)
-            runs = [run for experiment in wanted for run in experiment.plan(settings) if run.method not in without]
-            failures = _run(runs, kept, run_all, jobs=workers, quiet=quiet)
-            times = timings(wanted, settings, kept.found)
-        parts = [(experiment, experiment.collect(kept.results, settings)) for experiment in wanted]
+        with open_journal(output / RESULTS_FILE) as journal:
+            run_all = partial(execute, data_dir=data_dir, jobs=workers, executor=executor)
+            runs = [run for experiment in wanted for run in experiment.plan(settings)]
+            chosen_runs = [run for run in runs if run.method not in without]
+            failures = _run(chosen_runs, journal, run_all, jobs=workers, quiet=quiet)
+            times, missing = timings(wanted, settings, journal.found), pending(runs, journal)
+        parts = [(experiment, experiment.collect(journal.results, settings)) for experiment in wanted]
         notes = [_why(lacking, data) for lacking, data, _ in left_out]
-        if missing := sum(experiment.n_missing(kept.results, settings) for experiment in wanted):
-            notes.append(f"{missing:,} runs have no result")
-        _write_all(output, Reproduction(parts, settings, times, command, notes), outlines, data_dir)
+        notes += [f"{len(missing):,} runs have no result"] if missing else []
+        _write_all(output, Reproduction(parts, settings, times, command, notes, missing), outlines, data_dir)
     if not quiet:
         terminal.note([f"left out {lacking}: {error}" for lacking, _, error in left_out])
         _summary(parts, output, drawn=drawn)
@@ -90,14 +93,14 @@ def run_again(
 
 
 def _why(lacking: str, data: str) -> str:
-    """Return which experiments were left out for want of a data set, and how to get one with a licence to accept."""
+    """Return which experiments were left out for lack of a data set, and how to get one with a licence to accept."""
     fetch = f"; graphmrf datasets fetch {data} --accept-licence downloads it once you accept its licence"
     return f"{lacking}: the data set {data} was not there{fetch if recipe(data).terms else ''}"
 
 
 @contextmanager
 def _written_to(folder: Path) -> Iterator[None]:
-    """Say which folder is full or refuses, and that nothing is lost."""
+    """Name the folder where writing fails, and that nothing is lost."""
     try:
         yield
     except OSError as error:
@@ -107,22 +110,10 @@ def _written_to(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _settings(*, quick: bool, seed: int) -> RunSettings:
-    if seed < 0:
-        raise InvalidInputError(f"--seed must be 0 or more, got {seed}")
-    return RunSettings(quick, seed)
-
-
-def _jobs(jobs: int | None) -> int:
-    if jobs is not None and jobs < 1:
-        raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
-    return jobs or available_cores()
-
-
 def _with_data(
     chosen: tuple[Experiment, ...], data_dir: str | None, *, named: bool
 ) -> tuple[tuple[Experiment, ...], tuple[_LeftOut, ...]]:
-    """Load every data set once; without its data an experiment that was not named is left out, with a note."""
+    """Load every data set once; leave out experiments without their data, unless they were named."""
     trouble: dict[str, GraphMRFError] = {}
     for data in dict.fromkeys(data for experiment in chosen for data in experiment.data):
         try:
@@ -131,51 +122,33 @@ def _with_data(
             if named:
                 raise
             trouble[data] = error
-    kept = tuple(each for each in chosen if trouble.keys().isdisjoint(each.data))
-    if trouble and not any(each.data for each in kept):
+    there = tuple(each for each in chosen if trouble.keys().isdisjoint(each.data))
+    if trouble and not any(each.data for each in there):
         raise next(iter(trouble.values()))
-    return kept, tuple(_left_out(chosen, trouble))
-
-
-def _left_out(chosen: tuple[Experiment, ...], trouble: dict[str, GraphMRFError]) -> Iterator[_LeftOut]:
-    """Yield for every data set that is missing the experiments that lack it first."""
-    first = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
-    for data, error in trouble.items():
-        names = [name for name, lacks in first.items() if lacks == data]
-        if names:
-            yield ", ".join(names), data, error
-
-
-def _check_methods(without: Sequence[str]) -> None:
-    for name in without:
-        if name not in TABLE_METHODS:
-            raise InvalidInputError(f"--without: no method is called '{name}'; {near_or_all(name, TABLE_METHODS)}")
+    # Every experiment is listed with the first data set that it lacks.
+    lacking = {each.name: next((data for data in each.data if data in trouble), None) for each in chosen}
+    names = {data: ", ".join(name for name, lacks in lacking.items() if lacks == data) for data in trouble}
+    return there, tuple((names[data], data, error) for data, error in trouble.items() if names[data])
 
 
 def _run(
-    runs: Sequence[Run],
-    kept: Journal,
-    run_all: Callable[..., dict[str, str]],
-    *,
-    jobs: int,
-    quiet: bool,
+    runs: Sequence[Run], journal: Journal, run_all: Callable[..., dict[str, str]], *, jobs: int, quiet: bool
 ) -> dict[str, str]:
-    missing = pending(runs, kept)
-    cores = f"{jobs} core{'' if jobs == 1 else 's'}"
+    missing = pending(runs, journal)
     if missing and not quiet:
         done = len(set(runs)) - len(missing)
         expected = spoken(sum(run.seconds for run in missing) / jobs)
         before = f", {done} are there already" if done else ""
-        typer.echo(f"{len(missing)} runs to do{before}: about {expected} on {cores}", err=True)
+        typer.echo(f"{len(missing)} runs to do{before}: about {expected} on {count(jobs, 'core')}", err=True)
     start = time.monotonic()
     try:
-        with _progress(missing, quiet=quiet) as watch:
-            failures = run_all(missing, kept, watch=watch)
+        with terminal.progress([run.seconds for run in missing], quiet=quiet or not missing, label="runs") as step:
+            failures = run_all(missing, journal, watch=lambda _: step())
     except KeyboardInterrupt:
         typer.echo("interrupted; what was finished is kept, the same command goes on from there", err=True)
         raise typer.Exit(130) from None
     if missing and not quiet:
-        spent = spoken(sum(kept.found[run.key].seconds for run in missing if run.key in kept.found))
+        spent = spoken(sum(journal.found[run.key].seconds for run in missing if run.key in journal.found))
         typer.echo(
             f"{len(missing)} runs took {spoken(time.monotonic() - start)} of wall-clock time, {spent} of CPU time",
             err=True,
@@ -254,41 +227,6 @@ def _write(path: Path, content: bytes) -> None:
         draft.write_bytes(content)
 
 
-@contextmanager
-def _progress(runs: Iterable[Run], *, quiet: bool) -> Iterator[Callable[[Run], None]]:
-    """Show on stderr how far the runs are and how long they will take: a bar, or a line now and then."""
-    planned = list(runs)
-    if quiet or not planned:
-        yield lambda _: None
-        return
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _in_lines(planned)
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as bar:
-        task, done = bar.add_task("", total=sum(run.seconds for run in planned)), 0
-
-        def watch(run: Run) -> None:
-            nonlocal done
-            done += 1
-            bar.update(task, advance=run.seconds, description=f"{done} of {len(planned)} runs")
-
-        yield watch
-
-
-def _in_lines(planned: Sequence[Run]) -> Callable[[Run], None]:
-    """Return what notes a finished run where there is no terminal."""
-    lines, done = terminal.ProgressLines("", sum(run.seconds for run in planned), every=_EVERY), count(1)
-    return lambda run: lines.advance(run.seconds, f"{next(done)} of {len(planned)} runs")
-
-
 def _summary(parts: Parts, folder: Path, *, drawn: bool) -> None:
     """Print the goals and where the files are."""
     signs = {True: "met", False: "not met", None: ""}
@@ -303,7 +241,7 @@ def _summary(parts: Parts, folder: Path, *, drawn: bool) -> None:
 
 
 def _show(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; in a narrow terminal it is too wide rather than cut, for names are there to be copied."""
+    """Print a table; its first column is never cut, so that names can be copied from a narrow terminal."""
     table = Table(box=box.SIMPLE_HEAD)
     for number, head in enumerate(heads):
         table.add_column(head, no_wrap=number == 0, overflow="fold")

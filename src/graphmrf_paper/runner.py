@@ -1,4 +1,4 @@
-"""Runs on all cores, the file that stores every result at once, and how long the runs took."""
+"""Runs on all cores, the file that stores each result when it is known, and how long the runs took."""
 
 import json
 import multiprocessing
@@ -22,12 +22,13 @@ from threadpoolctl import threadpool_limits
 from graphmrf.errors import GraphMRFError, InvalidInputError
 from graphmrf.files import check_place
 from graphmrf.text import DASH
+from graphmrf_paper.findings import bar
 from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.runs import Experiment, Result, Run, RunSettings
 
 try:
     import fcntl
-except ImportError:  # Windows: two commands on one folder are then not kept apart
+except ImportError:  # Windows: no lock against a second command on one folder
     fcntl = None  # type: ignore[assignment]
 
 JOURNAL_FORMAT = 2
@@ -37,7 +38,7 @@ _TITLE, _SUM = "graphmrf reproduction", "crc32"
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run: its key, what it found, its CPU time, and the wall-clock time since the one before."""
+    """A finished run: its key, its result, its CPU time, and the wall-clock time since the one before."""
 
     key: str
     result: Result
@@ -61,18 +62,13 @@ class Journal:
 
     @property
     def results(self) -> dict[str, Result]:
-        """What the finished runs found, by key."""
+        """Results of the finished runs by key."""
         return {key: record.result for key, record in self.found.items()}
 
 
 @contextmanager
 def open_journal(path: Path) -> Iterator[Journal]:
-    """Open a results file, new or from an earlier command, for reading and adding.
-
-    Parameters
-    ----------
-    path : path
-        The file; its folder must exist.
+    """Open a results file, new or from an earlier command, for reading and adding; its folder must exist.
 
     Raises
     ------
@@ -115,7 +111,7 @@ def _lock(stream: BinaryIO, path: Path) -> None:
 
 
 def _whole_lines(stream: BinaryIO, content: bytes) -> list[bytes]:
-    """Return the complete lines, and cut off what a killed command left after them."""
+    """Return the complete lines; remove the fragment that a killed command left."""
     end = content.rfind(b"\n") + 1
     if end < len(content):
         stream.truncate(end)
@@ -135,7 +131,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _sum(line: dict[str, Any]) -> int:
-    """Return the checksum of all else in a line."""
+    """Return the checksum of the other fields of a line."""
     return crc32(json.dumps({name: line[name] for name in sorted(line) if name != _SUM}).encode())
 
 
@@ -167,11 +163,11 @@ def _records(lines: list[bytes], path: Path) -> Iterator[Record]:
 
 
 def _record(value: Any) -> Record:
-    """Return what a line says; raise TypeError where it has other types than were written."""
+    """Return the record of a line; raise TypeError where it has other types than were written."""
     record = Record(value["key"], value["result"], value["seconds"], value.get("elapsed", 0.0))
     times = (record.seconds, record.elapsed)
     if not isinstance(record.key, str) or not isinstance(record.result, dict):
-        raise TypeError("a line is a key and what was found")
+        raise TypeError("a line is a key and a result")
     if _SUM in value and value[_SUM] != _sum(value):  # lines of earlier versions have none
         raise ValueError("a flipped bit gives another number and no error elsewhere")
     if any(isinstance(time, bool) or not isinstance(time, int | float) for time in times):
@@ -200,24 +196,24 @@ def execute(
     *,
     jobs: int,
     watch: Watch,
-    elsewhere: Executor | None = None,
+    executor: Executor | None = None,
 ) -> dict[str, str]:
-    """Do the runs that are missing, and keep each result as it comes.
+    """Do the runs that the journal lacks, and store each result as it comes.
 
     Parameters
     ----------
     runs : iterable of Run
         All that is wanted.
     journal : Journal
-        What is there; grows.
+        Results so far; grows.
     data_dir : str or None
         Folder of the raw files; None: as `graphmrf.datasets.load` finds them.
     jobs : int
         Number of processes, each on one core; results do not depend on it.
     watch : callable
         Called with every run when it has ended.
-    elsewhere : Executor, optional
-        What runs are submitted to in place of processes of this machine: the workers of a cluster.
+    executor : Executor, optional
+        Runs are submitted to it, such as to the workers of a cluster, in place of processes of this machine.
 
     Returns
     -------
@@ -227,7 +223,7 @@ def execute(
     Raises
     ------
     GraphMRFError
-        A process was killed from outside; what was finished is kept.
+        A process was killed from outside; finished runs are stored.
     """
     missing = pending(runs, journal)
     failures: dict[str, str] = {}
@@ -235,11 +231,18 @@ def execute(
         return failures
     last = time.monotonic()
     try:
-        with process_pool(min(jobs, len(missing))) if elsewhere is None else nullcontext(elsewhere) as pool:
+        with process_pool(min(jobs, len(missing))) if executor is None else nullcontext(executor) as pool:
             waiting = {pool.submit(_timed, run, data_dir): run for run in missing}
             for future in _finished(waiting):
                 run, now = waiting[future], time.monotonic()
-                _keep(run, future, journal, failures, elapsed=now - last)
+                try:
+                    outcome = future.result()
+                except BrokenProcessPool:
+                    raise
+                except Exception as error:  # one run that fails must not take the others with it
+                    failures[run.key] = f"{type(error).__name__}: {error}"
+                else:
+                    journal.append(Record(run.key, *outcome, now - last))
                 last = now
                 watch(run)
     except BrokenProcessPool as error:
@@ -248,17 +251,6 @@ def execute(
             "the same command goes on from there, --jobs 1 needs least memory"
         ) from error
     return failures
-
-
-def _keep(run: Run, future: Future[_Outcome], journal: Journal, failures: dict[str, str], *, elapsed: float) -> None:
-    try:
-        result, seconds = future.result()
-    except BrokenProcessPool:
-        raise
-    except Exception as error:  # one run that fails must not take the others with it
-        failures[run.key] = f"{type(error).__name__}: {error}"
-    else:
-        journal.append(Record(run.key, result, seconds, elapsed))
 
 
 def _finished(waiting: Iterable[Future[_Outcome]]) -> Iterator[Future[_Outcome]]:
@@ -270,7 +262,7 @@ def _finished(waiting: Iterable[Future[_Outcome]]) -> Iterator[Future[_Outcome]]
 
 @contextmanager
 def process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool; whatever ends the block early ends its processes, too."""
+    """Yield a pool whose processes end with the block, also after an error."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
     try:
@@ -285,7 +277,7 @@ def process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _prepare() -> None:
-    """One thread for each process, and none that outlives the command."""
+    """Use one thread in each process, and end it with the command."""
     os.environ["OMP_NUM_THREADS"] = "1"  # for what is not loaded yet
     threadpool_limits(1)
     numba.set_num_threads(1)
@@ -311,19 +303,7 @@ _GROUPS = {"direct": "all others", "network": "SGC, GCN"}
 
 @dataclass(frozen=True)
 class Timing:
-    """Time of some runs in seconds.
-
-    Parameters
-    ----------
-    name : str
-        What they are for.
-    n_runs : int
-        How many have ended.
-    elapsed : float
-        Wall-clock time while they ended one after the other.
-    groups : mapping
-        CPU time of every group of methods that was run.
-    """
+    """Time of some runs in seconds: between the ends of runs by the clock, and of the CPU by groups of methods."""
 
     name: str
     n_runs: int
@@ -336,7 +316,7 @@ class Timing:
         return sum(self.groups.values())
 
     def sentence(self) -> str:
-        """Return how long they took, on one core and by the clock."""
+        """Return CPU and wall-clock time in words."""
         networks = self.groups.get(_GROUPS["network"], 0.0)
         trained = f" ({_GROUPS['network']}: {spoken(networks)})" if networks else ""
         return f"{self.n_runs:,} runs took {spoken(self.cpu)} of one core{trained}, {spoken(self.elapsed)} by the clock"
@@ -345,7 +325,7 @@ class Timing:
 def timings(
     experiments: Iterable[Experiment], settings: RunSettings, found: Mapping[str, Record]
 ) -> tuple[Timing, ...]:
-    """Return the time of every experiment, runs that ended only, and last that of all runs, each counted once."""
+    """Return the time of the finished runs of every experiment, and last of all runs, each counted once."""
     plans = {experiment.name: set(experiment.plan(settings)) for experiment in experiments}
     plans["all, runs in common once"] = set().union(*plans.values())
     return tuple(_timing(name, runs, found) for name, runs in plans.items())
@@ -354,8 +334,12 @@ def timings(
 def timing_table(times: Sequence[Timing]) -> str:
     """Return a table of times in Markdown."""
     heads = ("experiment", "runs", "wall-clock time", "CPU time", *_GROUPS.values())
-    lines = [heads, ("---", *["---:"] * (len(heads) - 1)), *map(_line, times)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    lines = [bar(heads), bar(["---", *["---:"] * (len(heads) - 1)])]
+    for timing in times:
+        seconds = (timing.elapsed, timing.cpu, *(timing.groups.get(group) for group in _GROUPS.values()))
+        words = (DASH if each is None or not timing.n_runs else spoken(each) for each in seconds)
+        lines.append(bar([timing.name, f"{timing.n_runs:,}", *words]))
+    return "\n".join(lines)
 
 
 def spoken(seconds: float) -> str:
@@ -383,10 +367,3 @@ def _timing(name: str, runs: Iterable[Run], found: Mapping[str, Record]) -> Timi
 def _group(run: Run) -> str:
     method = TABLE_METHODS.get(run.method)
     return _GROUPS["direct" if method is None else method.growth]
-
-
-def _line(time: Timing) -> tuple[str, ...]:
-    if not time.n_runs:
-        return (time.name, "0", *[DASH] * (2 + len(_GROUPS)))
-    groups = (spoken(time.groups[group]) if group in time.groups else DASH for group in _GROUPS.values())
-    return (time.name, f"{time.n_runs:,}", spoken(time.elapsed), spoken(time.cpu), *groups)

@@ -1,12 +1,13 @@
-"""Experiments, the runs they are made of, and how much of them to do."""
+"""Experiments: the runs they consist of, the tables that runs fill, and how much to run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from graphmrf_paper.findings import Findings, TableCell
+from graphmrf_paper.findings import Figure, Findings, Goal, PaperTable, TableCell, TableRow
+from graphmrf_paper.published import authors, printed
 
 Scalar: TypeAlias = str | int | float
 Options: TypeAlias = Mapping[str, Any]
@@ -24,14 +25,7 @@ _SEEDS_APART = 1000  # more than any count of splits or samples, so that two see
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How much to do.
-
-    Parameters
-    ----------
-    quick : bool
-        Two splits and small networks, to see everything in a few minutes.
-    seed : int
-        Another seed takes other splits and samples, >= 0.
+    """How much to run: `quick` takes two splits and small networks, another `seed` other splits and samples.
 
     Examples
     --------
@@ -68,17 +62,10 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Run:
-    """One independent task and everything its result depends on.
+    """An independent task with all options that its result depends on.
 
-    Parameters
-    ----------
-    task : callable
-        What is done: a function at the top level of a module, so that another process finds it. Its name begins the
-        key, so no two tasks share one.
-    options : tuple of pairs
-        Its arguments, sorted by name.
-    seconds : float
-        Expected CPU time; not part of what the run is.
+    The task is a function at the top level of a module, so that another process finds it; its name begins the key, so
+    no two tasks share one. `seconds`, the expected CPU time, is not part of what the run is.
 
     Examples
     --------
@@ -100,7 +87,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The name under which the result is kept."""
+        """The name under which the result is stored."""
         return " ".join([self.task.__name__, *(f"{name}={value}" for name, value in self.options)])
 
     @property
@@ -114,8 +101,115 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A cell before its runs are done: the mean of a number in their results, and the published numbers beside it.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Those averaged over.
+    path : tuple of str and int
+        Where the number, or a list of numbers, is in the result of each run.
+    printed, authors : tuple of str
+        Arguments of `graphmrf_paper.published.printed` and `authors`; empty for none.
+    note : str
+        Why there is no number.
+
+    Examples
+    --------
+    >>> run = Run.of(print, {"seed": 1})
+    >>> Entry([run], ("LP", "value")).cell({run.key: {"LP": {"value": 0.5}}}).ours
+    0.5
+    """
+
+    runs: Sequence[Run] = ()
+    path: tuple[str | int, ...] = ()
+    printed: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    note: str = "not run"
+
+    def beside(self, *place: str) -> "Entry":
+        """Return the entry with the number printed in a place and that of the authors' files."""
+        return replace(self, printed=place, authors=place)
+
+    def cell(self, results: Results) -> TableCell:
+        """Return mean and standard deviation over the runs that have a result."""
+        found = [value for run in self.runs for value in _numbers_at(results.get(run.key), self.path)]
+        empty = TableCell(
+            printed=printed(*self.printed) if self.printed else None,
+            authors=authors(*self.authors) if self.authors else None,
+            note=self.note,
+        )
+        if not found:
+            return empty
+        spread = float(np.std(found, ddof=1)) if len(found) > 1 else None
+        return replace(empty, ours=float(np.mean(found)), spread=spread, n_runs=len(found), note="")
+
+
+def _numbers_at(result: Any, path: Sequence[str | int]) -> list[float]:
+    for step in path:
+        if result is None:
+            break
+        result = result[step] if isinstance(step, int) else result.get(step)
+    return [] if result is None else [float(value) for value in np.ravel(result)]
+
+
+_Labels = TypeVar("_Labels", bound=tuple[str, ...])
+_R = TypeVar("_R")
+_C = TypeVar("_C")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A table before its runs are done: its form, without rows, and the entries of every row."""
+
+    form: PaperTable
+    rows: Mapping[tuple[str, ...], Sequence[Entry]]
+
+    @classmethod
+    def of(
+        cls, form: PaperTable, rows: Mapping[_Labels, _R], columns: Iterable[_C], entry: Callable[[_R, _C], Entry]
+    ) -> "Plan":
+        """Return the table whose entries are a function of row and column."""
+        wanted = list(columns)
+        return cls(form, {labels: [entry(row, column) for column in wanted] for labels, row in rows.items()})
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, row by row."""
+        return [run for entries in self.rows.values() for entry in entries for run in entry.runs]
+
+    def fill(self, results: Results) -> PaperTable:
+        """Return the table; entries without results are empty cells."""
+        rows = (TableRow(labels, tuple(each.cell(results) for each in row)) for labels, row in self.rows.items())
+        return replace(self.form, rows=tuple(rows))
+
+
+@dataclass(frozen=True)
+class Outline:
+    """An experiment for some settings: tables to fill, and a function from them and all results to the findings."""
+
+    plans: Sequence[Plan] = ()
+    conclude: Callable[[Sequence[PaperTable], Results], Findings] = lambda tables, _: Findings(tuple(tables))
+
+    @classmethod
+    def of(
+        cls,
+        *plans: Plan,
+        goals: Callable[..., Iterable[Goal]] = lambda *_: (),
+        figures: Callable[..., Iterable[Figure]] = lambda *_: (),
+    ) -> "Outline":
+        """Return the outline whose goals and figures are functions of the filled tables."""
+
+        def conclude(tables: Sequence[PaperTable], _: Results) -> Findings:
+            return Findings(tuple(tables), tuple(figures(*tables)), tuple(goals(*tables)))
+
+        return cls(plans, conclude)
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper: it expands into runs and reads their results.
+    """A table or figure of the paper.
 
     Parameters
     ----------
@@ -123,10 +217,8 @@ class Experiment:
         Its name on the command line, what it shows in a few words, where it is in the paper.
     data : tuple of str
         Data sets it needs.
-    plan : callable
-        From `RunSettings` to the runs.
-    collect : callable
-        From the results there are, and `RunSettings`, to tables, figures and goals; missing results leave empty cells.
+    outline : callable
+        From `RunSettings` to its `Outline`.
     remarks : tuple of str
         What agrees, what differs, and why.
     """
@@ -135,43 +227,14 @@ class Experiment:
     title: str
     place: str
     data: tuple[str, ...]
-    plan: Callable[[RunSettings], Sequence[Run]]
-    collect: Callable[[Results, RunSettings], Findings]
+    outline: Callable[[RunSettings], Outline]
     remarks: tuple[str, ...] = ()
 
-    def n_missing(self, results: Results, settings: RunSettings) -> int:
-        """Return how many runs have no result."""
-        return sum(run.key not in results for run in set(self.plan(settings)))
+    def plan(self, settings: RunSettings) -> list[Run]:
+        """Return the runs of all tables; a run that several need is there several times."""
+        return [run for plan in self.outline(settings).plans for run in plan.runs]
 
-
-def average(
-    results: Results, runs: Iterable[Run], column: str, *, quantity: str = "value", missing: str = ""
-) -> TableCell:
-    """Return mean and standard deviation over the runs that have a number; `missing` says why there is none.
-
-    Examples
-    --------
-    >>> run = Run.of(print, {"seed": 1})
-    >>> average({run.key: {"LP": {"value": 0.5}}}, [run], "LP").ours
-    0.5
-    """
-    return (
-        TableCell(note=missing)
-        if missing
-        else mean_cell(results.get(run.key, {}).get(column, {}).get(quantity) for run in runs)
-    )
-
-
-def mean_cell(numbers: Iterable[float | None]) -> TableCell:
-    """Return mean and standard deviation of the numbers that are there.
-
-    Examples
-    --------
-    >>> mean_cell([0.4, None, 0.6]).ours, mean_cell([None]).ours
-    (0.5, None)
-    """
-    values = [float(value) for value in numbers if value is not None]
-    if not values:
-        return TableCell(note="not run")
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return TableCell(float(np.mean(values)), spread=spread, n_runs=len(values))
+    def collect(self, results: Results, settings: RunSettings) -> Findings:
+        """Return tables, figures and goals; missing results leave empty cells."""
+        outline = self.outline(settings)
+        return outline.conclude([plan.fill(results) for plan in outline.plans], results)

@@ -1,14 +1,11 @@
-"""Tables 2 and 4: what the data sets are, and the coefficients of linear graph convolution."""
-
-from functools import partial
+"""Tables 2 and 4: statistics of the data sets, and coefficients of linear graph convolution."""
 
 import numpy as np
 
 from graphmrf_paper.attributes import load_attributes, load_task, title_of
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, compare, grid
+from graphmrf_paper.findings import Goal, PaperTable, compare
 from graphmrf_paper.methods import TABLE_METHODS
-from graphmrf_paper.published import beside
-from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, mean_cell
+from graphmrf_paper.runs import TRAINING, Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings
 from graphmrf_paper.splits import authors_split
 
 _COUNTS = ("vertices", "edges", "attributes")
@@ -21,20 +18,15 @@ def count_data(data_dir: str | None, o: Options) -> Result:
     return {"vertices": graph.n_nodes, "edges": graph.n_edges, "attributes": frame.shape[1]}
 
 
-def _count_run(data: str) -> Run:
-    return Run.of(count_data, {"data": data})
+def _count_outline(_: RunSettings) -> Outline:
+    def entry(data: str, count: str) -> Entry:
+        return Entry([Run.of(count_data, {"data": data})], (count,)).beside("data-statistics", data, count)
 
+    def goals(table: PaperTable) -> list[Goal]:
+        return [goal for name in _COUNTS for goal in compare(f"number of {name}", table.cells([name]), decimals=1)]
 
-def _count_collect(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment has settings
-    rows = grid({(title_of(data),): data for data in _COUNTED}, _COUNTS, partial(_count_cell, results))
-    table = PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, rows, decimals=0)
-    goals = [goal for column in _COUNTS for goal in compare(f"number of {column}", table.cells([column]), decimals=1)]
-    return Findings((table,), (), tuple(goals))
-
-
-def _count_cell(results: Results, data: str, count: str) -> TableCell:
-    found = results.get(_count_run(data).key, {})
-    return beside(TableCell(found.get(count), n_runs=len(found) and 1), "data-statistics", data, count)
+    form = PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, decimals=0)
+    return Outline.of(Plan.of(form, {(title_of(data),): data for data in _COUNTED}, _COUNTS, entry), goals=goals)
 
 
 DATA_STATISTICS = Experiment(
@@ -42,8 +34,7 @@ DATA_STATISTICS = Experiment(
     "Statistics of the data sets",
     "Table 2",
     _COUNTED,
-    lambda _: [_count_run(data) for data in _COUNTED],
-    _count_collect,
+    _count_outline,
     (
         "London: the paper counts 4 attributes, its four outcomes; its code and its numbers use all 6.",
         "U.S.: the text speaks of about 20 ties per county, the data have 12 (mean degree 14.5).",
@@ -69,18 +60,15 @@ def coefficient_runs(data: str, settings: RunSettings) -> list[Run]:
     return settings.over_splits(lgc_coefficients, {"data": data, "outcome": _ELECTION})
 
 
-def _coefficient_collect(results: Results, settings: RunSettings) -> Findings:
-    """Return the mean coefficients, the levels differing between splits, and how far from print they are."""
-    years = {(data.partition("-")[2],): data for data in _YEARS}
-    rows = grid(years, FEATURES, partial(_coefficient_cell, results, settings))
+def _coefficient_outline(settings: RunSettings) -> Outline:
+    def entry(data: str, feature: str) -> Entry:
+        path = ("coefficients", feature)
+        return Entry(coefficient_runs(data, settings), path).beside("coefficients", data, feature)
+
     caption = f"{_TITLE}: mean over the splits, 30 % of the counties labelled."
-    table = PaperTable("coefficients", caption, ("year",), FEATURES, rows, decimals=2)
-    return Findings((table,), (), tuple(compare("coefficients", table.cells(), decimals=2)))
-
-
-def _coefficient_cell(results: Results, settings: RunSettings, data: str, feature: str) -> TableCell:
-    found = (results.get(run.key, {}).get("coefficients", {}) for run in coefficient_runs(data, settings))
-    return beside(mean_cell(each.get(feature) for each in found), "coefficients", data, feature)
+    form = PaperTable("coefficients", caption, ("year",), FEATURES, decimals=2)
+    plan = Plan.of(form, {(data.partition("-")[2],): data for data in _YEARS}, FEATURES, entry)
+    return Outline.of(plan, goals=lambda table: compare("coefficients", table.cells(), decimals=2))
 
 
 COEFFICIENTS = Experiment(
@@ -88,8 +76,7 @@ COEFFICIENTS = Experiment(
     _TITLE,
     "Table 4",
     _YEARS,
-    lambda settings: [run for data in _YEARS for run in coefficient_runs(data, settings)],
-    _coefficient_collect,
+    _coefficient_outline,
     (
         "Mean of the coefficients of standardised, smoothed features although the level differs between splits, "
         "as in the paper. Its networks are shrunk by weight decay, ours are least squares.",

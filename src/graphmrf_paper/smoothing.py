@@ -1,7 +1,6 @@
-"""Figures 2 and 3: frequency responses of the filters, and omega recovered from samples of the model."""
+"""Figures 2 and 3: frequency responses of the filters, and recovery of omega from samples of the model."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,21 @@ from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, Residu
 from graphmrf.model import GaussianMRF
 from graphmrf.text import number
 from graphmrf_paper.attributes import REAL_TASKS, load_raw, load_task, title_of
-from graphmrf_paper.findings import (
-    TOLERANCE,
-    Chart,
-    Figure,
-    Findings,
-    Goal,
-    Heat,
-    PaperTable,
-    Series,
-    TableCell,
-    grid,
-    share_off,
-)
+from graphmrf_paper.findings import TOLERANCE, Chart, Figure, Findings, Goal, Heat, PaperTable, Series, share_off
 from graphmrf_paper.methods import TABLE_METHODS
-from graphmrf_paper.runs import TRAINING, Experiment, Options, Result, Results, Run, RunSettings, Scalar, average
+from graphmrf_paper.runs import (
+    TRAINING,
+    Entry,
+    Experiment,
+    Options,
+    Outline,
+    Plan,
+    Result,
+    Results,
+    Run,
+    RunSettings,
+    Scalar,
+)
 from graphmrf_paper.splits import authors_split
 
 _DECADE = 4  # steps of the grid
@@ -39,8 +38,8 @@ _RESPONSES = "Frequency responses of LGC and SGC on a 6-regular graph"
 _DEGREE, _DEEPEST = 6, 20  # as in the paper's figure
 
 
-def _responses(results: Results, settings: RunSettings) -> Findings:  # noqa: ARG001 - every experiment collects from both
-    r"""Return what smoothing leaves of an eigenvector of N, on a regular graph.
+def _responses(*_: PaperTable) -> Iterator[Figure]:
+    r"""Yield the figure of frequency responses on a regular graph: the factor of an eigenvector of N.
 
     .. math:: g(\lambda) = 1 / (1 + \omega \lambda) \quad \text{(LGC)}, \qquad
               g(\lambda) = (1 - \tfrac{d}{d + 1} \lambda)^K \quad \text{(SGC)}
@@ -53,7 +52,7 @@ def _responses(results: Results, settings: RunSettings) -> Findings:  # noqa: AR
         for title, curves in (("LGC", lgc), ("SGC", sgc))
     )
     caption = f"{_RESPONSES}: LGC with ω from 0.01 (blue) to 1000 (red), SGC with K from 0 (blue) to 20 (red)."
-    return Findings(figures=(Figure("frequency-response", caption, panels, columns=2),))
+    yield Figure("frequency-response", caption, panels, columns=2)
 
 
 def _gradient(x: Floats, curves: Sequence[tuple[str, Floats]]) -> tuple[Series, ...]:
@@ -68,8 +67,7 @@ FREQUENCY_RESPONSE = Experiment(
     _RESPONSES,
     "Figure 2",
     (),
-    lambda _: (),
-    _responses,
+    lambda _: Outline.of(figures=_responses),
     ("A formula, so there is nothing to differ: SGC is no low-pass filter beyond λ = 7/6.",),
 )
 
@@ -101,59 +99,59 @@ def recover_omega(data_dir: str | None, o: Options) -> Result:
 
 def _recovery(method: str, place: str) -> Experiment:
     """Accuracy for every pair of the omega that drew the sample and the omega of the predictor."""
-    name, title = f"omega-{method.lower().replace('/', '-')}", f"{method} recovers ω"
+    name, features = f"omega-{method.lower().replace('/', '-')}", int(method != "LP")
+    steps, ticks = range(len(OMEGA_GRID)), tuple(f"{omega:.3g}" for omega in OMEGA_GRID)
+    what = f"{method}: mean R² with the true ω, with a tenth of it (under-smoothing), with ten times (over-smoothing)."
+    form = PaperTable(name, what, ("true ω",), ("true", "a tenth", "ten times"))
+
+    def outline(settings: RunSettings) -> Outline:
+        def entry(step: int, guess: int) -> Entry:
+            options: dict[str, Scalar] = {"data": _GRAPH, "features": features, "step": step}
+            runs = [
+                Run.of(recover_omega, {**options, "seed": seed}, seconds=0.1 if features else 0.05)
+                for seed in settings.repeats
+            ]
+            return Entry(runs, (method, guess)) if guess in steps else Entry(note="")
+
+        def conclude(tables: Sequence[PaperTable], results: Results) -> Findings:
+            R2 = _numbers(Plan.of(form, {(ticks[step],): step for step in steps}, steps, entry).fill(results)).T
+            if np.isnan(R2).any():
+                return Findings(tuple(tables))
+            goals = (_recovered(method, R2.argmax(axis=0)), *_losses(method, tables[0]))
+            return Findings(tuple(tables), (_heat(name, method, R2, len(settings.repeats)),), goals)
+
+        shown = Plan.of(
+            form,
+            {(ticks[step],): step for step in steps},
+            (0, -_DECADE, _DECADE),
+            lambda step, off: entry(step, step + off),
+        )
+        return Outline([shown], conclude)
+
     remarks = ("On the paper's own graph, with samples drawn here; the paper prints no numbers.",)
-    collect = partial(_recovery_collect, name, method)
-    return Experiment(name, title, place, (_GRAPH,), partial(_recovery_plan, method), collect, remarks)
+    return Experiment(name, f"{method} recovers ω", place, (_GRAPH,), outline, remarks)
 
 
-def _recovery_plan(method: str, settings: RunSettings) -> list[Run]:
-    return [run for step in range(len(OMEGA_GRID)) for run in _recovery_runs(method, step, settings)]
+def _numbers(table: PaperTable) -> Floats:
+    """Return our numbers, NaN where there is none."""
+    return np.array([[cell.ours for cell in row.cells] for row in table.rows], dtype=np.float64)
 
 
-def _recovery_runs(method: str, step: int, settings: RunSettings) -> list[Run]:
-    features = int(method != "LP")
-    options: dict[str, Scalar] = {"data": _GRAPH, "features": features, "step": step}
-    seconds = 0.1 if features else 0.05
-    return [Run.of(recover_omega, {**options, "seed": seed}, seconds=seconds) for seed in settings.repeats]
-
-
-def _recovery_collect(name: str, method: str, results: Results, settings: RunSettings) -> Findings:
-    """Return the heat map, and how far its maxima are from the diagonal."""
-    columns = [_mean_scores(method, step, results, settings) for step in range(len(OMEGA_GRID))]
-    if any(column is None for column in columns):
-        return Findings()
-    R2 = np.array(columns).T
-    best = R2.argmax(axis=0)
+def _heat(name: str, method: str, R2: Floats, n_samples: int) -> Figure:
+    """Return R2 for every omega of the predictor (rows) and of the model (columns)."""
     ticks = tuple(f"{omega:.3g}" if step % 4 == 0 else "" for step, omega in enumerate(OMEGA_GRID))
-    marks = tuple((step, int(found)) for step, found in enumerate(best))
+    marks = tuple((step, int(best)) for step, best in enumerate(R2.argmax(axis=0)))
     inset = _INSET if method == "LP" else None
     panel = Heat(f"{method}: R²", "ω of the model", f"ω of {method}", R2, ticks, ticks, marks, inset=inset)
-    samples = f"mean R² of {len(settings.repeats)} samples"
-    caption = f"{method} recovers ω: {samples}; a dot marks the best ω of each column."
+    caption = f"{method} recovers ω: mean R² of {n_samples} samples; a dot marks the best ω of each column."
     if inset is not None:
         caption += f" Inset: R² against the ω of {method} where the true one is {OMEGA_GRID[inset]:.3g} (dashed)."
-    table = _misspecified(name, method, R2)
-    return Findings((table,), (Figure(name, caption, (panel,)),), (_recovered(method, best), *_losses(method, table)))
-
-
-def _misspecified(name: str, method: str, R2: Floats) -> PaperTable:
-    """Return R2 at the true omega, and with one ten times too small or too large, where that is on the grid."""
-
-    def cell(step: int, off: int) -> TableCell:
-        guess = step + off
-        return TableCell(float(R2[guess, step]) if 0 <= guess < len(R2) else None)
-
-    rows = grid({(f"{omega:.3g}",): step for step, omega in enumerate(OMEGA_GRID)}, (0, -_DECADE, _DECADE), cell)
-    caption = (
-        f"{method}: mean R² with the true ω, with a tenth of it (under-smoothing), with ten times (over-smoothing)."
-    )
-    return PaperTable(name, caption, ("true ω",), ("true", "a tenth", "ten times"), rows)
+    return Figure(name, caption, (panel,))
 
 
 def _losses(method: str, table: PaperTable) -> list[Goal]:
     """Return how much R2 under-smoothing and over-smoothing cost, on average over the rows."""
-    R2 = np.array([[cell.ours for cell in row.cells] for row in table.rows], dtype=np.float64)
+    R2 = _numbers(table)
     lost = R2[:, :1] - R2[:, 1:]
     if np.isnan(lost).all(axis=0).any():
         return []
@@ -161,11 +159,6 @@ def _losses(method: str, table: PaperTable) -> list[Goal]:
     return [
         Goal(f"R² of {method} lost with a tenth of the {table.columns[0]} ω, with ten times", f"{under} and {over}")
     ]
-
-
-def _mean_scores(method: str, step: int, results: Results, settings: RunSettings) -> Floats | None:
-    found = [results[run.key][method] for run in _recovery_runs(method, step, settings) if run.key in results]
-    return np.mean(found, axis=0) if found else None
 
 
 def _recovered(method: str, best: Floats) -> Goal:
@@ -205,22 +198,19 @@ def misspecify(data_dir: str | None, o: Options) -> Result:
 _FACTORS = (1.0, 0.1, 10.0)
 
 
-def _real_runs(task: tuple[str, str], settings: RunSettings) -> list[Run]:
-    return settings.over_splits(misspecify, {"data": task[0], "outcome": task[1]}, seconds=1.0)
+def _real_outline(settings: RunSettings) -> Outline:
+    def entry(line: tuple[tuple[str, str], str], factor: float) -> Entry:
+        (data, outcome), name = line
+        runs = settings.over_splits(misspecify, {"data": data, "outcome": outcome}, seconds=1.0)
+        return Entry(runs, (name, str(factor)))
 
-
-def _real_collect(results: Results, settings: RunSettings) -> Findings:
-    columns = ("chosen", "a tenth", "ten times")
     lines = {(title_of(task[0]), task[1], name): (task, name) for task in REAL_TASKS for name in _SMOOTHERS}
-
-    def cell(line: tuple[tuple[str, str], str], factor: float) -> TableCell:
-        return average(results, _real_runs(line[0], settings), line[1], quantity=str(factor))
-
-    rows = grid(lines, _FACTORS, cell)
     caption = "Mean R² with the ω chosen by cross-validation, with a tenth of it, and with ten times; 30 % labelled."
-    table = PaperTable("smoothing-real", caption, ("data", "outcome", "method"), columns, rows)
-    goals = [goal for name in _SMOOTHERS for goal in _losses(name, table.having(name))]
-    return Findings((table,), (), tuple(goals))
+    heads, columns = ("data", "outcome", "method"), ("chosen", "a tenth", "ten times")
+    return Outline.of(
+        Plan.of(PaperTable("smoothing-real", caption, heads, columns), lines, _FACTORS, entry),
+        goals=lambda table: [goal for name in _SMOOTHERS for goal in _losses(name, table.having(name))],
+    )
 
 
 SMOOTHING_REAL = Experiment(
@@ -228,8 +218,7 @@ SMOOTHING_REAL = Experiment(
     "Smoothing ten times too weak or too strong, real data",
     "Beyond the paper",
     tuple(dict.fromkeys(data for data, _ in REAL_TASKS)),
-    lambda settings: [run for task in REAL_TASKS for run in _real_runs(task, settings)],
-    _real_collect,
+    _real_outline,
     ("Not in the paper, which shows over-smoothing and under-smoothing on samples of its model.",),
 )
 OMEGA_LP = _recovery("LP", "Figure 3 (a)")

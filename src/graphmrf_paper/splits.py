@@ -20,16 +20,9 @@ _MANTISSA, _EXPONENT = 0x000FFFFFFFFFFFFF, 0x3FF0000000000000
 
 
 def authors_split(n: int, share: float, seed: int) -> Bools:
-    """Return the nodes (n,) that are labelled in a split of the authors: the first of a random permutation.
+    """Return a mask (n,) of the labelled nodes in one of the authors' splits, the first of a random permutation.
 
-    Parameters
-    ----------
-    n : int
-        Number of nodes.
-    share : float
-        Share of them that is labelled, rounded up.
-    seed : int
-        1 to 10 in the paper.
+    Their share is rounded up; seeds are 1 to 10 in the paper.
     """
     return np.isin(np.arange(n), authors_parts(np.arange(n), (share, 1.0 - share), seed)[0])
 

@@ -1,6 +1,6 @@
 """Random graphs and parameters of the model as in the paper, and the synthetic data sets made with them.
 
-Every graph is made from whole arrays of edges, so a million nodes take seconds; the same seed gives the same graph.
+Graphs are drawn with array operations, so a million nodes take seconds; the same seed gives the same graph.
 """
 
 import json
@@ -17,8 +17,7 @@ from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.dataset import Attribute, Files, Info, Recipe, Tables, number_nodes, published_files, simple_edges
 
-_ATTEMPTS = 100
-"""Draws until a graph is given up as never connected. By eye: the paper's needs one."""
+_ATTEMPTS = 100  # draws until a graph is given up as never connected; the paper's needs one
 
 __all__ = [
     "barabasi_albert",
@@ -189,7 +188,7 @@ def _lattice(n: int, neighbours: int) -> tuple[Ints, Ints]:
 
 
 def _rewire(rng: np.random.Generator, u: Ints, v: Ints, n: int, share: float) -> tuple[Ints, Ints]:
-    """Return edges of which some got another second end, such that none is a loop or there already."""
+    """Return edges with some ends rewired at random, without loops or duplicates."""
     moved = np.flatnonzero(rng.random(u.size) < share)
     v = v.copy()
     open_ends = moved
@@ -203,7 +202,7 @@ def _rewire(rng: np.random.Generator, u: Ints, v: Ints, n: int, share: float) ->
 
 
 def _chosen(rng: np.random.Generator, total: int, probability: float) -> Ints:
-    """Return which of `total` things happened, each with the same probability."""
+    """Return the positions of successes among `total` independent trials."""
     count = int(rng.binomial(total, probability))
     return rng.choice(total, size=count, replace=False, shuffle=False) if count else np.zeros(0, dtype=np.int64)
 
@@ -225,7 +224,7 @@ def _blocks(sizes: ArrayLike, probabilities: ArrayLike) -> tuple[Ints, Floats]:
 
 
 def _propensities(rng: np.random.Generator, n: int, exponent: float) -> Floats:
-    """Return cumulative shares of power-law propensities, bounded so that no node takes more than its part of edges."""
+    """Return cumulative shares of power-law propensities, truncated at the square root of n."""
     _check(exponent > 2, f"exponent must be above 2, got {exponent}")
     drawn = np.minimum((1.0 - rng.random(n)) ** (-1.0 / (exponent - 1.0)), np.sqrt(n))
     shares: Floats = np.cumsum(drawn) / drawn.sum()
@@ -304,7 +303,7 @@ def _unpack(xi: Floats, q: int) -> tuple[Floats, Floats]:
 def describe(
     name: str, title: str, n_edges: int | None, *, source: str, licence: str, remarks: tuple[str, ...]
 ) -> Info:
-    """Return what is known of ten samples of five attributes on 1000 nodes."""
+    """Return the description of a data set of ten samples of five attributes on 1000 nodes."""
     names = attribute_names(5)
     attributes = tuple(Attribute(each, "", "drawn from the Gaussian MRF") for each in names)
     where = "the table has sample 0; all ten are in extra['samples'], H and h in extra['parameters']"

@@ -44,7 +44,7 @@ def _path(code: str, part: str) -> str:
 def clean_streamers(files: Files, *, code: str) -> Tables:
     """Return nodes, edges and the ones of the binary feature matrix.
 
-    A node listed twice keeps its last row (two nodes of FR); a feature listed twice counts once.
+    Of a node listed twice the last row is used (two nodes of FR); a feature listed twice counts once.
     """
     target = pd.read_csv(files[_path(code, "target.csv")]).drop_duplicates("new_id", keep="last").set_index("new_id")
     target = target.loc[np.arange(len(target))]

@@ -76,5 +76,5 @@ def reproduce(
             drawn=not no_figures,
             quiet=quiet,
             command=terminal.command_line(context),
-            elsewhere=pool[1],
+            executor=pool[1],
         )

@@ -8,13 +8,13 @@ from graphmrf_paper.figures import Drawing
 from graphmrf_paper.findings import Figure, Findings, Goal, PaperTable, TableCell, TableRow
 from graphmrf_paper.pages import Reproduction, as_page
 from graphmrf_paper.runner import timings
-from graphmrf_paper.runs import Experiment, RunSettings
+from graphmrf_paper.runs import Experiment, Outline, RunSettings
 
 pytestmark = pytest.mark.slow
 
 
-class Outline(HTMLParser):
-    """Tags that are open, ids, and texts of cells."""
+class Anchors(HTMLParser):
+    """Ids, and links to them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Outline(HTMLParser):
 
 
 def page(remarks: tuple[str, ...] = (), **found: Any) -> str:
-    experiment = Experiment("t", "A <title>", "Table 1", (), lambda _: (), lambda *_: Findings(), remarks)
+    experiment = Experiment("t", "A <title>", "Table 1", (), lambda _: Outline(), remarks)
     settings = RunSettings(quick=True)
     made = Reproduction([(experiment, Findings(**found))], settings, timings([experiment], settings, {}), "graphmrf")
     drawings = {figure.name: Drawing(b"", b"<svg/>", 800) for figure in found.get("figures", ())}
@@ -56,10 +56,10 @@ def test_goals_are_counted_and_linked() -> None:
     goals = (Goal("a", "0.1", "< 1", True), Goal("b", "2", "< 1", False), Goal("c", "3", "printed"))
     html = page(goals=goals)
     assert "1 of 2 goals are met." in html
-    outline = Outline()
-    outline.feed(html)
-    assert {link[1:] for link in outline.links} <= set(outline.ids)
-    assert len(outline.ids) == len(set(outline.ids))
+    anchors = Anchors()
+    anchors.feed(html)
+    assert {link[1:] for link in anchors.links} <= set(anchors.ids)
+    assert len(anchors.ids) == len(set(anchors.ids))
 
 
 def test_what_users_wrote_is_escaped_and_nothing_is_loaded() -> None:

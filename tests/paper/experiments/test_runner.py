@@ -66,13 +66,13 @@ def test_a_run_that_fails_leaves_the_others_alone_and_is_tried_again(results: Pa
     assert len(ended) == 4
 
 
-def test_runs_are_submitted_elsewhere_when_asked(tmp_path: Path) -> None:
+def test_runs_are_submitted_to_the_executor_given(tmp_path: Path) -> None:
     def invert(_: str | None, options: Options) -> Result:
         return {"inverse": 1 / options["number"]}
 
     runs = [Run.of(invert, {"number": number}) for number in (2, 0, 4)]
     with open_journal(tmp_path / "r.jsonl") as kept, ThreadPoolExecutor(1) as pool:
-        failures = execute(runs, kept, None, jobs=1, watch=lambda _: None, elsewhere=pool)
+        failures = execute(runs, kept, None, jobs=1, watch=lambda _: None, executor=pool)
         assert list(failures) == ["invert number=0"]
         assert [result["inverse"] for result in kept.results.values()] == [0.5, 0.25]
 
