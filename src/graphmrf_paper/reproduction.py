@@ -89,7 +89,11 @@ def run_again(
     if not quiet:
         terminal.note([f"left out {lacking}: {error}" for lacking, _, error in left_out])
         _summary(parts, output, drawn=drawn)
-    _report_failures(failures)
+    if failures:
+        key, message = next(iter(failures.items()))
+        raise GraphMRFError(
+            f"{len(failures)} runs failed, the first is '{key}' ({message}); the same command tries them again"
+        )
 
 
 def _why(lacking: str, data: str) -> str:
@@ -154,14 +158,6 @@ def _run(
             err=True,
         )
     return failures
-
-
-def _report_failures(failures: dict[str, str]) -> None:
-    if failures:
-        key, message = next(iter(failures.items()))
-        raise GraphMRFError(
-            f"{len(failures)} runs failed, the first is '{key}' ({message}); the same command tries them again"
-        )
 
 
 def show_list(names: Sequence[str]) -> None:

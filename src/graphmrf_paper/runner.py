@@ -200,30 +200,10 @@ def execute(
 ) -> dict[str, str]:
     """Do the runs that the journal lacks, and store each result as it comes.
 
-    Parameters
-    ----------
-    runs : iterable of Run
-        All that is wanted.
-    journal : Journal
-        Results so far; grows.
-    data_dir : str or None
-        Folder of the raw files; None: as `graphmrf.datasets.load` finds them.
-    jobs : int
-        Number of processes, each on one core; results do not depend on it.
-    watch : callable
-        Called with every run when it has ended.
-    executor : Executor, optional
-        Runs are submitted to it, such as to the workers of a cluster, in place of processes of this machine.
-
-    Returns
-    -------
-    dict
-        Message of every run that failed, by key; it is tried again by the next command.
-
-    Raises
-    ------
-    GraphMRFError
-        A process was killed from outside; finished runs are stored.
+    Each of the `jobs` processes has one core, and results do not depend on their number; with an `executor`, such as a
+    cluster, runs are submitted to it instead. `watch` is called with every run when it has ended. Returned are the
+    messages of runs that failed, by key, which the next command tries again. `GraphMRFError` is raised when a process
+    was killed from outside; finished runs are stored.
     """
     missing = pending(runs, journal)
     failures: dict[str, str] = {}
@@ -298,27 +278,19 @@ def _timed(run: Run, data_dir: str | None) -> _Outcome:
     return result, time.process_time() - start
 
 
-_GROUPS = {"direct": "all others", "network": "SGC, GCN"}
-
-
 @dataclass(frozen=True)
 class Timing:
-    """Time of some runs in seconds: between the ends of runs by the clock, and of the CPU by groups of methods."""
+    """Time of some runs in seconds: between the ends of runs by the clock, CPU time, and that of SGC and GCN in it."""
 
     name: str
     n_runs: int
     elapsed: float
-    groups: Mapping[str, float]
-
-    @property
-    def cpu(self) -> float:
-        """CPU time, all together."""
-        return sum(self.groups.values())
+    cpu: float
+    networks: float
 
     def sentence(self) -> str:
         """Return CPU and wall-clock time in words."""
-        networks = self.groups.get(_GROUPS["network"], 0.0)
-        trained = f" ({_GROUPS['network']}: {spoken(networks)})" if networks else ""
+        trained = f" (SGC, GCN: {spoken(self.networks)})" if self.networks else ""
         return f"{self.n_runs:,} runs took {spoken(self.cpu)} of one core{trained}, {spoken(self.elapsed)} by the clock"
 
 
@@ -333,12 +305,11 @@ def timings(
 
 def timing_table(times: Sequence[Timing]) -> str:
     """Return a table of times in Markdown."""
-    heads = ("experiment", "runs", "wall-clock time", "CPU time", *_GROUPS.values())
-    lines = [bar(heads), bar(["---", *["---:"] * (len(heads) - 1)])]
+    heads = ("experiment", "runs", "wall-clock time", "CPU time", "all others", "SGC, GCN")
+    lines = [bar(heads), "| --- |" + " ---: |" * 5]
     for timing in times:
-        seconds = (timing.elapsed, timing.cpu, *(timing.groups.get(group) for group in _GROUPS.values()))
-        words = (DASH if each is None or not timing.n_runs else spoken(each) for each in seconds)
-        lines.append(bar([timing.name, f"{timing.n_runs:,}", *words]))
+        seconds = (timing.elapsed, timing.cpu, timing.cpu - timing.networks, timing.networks)
+        lines.append(bar([timing.name, f"{timing.n_runs:,}", *(spoken(each) if each else DASH for each in seconds)]))
     return "\n".join(lines)
 
 
@@ -357,13 +328,11 @@ def spoken(seconds: float) -> str:
 
 def _timing(name: str, runs: Iterable[Run], found: Mapping[str, Record]) -> Timing:
     ended = [(run, found[run.key]) for run in runs if run.key in found]
-    groups: dict[str, float] = {}
-    for run, record in ended:
-        group = _group(run)
-        groups[group] = groups.get(group, 0.0) + record.seconds
-    return Timing(name, len(ended), sum(record.elapsed for _, record in ended), groups)
-
-
-def _group(run: Run) -> str:
-    method = TABLE_METHODS.get(run.method)
-    return _GROUPS["direct" if method is None else method.growth]
+    networks = {method.name for method in TABLE_METHODS.values() if method.is_network}
+    return Timing(
+        name,
+        len(ended),
+        elapsed=sum(record.elapsed for _, record in ended),
+        cpu=sum(record.seconds for _, record in ended),
+        networks=sum(record.seconds for run, record in ended if run.method in networks),
+    )
