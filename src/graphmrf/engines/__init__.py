@@ -85,9 +85,9 @@ def build_engine(  # noqa: PLR0913 - the graph, and how it is computed
     small: int = SMALL_GRAPH,
     large: int = 5_000_000,
 ) -> Engine:
-    """Return an engine for a graph; "auto" takes SciPy up to `small` edges and numba's parallel kernels beyond.
+    """Return an engine for a graph.
 
-    From `large` on it takes a GPU where there is one: loading PyTorch takes about as long as a search on 16 cores.
+    "auto" takes SciPy up to `small` edges, then numba, and from `large` on a GPU if there is one.
     """
     chosen = _automatic(indices.size // 2, small, large) if name == "auto" else check_engine(name)
     make = ENGINES[chosen] if isinstance(chosen, str) else chosen

@@ -20,14 +20,11 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "ns
 
 
 class Kernel:
-    """A function compiled for all cores, or for one in a process that was forked from one that could use all.
+    """A function compiled for all cores (loops over ``numba.prange``), or for one core in a forked child.
 
     numba's OpenMP layer ends a forked child that asks for its threads, and its own layer (workqueue) ends a process in
     which two threads ask at once. So kernels take turns, a fork waits for the running one, and its child computes on
     one core. If compiled code cannot be cached, or the cache is damaged, it is compiled again.
-
-    `function`: what to compile; a loop over ``numba.prange`` is divided among the cores. `parallel`: whether to use
-    them at all.
     """
 
     def __init__(self, function: Callable[..., Any], *, parallel: bool = True) -> None:

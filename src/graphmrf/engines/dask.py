@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 import numpy as np
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "cluster"]
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
-
-Partition: TypeAlias = Literal["auto", "columns", "rows"]  # what is divided among the workers
 
 USABLE = 0.8  # share of a worker's memory that graph and blocks may take: Dask starts no work on a worker beyond it
 
@@ -77,7 +75,7 @@ class Cluster:
         self,
         client: Any,
         *,
-        partition: Partition = "auto",
+        partition: Literal["auto", "columns", "rows"] = "auto",
         engine: str = "auto",
         checkpoint: str | Path | None = None,
         silence: float = 120.0,
@@ -320,11 +318,6 @@ def column_bytes(arrays: tuple[Any, ...], *, blocks: int = 19) -> int:
 
     At the peak these are three of right-hand sides (received, stored, and those of the next part), three Lanczos
     vectors, a window of four, and nine of solutions and directions, for 14 levels at 30 per cent of the nodes.
-
-    Examples
-    --------
-    >>> column_bytes((np.zeros(1001, np.int32), np.zeros(8000, np.int32), None, np.zeros(1000)))
-    2476004
     """
     edges = sum(array.nbytes for array in arrays if array is not None)
     return int(edges + blocks * 16 * 8 * arrays[3].size)
@@ -333,7 +326,7 @@ def column_bytes(arrays: tuple[Any, ...], *, blocks: int = 19) -> int:
 def largest_graphs(machines: Cluster, *, halo: float = 1.5) -> dict[str, int]:
     """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is divided.
 
-    Rows on all workers together take `halo` times the memory of columns on one, up to a block of neighbours on each.
+    Rows on all workers take `halo` times the memory of columns on one: each also has the rows of neighbours elsewhere.
     """
     memory, one = int(USABLE * machines.memory()), np.zeros(1)
     per_node = column_bytes((np.zeros(1, np.int64), np.zeros(40, np.int32), None, one))
@@ -451,14 +444,15 @@ def _check_workers(made: Cluster, wanted: int, timeout: str) -> None:
             f"{max(wanted, 1)} workers are needed, {found} are at {made.address}; start more with: "
             f"dask worker {made.address}"
         ) from error
-    versions, ours = import_module("distributed.versions").get_versions, own_versions()
-    for worker in made.some_workers():
-        try:
-            theirs = _packages(made.ask(worker, versions, list(_SAME)))
-        except OSError:  # it was just lost
-            continue
-        other = [f"{name} {theirs[name] or 'not installed'} instead of {ours[name]}" for name in ours]
-        other = [each for each, name in zip(other, ours, strict=True) if theirs[name] != ours[name]]
+    found = made.client.get_versions(packages=list(_SAME))
+    ours = _packages(found["client"])
+    for worker, about in found["workers"].items():
+        theirs = _packages(about)
+        other = [
+            f"{name} {theirs[name] or 'not installed'} instead of {mine}"
+            for name, mine in ours.items()
+            if theirs[name] != mine
+        ]
         if other:
             raise ClusterError(
                 f"worker {worker} has {', '.join(other)}; install the same there: "

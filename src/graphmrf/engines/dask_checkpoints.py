@@ -10,7 +10,6 @@ from __future__ import annotations
 import pickle
 import shutil
 import time
-import zipfile
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,18 +38,12 @@ class Saving:
     # every ten minutes)
     share: float = 0.05
     spare: float = 0.25  # share of the free disk that they may take; they are there twice while they are written
-    # seconds after which they are no longer fetched from workers that do not share a disk with the client, unless a
-    # checkpoint was asked for
-    longest: float = 60.0
     # bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after
     largest: int = 2**20
 
 
 class Store:
-    """Results of parts in a folder, each under a fingerprint of the graph, the function and the part.
-
-    `folder`: where; None saves nothing. `arrays`: those of the graph.
-    """
+    """Results of parts in a folder (None: nowhere), under a fingerprint of the graph, the function and the part."""
 
     def __init__(self, folder: Path | None, arrays: tuple[Any, ...]) -> None:
         self._folder = folder
@@ -73,7 +66,9 @@ class Store:
         for result in run(function, self._missing(function, parts, files)):
             while files[0][1]:
                 yield _stored(files.popleft()[0])
-            _write(files[0][0], result)
+            values = result if isinstance(result, tuple) else (result,)
+            named = {f"arr_{i}": each for i, each in enumerate(values)}
+            write_arrays(files[0][0], named | {"single": not isinstance(result, tuple)})
             files.popleft()
             yield result
         for file, _ in files:
@@ -96,12 +91,6 @@ def _fingerprint(values: Any) -> bytes:
     return blake2b(pickle.dumps(values, protocol=5), digest_size=16).digest()
 
 
-def _write(file: Path, result: Any) -> None:
-    """Write a tuple of arrays and numbers atomically."""
-    with atomic(file) as draft, draft.open("wb") as stream:
-        np.savez(stream, *(result if isinstance(result, tuple) else (result,)), single=not isinstance(result, tuple))
-
-
 def _is_stored(file: Path) -> bool:
     """Return whether the file of a part exists and is undamaged; reading verifies the checksums of its arrays."""
     try:
@@ -122,10 +111,8 @@ class Iterates:
     """The iterates of a part: results of its operations in their order, and blocks of the workers after some of them.
 
     A function called again with the same part repeats the same operations. Those with stored results are skipped; after
-    the last of them workers restore their blocks and the work continues.
-
-    `folder`: where they are stored. `bounds`: first row of every part of the rows, and n; files of another division are
-    useless. `saving`: when blocks are saved.
+    the last of them workers restore their blocks and the work continues. Files of another division of the rows are
+    useless.
     """
 
     def __init__(self, folder: Path, bounds: Ints, saving: Saving) -> None:
@@ -182,7 +169,7 @@ class Iterates:
         """Save the results: blocks after the last of them are in their files; earlier ones are removed."""
         values = {f"arr_{i}": each for i, each in enumerate(self._results)}
         try:
-            write_pieces(self.folder / "results.npz", [("bounds", self._bounds), *values.items()])
+            write_arrays(self.folder / "results.npz", values | {"bounds": self._bounds})
         except OSError:  # the disk is full: earlier files stay
             self.is_closed = True
             return
@@ -226,32 +213,30 @@ def same_division(folder: Path | None, bounds: Ints) -> Ints:
     return bounds
 
 
-def pieces_of(blocks: dict[int, Any], first: int) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of blocks and windows from a number on, each with a name for `put_piece`."""
+def named_arrays(blocks: dict[int, Any], first: int) -> dict[str, Any]:
+    """Return the arrays of blocks and windows from a number on, by names that `read_blocks` understands."""
+    named: dict[str, Any] = {}
     for place, value in blocks.items():
         if place >= first and isinstance(value, tuple):
-            yield from ((f"{place - first}.{i}", each) for i, each in enumerate(value) if each is not None)
+            named |= {f"{place - first}.{i}": each for i, each in enumerate(value) if each is not None}
         elif place >= first:
-            yield str(place - first), value
+            named[str(place - first)] = value
+    return named
 
 
-def put_piece(blocks: dict[int, Any], first: int, name: str, array: Any) -> None:
-    """Put an array of a block or window to the others, their numbers counted from another one."""
-    number, _, i = name.partition(".")
-    place = first + int(number)
-    both = blocks.get(place, (None, None))
-    blocks[place] = (array, both[1]) if i == "0" else (both[0], array) if i else array
-
-
-def write_pieces(file: Path, pieces: Iterable[tuple[str, Any]]) -> None:
-    """Write arrays one by one into a file that NumPy reads, atomically."""
-    with atomic(file) as draft, zipfile.ZipFile(draft, "w") as archive:
-        for name, array in pieces:
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
-
-
-def read_pieces(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield what `write_pieces` wrote."""
+def read_blocks(file: Path, first: int) -> dict[int, Any]:
+    """Return the blocks and windows in a file of `named_arrays`, numbered from another number on."""
+    blocks: dict[int, Any] = {}
     with np.load(file, allow_pickle=False) as stored:
-        yield from ((name, stored[name]) for name in stored.files)
+        for name in stored.files:
+            number, _, i = name.partition(".")
+            values, rows = blocks.get(first + int(number), (None, None))
+            window = (stored[name], rows) if i == "0" else (values, stored[name])
+            blocks[first + int(number)] = window if i else stored[name]
+    return blocks
+
+
+def write_arrays(file: Path, named: dict[str, Any]) -> None:
+    """Write arrays to a file for `numpy.load`, atomically."""
+    with atomic(file) as draft, draft.open("wb") as stream:
+        np.savez(stream, **named)

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 
 class ColumnsEngine:
-    """An engine whose workers each hold the graph and take parts of the work; single products are computed here.
-
-    `arrays`: compressed rows of the adjacency, and the degrees.
-    """
+    """An engine whose workers each hold the graph and take parts of the work; single products are computed here."""
 
     def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
         self.n, self._machines, self._arrays, self.token = arrays[3].size, machines, arrays, uuid4().hex
@@ -63,10 +60,7 @@ class ColumnsEngine:
             tasks.cancel()
 
     def _graph_for(self, worker: str) -> Any:
-        """Return the reference to the graph for a worker: a folder, or a future sent to the first worker.
-
-        Dask copies it to the others; if all workers that had it are lost, it is sent again.
-        """
+        """Return the reference to the graph for a worker: a folder, or a future that Dask copies between workers."""
         if self._machines.sees_disk(worker):
             return self._machines.write_arrays(self.token, self._arrays)
         if self._sent is None or self._sent.status != "finished":
@@ -85,8 +79,7 @@ class ColumnsEngine:
 class TaskQueue:
     """Parts in progress: up to two at each worker, sent again if they are lost, returned in order.
 
-    `graph_for`: reference to the graph for a worker. `task`: first arguments of `work`. `attempts`: times a part is
-    sent before the run gives up: one more than the three lost workers that Dask allows a task.
+    `task`: first arguments of `work`. `attempts`: one more than the three lost workers that Dask allows a task.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from graphmrf.engines.dask import at_work, limit_threads, read_arrays
-from graphmrf.engines.dask_checkpoints import pieces_of, put_piece, read_pieces, write_pieces
+from graphmrf.engines.dask_checkpoints import named_arrays, read_blocks, write_arrays
 from graphmrf.engines.numba import NumbaEngine
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import InvalidInputError
@@ -45,9 +45,9 @@ def weight_sums(indptr: Ints, weights: Floats) -> Floats:
 def split_edges(file: str, names: tuple[str, ...], bounds: Ints, ids: Any = None) -> list[_Piece]:
     """Return the edges of a file, both ways round and without loops, by the part of their row.
 
-    An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both. Ends are
-    numbers of nodes, or their ids. The weight of an edge that is listed from the larger number to the smaller is
-    negative, to distinguish an edge listed in both directions from one listed twice.
+    An edge is one number, its row in the part times the number of nodes plus its column, which sorts by both. The
+    weight of an edge from the larger number to the smaller is negative, to distinguish an edge listed in both
+    directions from one listed twice.
     """
     with opened(file) as stream:
         table = import_module("pyarrow.parquet").read_table(stream, columns=list(names))
@@ -153,13 +153,7 @@ def row_components(rows: _Rows, first: int, _: None, n: int) -> tuple[None, Ints
 
 
 def joined_components(labels: Ints, others: Ints) -> Ints:
-    """Return the components of all nodes by two sets of edges, from those by either.
-
-    Examples
-    --------
-    >>> joined_components(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
-    array([0, 0, 0, 1], dtype=int32)
-    """
+    """Return the components of all nodes by two sets of edges, from the components by either."""
     k, size = int(labels.max(initial=-1)) + 1, int(labels.max(initial=-1) + others.max(initial=-1)) + 2
     same = sparse.coo_array((np.ones(labels.size, np.int8), (labels, k + others)), shape=(size, size))
     return np.asarray(connected_components(same.tocsr(), directed=False)[1][labels])
@@ -183,9 +177,8 @@ _Operation: TypeAlias = "tuple[str, BlockNumber | None, tuple[Any, ...]]"
 class RowBlock:
     """Some rows of a graph on a worker, and the same rows of the blocks and windows of an engine.
 
-    `source`: compressed rows of the adjacency with global columns: arrays, or the folder of their files. `bounds`
-    (n_parts + 1,): first row of every part. `number`: which part this is. `patience`: seconds to wait for the rows of
-    another part.
+    `source`: compressed rows of the adjacency with global columns, or the folder of their files. `bounds` (n_parts +
+    1,): first row of every part. `patience`: seconds to wait for the rows of another part.
     """
 
     def __init__(self, source: Any, bounds: Ints, number: int, patience: float) -> None:
@@ -280,36 +273,23 @@ class RowBlock:
 
     async def size(self, first: int) -> int:
         """Return the bytes of the blocks and windows from a number on."""
-        return sum(array.nbytes for _, array in pieces_of(self._blocks, first))
+        return sum(array.nbytes for array in named_arrays(self._blocks, first).values())
 
     async def save(self, file: str, first: int) -> bool:
         """Write blocks and windows from a number on to a file; return whether the disk took them."""
         try:
-            await self._in_thread(write_pieces, Path(file), pieces_of(self._blocks, first))
+            await self._in_thread(write_arrays, Path(file), named_arrays(self._blocks, first))
         except OSError:
             return False
         return True
 
     async def recall(self, file: str, first: int) -> bool:
-        """Read what `save` wrote, blocks being numbered from another number on; return whether it was there, whole."""
+        """Read what `save` wrote, numbered from another number on; return whether the file is there and whole."""
         try:
-            for name, array in await self._in_thread(list, read_pieces(Path(file))):
-                put_piece(self._blocks, first, name, array)
+            self._blocks |= await self._in_thread(read_blocks, Path(file), first)
         except Exception:  # a damaged file can raise any error
             return False
         return True
-
-    async def names(self, first: int) -> list[str]:
-        """Return the names of the arrays that `save` would write, for those who fetch them one by one."""
-        return [name for name, _ in pieces_of(self._blocks, first)]
-
-    async def piece(self, name: str, first: int) -> Any:
-        """Return one of these arrays."""
-        return next(array for each, array in pieces_of(self._blocks, first) if each == name)
-
-    async def put(self, name: str, first: int, array: Any) -> None:
-        """Take one of these arrays back."""
-        put_piece(self._blocks, first, name, array)
 
     def _local(self, name: str) -> Callable[..., Any]:
         own: dict[str, Callable[..., Any]]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from concurrent.futures import CancelledError
 from importlib import import_module
 from itertools import count, pairwise
@@ -24,7 +23,7 @@ from uuid import uuid4
 import numpy as np
 
 from graphmrf.engines.dask import Cluster, with_time_left
-from graphmrf.engines.dask_checkpoints import Iterates, Store, read_pieces, same_division, write_pieces
+from graphmrf.engines.dask_checkpoints import Iterates, Store, same_division
 from graphmrf.engines.dask_parts import (
     BlockNumber,
     Calls,
@@ -59,11 +58,7 @@ _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.C
 
 
 class Remote:
-    """A block or window that workers hold until this object is deleted.
-
-    `engine`: the engine it belongs to. `shape`: of the whole block; of a window (k, slots, n_rows). `rows`: rows of a
-    window, None for all.
-    """
+    """A block, or a window of some rows (None: all), that workers hold until this object is deleted."""
 
     def __init__(self, engine: RowsEngine, shape: tuple[int, ...], rows: Ints | None = None) -> None:
         self.place, self.shape, self.rows, self._forget = engine.new_place(), shape, rows, engine.forgotten
@@ -80,8 +75,7 @@ class RowsEngine(Engine):
     """An engine whose rows lie on several workers.
 
     `make`: returns what every part of the rows is made from: arrays, or a future of them. `bounds`: first row of every
-    part, and n. `store`: where results of parts are stored. `attempts`: times a part is computed before the run gives
-    up.
+    part, and n. `attempts`: times a part is computed before the run gives up.
     """
 
     on_host = False
@@ -126,8 +120,8 @@ class RowsEngine(Engine):
     ) -> tuple[RowsEngine, Ints, Floats]:
         """Return the engine of a graph in Parquet files that only workers read, its row pointers and its degrees.
 
-        No process ever holds more edges than a file has, or a part of the rows; where ends are ids, all hold these.
-        The names are those of the columns of the two ends and, where edges have weights, of these.
+        `names`: columns of the two ends and, where edges have weights, of these. No process ever holds more edges than
+        a file has, or a part of the rows.
         """
         files, client = parquet_files(path), machines.client
         known = None if ids is None else import_module("pyarrow").array(ids)
@@ -386,9 +380,9 @@ class RowsEngine(Engine):
         return self._ask(name, [values] * len(self._queues), lambda found: np.asarray(sum(found)))
 
     def _ask(self, name: str, values: list[tuple[Any, ...]], join: Callable[[list[Any]], Floats]) -> Floats:
-        """Send what waits, and an operation with a result; return that, joined from those of the parts.
+        """Send the queued operations and one with a result; return the joined results of the parts.
 
-        What is known from iterates is not sent: workers get the blocks that come of it instead.
+        Results known from iterates are not computed again: workers get the blocks that follow from them instead.
         """
         iterates = self._iterates
         if iterates is not None and iterates.knows:
@@ -423,60 +417,24 @@ class RowsEngine(Engine):
         iterates.note(result)
         if not iterates.is_due:
             return
-        first, seen = (self._first,), self._all_see(iterates.folder.parent)
-        if not iterates.has_room(sum(self.call(parts, "size", [first] * len(parts)))):
+        first = (self._first,)
+        n_bytes = sum(self.call(parts, "size", [first] * len(parts)))
+        if not iterates.has_room(n_bytes) or not self._all_see(iterates.folder.parent):
+            iterates.is_closed = True
             return
         files = [iterates.file(p, new=True) for p in range(len(parts))]
-        if seen:
-            saved = all(self.call(parts, "save", [(str(file.resolve()), *first) for file in files]))
-        else:
-            until = np.inf if self._machines.checkpoint else time.monotonic() + self._machines.saving.longest
-            saved = all(self._fetched(part, file, until) for part, file in zip(parts, files, strict=True))
-        iterates.is_closed |= not saved
-        if saved:
+        if all(self.call(parts, "save", [(str(file.resolve()), *first) for file in files])):
             iterates.save()
+        else:
+            iterates.is_closed = True
 
     def _recall(self, parts: list[Home], iterates: Iterates) -> None:
-        """Return the stored blocks to the workers."""
+        """Let the workers read their stored blocks."""
         files = [iterates.file(p, new=False) for p in range(len(parts))]
-        if self._all_see(iterates.folder.parent):
-            found = all(self.call(parts, "recall", [(str(file.resolve()), self._first) for file in files]))
-        else:
-            found = all(self._put_back(part, file) for part, file in zip(parts, files, strict=True))
-        if not found:
+        if not all(self.call(parts, "recall", [(str(file.resolve()), self._first) for file in files])):
             iterates.discard()
-            raise OSError(f"what was stored in {iterates.folder} is damaged")
+            raise OSError(f"what was stored in {iterates.folder} is damaged, or not seen by all workers")
         iterates.is_behind = False
-
-    def _fetched(self, part: Home, file: Path, until: float) -> bool:
-        """Write the blocks of a part here, one array at a time; return whether the disk took them, before some time."""
-
-        def arrays() -> Iterator[tuple[str, Any]]:
-            for name in self.call([part], "names", [(self._first,)])[0]:
-                if time.monotonic() > until:
-                    raise TimeoutError
-                yield name, self.call([part], "piece", [(name, self._first)])[0]
-
-        try:
-            write_pieces(file, arrays())
-        except OSError:
-            self._machines.look_again()
-            if part[0] not in self._machines.workers():
-                raise
-            return False
-        return True
-
-    def _put_back(self, part: Home, file: Path) -> bool:
-        """Send a part its blocks, one array at a time; return whether the file was there, whole."""
-        pieces = read_pieces(file)
-        while True:
-            try:
-                name, array = next(pieces)
-            except StopIteration:
-                return True
-            except Exception:  # a damaged file makes its reader raise anything
-                return False
-            self.call([part], "put", [(name, self._first, array)])
 
     def _all_see(self, folder: Path) -> bool:
         return all(self._machines.sees_disk(home, folder) for home in set(self.homes()))

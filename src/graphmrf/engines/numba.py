@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 class NumbaEngine(Engine):
     """Products by :math:`I - N` in compiled, parallel passes; blocks are arrays (n, width), zero columns as padding.
 
-    A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows
-    and looks nothing else up; inner products weigh a row by its degree to make up for it. (Isolated nodes count as
-    degree 1.) Sums are taken chunk by chunk in float64 and added in a fixed order: the number of threads changes no
-    result.
+    A block holds :math:`D^{-1/2} V` instead of V, because then an edge of an unweighted graph is one addition of rows;
+    inner products weigh a row by its degree to make up for it. (Isolated nodes count as degree 1.) Sums are taken chunk
+    by chunk in float64 and added in a fixed order: the number of threads changes no result.
 
-    `indptr`, `indices`, `weights`: compressed rows of the adjacency; `weights` is None for an unweighted graph.
-    `degrees` (n,): row sums of the adjacency. `order` (n,): nodes of the caller in the order of the rows above, in
-    which neighbours are near; callers see none of it. `chunk_cost`: work per chunk of a product, an edge counting 1 and
-    a row 4: enough chunks to balance the cores, few enough that their partial sums stay small. `chunk_rows`: rows per
-    chunk of the passes without edges: 16 columns of them are 512 kB, inside a core's cache.
+    `order` (n,): nodes of the caller in the order of the rows, in which neighbours are near; callers see none of it.
+    `chunk_cost`: work per chunk of a product, an edge counting 1 and a row 4. `chunk_rows`: rows per chunk of the
+    passes without edges: 16 columns of them are 512 kB, inside a core's cache.
     """
 
     def __init__(  # noqa: PLR0913 - the graph, and how it is computed
@@ -222,8 +219,7 @@ def local_order(
 
     That is with fewer nodes than `smallest`, whose blocks fit the cache, and where less than the share `far` of
     `sampled` neighbours are more than `near` places apart as they are given, or more than that remain so: a block of 8
-    columns of near ones stays in the second-level cache. Grids, roads and files sorted by place are far below that
-    share, shuffled ones near 1 (`benchmarks/smoothing.py orders`).
+    columns of near ones stays in the second-level cache. See `benchmarks/smoothing.py orders`.
     """
     n = indptr.size - 1
     if n < smallest or not indices.size:
@@ -239,10 +235,7 @@ def local_order(
 
 
 def _spreads(indptr: Ints, indices: Ints, many: int, *, steps: int = 64) -> bool:
-    """Whether some steps from the node with most neighbours reach so many at once that no order has them near.
-
-    A network with hubs reaches thousands of nodes at once, a grid some hundreds.
-    """
+    """Whether a few steps from the node with most neighbours reach too many nodes for any order: there are hubs."""
     frontier = np.array([int(np.argmax(np.diff(indptr)))])
     seen = np.zeros(indptr.size - 1, dtype=np.bool_)
     for _ in range(steps):

@@ -24,10 +24,9 @@ words of neighbouring counters are independent."""
 def random_columns(
     seed: int, n: int, k: int, kind: Literal["rademacher", "normal"] = "rademacher", *, first: int = 0
 ) -> Floats:
-    """Return the rows ``first .. first + n - 1`` of `k` columns of random signs or of standard normal numbers.
+    """Return `n` rows, from row `first` on, of `k` columns of random signs or of standard normal numbers.
 
-    `seed`: non-negative. `n`, `k`: rows and columns. Fewer columns are the first ones of more. `kind`: "rademacher" for
-    independent signs, "normal" for standard normal numbers. `first`: number of the first row.
+    Fewer columns are the first ones of more.
     """
     made = np.empty((n, k))
     if kind == "rademacher":
