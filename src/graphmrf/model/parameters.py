@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
-from scipy.sparse.linalg import LinearOperator
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph.checks import LARGEST
@@ -16,8 +15,6 @@ from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import ArrayLike
 
     from graphmrf._typing import Floats
@@ -61,14 +58,6 @@ class Channels:
     .. math:: H \otimes I + C \otimes N = (U \otimes I)\,(I + \mathrm{diag}(\lambda) \otimes N)\,(U' \otimes I),
 
     so :math:`F = A U` has independent columns of precision :math:`I + \lambda_j N`, and :math:`A = F U^{-1}`.
-
-    Examples
-    --------
-    >>> parts = channels(np.array([[2.0, 1.0], [1.0, 2.0]]), np.diag([0.0, 3.0]))
-    >>> parts.strength
-    array([0., 2.])
-    >>> parts.alpha.round(4)
-    array([0.    , 0.6667])
     """
 
     strength: Floats  # (q,): `\lambda \ge 0`, ascending
@@ -85,11 +74,8 @@ class Channels:
 def channels(H: Floats, C: Floats) -> Channels:
     r"""Return the channels of a field: :math:`H = R R'`, :math:`R^{-1} C R^{-T} = Q \Lambda Q'`, :math:`U = R Q`.
 
-    Eigenvectors have either sign, and libraries choose differently; here the largest entry of every row of the inverse
-    is positive, so that a seed draws the same sample on every machine.
-
-    `H` (q, q): symmetric positive definite. `C` (q, q): symmetric positive semidefinite; ``diag(h)`` in the paper's
-    model. Raises LinAlgError if `H` is not positive definite.
+    Libraries choose the signs of eigenvectors differently; here the largest entry of every row of the inverse is
+    positive, so that a seed draws the same sample on every machine. LinAlgError if `H` is not positive definite.
     """
     R = cholesky(H, lower=True, check_finite=False)
     half = solve_triangular(R, C, lower=True, check_finite=False)
@@ -115,20 +101,11 @@ class Precision:
     H: Floats
     C: Floats
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape of the matrix on stacked columns, (nq, nq)."""
-        size = self.graph.n_nodes * len(self.H)
-        return size, size
-
     def __matmul__(self, A: Floats) -> Floats:
         A = np.asarray(A, dtype=np.float64)
-        if A.shape == self.shape[:1]:
-            return self._on_vector(A)
         if A.shape != (self.graph.n_nodes, len(self.H)):
             raise InvalidInputError(
-                f"the operand must be a matrix of shape {(self.graph.n_nodes, len(self.H))} or a vector of its "
-                f"{self.shape[0]} stacked entries, got shape {A.shape}"
+                f"the operand must be a matrix of shape {(self.graph.n_nodes, len(self.H))}, got shape {A.shape}"
             )
         return A @ self.H + (A - multiply(self.graph, A)) @ self.C
 
@@ -136,18 +113,10 @@ class Precision:
         r"""Return the quadratic form :math:`\mathrm{vec}(A)' \Gamma\,\mathrm{vec}(A)`."""
         return float(np.vdot(A, self @ A))
 
-    def linear_operator(self) -> LinearOperator[Any]:
-        """Return the matrix as a SciPy operator on vectors of stacked columns."""
-        return LinearOperator(self.shape, matvec=self._on_vector, rmatvec=self._on_vector, dtype=np.float64)
-
     def to_sparse(self) -> sparse.csr_array:
         """Return the matrix itself as a SciPy sparse array; for small graphs."""
         on_node = sparse.kron(sparse.csr_array(self.H), sparse.eye_array(self.graph.n_nodes))
         return sparse.csr_array(on_node + sparse.kron(sparse.csr_array(self.C), self.graph.N))
-
-    def _on_vector(self, a: Floats) -> Floats:
-        A = a.reshape(len(self.H), self.graph.n_nodes).T
-        return (self @ A).T.ravel()
 
 
 def positive_definite(H: ArrayLike) -> Floats:
