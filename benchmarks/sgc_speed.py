@@ -87,10 +87,10 @@ def _step(work: Workload, repeats: int) -> Row:
 
 
 def _our_steps(work: Workload) -> Any:
-    from graphmrf.networks.training import Inputs, Problem, train
+    from graphmrf.networks.training import Inputs, LearningTask, train
 
     inputs, known = Inputs.of(work.graph, work.X, FULL_TRAINING, "cpu"), ~np.isnan(work.y)
-    problem = Problem(inputs, work.y, known[None], FULL_TRAINING, [0])
+    problem = LearningTask(inputs, work.y, known[None], FULL_TRAINING, [0])
     return lambda: list(train(problem, [LayerShape(2, 32, relu=True, bias=True)], [STEPS]))
 
 

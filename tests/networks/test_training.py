@@ -30,7 +30,7 @@ def inputs(limit: int | None) -> Any:
 
 def problem(masks: Bools, options: Training, y: Floats | None = None) -> Any:
     y = np.zeros(40) if y is None else y
-    return training.Problem(inputs(options.neighbours), y, masks, options, [3] * len(masks))
+    return training.LearningTask(inputs(options.neighbours), y, masks, options, [3] * len(masks))
 
 
 def networks(shape: LayerShape, n_models: int) -> Any:
@@ -122,7 +122,7 @@ def test_networks_trained_at_once_are_those_trained_one_by_one(relu: bool) -> No
 def test_decay_multiplies_every_weight() -> None:
     """With no error left to learn from, only the decay acts: every step takes the same part of each weight."""
     given = training.Inputs.of(CASE.graph, np.zeros((40, 3)), Training(), "cpu")
-    task = training.Problem(given, np.zeros(40), np.ones((1, 40), dtype=bool), Training(decay=0.1), [0])
+    task = training.LearningTask(given, np.zeros(40), np.ones((1, 40), dtype=bool), Training(decay=0.1), [0])
     shape = LayerShape(1, 4, relu=True, bias=True)
     first = training.Networks.glorot(shape, 3, [0], "cpu")
     ((last,),) = training.train(task, [shape], [5])

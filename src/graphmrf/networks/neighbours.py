@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numba import njit
+from scipy import sparse
 from torch.nn.functional import embedding_bag
 
 from graphmrf.engines.compiled import Kernel
@@ -52,8 +53,10 @@ class Hop:
     @cached_property
     def transpose(self) -> Hop:
         """The transposed matrix; its `sources` are the places of the rows."""
-        pointers, rows, weights = _transposed(self.pointers, self.columns, self.weights, self.sources.size)
-        return Hop(np.arange(self.pointers.size - 1), pointers, rows, weights, self.device)
+        shape = self.pointers.size - 1, self.sources.size
+        T = sparse.csr_array((self.weights, self.columns, self.pointers), shape=shape).tocsc()
+        pointers, rows = T.indptr.astype(np.int64, copy=False), T.indices.astype(np.int64, copy=False)
+        return Hop(np.arange(shape[0]), pointers, rows, np.asarray(T.data, dtype=np.float32), self.device)
 
     @cached_property
     def _tensors(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -187,19 +190,3 @@ def _shuffle(out: Any, start: Any, stop: Any, count: Any, state: Any) -> None:
         word = (word ^ (word >> np.uint64(31))) >> np.uint64(32)
         jump = np.int64((word * np.uint64(stop - start - t)) >> np.uint64(32))
         out[t], out[t + jump] = out[t + jump], out[t]
-
-
-@_serial
-def _transposed(pointers: Any, columns: Any, weights: Any, n_columns: Any) -> Any:
-    """Return the compressed rows of the transpose."""
-    ends = np.zeros(n_columns + 1, dtype=np.int64)
-    for column in columns:
-        ends[column + 1] += 1
-    ends = np.cumsum(ends)
-    places, rows, values = ends[:-1].copy(), np.empty_like(columns), np.empty_like(weights)
-    for i in range(pointers.size - 1):
-        for entry in range(pointers[i], pointers[i + 1]):
-            place = places[columns[entry]]
-            rows[place], values[place] = i, weights[entry]
-            places[columns[entry]] += 1
-    return ends, rows, values

@@ -24,13 +24,7 @@ EPOCHS = (100, 200, 300, 400, 500)  # numbers of steps that it compares: the pap
 
 @dataclass(frozen=True)
 class Training:
-    r"""Options of the gradient descent.
-
-    Examples
-    --------
-    >>> Training(neighbours=10).batch
-    1.0
-    """
+    """Options of the gradient descent."""
 
     # in (0, 1]: part of the training nodes in one step, drawn without replacement for every step; 1 takes all of them
     batch: float = 1.0
@@ -64,13 +58,7 @@ TrainingRecipe: TypeAlias = Training | Literal["full", "paper"]
 
 
 def read_recipe(recipe: TrainingRecipe) -> Training:
-    """Return the options behind a name.
-
-    Examples
-    --------
-    >>> read_recipe("paper").neighbours
-    30
-    """
+    """Return the options of a name."""
     if isinstance(recipe, Training):
         return recipe
     named = {"full": FULL_TRAINING, "paper": PAPER_TRAINING}
@@ -89,25 +77,13 @@ class LayerShape:
     bias: bool
 
     def sizes(self, n_features: int) -> list[tuple[int, int]]:
-        """Return the shape of every weight matrix.
-
-        Examples
-        --------
-        >>> LayerShape(2, 32, relu=True, bias=True).sizes(9)
-        [(9, 32), (32, 32), (32, 1)]
-        """
+        """Return the shape of every weight matrix."""
         widths = [n_features, *[self.hidden] * self.n_layers, 1]
         return list(pairwise(widths))
 
 
 def read_choice(name: str, value: Any, grid: Sequence[int]) -> tuple[int, ...]:
-    """Return the numbers to choose from: the grid for "cv", else the one given.
-
-    Examples
-    --------
-    >>> read_choice("epochs", 50, EPOCHS)
-    (50,)
-    """
+    """Return the numbers to choose from: the grid for "cv", else the one given."""
     if isinstance(value, str) and value == "cv":
         return tuple(grid)
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
@@ -133,14 +109,7 @@ class Scaling:
 
     @classmethod
     def of(cls, X: Floats, y: Floats, *, centred: bool) -> Scaling:
-        """Return the scaling of features and known outcomes to mean square 1, and to mean 0 if `centred`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Scaling.of(np.array([[1.0], [3.0]]), np.array([2.0, 6.0]), centred=True).outcome(np.array([8.0]))
-        array([2.])
-        """
+        """Return the scaling of features and known outcomes to mean square 1, and to mean 0 if `centred`."""
         means, mean = (X.mean(axis=0), float(y.mean())) if centred else (np.zeros(X.shape[1]), 0.0)
         scales, scale = np.sqrt(np.mean((X - means) ** 2, axis=0)), float(np.sqrt(np.mean((y - mean) ** 2)))
         return cls(means, np.where(scales > 0, scales, 1.0), mean, scale or 1.0)

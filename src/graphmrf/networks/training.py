@@ -154,7 +154,7 @@ def _averaged(X: Tensor, hops: Sequence[Hop]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Problem:
+class LearningTask:
     """What networks learn from."""
 
     inputs: Inputs  # features of all nodes, and the average over neighbours
@@ -202,7 +202,7 @@ class Problem:
             yield nodes[order[used]], weights[..., None]
 
 
-def train(problem: Problem, shapes: Sequence[LayerShape], stops: Sequence[int]) -> Iterator[list[Networks]]:
+def train(problem: LearningTask, shapes: Sequence[LayerShape], stops: Sequence[int]) -> Iterator[list[Networks]]:
     """Yield networks of every shape after each number of steps in `stops`; they go on learning afterwards.
 
     `problem`: what they learn from. `shapes`: shapes with the same activation: batches and averages are drawn once for
@@ -266,7 +266,7 @@ class Learner:
         self, y: Floats, masks: Bools, shapes: Sequence[LayerShape], stops: Sequence[int]
     ) -> Iterator[list[Networks]]:
         """Yield networks of every shape, one for each row of `masks` (its training nodes), after each stop."""
-        problem = Problem(self.inputs, self.scaling.outcome(y), masks, self.training, [self.seed] * len(masks))
+        problem = LearningTask(self.inputs, self.scaling.outcome(y), masks, self.training, [self.seed] * len(masks))
         yield from train(problem, shapes, stops)
 
     def predict(self, networks: Networks) -> Floats:
@@ -297,7 +297,9 @@ def _uniform(sizes: Sequence[tuple[int, int]], seed: int) -> list[Tensor]:
     return [(torch.rand(size, generator=generator) * 2.0 - 1.0) * float(np.sqrt(6.0 / sum(size))) for size in sizes]
 
 
-def _threads(problem: Problem, shapes: Sequence[LayerShape], *, few: int = 4_000_000) -> AbstractContextManager[object]:
+def _threads(
+    problem: LearningTask, shapes: Sequence[LayerShape], *, few: int = 4_000_000
+) -> AbstractContextManager[object]:
     """Limit PyTorch to one thread for few numbers in a hidden layer of all networks: two would wait for each other."""
     small = problem.masks.size * shapes[0].hidden <= few
     return threadpool_limits(1) if small and problem.inputs.device == "cpu" else nullcontext()
