@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +48,7 @@ def symmetric_matrix(W: Any, *, symmetrize: bool, rounding: float = 1e-12) -> Ti
         W = sparse.csr_array(W - sparse.diags_array(loops))
     W.eliminate_zeros()
     W.sort_indices()
-    return W, (*notes, *_loops(int(np.count_nonzero(loops))), *scaled)
+    return W, (*notes, *_dropped(int(np.count_nonzero(loops)), "self loop"), *scaled)
 
 
 def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: int | None) -> Tidy:
@@ -66,8 +67,14 @@ def edge_matrix(u: ArrayLike, v: ArrayLike, weight: ArrayLike | None, n_nodes: i
     upper.eliminate_zeros()
     W = sparse.csr_array(upper + upper.T)
     W.sort_indices()
-    fate = "counted once" if weight is None else "added to the first"
-    return W, (*_repeats(repeated, fate), *_loops(u.size - ends[0].size), *_absent(absent), *scaled)
+    fate = f"{'were' if repeated > 1 else 'was'} {'counted once' if weight is None else 'added to the first'}"
+    twice = (f"{count(repeated, 'repeated edge')} {fate}",) if repeated else ()
+    return W, (
+        *twice,
+        *_dropped(u.size - ends[0].size, "self loop"),
+        *_dropped(absent, "edge", " of weight 0"),
+        *scaled,
+    )
 
 
 def index_type(n_entries: int, n_nodes: int) -> type[np.int32 | np.int64]:
@@ -173,17 +180,9 @@ def _edge_weights(weight: ArrayLike, u: Ints, v: Ints) -> Floats:
     return w
 
 
-def _loops(count: int) -> tuple[str, ...]:
-    return (f"dropped {count} self loop{'s' * (count > 1)}",) if count else ()
-
-
-def _repeats(count: int, fate: str) -> tuple[str, ...]:
-    were = "were" if count > 1 else "was"
-    return (f"{count} repeated edge{'s' * (count > 1)} {were} {fate}",) if count else ()
-
-
-def _absent(count: int) -> tuple[str, ...]:
-    return (f"dropped {count} edge{'s' * (count > 1)} of weight 0",) if count else ()
+def _dropped(n: int, noun: str, which: str = "") -> tuple[str, ...]:
+    """Return a note on so many things that were dropped; none for 0."""
+    return (f"dropped {count(n, noun)}{which}",) if n else ()
 
 
 def check_count(n_samples: int) -> int:
@@ -196,9 +195,7 @@ def check_count(n_samples: int) -> int:
 def check_magnitude(A: Floats, name: str, columns: Sequence[Any] | None = None) -> None:
     """Raise unless the squares of all values, and of the spread of every column that varies, can be computed with.
 
-    `A` (n, q): finite numbers; NaN is missing. `name`: what they are, for the message. `columns`: names of the columns;
-    their numbers otherwise. Raises InvalidInputError: a value beyond `LARGEST`, or a column that varies by less than
-    its inverse.
+    `name`, `columns`: what the values (n, q) are, and the names of the columns, for the message.
     """
     if not A.size:
         return

@@ -97,10 +97,7 @@ class Incomplete:
 
     @cached_property
     def rules(self) -> LanczosQuadrature:
-        """The spectrum of N among the missing entries of the only attribute that has any, probe by probe.
-
-        There are never so few probes that their noise is unknown, as one recurrence serves every round.
-        """
+        """The spectrum of N among the missing entries of the only attribute that has any, probe by probe."""
         probes = max(self.probes, Incomplete.least_probes)
         allowed = np.broadcast_to(self.missing[:, self.only, None], (len(self.B), probes))
         return quadrature(self.graph.engine, random_columns(0, *allowed.shape) * allowed, allowed)
@@ -216,9 +213,8 @@ def fit_incomplete(
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
-    `incomplete`: standardised attributes. `problem`: what is to be fitted. `change`: change of the statistics per node
-    below which they have settled. `tolerance`: relative residual of the solves. `rounds`: most rounds; a few dozen are
-    usual. Raises ConvergenceError if the statistics do not settle.
+    `change`: change of the statistics per node below which they have settled. `rounds`: most rounds; a few dozen are
+    usual, and ConvergenceError is raised beyond.
     """
     anderson, total = Anderson(), 0
     data, start = _first_statistics(incomplete), problem.start

@@ -103,16 +103,12 @@ def estimate_r2(target: TargetCovariance, given: str = "both", *, exact_nodes: i
 
     .. math:: 1 - \frac{\mathrm{tr}\,\Sigma}{\mathrm{tr}\,\Sigma_0 - 1'\Sigma_0 1 / |U|},
 
-    with :math:`\Sigma` the covariance of the target on `U` given what is known, and :math:`\Sigma_0` given nothing.
+    with :math:`\Sigma` the covariance of the target on `U` given the labels with the features missing (LP), the
+    features of all nodes (LGC), or both (LGC/RP), and :math:`\Sigma_0` given nothing.
 
     Exact, with error 0, up to `exact_nodes` nodes. Beyond, both traces are estimated from 16 to 64 Rademacher probes,
     the same for both, until the standard error is below 0.0005; the traces of the graph's first two powers, which are
     known, are control variates.
-
-    `target`: the attribute to predict, and the nodes where it would be known. `given` ({"labels", "features", "both"}):
-    what the prediction may use: the known labels with the features missing (LP), the other attributes of all nodes
-    (LGC), or both (LGC/RP). `exact_nodes`: number of nodes up to which dense factors are used, 128 MB each and some
-    seconds.
     """
     known, n_unlabelled = check_given(given), np.count_nonzero(target.unlabelled)
     if n_unlabelled < 2:
@@ -141,10 +137,7 @@ def probed_r2(
     accuracy: float = 5e-4,
     random_state: int = 0,
 ) -> tuple[float, float]:
-    """Return the expected R2 and its error from `probes` Rademacher probes, or fewer.
-
-    A `batch` of them is solved together, until the standard error is below `accuracy`.
-    """
+    """Return the expected R2 and its error from at most `probes` probes, `batch` at a time, to an `accuracy`."""
     U, values, traces = target.unlabelled[:, None], [], _known_traces(target)
     for first in range(0, probes, batch):
         Z = _rademacher(target, min(batch, probes - first), random_state + first)
@@ -161,14 +154,10 @@ def probed_r2(
 def suggest(target: TargetCovariance, k: int = 1, *, given: str = "both", exact_nodes: int = 4000) -> Ints:
     r"""Return the `k` unlabelled nodes whose labels would leave the least variance on the rest, best first.
 
-    They are chosen one after the other (so fewer are the first of more): the label of node i takes
-    :math:`\lVert \Sigma e_i \rVert^2 / \Sigma_{ii}` from the sum of the variances on `U`, and
-    :math:`\Sigma e_i e_i' \Sigma / \Sigma_{ii}` from the covariance. Exact up to `exact_nodes` nodes; beyond, probes
-    find the 16 most promising nodes of every step, and the best of these is found exactly.
-
-    `target`: the attribute to predict, and the nodes where it is known. `k`: number of nodes. `given` ({"both",
-    "labels"}): whether the features of all nodes are known besides the labels. `exact_nodes`: number of nodes up to
-    which the covariance is dense. The result has shape (k,).
+    They are chosen one after the other (so fewer are the first of more): the label of node i takes :math:`\lVert \Sigma
+    e_i \rVert^2 / \Sigma_{ii}` from the sum of the variances on `U`, and :math:`\Sigma e_i e_i' \Sigma / \Sigma_{ii}`
+    from the covariance. Exact up to `exact_nodes` nodes; beyond, probes find the 16 most promising nodes of every step,
+    and the best of these is found exactly.
     """
     known, n_candidates = check_given(given, allowed=("both", "labels")), np.count_nonzero(target.unlabelled)
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= n_candidates:
@@ -210,20 +199,12 @@ def greedy_labels(  # noqa: PLR0913 - the covariance, and what counts
     r"""Yield nodes whose labels take most from the variances, one after the other, and the roots of what each takes.
 
     A label of node i with noise s takes :math:`\Sigma_{ji}^2 / (\Sigma_{ii} + s)` from the variance of node j. The sums
-    over j come from :math:`\Sigma B`: where `B` has random signs they are estimates for all nodes, where it has unit
-    vectors they are exact for the nodes of these.
+    over j come from :math:`\Sigma B`, with `times` the product: where `B` has random signs they are estimates for all
+    nodes, where it has unit vectors they are exact for these.
 
-    `times`: returns :math:`\Sigma B` for columns B. `B` (n, m): random signs or unit vectors. `variance` (n,): diagonal
-    of :math:`\Sigma`; by default from :math:`\Sigma B`. `noise`: variance of the noise of a label. `own`: whether what
-    a label takes from the variance of its own node counts; `B` has unit vectors where it does not. `allowed` (n,):
-    nodes to choose among; by default all. `shortlist`: nodes of every step whose gain is computed exactly. `least`
-    (n,): bound on the remaining variances.
-
-    Examples
-    --------
-    >>> Sigma = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]])
-    >>> next(greedy_labels(lambda B: Sigma @ B, np.eye(3)))
-    (1, array([0.5, 1. , 0.5]))
+    `variance` (n,): diagonal of :math:`\Sigma`. `own`: whether what a label takes from the variance of its own node
+    counts; `B` has unit vectors where it does not. `allowed` (n,): nodes to choose among. `shortlist`: nodes of every
+    step whose gain is computed exactly. `least` (n,): bound on the remaining variances.
     """
     images, counted = times(B), np.ones_like(B) if own else 1.0 - B
     if variance is None:

@@ -88,9 +88,8 @@ def fit_maximum_likelihood(
 ) -> tuple[Parameters, Diagnostics]:
     """Return the maximum-likelihood parameters for attributes (n, q), NaN where missing, with diagnostics.
 
-    `A` (n, q): the attributes, in any units. `problem`: what is to be fitted; a start is in the units of the
-    attributes. `centre`: whether the mean is that of the observed entries (and the fit goes on from there if it is
-    free), or 0. `exact_entries`: missing entries up to which the E-step is exact.
+    `centre`: whether the mean is that of the observed entries (from which a free mean starts), or 0. `exact_entries`:
+    missing entries up to which the E-step is exact.
     """
     B, mean, scale = standardise(A, problem.names, centre=centre)
     problem = replace(problem, start=standardised_start(problem.start, scale))
@@ -108,13 +107,9 @@ def fit_for_imputation(
 ) -> Parameters:
     """Return the coupled field for attributes with missing entries, to the accuracy that their imputation needs.
 
-    It is that of maximum likelihood, as ``GaussianMRF.fit(graph, A, coupled=True)``, but under a prior: `prior` nodes
-    of white noise count beside those of the graph. So there may be fewer nodes than attributes, and attributes may
-    be combinations of others.
-
-    `A` (n, q): attributes, NaN where missing; every column must vary. `prior`: weight of the prior, in nodes, > 0.
-    `change`: change of the variances by another round below which the fit ends. `exact_entries`: missing entries up to
-    which the E-step is exact.
+    It is that of ``GaussianMRF.fit(graph, A, coupled=True)`` under a prior: `prior` nodes of white noise count beside
+    those of the graph. So there may be fewer nodes than attributes, and attributes may be combinations of others. The
+    fit ends when another round changes the variances by less than `change`.
     """
     mean = np.nanmean(A, axis=0)
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))

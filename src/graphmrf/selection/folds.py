@@ -62,11 +62,6 @@ class MatchedFolds:
         return int(self.folds.max()) + 1
 
     @property
-    def n_regions(self) -> int | None:
-        """Number of regions; None for random folds."""
-        return None if self.regions is None else int(self.regions.max()) + 1
-
-    @property
     def is_random(self) -> bool:
         """Whether the folds are those of `assign_folds`."""
         return self.regions is None
@@ -375,15 +370,6 @@ def split(nodes: int | Bools, fraction: float, *, random_state: int = 0) -> Bool
     random_state : int
         Seed of the draw.
 
-    Returns
-    -------
-    bool array of shape (n,)
-
-    Raises
-    ------
-    InvalidInputError
-        If `fraction` is outside [0, 1] or the mask is not a one-dimensional bool array.
-
     Examples
     --------
     >>> split(10, 0.3).sum()
@@ -404,10 +390,8 @@ def split(nodes: int | Bools, fraction: float, *, random_state: int = 0) -> Bool
 def assign_folds(n_labelled: int, n_folds: int, *, random_state: int = 0) -> Ints:
     """Fold of every labelled node, 0 to ``n_folds - 1``, at random and of equal sizes (give or take one).
 
-    One permutation of fold numbers. scikit-learn's ``KFold`` gives pairs of index arrays, which would have to be turned
-    into this, and other folds for a seed than all published numbers have.
-
-    With fewer labelled nodes than folds there is one fold for each of them.
+    With fewer labelled nodes than folds there is one fold for each of them. Unlike the ``KFold`` of scikit-learn it is
+    one array, and for a seed the folds of all published numbers.
 
     Parameters
     ----------
@@ -417,15 +401,6 @@ def assign_folds(n_labelled: int, n_folds: int, *, random_state: int = 0) -> Int
         Wanted number of folds, at least 2.
     random_state : int
         Seed of the assignment.
-
-    Returns
-    -------
-    integer array of shape (n_labelled,)
-
-    Raises
-    ------
-    InvalidInputError
-        If there are fewer than 2 labelled nodes or folds.
 
     Examples
     --------
@@ -444,20 +419,12 @@ def assign_folds(n_labelled: int, n_folds: int, *, random_state: int = 0) -> Int
 def assign_strata(codes: Ints, n_folds: int, *, random_state: int = 0) -> Ints:
     """Fold of every labelled node, at random, such that classes and folds are spread evenly (give or take one).
 
-    As scikit-learn's ``StratifiedKFold``; see `assign_folds` for why it is not that.
-
     Parameters
     ----------
     codes : integer array of shape (n_labelled,)
         Class of every labelled node; each has at least `n_folds` members.
-    n_folds : int
-        Number of folds, at least 2.
-    random_state : int
-        Seed of the assignment.
-
-    Returns
-    -------
-    integer array of shape (n_labelled,)
+    n_folds, random_state : int
+        As in `assign_folds`.
 
     Examples
     --------

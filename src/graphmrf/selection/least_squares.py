@@ -58,11 +58,10 @@ class LeastSquares:
 
 
 def triangular(M: Floats, *, block: int = 8192) -> Floats:
-    """Return `R` of ``M = Q R``, at most as many rows as columns; by blocks of rows, so that each stays in cache.
+    """Return `R` of ``M = Q R``, at most as many rows as columns.
 
-    From 9216 entries on (measured) OpenBLAS starts threads, which cost more than they save here.
-
-    Stacked factors of parts of a matrix have the same factor as the matrix itself, up to signs.
+    Stacked factors of parts of a matrix have the factor of the whole, up to signs. It is computed by blocks of rows:
+    from 9216 entries on OpenBLAS starts threads, which cost more than they save here.
     """
     rows = max(block // max(M.shape[1], 1), 4 * M.shape[1])
     while len(M) > rows:
@@ -81,11 +80,9 @@ def augmented_design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercep
 def fit_from_factor(
     R: Floats, *, rows: int, intercept: bool, noise: float = 0.0, shrinkage: float = 0.0
 ) -> LeastSquares:
-    r"""Return the least squares fit from the triangular factor of `augmented_design`.
+    """Return the least squares fit from the triangular factor of `augmented_design` of so many rows.
 
-    `R` (<= p + 2, p + 2) or (<= p + 1, p + 1): factor of ``[1 Z y]`` or, without an intercept, of ``[Z y]``. `rows`:
-    number of rows of that matrix. `intercept`: whether the first column is the constant. `noise`: norm of the error in
-    `Z`; directions with a singular value up to that are indistinguishable from 0 and get coefficient 0. `shrinkage`:
+    `noise`: norm of the error in `Z`; directions with a singular value up to that get coefficient 0. `shrinkage`:
     strength of a Gaussian prior on the coefficients, see `Whitened`; 0 is ordinary least squares.
     """
     first = int(intercept)
@@ -152,12 +149,9 @@ class Whitened:
 
 
 def whiten(X: Floats, *, centred: bool, shrinkage: float = 0.0) -> Whitened:
-    """Return uncorrelated features of unit mean square over all nodes.
+    """Return uncorrelated features of unit mean square over all nodes, with their means subtracted if `centred`.
 
     A column that is constant to rounding, or a linear combination of others to a relative 1e-10, adds no column.
-
-    `X` (n, p): features, finite. `centred`: subtract the means over all nodes. `shrinkage`: strength of the prior on
-    their coefficients.
     """
     n, p = X.shape
     magnitude = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))

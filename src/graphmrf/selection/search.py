@@ -57,12 +57,7 @@ class AlphaSearch:
         folds: Ints,
         weights: Floats | None = None,
     ) -> AlphaSearch:
-        """Score out-of-fold predictions.
-
-        `predictions` (n_alphas, n_labelled): prediction of each labelled node by the fit that did not see it. `y`
-        (n_labelled,): the outcomes. `folds` (n_labelled,): fold of each labelled node. `weights` (n_labelled,): weight
-        of each labelled node in all scores, see `MatchedFolds.weights`; by default they weigh the same.
-        """
+        """Score out-of-fold predictions (n_alphas, n_labelled); `weights`: see `MatchedFolds.weights`."""
         unit = np.abs(y).max(initial=0.0) or 1.0  # without it squares of outcomes like 1e-200 would be 0
         squared, y = ((predictions - y) / unit) ** 2, y / unit
         weights = np.ones(y.size) if weights is None else weights
@@ -89,8 +84,8 @@ class AlphaSearch:
 def _first_least(errors: Floats, y: Floats) -> int:
     """Return the first position whose error equals the least, but for rounding.
 
-    That is to a relative 1e-9, far below the noise of a score, or where predictions are exact to 1e-12 of the spread of
-    the outcomes or to their last bits. Doubled, these choose the same levels.
+    That is to a relative 1e-9, or where predictions are exact to 1e-12 of the spread of the outcomes or to their last
+    bits.
     """
     rounding = 1e-24 * np.sum((y - y.mean()) ** 2) + (32.0 * np.finfo(np.float64).eps) ** 2 * np.sum(y**2)
     return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + rounding))
@@ -107,12 +102,10 @@ def _explained(squared: Floats, y: Floats, weights: Floats) -> Floats:
 def search_propagation(
     graph: Graph, y: Floats, folds: Ints, *, alphas: Sequence[float] = ALPHAS, tolerance: float = 1e-6
 ) -> AlphaSearch:
-    """Cross-validate label propagation at every level.
+    """Cross-validate label propagation at every level, given the fold of every labelled node in node order.
 
     Each fold is hidden in turn and predicted by the mean of the other labels plus their propagated deviations from it.
-
-    `y` (n,): outcomes, NaN where unknown. `folds` (n_labelled,): fold of every labelled node, in node order. `alphas`:
-    levels in [0, 1). `tolerance`: relative residual of the solves.
+    `y` is NaN where it is unknown.
     """
     values = y[~np.isnan(y)]
     means = np.array([values[folds != fold].mean() for fold in range(int(folds.max()) + 1)])
@@ -126,9 +119,8 @@ def search_residual(
 ) -> AlphaSearch:
     """Cross-validate the propagation of a base predictor's residuals at every level.
 
-    `y` (n,): outcomes, NaN where unknown. `base` (n_labelled, n_folds): predictions at the labelled nodes, column f by
-    the base that did not see fold f. `folds` (n_labelled,): fold of every labelled node, in node order. `alphas`:
-    levels in [0, 1). `tolerance`: relative residual of the solves.
+    `base` (n_labelled, n_folds): predictions at the labelled nodes, column f by the base that did not see fold f. The
+    other parameters are those of `search_propagation`.
     """
     labelled = np.flatnonzero(~np.isnan(y))
     known, levels = training_masks(labelled.size, np.arange(labelled.size), folds), np.asarray(alphas)
@@ -137,18 +129,7 @@ def search_residual(
 
 
 def search_spreading(graph: Graph, y: Floats, folds: Ints, *, alphas: Sequence[float] = ALPHAS) -> AlphaSearch:
-    """Cross-validate label spreading at every level: labels without their fold, smoothed about their mean.
-
-    The parameters are those of `search_propagation`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
-    >>> search_spreading(path, np.array([1.0, 1.0, np.nan, 4.0, 4.0]), np.array([0, 1, 1, 0])).alpha
-    0.6
-    """
+    """Cross-validate label spreading at every level: labels without their fold, smoothed about their mean."""
     labelled = np.flatnonzero(~np.isnan(y))
     known = training_masks(y.size, labelled, folds)
     deviations = np.where(known, y[:, None], 0.0)
@@ -180,11 +161,9 @@ def search_convolution(
 ) -> AlphaSearch:
     """Cross-validate linear graph convolution at every level.
 
-    The features are smoothed at all levels by one shared Krylov space, kept on the labelled rows only. Least squares
-    needs the triangular factor of each fold once: those of the others, stacked, have the factor of a training set.
-
-    `features`: features of all nodes. `y` (n,): outcomes, NaN where unknown. `folds` (n_labelled,): fold of every
-    labelled node, in node order. `alphas`: levels in [0, 1). `tolerance`: relative residual of the solves.
+    The features are smoothed at all levels by one shared Krylov space, and stored on the labelled rows only. Least
+    squares needs the triangular factor of each fold once: those of the others, stacked, have the factor of a training
+    set.
     """
     fits = fold_predictions(graph, features, y, folds, alphas=alphas, tolerance=tolerance)
     return AlphaSearch.score(alphas, own_fold(fits, folds), y[~np.isnan(y)], folds)
