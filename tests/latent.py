@@ -112,3 +112,19 @@ def slopes(value: Any, x: Floats, step: float = 1e-5) -> Floats:
     """The gradient by central differences."""
     steps = step * np.eye(x.size)
     return np.array([(value(x + each) - value(x - each)) / (2 * step) for each in steps])
+
+
+def with_one_range(space: Any, x: Floats, order: float = 1.0) -> Floats:
+    """Coordinates of the sparse representation with both ranges equal, as in the dense one, and an order."""
+    names, found = list(space.names), x.copy()
+    found[names.index("field.order")] = np.log(order) / 0.7
+    found[names.index("field.near")] = found[names.index("field.range")] - 2.0  # medians are two spreads apart
+    return found
+
+
+def by_one_range(dense: Any, sparse: Any) -> Floats:
+    """The matrix from derivatives by the coordinates of the sparse representation to those of the dense one."""
+    pairs = [[a == b or (a, b) == ("field.range", "field.near") for b in sparse.names] for a in dense.names]
+    found = np.zeros((dense.size, sparse.size))
+    found[:-1, :-1], found[-1, -1] = pairs, 1.0
+    return found

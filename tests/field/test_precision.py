@@ -33,7 +33,7 @@ def test_factors_are_those_of_dense_algebra(seed: int, order: int, log_range: fl
     d, kappa2 = rng.uniform(0.0, 2.0, 14), 10.0**log_range
     for held, given_d in ((np.zeros(14), None), (d, d)):
         Q = dense(case.W, kappa2, order, held)
-        found = GraphPrecisions(case.graph, order).at(kappa2, order, given_d)
+        found = GraphPrecisions(case.graph, order).at(kappa2, order, d=given_d)
         assert isinstance(found, FactoredPrecision)
         assert found.log_determinant == pytest.approx(np.linalg.slogdet(Q)[1], rel=1e-9, abs=1e-9)
         np.testing.assert_allclose(found.inverse_diagonal, np.diag(np.linalg.inv(Q)), rtol=1e-6)
@@ -43,7 +43,7 @@ def test_factors_are_those_of_dense_algebra(seed: int, order: int, log_range: fl
 
 @pytest.mark.parametrize("order", [1.0, 1.6, 2.0])
 def test_draws_have_the_inverse_as_their_covariance(order: float) -> None:
-    found = GraphPrecisions.of(random_case(3).graph).at(0.4, order, np.ones(14))
+    found = GraphPrecisions.of(random_case(3).graph).at(0.4, order, d=np.ones(14))
     draws = found.draw(20_000, np.random.default_rng(0)).T
     assert covariance_gap(draws, found.solve(np.eye(14))) < 5
 
@@ -66,7 +66,7 @@ def test_fractional_orders_have_the_correlations_of_the_eigenvectors(graph: Grap
             unit = 1.0 / np.sqrt(np.diag(K))
             worst = max(worst, float(np.abs(unit[:, None] * K * unit - exact).max()))
             d = np.where(np.arange(graph.n_nodes) % 3 == 0, 2.0, 0.0)
-            held = precisions.at(kappa2, order, d)
+            held = precisions.at(kappa2, order, d=d)
             np.testing.assert_allclose(held.solve(eye), np.linalg.inv(np.linalg.inv(K) + np.diag(d)), atol=1e-6)
             np.testing.assert_allclose(held.inverse_diagonal, np.diag(held.solve(eye)), rtol=1e-6)
             log_ratio = np.linalg.slogdet(eye + K * d)[1]
@@ -82,11 +82,31 @@ def test_the_rational_function_is_nearly_the_power(log_range: float, order: floa
     assert np.abs(np.log(ratio)).max() < 0.1 + 0.1 * max(0.0, -log_range)
 
 
+@given(seeds, st.sampled_from([1, 2, 3]), st.floats(-4, 0), st.floats(-3, 1))
+@settings(max_examples=10)
+def test_two_ranges_are_those_of_dense_algebra(seed: int, order: int, log_range: float, log_near: float) -> None:
+    case, kappa2, near = random_case(seed), 10.0**log_range, 10.0**log_near
+    found = GraphPrecisions(case.graph, 3).at(kappa2, order, near)
+    N, eye = oracle.laplacian(case.W), np.eye(len(case.W))
+    Q = (N + kappa2 * eye) @ np.linalg.matrix_power(N + near * eye, order - 1)
+    np.testing.assert_allclose(found.inverse_diagonal, np.diag(np.linalg.inv(Q)), rtol=1e-6)
+    np.testing.assert_allclose(found.solve(eye), np.linalg.inv(Q), rtol=1e-6, atol=1e-6 / kappa2)
+
+
+@given(st.floats(-4, -1), st.floats(-1, 1), st.floats(0.5, 3.0))
+def test_the_rational_function_is_nearly_that_of_two_ranges(log_range: float, log_near: float, order: float) -> None:
+    kappa2, near, values = 10.0**log_range, 10.0**log_near, np.geomspace(1e-5, 2.0, 500)
+    p, q = rational(kappa2, order, 3, near)
+    ratio = np.polyval(p[::-1], values) ** 2 / np.polyval(q[::-1], values)
+    ratio *= (kappa2 + values) * (near + values) ** (order - 1.0)
+    assert np.abs(np.log(ratio)).max() < 0.1
+
+
 @pytest.mark.parametrize("kappa2", [0.05, 0.5])
 def test_iteration_agrees_with_the_factor(kappa2: float) -> None:
     graph, rng = grid(45), np.random.default_rng(0)
     d = np.where(rng.random(2025) < 0.3, 2.0, 0.0)
-    factored = GraphPrecisions(graph).at(kappa2, 1.0, d)
+    factored = GraphPrecisions(graph).at(kappa2, 1.0, d=d)
     iterated = IteratedPrecision(NodePrecision(graph, 1.0 / kappa2, d / kappa2), kappa2)
     B = rng.standard_normal((2025, 2))
     np.testing.assert_allclose(iterated.solve(B), factored.solve(B), atol=1e-4)

@@ -94,3 +94,10 @@ def test_coordinates_of_another_space_are_those_of_the_same_names() -> None:
     names = list(SPACE.names)
     lengths = [k for k, name in enumerate(names) if name == "nonlinear.lengths"]
     np.testing.assert_array_equal(found, [x[names.index("field")], *x[lengths], 0.0, x[-1]])
+
+
+def test_shapes_are_taken_by_value_where_medians_differ() -> None:
+    other = Space(("field",), (Shape("field.range", 0.4, 0.5),))
+    found = other.read(other.taken_from(SPACE, np.linspace(-1.0, 1.0, SPACE.size)))
+    expected = SPACE.read(np.linspace(-1.0, 1.0, SPACE.size))["field.range"]
+    np.testing.assert_allclose(found["field.range"], expected)

@@ -116,17 +116,19 @@ def test_fractional_orders_are_nearly_those_of_the_eigenvectors(order: float) ->
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 2.6])
-def test_evidence_gradient_and_curvature_are_those_of_the_dense_field(order: float) -> None:
+def test_with_equal_ranges_the_evidence_is_that_of_the_dense_field(order: float) -> None:
     _, design, observations = latent.problem(3)
-    names = ("own", "neighbours", "field")
-    sparse = sparse_field(design, observations, names)
+    sparse = sparse_field(design, observations, ("own", "neighbours", "field"))
     dense = DenseField.of(design, sparse.terms, observations)
-    assert list(sparse.space.names) == list(dense.space.names)
-    x = 0.5 * np.random.default_rng(0).standard_normal(sparse.size)
-    x[list(dense.space.names).index("field.order")] = np.log(order) / 0.7
-    assert sparse.value(x) == pytest.approx(dense.value(x), abs=1e-6 if order == round(order) else 0.02)
-    for found, expected in zip(sparse.expand(x)[1:], dense.expand(x)[1:], strict=True):
-        np.testing.assert_allclose(found, expected, atol=0.05)
+    x = latent.with_one_range(sparse.space, 0.5 * np.random.default_rng(0).standard_normal(sparse.size), order)
+    P = latent.by_one_range(dense.space, sparse.space)
+    z = dense.space.taken_from(sparse.space, x)
+    value, gradient, curvature = sparse.expand(x)
+    expected = dense.expand(z)
+    accuracy = 1e-6 if order == round(order) else 0.02
+    assert value - 0.5 * x @ x == pytest.approx(expected[0] - 0.5 * z @ z, abs=accuracy)
+    np.testing.assert_allclose(P @ (gradient - x), expected[1] - z, atol=0.05)
+    np.testing.assert_allclose(P @ (curvature - np.eye(x.size)) @ P.T, expected[2] - np.eye(z.size), atol=0.05)
 
 
 def test_a_singular_precision_has_no_posterior_density() -> None:
@@ -135,7 +137,8 @@ def test_a_singular_precision_has_no_posterior_density() -> None:
     graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
     field = sparse_field(Design.of(graph, np.zeros((n, 0))), Observations.of(np.arange(0, n, 20), z), ("field",))
     x = np.zeros(field.size)
-    x[list(field.space.names).index("field.range")], x[list(field.space.names).index("field.order")] = -9.0, 2.0
+    x[list(field.space.names).index("field.range")] = -9.0
+    x = latent.with_one_range(field.space, x, order=3.0)
     assert field.value(x) == field.expand(x)[0] == np.inf
     assert np.isfinite(find_mode(field, np.zeros(field.size)).value)
 

@@ -345,10 +345,13 @@ def _on_whole(
     """Return the field on the whole graph and its mode, from those of a connected part."""
     assert isinstance(part, SparseField)
     whole = SparseField.of(design, part.terms, observations, part.fixed)
+    start = whole.space.taken_from(part.space, mode.x)
     if likelihood is not NORMAL:
-        whole = whole.observed(whole.normal.weighted(likelihood.weights(_scores(whole, mode, likelihood))))
+        whole = whole.observed(
+            whole.normal.weighted(likelihood.weights(_scores(whole, replace(mode, x=start), likelihood)))
+        )
     tolerance = _tolerance(observations.nodes.size)
-    return whole, find_mode(whole, mode.x, tolerance=tolerance, damping=WARM), likelihood
+    return whole, find_mode(whole, start, tolerance=tolerance, damping=WARM), likelihood
 
 
 def _feature_shapes(design: Design, prior: Prior, observations: Observations | Responses, seed: int) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-r"""Precision of a graph field, that of :math:`(\kappa^2 + N)^{-\nu}` with :math:`\mathrm{diag}(d)` on top.
+r"""Precision of a graph field, that of :math:`(\kappa^2 + N)^{-1} (\tau + N)^{1 - \nu}` with a diagonal on top.
 
 Where the factor is sparse (maps, roads, trees, many small components) the field is :math:`u = P x` with a sparse
 precision :math:`Q` of :math:`x`, both polynomials of `N` (Bolin and Kirchner, 2020): on the spectrum
-:math:`p(\lambda)^2 / q(\lambda) \approx \lambda^{-\nu}`, exactly so for the orders 1, 2 and 3. On other graphs, where
+:math:`p(\lambda)^2 / q(\lambda)` approximates that function, exactly for the orders 1, 2 and 3. On other graphs, where
 the factor would be nearly dense, solves are iterative, determinants and diagonals come from random probes, and the
 order is 1.
 """
@@ -53,11 +53,11 @@ _JOINT_TOLERANCE = 1e-5
 """Relative residual of those with all columns, of which a misfit takes quadratic forms: their error is its square."""
 
 
-def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
-    r"""Return coefficients of polynomials `p`, `q` in :math:`\mu` with :math:`p^2 / q \approx (\kappa^2 + \mu)^{-\nu}`.
+def rational(kappa2: float, order: float, degree: int, near: float | None = None) -> tuple[Floats, Floats]:
+    r"""Return coefficients of `p`, `q` with :math:`p^2 / q \approx (\kappa^2 + \mu)^{-1} (\tau + \mu)^{1 - \nu}`.
 
     The relative error on the eigenvalues :math:`0 \le \mu \le 2` is least in squares over
-    :math:`\log(\kappa^2 + \mu)`; `q` is linear in its coefficients, and `p` has one, found by a search.
+    :math:`\log(\min(\kappa^2, \tau) + \mu)`; `q` is linear in its coefficients, and `p` has one, found by a search.
 
     Parameters
     ----------
@@ -65,6 +65,8 @@ def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
         Range and order of smoothness, at most `degree`.
     degree : int
         Degree of `q`; `p` is constant for 1, and has degree 1 otherwise.
+    near : float, optional
+        Near range :math:`\tau`; that of :math:`\kappa^2` unless given, for :math:`(\kappa^2 + \mu)^{-\nu}`.
 
     Examples
     --------
@@ -72,9 +74,13 @@ def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
     >>> p.round(6).tolist(), q.round(6).tolist()
     ([1.0, 0.0], [0.25, 1.0, 1.0])
     """
-    reach, powers = math.log1p(2.0 / kappa2), np.arange(degree + 1)
+    near, order = kappa2 if near is None else near, min(order, degree)
+    base, powers = min(kappa2, near), np.arange(degree + 1)
+    reach = math.log1p(2.0 / base)
     logs = np.linspace(0.0, reach, _POINTS)  # of eigenvalues over the smallest
-    table = np.exp((powers - min(order, degree)) * logs[:, None])
+    values = base * np.expm1(logs)
+    inverse = np.log1p(values / kappa2) + (order - 1.0) * np.log1p(values / near)
+    table = np.exp(powers * logs[:, None] - inverse[:, None])
 
     def fit(zero: float) -> tuple[float, Floats]:
         columns = table / (1.0 + np.exp(logs - zero)[:, None]) ** 2
@@ -90,9 +96,9 @@ def rational(kappa2: float, order: float, degree: int) -> tuple[Floats, Floats]:
         zero = float(minimize_scalar(lambda each: fit(each)[0], bounds=ends, method="bounded").x)
     share = math.exp(-zero)
     q = np.zeros(degree + 1)
-    for k, c in enumerate(fit(zero)[1] * kappa2 ** min(order, degree)):
-        q[: k + 1] += c * np.array([math.comb(k, j) for j in range(k + 1)]) / kappa2 ** powers[: k + 1]
-    return np.array([1.0 + share, share / kappa2])[: min(degree, 2)], q
+    for k, c in enumerate(fit(zero)[1] * kappa2 * near ** (order - 1.0)):
+        q[: k + 1] += c * np.array([math.comb(k, j) for j in range(k + 1)]) / base ** powers[: k + 1]
+    return np.array([1.0 + share, share / base])[: min(degree, 2)], q
 
 
 def unit_probes(size: int) -> Floats:
@@ -198,13 +204,13 @@ class GraphPrecisions:
         assert self.ordering is not None
         return Symbolic.of(self._pattern, self.ordering)
 
-    def at(self, kappa2: float, order: float = 1.0, d: Floats | None = None) -> Precision:
-        """Return the precision of a range and an order, with a diagonal on top."""
+    def at(self, kappa2: float, order: float = 1.0, near: float | None = None, d: Floats | None = None) -> Precision:
+        """Return the precision of a range, an order and a near range, with a diagonal on top."""
         if self.ordering is None:
             held = np.zeros(self.graph.n_nodes) if d is None else d
             A = NodePrecision(self.graph, 1.0 / kappa2, held / kappa2)
             return IteratedPrecision(A, kappa2, self._variances if d is None else None)
-        p, q = rational(kappa2, order, self.degree)
+        p, q = rational(kappa2, order, self.degree, near)
         entries = np.asarray(sum(c * power for c, power in zip(q, self._powers, strict=True)))
         if d is not None:
             entries += sum(c * (product @ d) for c, product in zip(np.convolve(p, p), self._products, strict=True))

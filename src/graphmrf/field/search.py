@@ -126,7 +126,7 @@ def _least_share(slope: float, rise: float) -> float:
 
 
 def first_draw(mode: Mode, seed: int) -> Floats:
-    """Return the draw from the normal distribution at the mode with which the first chain of an average begins."""
+    """Return a draw from the normal distribution at the mode."""
     normal = np.random.default_rng(seed).standard_normal(mode.x.size)
     return _place(mode, cho_factor(mode.curvature, lower=True)[0], normal)
 
@@ -138,9 +138,9 @@ def _place(mode: Mode, factor: Floats, normal: Floats) -> Floats:
 def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int = 0) -> Iterator[Floats]:
     """Yield coordinates of members drawn from the posterior by elliptical slice sampling (Murray and others, 2010).
 
-    Two chains, opposite each other, begin at draws from the normal distribution at the mode and move on ellipses of it:
-    where it is the posterior, draws are independent; where not, steps are shorter. Every step has random numbers of its
-    own, so that chains of nearly the same posteriors come together, and fewer members are the first of more.
+    Two chains begin at the mode and move in opposite directions on ellipses of the normal distribution there; where
+    that is not the posterior, steps are shorter. Every step has random numbers of its own, so that chains of nearly the
+    same posteriors come together, and fewer members are the first of more.
 
     Parameters
     ----------
@@ -158,8 +158,7 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
     def excess(normal: Floats) -> float:
         return 0.5 * float(normal @ normal) - evidence.value(place(normal)) + mode.value
 
-    chains = [np.random.default_rng(seed).standard_normal(mode.x.size) * side for side in (1.0, -1.0)]
-    states: list[tuple[Floats, float]] = [(state, excess(state)) for state in chains]
+    states = [(np.zeros(mode.x.size), 0.0)] * 2
     for step in range(count // 2 * _STEPS):
         for k, side in enumerate((1.0, -1.0)):
             states[k] = _slice(excess, states[k], np.random.default_rng((seed, step)), side)

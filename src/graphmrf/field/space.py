@@ -141,10 +141,14 @@ class Space:
         return h | dict(self.fixed or {})
 
     def taken_from(self, other: Space, x: Floats) -> Floats:
-        """Return the coordinates that another space has of the same hyper-parameters, 0 of others."""
+        """Return the coordinates of the hyper-parameters that another space has at a point, 0 of others."""
         names, theirs, found = np.array(self.names), np.array(other.names), np.zeros(self.size)
+        values = np.append(x[: len(other.variances)], other._medians + other._spreads * x[len(other.variances) : -1])
+        medians = np.append(np.zeros(len(self.variances)), self._medians)
+        spreads = np.append(np.ones(len(self.variances)), self._spreads)
         for name in set(self.names) & set(other.names):
-            found[:-1][names == name] = x[:-1][theirs == name]
+            mine = names == name
+            found[:-1][mine] = (values[theirs == name] - medians[mine]) / spreads[mine]
         found[-1] = x[-1]
         return found
 

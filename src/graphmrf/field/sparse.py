@@ -1,12 +1,15 @@
 r"""Sparse representation: a precision on the graph for the field, and columns for all other terms.
 
-.. math:: \eta = \sqrt v\, r \circ u + \Phi b, \; u \sim N(0, Q^{-1}), \; Q = (\kappa^2 + N)^\nu, \quad b \sim N(0, I)
+.. math:: \eta = \sqrt v\, r \circ u + \Phi b, \; u \sim N(0, Q^{-1}), \; Q = (\kappa^2 + N) (\tau + N)^{\nu - 1}, \; b \sim N(0, I)
 
 with :math:`r_i = (Q^{-1})_{ii}^{-1/2}` and :math:`\Phi` the columns of all other terms, scaled by their standard
 deviations. With the noise :math:`D`, :math:`A = \sqrt v\,\mathrm{diag}(r)` at the observations and
 :math:`M = Q + A'D^{-1}A`, the labels have the covariance :math:`\Sigma = C + \Phi\Phi'`, where
 
 .. math:: C^{-1} = D^{-1} - D^{-1} A M^{-1} A' D^{-1}, \qquad \log\det C = \log\det M - \log\det Q + \log\det D.
+
+The field has order :math:`\nu` near by, and order 1 over distances beyond its near range :math:`\tau`, where the many
+labels close to each other would otherwise determine how far its correlations reach.
 
 Nonlinear terms become columns by pivoted Cholesky decomposition of their covariance; what that leaves of the variance
 of a node counts as noise of its own (the fully independent training conditional of Snelson and Ghahramani, 2006).
@@ -28,6 +31,7 @@ from graphmrf.field.dense import INTERCEPT
 from graphmrf.field.observations import Observations
 from graphmrf.field.precision import GraphPrecisions, JointPrecision, unit_probes
 from graphmrf.field.space import NOISE, Shape, Space
+from graphmrf.field.spectrum import range_prior
 from graphmrf.field.terms import LinearTerm, Nonlinear, Smoothed, squared_distances
 from graphmrf.kept import cached_property
 
@@ -48,14 +52,14 @@ MOST_COLUMNS = 256
 _CELLS = 1e7
 """Most cells of the columns of one term: 80 MB."""
 
-_FREE = ("field.range", "field.order")
+_FREE = ("field.range", "field.order", "field.near")
 """Shapes that are searched."""
 
 _LEFT = 1e-2
 """Largest variance, over that of the term, that columns may leave at a node when there could be more of them."""
 
 _STEP = 1e-3
-"""Step of the derivatives by the logarithms of range and order, by finite differences."""
+"""Step of the derivatives by the logarithms of shapes, by finite differences."""
 
 
 def pivoted_columns(column: Callable[[int], Floats], among: Ints, n: int) -> tuple[Floats, Floats]:
@@ -170,9 +174,12 @@ class SparseField:
 
     @cached_property
     def space(self) -> Space:
-        """The variances, the range and the order; all other shapes are fixed."""
+        """The variances, both ranges and the order; all other shapes are fixed."""
         graph, p = self.design.graph, self.design.p
         shapes: dict[str, Shape] = {s.name: s for t in self.terms for s in t.shapes(graph, p)}
+        if self.has_field and "field.order" not in self.fixed:
+            far, near = range_prior(graph, "field.range", -1.0), range_prior(graph, "field.near", 1.0)
+            shapes |= {far.name: far, near.name: near}
         free = tuple(shapes[name] for name in _FREE if name in shapes and name not in self.fixed)
         scales, given, m = {term.name: term.scale for term in self.terms}, self.observations, self.rows.size
         return Space(tuple(scales), (*free, *given.shapes), self.fixed, m, given.has_own, given.spread, scales)
@@ -302,8 +309,9 @@ class SparseSystem:
         return self.field.precisions.at(*self._shapes)
 
     @property
-    def _shapes(self) -> tuple[float, float]:
-        return float(self.h["field.range"][0]), float(self.h["field.order"][0])
+    def _shapes(self) -> tuple[float, float, float]:
+        far, order = self.h["field.range"], self.h["field.order"]
+        return float(far[0]), float(order[0]), float(self.h.get("field.near", far)[0])
 
     @cached_property
     def unit(self) -> Floats:

@@ -38,14 +38,15 @@ ORDER = Shape("field.order", 1.0, 0.7)
 _LEAST_VARIANCE = 1e-12
 
 
-def range_prior(graph: Graph, name: str) -> Shape:
+def range_prior(graph: Graph, name: str, shift: float = 0.0) -> Shape:
     r"""Return the prior of :math:`\kappa^2`: between the smallest eigenvalue of a graph so long, and the largest.
 
     A path of `d` steps has :math:`\lambda_2 \approx (\pi / d)^2 / 2`; with the diameter `d` of the largest component
-    both ends are two standard deviations of the logarithm from the median.
+    both ends are two standard deviations of the logarithm from their middle, from which the median is shifted by some.
     """
     lowest = min(0.5 * (math.pi / max(diameter(graph), 2)) ** 2, 1.0)
-    return Shape(name, math.sqrt(2.0 * lowest), (math.log(2.0) - math.log(lowest)) / 4.0)
+    spread = (math.log(2.0) - math.log(lowest)) / 4.0
+    return Shape(name, math.sqrt(2.0 * lowest) * math.exp(shift * spread), spread)
 
 
 def diameter(graph: Graph) -> int:
