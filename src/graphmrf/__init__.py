@@ -59,28 +59,16 @@ __all__ = [
     "selection",
 ]
 
+# Where public names are: modules by themselves, estimators in their package, and the others here.
+_MODULES = ("comparison", "datasets", "selection")
 _HOMES = {
     "AttributedGraph": "datasets",
     "GaussianMRF": "model",
     "Graph": "graph",
-    "GraphClassifier": "estimators",
-    "GraphConvolutionalNetwork": "estimators",
-    "GraphImputer": "estimators",
-    "GraphRegressor": "estimators",
-    "GraphSmoother": "estimators",
-    "LabelPropagation": "estimators",
-    "LabelSpreading": "estimators",
-    "LinearGraphConvolution": "estimators",
-    "LinearRegression": "estimators",
-    "NodeAdapter": "estimators",
-    "ResidualPropagation": "estimators",
-    "SimpleGraphConvolution": "estimators",
     "cluster": "engines.dask",
     "compare": "comparison",
     "explain": "comparison",
     "graph_features": "field.features",
-    "load": "estimators",
-    "propose_likelihood": "estimators",
     "read": "datasets",
 }
 
@@ -91,8 +79,9 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version("graphmrf")
     if name not in __all__:
         raise AttributeError(f"module 'graphmrf' has no attribute {name!r}")
-    value = import_module(f"graphmrf.{_HOMES.get(name, name)}")
-    return getattr(value, name) if name in _HOMES else value
+    if name in _MODULES:
+        return import_module(f"graphmrf.{name}")
+    return getattr(import_module(f"graphmrf.{_HOMES.get(name, 'estimators')}"), name)
 
 
 def __dir__() -> list[str]:

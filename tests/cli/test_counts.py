@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from graphmrf import Graph
 from graphmrf.cli import app
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.observed import ObservedRegressor
+from graphmrf.estimators.methods import ObservedRegressor
 from graphmrf.text import number
 
 N = 60

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import graphmrf as gm
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.components import MOST_COLUMNS, Components, as_sparse
+from graphmrf.estimators.inputs import MOST_COLUMNS, Components, as_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

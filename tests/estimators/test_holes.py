@@ -107,7 +107,7 @@ def test_notes_say_that_intervals_were_widened() -> None:
     truth, known = smooth_field(GRAPH, 0), block_holes(GRAPH, SIDE, 0)
     model = LabelPropagation().fit(GRAPH, None, hidden(truth, known))
     assert model.interval_check_.coverage < 0.8
-    assert "widened, by a factor of up to" in model.notes_[0]
+    assert "widened by a factor of up to" in model.notes_[0]
 
 
 def test_out_of_fold_error_bars_are_those_of_plain_refits() -> None:

@@ -144,7 +144,7 @@ def test_of_one_known_cell_the_spread_is_unknown() -> None:
     imputer = GraphImputer(RING, method="coupled").fit(lonely)
     assert (imputer.filled_["c"] == 5.0).all()
     assert imputer.std_["c"].isna().sum() == N - 1
-    assert "its spread is not known: c" in imputer.notes_[0]
+    assert "no standard deviation: c" in imputer.notes_[0]
 
 
 @pytest.mark.parametrize("known", [2, 3, 4])

@@ -15,10 +15,9 @@ from graphmrf.comparison.scores import R2, Score, standard_error
 from graphmrf.comparison.settings import AUTO, Settings
 from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
 from graphmrf.estimators import GraphClassifier
-from graphmrf.estimators.components import reduced
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.graph_classifier import seen_elsewhere
-from graphmrf.estimators.inputs import Labels, read_labels, read_outcome
+from graphmrf.estimators.inputs import Labels, read_labels, read_outcome, reduced
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.tables import in_rows
 from graphmrf.graph import Graph

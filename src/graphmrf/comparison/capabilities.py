@@ -65,7 +65,7 @@ class ShowsDependence(Protocol):
 
 @runtime_checkable
 class ChecksIntervals(Protocol):
-    """Checks its intervals on held-out labels; see `estimators.calibration.IntervalCheck`."""
+    """Checks its intervals on held-out labels; see `estimators.out_of_fold.IntervalCheck`."""
 
     interval_check_: Any
 

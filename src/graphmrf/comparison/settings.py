@@ -10,8 +10,7 @@ from graphmrf._typing import Bools, Floats
 from graphmrf.comparison.capabilities import SUGGESTIONS
 from graphmrf.comparison.scores import R2, Score
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.methods import METHODS, Method
-from graphmrf.estimators.observed import ObservedRegressor
+from graphmrf.estimators.methods import METHODS, Method, ObservedRegressor
 from graphmrf.estimators.rows import COUNTED
 from graphmrf.field.likelihoods import LIKELIHOODS
 

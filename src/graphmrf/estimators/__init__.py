@@ -11,15 +11,11 @@ from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
 from graphmrf.estimators.graph_imputer import GraphImputer
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.label_propagation import LabelPropagation
-from graphmrf.estimators.label_spreading import LabelSpreading
-from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
-from graphmrf.estimators.linear_regression import LinearRegression
+from graphmrf.estimators.linear import LinearGraphConvolution, LinearRegression, SimpleGraphConvolution
 from graphmrf.estimators.out_of_fold import NodeRegressor
-from graphmrf.estimators.residual_propagation import ResidualPropagation
+from graphmrf.estimators.propagation import LabelPropagation, LabelSpreading, ResidualPropagation
 from graphmrf.estimators.rows import propose_likelihood
 from graphmrf.estimators.scikit import GraphSmoother, NodeAdapter
-from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
 from graphmrf.estimators.storage import load
 from graphmrf.networks.options import Training
 

@@ -1,8 +1,8 @@
-"""What estimators are told or let the labels decide: the smoothing level, shrinkage, and whether there is an intercept.
+"""Choices a user makes or leaves to the labels: the smoothing level, shrinkage, and whether to fit an intercept.
 
 A strongly smooth field has a large mean of its own, which changes from sample to sample. On the graph of the labels
-an intercept rightly takes it up; carried to another graph it is an error at every node. "auto" therefore tests whether
-labels show an intercept, or only the mean that one smooth sample happens to have.
+an intercept rightly takes it up; on another graph it is an error at every node. "auto" therefore tests whether the
+labels support an intercept, or only the mean of one smooth sample.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import numpy as np
 from sklearn.base import clone
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.error_bars import precision_times
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.linalg import multiply, propagate
+from graphmrf.linalg import propagate
 from graphmrf.selection import SHRINKAGE, search_residual
 from graphmrf.selection.least_squares import RANK_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.graph import Graph
     from graphmrf.selection import AlphaSearch
@@ -73,11 +74,6 @@ def given_shrinkage(shrinkage: float | None, level: float | None) -> float:
     return float(shrinkage)
 
 
-def as_omega(alpha: float) -> float:
-    """Return omega = alpha / (1 - alpha)."""
-    return alpha / (1.0 - alpha)
-
-
 def _from_omega(omega: float) -> float:
     if not _is_number(omega) or not np.isfinite(omega) or omega < 0 or omega / (1.0 + omega) >= 1.0:
         raise InvalidInputError(f"omega must be a number >= 0 with omega / (1 + omega) below 1, got {omega!r}")
@@ -89,14 +85,11 @@ def _is_number(value: object) -> bool:
 
 
 def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smoothed: Callable[[Any], Floats]) -> bool:
-    """Return whether to fit an intercept: what the user said, or for "auto" what the labels say.
+    """Return whether to fit an intercept: as the user says, or with "auto" as the labels support.
 
     For "auto" the estimator is first fitted with an intercept, and the smoothing level of its residuals is chosen
-    by cross-validation. The intercept stays if it is more than 3 standard errors from zero at that level; and, if the
-    estimator smooths features itself, at its own level, which the model says is the same.
-
-    `estimator`: its `fit_intercept` decides; it is cloned. `graph`, `X`, `outcome`: what it is fitted on. `smoothed`:
-    gives the smoothed features (n, p), not centred, of the fitted clone.
+    by cross-validation. The intercept stays if it is more than 3 standard errors from zero at that level and, if the
+    estimator smooths features, also at its own level. `smoothed` gives the smoothed features (n, p) of a fit.
     """
     choice = estimator.fit_intercept
     if isinstance(choice, bool | np.bool_):
@@ -118,22 +111,16 @@ def standard_errors(graph: Graph, F: Floats, outcome: Outcome, alpha: float) -> 
 
     With :math:`V = [(I + \omega N)^{-1}]_{LL}` the generalised least squares of `y` on `F`, and on `F` with a constant,
     leave :math:`Q_0 \ge Q_1`; the answer is the root of :math:`(Q_0 - Q_1)(|L| - k) / Q_1`. It is infinite
-    when no degrees of freedom are left, and 0 when the features can make up a constant themselves.
+    when no degrees of freedom are left, and 0 when a constant is a combination of the features.
     """
     known = outcome.known
     columns = np.column_stack([F, np.ones(known.size), np.where(known, outcome.y, 0.0)])
-    M = columns[known].T @ _precision_times(graph, columns, known, alpha)
+    M = columns[known].T @ precision_times(graph, propagate(graph, columns, known, alpha), known, alpha)
     without, (intercept, rank) = _residual_sum(M, F.shape[1])[0], _residual_sum(M, F.shape[1] + 1)
     left = outcome.n_labelled - rank
     if left <= 0 or intercept <= 0:
         return float("inf") if without > intercept else 0.0
     return float(np.sqrt(max(without - intercept, 0.0) * left / intercept))
-
-
-def _precision_times(graph: Graph, columns: Floats, known: Bools, alpha: float) -> Floats:
-    r"""Return :math:`V^{-1}` times the known rows: :math:`((I + \omega N) z)_L` with z propagated from them."""
-    filled = propagate(graph, columns, known, alpha)
-    return np.asarray((filled + as_omega(alpha) * (filled - multiply(graph, filled)))[known])
 
 
 def _residual_sum(M: Floats, k: int) -> tuple[float, int]:

@@ -14,7 +14,7 @@ what these are expected to be under the model.
 What is divided by an estimated scale has a Student distribution, here with as many degrees of freedom :math:`\nu` as
 labels are left by coefficients, and by a level that was chosen (`degrees_of_freedom`). Standard
 deviations are those of that distribution, :math:`\sqrt{\nu / (\nu - 2)}` times the scale, with which normal quantiles
-are right at 90 %; see `interval_width` for others. They are NaN when no label is left: nothing tells of the noise.
+are right at 90 %; see `interval_width` for others. They are NaN when no label is left: nothing shows the noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from graphmrf.estimators.choices import as_omega
 from graphmrf.kept import cached_property
 from graphmrf.linalg import (
     conditional_variance,
@@ -45,8 +44,17 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-# Degrees of freedom that are none but for rounding; a thousand times as many would be none to a reader, too.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # degrees of freedom that are none but for rounding
+
+
+def as_omega(alpha: float) -> float:
+    """Return omega = alpha / (1 - alpha)."""
+    return alpha / (1.0 - alpha)
+
+
+def precision_times(graph: Graph, filled: Floats, known: Bools, alpha: float) -> Floats:
+    r"""Return :math:`[(I + \omega N)^{-1}]_{LL}^{-1}` times the known rows of columns propagated from them."""
+    return np.asarray((filled + as_omega(alpha) * (filled - multiply(graph, filled)))[known])
 
 
 def degrees_of_freedom(labels: int, spent: float, *, chosen: bool = False, counted: float = 2.0) -> float:
@@ -188,13 +196,12 @@ class ResidualField:
         # by .002 on grids and roads at level .99 with a label at 3 % of 14,000 nodes.
         P = loo_precision(self.graph, self.known, self.alpha, random_state=self.random_state, probes=16)
         G = self.directions[self.known]
-        Pr, PG = self._precision_times(self.propagated[:, None])[:, 0], self._precision_times(self._filled)
+        Pr, PG = (
+            precision_times(self.graph, filled, self.known, self.alpha)
+            for filled in (self.propagated[:, None], self._filled)
+        )
         taken = 2.0 * np.einsum("ij,ij->i", PG, G) - _forms(PG, self._covariance)
-        return root_mean(Pr**2 / P, self._left(1.0 - taken / P))
-
-    def _precision_times(self, filled: Floats) -> Floats:
-        """Return `P` times the labelled rows of columns that are propagated from them."""
-        return np.asarray((filled + as_omega(self.alpha) * (filled - multiply(self.graph, filled)))[self.known])
+        return root_mean(Pr[:, 0] ** 2 / P, self._left(1.0 - taken / P))
 
     @cached_property
     def conditional_std(self) -> Floats:
@@ -246,7 +253,7 @@ class ResidualField:
         """Standard deviation of outcomes about the fit, residuals not being propagated; shape (n,)."""
         return student_std(self.marginal_scale, self._variance, self.freedom)
 
-    def std_elsewhere(self, graph: Graph, directions: Floats) -> Floats:
+    def std_on_other_graph(self, graph: Graph, directions: Floats) -> Floats:
         """Return the same at the nodes of another graph, on which the directions are given."""
         variance = marginal_variance(graph, self.alpha, random_state=self.random_state) + _forms(
             directions, self._covariance

@@ -14,41 +14,34 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.base import NodeEstimator
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
-from graphmrf.estimators.tables import NodeEstimator, located, outcome_column, predicts_tables, takes_tables
+from graphmrf.estimators.tables import answers_tables, located, outcome_column, takes_tables
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
 
-_NO_PENALTY = 1e6
-"""Inverse weight of the penalty on the slope: next to none, as Platt's targets keep it finite."""
-
-_MAX_ITERATIONS = 1000
-"""Steps of the logistic regression, which takes some ten on two parameters."""
-
-
 class GraphClassifier(NodeEstimator):
     r"""Classes of nodes from the field of `GraphRegressor` with a logistic link, or from any regression.
 
-    Of two classes the later in sorted order has outcome 1 and the other 0. Of more classes each is set against the
+    Of two classes the later in sorted order has outcome 1 and the other 0. Each of more classes is set against the
     rest, and their probabilities are divided by their sum.
 
-    By default labels are Bernoulli variables given the field, whose posterior mean is the probability. With a
-    `regressor` the prediction of the indicator is a score. Probabilities are then Platt's sigmoid of the score, fitted
-    to scores of labels that were held out, by the regressor refitted without each fold (a `GraphRegressor` of up to 600
-    labels searches its hyper-parameters again, others retain theirs). Where scores do not grow with the outcome, the
-    probability of a class is its share.
+    By default labels are Bernoulli variables given the field, and the probability is their posterior mean. With a
+    `regressor` the prediction of the indicator is a score, and probabilities are Platt's sigmoid of the score, fitted
+    to out-of-fold scores. (A `GraphRegressor` of up to 600 labels searches its hyper-parameters again without each
+    fold, others retain theirs.) Where scores do not increase with the outcome, the probability of a class is its share.
 
-    The most probable class wins. But of two classes and by F1, where one may be rare, the later wins from a cut-off of
-    the score which has the best F1 on the labels that were held out, whatever its probability there.
+    The most probable class wins. With two classes and F1, the later class wins from the cut-off of the score that has
+    the best F1 out of fold.
 
     Parameters
     ----------
@@ -57,14 +50,14 @@ class GraphClassifier(NodeEstimator):
         ``GraphRegressor(likelihood="binomial")``, which takes features or none, and missing cells in them; linear
         methods are faster.
     ordered : bool or sequence, default False
-        Whether classes have an order, that of numbers or the one given from the lowest class to the highest. They then
-        share one field, whose value exceeds more or fewer cuts: more accurate, and faster than a field for each.
+        Whether classes have an order: that of numbers, or the one given from the lowest class to the highest. They
+        then share one field, whose value exceeds more or fewer cuts: more accurate and faster than one for each.
     metric : "accuracy" or "f1", default "accuracy"
-        What `score` returns, and what is maximised: the share of right answers, or the F1 score of the later class
-        (with more than two classes, the mean of the F1 scores of all).
+        What `score` returns and the cut-off maximises: the share of right answers, or the F1 score of the later class
+        (the mean over classes where there are more than two).
     cv : int, default 5
-        Folds that are held out in turn: regions where nodes to predict lie in regions without labels (see
-        `selection.distance_matched_folds`), otherwise at random, every class with its share in each.
+        Number of folds. They are regions where the nodes to predict lie in regions without labels (see
+        `selection.distance_matched_folds`), otherwise random, every class with its share in each.
     random_state : int, default 0
         Seed of the folds.
 
@@ -73,15 +66,13 @@ class GraphClassifier(NodeEstimator):
     classes_ : array of shape (n_classes,)
         The classes, sorted.
     cutoff_ : float or None
-        The score from which a node is in the later of two classes; infinite when all nodes are in the same. None with
-        more than two classes.
+        The score from which a node is in the later of two classes; infinite when all are in the same. None with more
+        than two classes.
     held_out_score_ : float
-        The metric on held-out labels, the cut-off and any sigmoids being those of the other folds. Labels that are the
-        only one of their class are left out, as nothing else shows it; NaN where all are.
-    held_out_ : array of shape (n_labelled,)
-        The class of each labelled node, in node order, by regressors that did not see its fold.
-    held_out_proba_ : array of shape (n_labelled, n_classes)
-        The probabilities of the classes there.
+        The out-of-fold metric, with cut-off and sigmoids from the other folds. Labels that are the only one of their
+        class are left out; NaN where all are.
+    held_out_, held_out_proba_ : arrays of shape (n_labelled,) and (n_labelled, n_classes)
+        Out-of-fold class and probabilities of each labelled node, in node order.
     regressors_ : list
         The fitted regressor of each class, of the later of two, or of ordered classes.
 
@@ -124,8 +115,8 @@ class GraphClassifier(NodeEstimator):
         X : array, DataFrame or sparse matrix of shape (n, p), or None
             Features of all nodes, as the regressor takes them.
         y : array, list or Series of shape (n,), or array or DataFrame with several columns
-            Labels: text, numbers or booleans; None or NaN where they are to be predicted. Each of several columns is
-            fitted for itself, see `targets_`.
+            Labels: text, numbers or booleans; None or NaN where they are to be predicted. Each of several columns has
+            a fit of its own, see `targets_`.
 
         Raises
         ------
@@ -157,10 +148,7 @@ class GraphClassifier(NodeEstimator):
         return self
 
     def _calibrate(self, scores: Floats, codes: Ints, weights: Floats, folds: Ints) -> None:
-        """Set the sigmoids and the cut-off from held-out scores (n_labelled, n_regressors) and codes.
-
-        What is reported of a fold is decided by sigmoids and a cut-off from the other folds.
-        """
+        """Set the sigmoids and the cut-off from out-of-fold scores; those reported of a fold are from other folds."""
         self._rule = self._rule_from(scores, codes, weights)
         self.cutoff_ = self._rule.cutoff
         decided, self.held_out_proba_ = np.empty_like(codes), np.empty((codes.size, self.classes_.size))
@@ -195,14 +183,14 @@ class GraphClassifier(NodeEstimator):
         """Return sigmoids and the cut-off of greatest likelihood, or of greatest F1, on some labels."""
         binary = scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
-        own, each = self.regressor is None, zip(scores.T, sides, strict=True)
-        sigmoids = tuple(_IDENTITY if own else _sigmoid(s, side, weights) for s, side in each)
+        sigmoids = None
+        if self.regressor is not None:
+            sigmoids = tuple(_sigmoid(s, side, weights) for s, side in zip(scores.T, sides, strict=True))
         if binary and self.metric == "f1":
-            return _Rule(sigmoids, best_cutoff(scores[:, 0], sides[0], self.metric, weights)[0])
-        first = sigmoids[0]
-        return _Rule(sigmoids, (_even_odds(first) if isinstance(first, ClassProbability) else 0.5) if binary else None)
+            return _Rule(sigmoids, best_cutoff(scores[:, 0], sides[0], weights)[0])
+        return _Rule(sigmoids, None if not binary else 0.5 if sigmoids is None else _even_odds(sigmoids[0]))
 
-    @predicts_tables
+    @answers_tables
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
         """Return the class of every node.
 
@@ -220,7 +208,7 @@ class GraphClassifier(NodeEstimator):
         check_fitted(self, "_rule")
         return self.classes_[self._predict(graph, X)]
 
-    @predicts_tables
+    @answers_tables
     def predict_proba(self, graph: Graph | None = None, X: Any = None) -> Floats:
         """Return the probability of every class at every node, shape (n, n_classes), columns as in `classes_`.
 
@@ -236,8 +224,8 @@ class GraphClassifier(NodeEstimator):
     def suggest(self, k: int = 1, *, draws: int = 500) -> pd.DataFrame:
         """Return the `k` unlabelled nodes whose labels would help most, best first, by the field.
 
-        One after the other by how much of the classes of all other unlabelled nodes their label is expected to explain:
-        squared covariances over its variance, in joint draws.
+        Each is the one whose label is expected to explain most of the classes of all other unlabelled nodes: squared
+        covariances over its variance, in joint draws.
 
         Parameters
         ----------
@@ -341,10 +329,10 @@ class ClassProbability:
 
     @classmethod
     def fit(cls, scores: Floats, positive: Bools, weights: Floats | None = None) -> ClassProbability:
-        r"""Return the sigmoid of greatest likelihood, for scores of nodes that the regressor had not seen.
+        r"""Return the sigmoid of greatest likelihood for out-of-fold scores.
 
-        Outcomes are :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)` instead of 1 and 0, as Platt has them: so
-        that classes which a score separates do not get probabilities 0 and 1.
+        Outcomes are Platt's :math:`(n_+ + 1) / (n_+ + 2)` and :math:`1 / (n_- + 2)` instead of 1 and 0, so that classes
+        which a score separates do not get probabilities 0 and 1.
 
         Examples
         --------
@@ -360,7 +348,7 @@ class ClassProbability:
         target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
         twice = np.tile((scores - centre) / spread, 2)[:, None]
         outcomes = np.repeat([1, 0], scores.size)
-        model = LogisticRegression(C=_NO_PENALTY, max_iter=_MAX_ITERATIONS)
+        model = LogisticRegression(C=1e6)  # next to no penalty, as Platt's targets keep the slope finite
         model.fit(twice, outcomes, sample_weight=np.concatenate([weights * target, weights * (1 - target)]))
         slope = float(model.coef_[0, 0]) / spread
         return cls(slope, float(model.intercept_[0]) - slope * centre)
@@ -372,14 +360,16 @@ class ClassProbability:
 
 @dataclass(frozen=True)
 class _Rule:
-    """From scores to probabilities, by a sigmoid of each regressor, and to classes; `cutoff` is for two classes."""
+    """From scores to probabilities and classes."""
 
-    sigmoids: tuple[Callable[[Floats], Floats], ...]
-    cutoff: float | None
+    sigmoids: tuple[ClassProbability, ...] | None  # of each regressor; None where scores are probabilities
+    cutoff: float | None  # for two classes
 
     def probability(self, scores: Floats) -> Floats:
         """Return the probability of every class."""
-        each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self.sigmoids, scores.T, strict=True)])
+        each = scores
+        if self.sigmoids is not None:
+            each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self.sigmoids, scores.T, strict=True)])
         return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
 
     def decide(self, scores: Floats) -> Ints:
@@ -389,27 +379,13 @@ class _Rule:
         return np.asarray(np.argmax(self.probability(scores), axis=1))
 
 
-@dataclass(frozen=True)
-class _Identity:
-    """Scores that are probabilities."""
-
-    def __call__(self, scores: Floats) -> Floats:
-        """Return the scores."""
-        return scores
-
-
-_IDENTITY = _Identity()
-
-
 def seen_elsewhere(codes: Ints) -> Bools:
-    """Return which labels have another one of their class; the others can be predicted by no fit without them."""
+    """Return which labels have another one of their class; no fit without them can predict the others."""
     return np.asarray(np.bincount(codes)[codes] > 1)
 
 
 def most_informative(draws: Sequence[Floats], k: int, *, random_state: int = 0, most: int = 400) -> list[int]:
-    """Return the columns that explain most of the others in some sets of joint draws (n_draws, n), one after the other.
-
-    At most `most` columns, taken at random, stand for all of them.
+    """Return the columns that explain most of a random `most` others in sets of joint draws (n_draws, n), in turn.
 
     Examples
     --------
@@ -436,26 +412,23 @@ def most_informative(draws: Sequence[Floats], k: int, *, random_state: int = 0, 
     return chosen
 
 
-def best_cutoff(scores: Floats, positive: Bools, metric: str, weights: Floats | None = None) -> tuple[float, float]:
-    """Return the cut-off whose classes ``scores >= cutoff`` have the best F1 or accuracy, and that value.
+def best_cutoff(scores: Floats, positive: Bools, weights: Floats | None = None) -> tuple[float, float]:
+    """Return the cut-off whose classes ``scores >= cutoff`` have the best F1, and that value.
 
-    All cut-offs are compared: midway between neighbouring scores, below the least and above the greatest. Of equals
-    the one nearest to 0.5 wins.
+    Cut-offs are midway between neighbouring scores, below the least and above the greatest. Of equals the one nearest
+    to 0.5 wins.
 
     Examples
     --------
     >>> import numpy as np
-    >>> best_cutoff(np.array([0.1, 0.4, 0.3, 0.9]), np.array([False, True, False, True]), "f1")
+    >>> best_cutoff(np.array([0.1, 0.4, 0.3, 0.9]), np.array([False, True, False, True]))
     (0.35, 1.0)
     """
     order = np.argsort(-scores, kind="stable")
     w = np.ones(scores.size) if weights is None else weights[order]
     s, hits = scores[order], np.concatenate([[0.0], np.cumsum(w * positive[order])])
     named = np.concatenate([[0.0], np.cumsum(w)])
-    if metric == "f1":
-        values = 2.0 * hits / (named + hits[-1] if hits[-1] else np.maximum(named, 1.0))
-    else:
-        values = (2.0 * hits - named + named[-1] - hits[-1]) / named[-1]
+    values = 2.0 * hits / (named + hits[-1] if hits[-1] else np.maximum(named, 1.0))
     margin = 0.5 * max(float(s[0] - s[-1]), 1e-6)
     cutoffs = np.concatenate([[s[0] + margin], (s[:-1] + s[1:]) / 2, [s[-1] - margin]])
     possible = np.concatenate([[True], s[:-1] > s[1:], [True]])

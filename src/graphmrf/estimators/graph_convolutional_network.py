@@ -176,7 +176,7 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         share = float(squares.sum() / unseen.sum()) if unseen.sum() > 0 else 1.0
         self.n_coefficients_ = int(np.clip(np.ceil((1.0 - share) * y.size), 0, y.size - 1))
 
-    def _elsewhere(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
+    def _on_other_graph(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
         mean = self._predicted(self._learner(*self._other_features(graph, X)))
         return mean, lambda: student_std(self.scale_, np.ones(mean.size), self.dof_)
 

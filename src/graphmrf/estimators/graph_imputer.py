@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,28 +26,27 @@ if TYPE_CHECKING:
 
 JOINT_METHODS = ("auto", "coupled", "fields")
 
-_COLLINEAR = 1e-10
-"""Share of its variance that other columns leave of one that follows from them: ten of 16 digits are certain."""
+_COLLINEAR = 1e-10  # share of its variance that other columns leave of one that follows from them
 
 
 class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     r"""A table of nodes without missing cells: each is predicted from all other columns and from the neighbours.
 
-    Numbers are filled by one of two methods. "coupled" is one Gaussian field of all columns,
-    :math:`\Gamma = H \otimes I + C \otimes N` (`GaussianMRF` with ``coupled=True``), conditioned on every cell that is
-    known. "fields" is a `GraphRegressor` for each column with the others as features, which also finds nonlinear and
-    local effects, and takes longer; columns that follow from others, such as copies and totals, are always filled so.
-    "auto" hides a fold of the known cells of every column, at places that imitate its
-    holes, and takes for each column the method that predicts them better. Classes are filled by `GraphClassifier`.
+    Numbers are imputed by one of two methods. "coupled" is one Gaussian field of all columns,
+    :math:`\Gamma = H \otimes I + C \otimes N` (`GaussianMRF` with ``coupled=True``), conditioned on all known cells.
+    "fields" is a `GraphRegressor` for each column with the others as features, which also finds nonlinear and local
+    effects, and takes longer; it always imputes columns that follow from others, such as copies and totals. "auto"
+    hides a fold of the known cells of every column, at places that imitate its holes, and takes the method that
+    predicts them better. Classes are imputed by `GraphClassifier`.
 
     Parameters
     ----------
     graph : Graph, or a graph of SciPy, NetworkX or igraph
         The graph; rows of a table are its nodes, matched by id where it has ids.
     method : {"auto", "coupled", "fields"}, default "auto"
-        How columns of numbers are filled.
+        How columns of numbers are imputed.
     likelihoods : mapping of str to str, optional
-        Columns with another likelihood of `GraphRegressor`, such as ``{"cases": "poisson"}``; they are filled by it.
+        Columns with another likelihood of `GraphRegressor`, such as ``{"cases": "poisson"}``; it imputes them.
     sizes : mapping of str to str, optional
         For these, the column with the exposure of counts or the trials of successes, known everywhere, such as
         ``{"cases": "population"}``; 1 by default.
@@ -61,12 +60,12 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     filled_ : DataFrame of shape (n, q)
         The table without missing cells.
     std_ : DataFrame of shape (n, q)
-        Standard deviations of filled numbers; 0 where a cell was known, NaN in columns of classes, and where only one
+        Standard deviations of imputed numbers; 0 where a cell was known, NaN in columns of classes, and where only one
         cell was known.
     probability_ : DataFrame of shape (n, q)
-        Probabilities of filled classes; 1 where a cell was known, NaN in columns of numbers.
+        Probabilities of imputed classes; 1 where a cell was known, NaN in columns of numbers.
     methods_ : dict
-        What filled each column that had missing cells: "coupled", "fields", "classes" or "constant".
+        The method of each column with missing cells: "coupled", "fields", "classes" or "constant".
     scores_ : DataFrame
         R2 of both methods on the hidden cells of each column; empty unless they were compared.
     notes_ : tuple of str
@@ -179,16 +178,11 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
             methods |= dict.fromkeys(left, self.method)
         elif left:
             known = table.frame[left].notna().sum()
-            tried = [name for name in left if known[name] >= self._least_known]
+            tried = [name for name in left if known[name] >= 2 * self.cv]
             methods |= dict.fromkeys(left, "fields")
             self.scores_ = self._compare(graph, table, tried)
             methods |= {name: str(self.scores_.loc[name].fillna(-np.inf).idxmax()) for name in tried}
         return {name: methods[name] for name in table.holes}
-
-    @property
-    def _least_known(self) -> int:
-        """Known cells that a column needs to be tried on a fold: two in each."""
-        return 2 * self.cv
 
     def _compare(self, graph: Graph, table: _Table, names: list[Any]) -> pd.DataFrame:
         """Return the R2 of both methods on a fold of the known cells of each column, all hidden at once."""
@@ -219,7 +213,7 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         if joint:
             A = table.attributes
             chosen = A.columns.isin([str(name) for name in joint])
-            A = A.loc[:, chosen | (A.notna().sum() >= self._least_known) & ~A.columns.isin(_derived(A)[1])]
+            A = A.loc[:, chosen | (A.notna().sum() >= 2 * self.cv) & ~A.columns.isin(_derived(A)[1])]
             posterior = _coupled_posterior(graph, A)
             parts |= {name: _Coupled(posterior, A.columns.get_loc(str(name))) for name in joint}
         for name, method in methods.items():
@@ -266,19 +260,8 @@ def _coupled_posterior(graph: Graph, A: pd.DataFrame) -> Any:
         ) from error
 
 
-class _Part(Protocol):
-    """The predictions of one column: values, how sure they are, and draws, all of shape (n,) or (k, n)."""
-
-    @property
-    def values(self) -> Any:
-        """Predictions of all nodes."""
-
-    @property
-    def sure(self) -> Any:
-        """Standard deviations of numbers, probabilities of classes."""
-
-    def draw(self, count: int, random_state: int) -> Any:
-        """Return draws of all nodes."""
+# The parts below are the predictions of one column: `values` of all nodes, how `sure` they are (standard deviations of
+# numbers, probabilities of classes), and draws of all nodes.
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,6 +336,22 @@ class _Constant:
         return np.tile(self.values, (count, 1))
 
 
+_Part: TypeAlias = _Coupled | _Field | _Classes | _Constant
+
+
+def _check_frame(frame: pd.DataFrame, n: int) -> None:
+    """Raise unless a table has a row for every node, columns of different names, and a known cell in each."""
+    if len(frame) != n:
+        raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(frame)}")
+    names = pd.Index([str(name) for name in frame.columns])
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise InvalidInputError(f"every column needs a name of its own, got {twice!r} more than once; rename one")
+    empty = [name for name in frame.columns if frame[name].isna().all()]
+    if empty:
+        raise InvalidInputError(f"every column must have a known cell, got none in {empty[0]!r}; drop the column")
+
+
 @dataclass(frozen=True, eq=False)
 class _Table:
     """A table of nodes, with the kinds of its columns, and with what columns are as features."""
@@ -367,15 +366,7 @@ class _Table:
     def of(cls, graph: Graph, X: Any, likelihoods: Mapping[Any, str], sizes: Mapping[Any, Any]) -> _Table:
         """Return a checked table."""
         frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X, dtype=np.float64))
-        if len(frame) != graph.n_nodes:
-            raise InvalidInputError(f"X must have one row for each of the {graph.n_nodes} nodes, got {len(frame)}")
-        names = pd.Index([str(name) for name in frame.columns])
-        if names.has_duplicates:
-            twice = names[names.duplicated()][0]
-            raise InvalidInputError(f"every column needs a name of its own, got {twice!r} more than once; rename one")
-        empty = [name for name in frame.columns if frame[name].isna().all()]
-        if empty:
-            raise InvalidInputError(f"every column must have a known cell, got none in {empty[0]!r}; drop the column")
+        _check_frame(frame, graph.n_nodes)
         numbers = [name for name, kind in frame.dtypes.items() if kind.kind in "iuf"]
         unknown = [name for name in likelihoods if name not in numbers]
         if unknown:
@@ -409,7 +400,7 @@ class _Table:
     def notes(self) -> tuple[str, ...]:
         """What the standard deviations do not count."""
         single = [str(name) for name in self.frame.columns if self.frame[name].notna().sum() == 1]
-        return (f"one known cell only, so its spread is not known: {', '.join(single)}",) if single else ()
+        return (f"only one known cell, so no standard deviation: {', '.join(single)}",) if single else ()
 
     def size(self, name: Any) -> dict[str, Floats]:
         """Return exposure or trials of a column, as `GraphRegressor.fit` takes them."""

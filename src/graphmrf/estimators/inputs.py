@@ -1,4 +1,4 @@
-"""What the user hands to an estimator, checked once: every message states the rule, the finding and the remedy."""
+"""Inputs of estimators, checked once: every message states the rule, the finding and the remedy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_string_dtype
 from scipy import sparse
+from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 
 from graphmrf.errors import InvalidInputError
@@ -18,6 +19,8 @@ from graphmrf.selection import MatchedFolds, assign_folds, distance_matched_fold
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
+
+MOST_COLUMNS = 50  # columns up to which sparse features become dense, and to which more are reduced
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Outcome:
         return assign_folds(self.n_labelled, n_folds, random_state=random_state)
 
     def matched_folds(self, graph: Graph, n_folds: int, random_state: int) -> MatchedFolds:
-        """Return folds that imitate the holes, which are those of `folds` where holes are random."""
+        """Return folds that imitate the holes: those of `folds` where holes are random."""
         return distance_matched_folds(graph, self.known, n_folds, random_state=random_state)
 
     def clamp(self, values: Floats) -> Floats:
@@ -48,10 +51,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """The features of a fit: how many, and their names when they came in a DataFrame."""
+    """The features of a fit: how many, and their names when they were a DataFrame."""
 
     count: int
     names: pd.Index | None
+
+    @property
+    def labels(self) -> list[Any]:
+        """The names of the columns, or their numbers."""
+        return list(range(self.count) if self.names is None else self.names)
+
+    def title(self, column: int) -> str:
+        """Return what to call a column in a message."""
+        return f"column {self.labels[column]!r}"
 
     def named(self, coef: Floats) -> Floats | pd.Series:
         """Return one number for each column, under its name when there are names."""
@@ -83,7 +95,7 @@ class Categories:
         return cls(found)
 
     def dummies(self, X: Any) -> Any:
-        """Return a table with a column of 0 and 1 for each level, `name=level`; 0 in all of missing and new levels.
+        """Return a table with a column of 0 and 1 for each level, `name=level`; missing and new levels are 0 in all.
 
         Examples
         --------
@@ -166,9 +178,10 @@ def read_features(X: Any, n: int | None, owner: str, *, holes: bool = False) -> 
         )
     if n is not None and len(values) != n:
         raise InvalidInputError(f"X must have one row for each of the {n} nodes, got {len(values)}")
-    _check_cells(values, names, holes=holes)
+    columns = FeatureColumns(values.shape[1], names)
+    _check_cells(values, columns, holes=holes)
     check_magnitude(values, "X", None if names is None else list(names))
-    return Table(values, FeatureColumns(values.shape[1], names), single)
+    return Table(values, columns, single)
 
 
 def match_features(X: Any, n: int | None, fitted: FeatureColumns, owner: str, *, holes: bool = False) -> Floats:
@@ -280,6 +293,152 @@ def refuse_other_graph(graph: object, X: object, owner: str) -> None:
         )
 
 
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise unless an option has one of its values."""
+    if value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def check_level(level: float) -> None:
+    """Raise unless a level is a probability."""
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
+
+
+def read_mask(mask: Any, n: int, name: str) -> Bools:
+    """Return a mask of the nodes, checked."""
+    found = np.asarray(mask)
+    if found.dtype != np.bool_ or found.shape != (n,):
+        raise InvalidInputError(
+            f"{name} must be True or False for each of the {n} nodes, got {found.dtype} of shape {found.shape}; "
+            "for a list of nodes use np.isin(np.arange(n), nodes)"
+        )
+    return found
+
+
+def read_weights(weight: Any, n: int) -> Floats:
+    """Return weights of nodes, checked."""
+    found = np.asarray(weight, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(found) | (found < 0))
+    if found.shape != (n,) or bad.size:
+        shape = f"shape {found.shape}"
+        fault = shape if found.shape != (n,) else f"{found[bad[0]]:g} in row {bad[0]} ({bad.size} such rows in all)"
+        raise InvalidInputError(
+            f"weight must be a number of 0 or more for each of the {n} nodes, got {fault}; fill in missing ones"
+        )
+    return found
+
+
+def read_groups(groups: Any, n: int) -> tuple[pd.Index, list[Ints]]:
+    """Return the names of the groups, sorted, and the nodes of each."""
+    if np.ndim(groups) != 1 or len(groups) != n:
+        raise InvalidInputError(
+            f"groups must name the group of each of the {n} nodes, got shape {np.shape(groups)}; "
+            "use None for nodes in no group"
+        )
+    codes, names = pd.factorize(pd.Series(groups, dtype=getattr(groups, "dtype", object)), sort=True)
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes + 1, minlength=len(names) + 1)
+    members: list[Ints] = list(np.split(order, np.cumsum(counts)[:-1])[1:])
+    return pd.Index(names, name=getattr(groups, "name", None) or "group"), members
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    r"""The leading right singular vectors `V` of a sparse matrix, its columns divided by their largest absolute values.
+
+    The features that a model sees are :math:`X D^{-1} V`. `V` has a column for every singular value above rounding,
+    and 50 at most. Labels play no part. Of up to 50 columns `V` and `D` are the identity.
+
+    Attributes
+    ----------
+    largest : array of shape (p,)
+        Diagonal of `D`; 1 for an empty column.
+    directions : array of shape (p, k)
+        The matrix `V`.
+    """
+
+    largest: Floats
+    directions: Floats
+
+    @classmethod
+    def of(cls, X: Any) -> Components:
+        """Return the components of a sparse matrix of SciPy."""
+        _check_sparse(X)
+        p = X.shape[1]
+        if p <= MOST_COLUMNS:
+            return cls(np.ones(p), np.eye(p))
+        largest = abs(X).max(axis=0).toarray().ravel().astype(np.float64)
+        largest = np.where(largest > 0, largest, 1.0)
+        return cls(largest, _right_singular_vectors(X @ sparse.diags_array(1.0 / largest)))
+
+    def __call__(self, X: Any) -> Any:
+        """Return the reduced features of nodes; what has another number of columns and is dense, as it is."""
+        p, k = self.directions.shape
+        if not sparse.issparse(X) and np.shape(X)[1:] != (p,):
+            return X
+        if X.shape[1] != p:
+            raise InvalidInputError(f"X must have the {p} features of the fit, got {X.shape[1]}; pass the same columns")
+        X = sparse.csr_array(X)
+        _check_sparse(X)
+        reduced = X.toarray() if k == p else X @ (self.directions / self.largest[:, None])
+        return np.asarray(reduced, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether features are a sparse matrix of SciPy."""
+    return bool(sparse.issparse(X))
+
+
+def as_sparse(X: Any) -> Any:
+    """Return a sparse matrix of SciPy or PyTorch in rows; anything else as it is.
+
+    Examples
+    --------
+    >>> as_sparse(sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3))).toarray()
+    array([[0., 3., 0.]])
+    """
+    if type(X).__module__.partition(".")[0] == "torch" and "sparse" in str(X.layout):
+        X = X.detach().cpu().to_sparse_coo().coalesce()
+        X = sparse.coo_array((X.values().numpy(), tuple(X.indices().numpy())), shape=tuple(X.shape))
+    if not is_sparse(X):
+        return X
+    if X.ndim != 2 or X.dtype.kind not in "buif":
+        raise InvalidInputError(
+            f"X must hold real numbers in two dimensions (nodes, features), got {X.dtype} of shape {X.shape}; "
+            "convert it first"
+        )
+    return sparse.csr_array(X if X.dtype.kind == "f" else X.astype(np.float64))
+
+
+def reduced(X: Any) -> Any:
+    """Return features as a model fitted to them sees them: sparse ones reduced."""
+    X = as_sparse(X)
+    return Components.of(X)(X) if is_sparse(X) else X
+
+
+def _right_singular_vectors(X: Any) -> Floats:
+    """Return the leading right singular vectors (p, k) of a sparse matrix, of singular values above rounding."""
+    rank = min(MOST_COLUMNS, min(X.shape) - 1)
+    if not X.count_nonzero() or rank < 1:
+        return np.zeros((X.shape[1], 0))
+    start = np.random.default_rng(0).standard_normal(min(X.shape))
+    _, s, found = svds(X, rank, v0=start, return_singular_vectors="vh")  # type: ignore[arg-type]  # SciPy documents it
+    V = found[::-1][s[::-1] > s.max() * max(X.shape) * np.finfo(np.float64).eps].T
+    return np.asarray(V * np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]))
+
+
+def _check_sparse(X: Any) -> None:
+    """Raise unless all cells are finite: none can be missing where most are 0."""
+    rows = sparse.coo_array(X)
+    bad = np.flatnonzero(~np.isfinite(rows.data))
+    if bad.size:
+        raise InvalidInputError(
+            f"a sparse X must be finite, got {rows.data[bad[0]]} in column {rows.col[bad[0]]} at node "
+            f"{rows.row[bad[0]]} ({bad.size} such cells in all); put 0 there, or pass an array with NaN"
+        )
+
+
 def _numbers(values: Any, name: str) -> tuple[Floats, bool]:
     """Return float64 values, and whether they came as float32."""
     if sparse.issparse(values):
@@ -311,16 +470,15 @@ def _frame_numbers(frame: pd.DataFrame) -> tuple[Floats, bool]:
     return frame.to_numpy(dtype=np.float64, na_value=np.nan), single
 
 
-def _check_cells(X: Floats, names: pd.Index | None, *, holes: bool) -> None:
+def _check_cells(X: Floats, columns: FeatureColumns, *, holes: bool) -> None:
     bad = np.isinf(X) if holes else ~np.isfinite(X)
     if not bad.any():
         return
     row, column = np.argwhere(bad)[0]
-    place = f"column {names[column]!r}" if names is not None else f"column {column}"
     remedy = "replace infinite values, NaN being missing" if holes else "fill missing cells, or use GraphRegressor"
     raise InvalidInputError(
-        f"X must be finite, got {X[row, column]} in {place} at node {row} ({np.count_nonzero(bad)} such cells in all); "
-        f"{remedy}"
+        f"X must be finite, got {X[row, column]} in {columns.title(int(column))} at node {row} "
+        f"({np.count_nonzero(bad)} such cells in all); {remedy}"
     )
 
 

@@ -6,16 +6,99 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from graphmrf.estimators.base import NodeEstimator
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
 from graphmrf.estimators.graph_regressor import GraphRegressor
-from graphmrf.estimators.label_propagation import LabelPropagation
-from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
-from graphmrf.estimators.linear_regression import LinearRegression
-from graphmrf.estimators.residual_propagation import ResidualPropagation
-from graphmrf.estimators.simple_graph_convolution import SimpleGraphConvolution
+from graphmrf.estimators.inputs import check_fitted, read_outcome
+from graphmrf.estimators.linear import LinearGraphConvolution, LinearRegression, SimpleGraphConvolution
+from graphmrf.estimators.propagation import LabelPropagation, ResidualPropagation
+from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    import pandas as pd
+
+    from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.choices import Level
+    from graphmrf.field.reading import Of
+    from graphmrf.graph import Graph
+
+
+class ObservedRegressor(NodeEstimator):
+    """A `GraphRegressor` with what is known of every observation: counts, successes, or values measured.
+
+    Observed nodes keep what was counted, as plain numbers do; measurements with a standard error are predicted, too.
+
+    `likelihood`: as of `GraphRegressor`. `known`: `exposure`, `trials`, `std` or `weight` (n,) of the nodes, by name.
+
+    Examples
+    --------
+    >>> from graphmrf.graph import Graph
+    >>> ring = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12)
+    >>> cases = np.array([2.0, 2, 1, 3, 2, np.nan, 2, 1, 3, 2, 2, 2])
+    >>> model = ObservedRegressor("poisson", {"exposure": np.full(12, 100.0)}).fit(ring, None, cases)
+    >>> model.predict()[4:7].round()
+    array([2., 2., 2.])
+    """
+
+    def __init__(self, likelihood: str, known: Any = None, *, random_state: int = 0) -> None:
+        self.likelihood = likelihood
+        self.known = known
+        self.random_state = random_state
+
+    @property
+    def keeps_labels(self) -> bool:
+        """Whether observed nodes keep what was observed: all but measurements with an error."""
+        return "std" not in (self.known or {})
+
+    @takes_tables
+    def fit(self, graph: Graph, X: Any, y: Any) -> Self:
+        """Learn the hyper-parameters and condition the field on the observations."""
+        self.regressor_ = GraphRegressor(likelihood=self.likelihood, random_state=self.random_state)
+        self.regressor_.fit(graph, X, y, **(self.known or {}))
+        self._outcome = read_outcome(y, graph.n_nodes)
+        return self
+
+    @property
+    def _of(self) -> Of:
+        return "observation" if self.keeps_labels else "latent"
+
+    def _clamped(self, values: Any) -> Floats:
+        return self._outcome.clamp(np.asarray(values)) if self.keeps_labels else np.asarray(values)
+
+    @answers_tables
+    def predict(self, graph: None = None, X: None = None, *, return_std: bool = False) -> Any:
+        """Return the expected observation of every node, and its standard deviation, 0 where it is kept."""
+        check_fitted(self, "regressor_")
+        mean, std = self.regressor_.predict(graph, X, of=self._of, return_std=True)
+        mean, std = self._clamped(mean), np.where(self._outcome.known & self.keeps_labels, 0.0, np.asarray(std))
+        return (mean, std) if return_std else mean
+
+    def predict_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Return the ends of intervals; of width 0 where observations are kept."""
+        check_fitted(self, "regressor_")
+        low, high = self.regressor_.predict_interval(level, of=self._of)
+        return self._clamped(low), self._clamped(high)
+
+    def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
+        """Return sums over groups; see `GraphRegressor.predict_total`."""
+        check_fitted(self, "regressor_")
+        return self.regressor_.predict_total(groups, level=level)
+
+    @takes_folds
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints, *, return_std: bool = False) -> Any:
+        """Return the expected observation of each observed node by a field fitted without its fold."""
+        check_fitted(self, "regressor_")
+        return self.regressor_.out_of_fold(graph, X, y, folds, return_std=return_std)
+
+    @property
+    def shares_(self) -> pd.Series:
+        """Share of the variance of latent values by kind of effect."""
+        check_fitted(self, "regressor_")
+        return self.regressor_.shares_
 
 
 @dataclass(frozen=True)
@@ -39,9 +122,6 @@ class Method:
     def make(self, *, alpha: Level = "cv", cv: int = 5, random_state: int = 0, transform: str = "identity") -> Any:
         """Return a new estimator with those of the options that it has.
 
-        `alpha`: smoothing level. `cv`, `random_state`: folds of the cross-validation, and their seed. `transform`:
-        transform of the outcome.
-
         Examples
         --------
         >>> METHODS["lgc-rp"].make(alpha=0.5, transform="log")
@@ -63,70 +143,25 @@ def _known(estimator: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 _AROUND, _BOTH = "features of the neighbourhood", "features of the neighbourhood and outcomes of neighbours"
+_OWN, _ALL = "own features and outcomes of neighbours", "features and outcomes, linear and nonlinear"
+_CRP = "convolution + residual propagation"
+_ALONE: dict[str, Any] = {"labels": True, "features": False, "needs_features": False}
+_FIELD: dict[str, Any] = {"labels": True, "needs_features": False, "missing": True}
+_RP: dict[str, Any] = {"residuals": True, "labels": True}
 
 METHODS = {
     method.key: method
     for method in (
-        Method(
-            "lp",
-            LabelPropagation,
-            "Label propagation",
-            "outcomes of neighbours",
-            labels=True,
-            features=False,
-            needs_features=False,
-            automatic=True,
-        ),
+        Method("lp", LabelPropagation, "Label propagation", "outcomes of neighbours", **_ALONE, automatic=True),
         Method("lr", LinearRegression, "Linear regression", "own features", automatic=True),
         Method("lgc", LinearGraphConvolution, "Linear graph convolution", _AROUND, smooths=True, automatic=True),
-        Method(
-            "lr-rp",
-            LinearRegression,
-            "Linear regression + residual propagation",
-            "own features and outcomes of neighbours",
-            residuals=True,
-            labels=True,
-            automatic=True,
-        ),
-        Method(
-            "lgc-rp",
-            LinearGraphConvolution,
-            "Graph convolution + residual propagation",
-            _BOTH,
-            residuals=True,
-            labels=True,
-            smooths=True,
-            automatic=True,
-        ),
-        Method(
-            "field",
-            GraphRegressor,
-            "Field regression",
-            "features and outcomes, linear and nonlinear",
-            labels=True,
-            needs_features=False,
-            missing=True,
-            automatic=True,
-        ),
+        Method("lr-rp", LinearRegression, "Linear regression + residual propagation", _OWN, **_RP, automatic=True),
+        Method("lgc-rp", LinearGraphConvolution, f"Graph {_CRP}", _BOTH, **_RP, smooths=True, automatic=True),
+        Method("field", GraphRegressor, "Field regression", _ALL, **_FIELD, automatic=True),
         Method("sgc", SimpleGraphConvolution, "Simple graph convolution", _AROUND, smooths=True),
-        Method(
-            "sgc-rp",
-            SimpleGraphConvolution,
-            "Simple convolution + residual propagation",
-            _BOTH,
-            residuals=True,
-            labels=True,
-            smooths=True,
-        ),
+        Method("sgc-rp", SimpleGraphConvolution, f"Simple {_CRP}", _BOTH, **_RP, smooths=True),
         Method("gcn", GraphConvolutionalNetwork, "Graph convolutional network", _AROUND),
-        Method(
-            "gcn-rp",
-            GraphConvolutionalNetwork,
-            "Graph network + residual propagation",
-            _BOTH,
-            residuals=True,
-            labels=True,
-        ),
+        Method("gcn-rp", GraphConvolutionalNetwork, "Graph network + residual propagation", _BOTH, **_RP),
     )
 }
 """Every method by the key users type; a plain dict, so that a row can be added at run time."""

@@ -1,4 +1,4 @@
-"""What is known of observations besides their values: exposure, trials, standard errors, weights, several of a node."""
+"""Observations besides their values: exposure, trials, standard errors, weights, and several rows of one node."""
 
 from __future__ import annotations
 
@@ -17,40 +17,37 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
-NUMBERS = ("auto", "gaussian", "student")
-"""Likelihoods of numbers with noise; "auto" is normal, with more noise for wild labels."""
+NUMBERS = ("auto", "gaussian", "student")  # likelihoods of numbers with noise; "auto" has more noise for outliers
+COUNTED = ("poisson", "negative-binomial", "binomial")  # likelihoods of counts and successes
+NAMES = (*NUMBERS, *COUNTED, "ordinal")  # all likelihoods that a user can name
 
-COUNTED = ("poisson", "negative-binomial", "binomial")
-"""Likelihoods of counts and successes."""
-
-NAMES = (*NUMBERS, *COUNTED, "ordinal")
-"""All likelihoods that a user can name."""
-
-_TAKES = {
-    "exposure": ("poisson", "negative-binomial"),
-    "trials": ("binomial",),
-    "std": ("auto", "gaussian"),
-    "weight": ("auto", "gaussian"),
+# Likelihoods that use each option, what its values are called, and the remedy for those that are not positive.
+_OPTIONS = {
+    "exposure": (
+        ("poisson", "negative-binomial"),
+        "exposures",
+        "use the population, the time or the expected number of cases",
+    ),
+    "trials": (("binomial",), "trials", "leave out rows without trials"),
+    "std": (
+        ("auto", "gaussian"),
+        "standard errors",
+        "empty the observation where its standard error is unknown; if none has an error, leave std out",
+    ),
+    "weight": (("auto", "gaussian"), "weights", "leave out rows of weight 0"),
 }
-"""Likelihoods that use each option."""
 
+# What observations count, and what to pass.
 _COUNTS = {
     "poisson": ("cases", "counts with exposure="),
     "negative-binomial": ("cases", "counts with exposure="),
     "binomial": ("successes", "counts with trials="),
     "ordinal": ("classes", "their numbers from 0"),
 }
-"""What observations count, and what to pass."""
-
-_WORDS = {"exposure": "exposures", "trials": "trials", "std": "standard errors", "weight": "weights"}
 
 
 class RowError(InvalidInputError):
-    """A row breaks a rule: `option` names what of it, "y" for the observation itself.
-
-    `rule`, `remedy`: what must be, and what to do. `found`: what is there. `rows`: all rows that break the rule.
-    `option`: option of `fit`, or "y".
-    """
+    """Some rows break a rule; `option` is the option of `fit` that holds them, or "y" for the observation itself."""
 
     def __init__(self, rule: str, found: str, rows: Ints, remedy: str, *, option: str) -> None:
         self.row, self.option = int(rows[0]), option
@@ -72,8 +69,46 @@ class Rows:
     weight: Floats | None  # (k,): precision of every row over that of a usual one
 
 
-def long_outcome(graph: Graph, y: Any, nodes: Any) -> tuple[Any, Ints, Floats]:
-    """Return the mean of the rows of every node, and node and value of every row of a long table."""
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Known properties of observations: `exposure`, `trials`, `std` and `weight`, one number or one of each row."""
+
+    given: Mapping[str, Any]
+    rows: tuple[Ints, Floats] | None = None  # node and value of every row of a long table
+
+    def aligned(self, graph: Graph) -> Known:
+        """Return them in the order of nodes, without a long table."""
+        return self if self.rows else Known({name: graph.align(each, name) for name, each in self.given.items()})
+
+    def merged(self, new: Known, fresh: Bools) -> Known:
+        """Return them with new ones at nodes with new labels, and where there were none."""
+        return Known({name: _merged(old, new.given[name], fresh) for name, old in self.given.items()})
+
+    def moved(self, places: Ints, n: int) -> Known:
+        """Return them at the places of their nodes among `n`."""
+        if self.rows is not None:
+            return Known(self.given, (places[self.rows[0]], self.rows[1]))
+        return Known({name: _moved(each, places, n) for name, each in self.given.items()})
+
+
+def _moved(values: Any, places: Ints, n: int) -> Any:
+    if values is None or np.ndim(values) == 0:
+        return values
+    moved = np.full(n, np.nan)
+    moved[places] = values
+    return moved
+
+
+def _merged(old: Any, new: Any, fresh: Bools) -> Any:
+    if new is None:
+        return old
+    before = np.full(fresh.size, np.nan) if old is None else np.broadcast_to(np.asarray(old, np.float64), fresh.shape)
+    after = np.broadcast_to(np.asarray(new, dtype=np.float64), fresh.shape)
+    return np.where((fresh | np.isnan(before)) & ~np.isnan(after), after, before)
+
+
+def long_outcome(graph: Graph, y: Any, nodes: Any) -> tuple[Any, tuple[Ints, Floats]]:
+    """Return the mean of the rows of every node of a long table, and node and value of every row."""
     values = np.asarray(y, dtype=np.float64)
     if np.shape(nodes) != values.shape or values.ndim != 1:
         raise InvalidInputError(
@@ -87,7 +122,7 @@ def long_outcome(graph: Graph, y: Any, nodes: Any) -> tuple[Any, Ints, Floats]:
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     named = graph.ids is not None or isinstance(y, pd.Series)
     name, index = getattr(y, "name", None), pd.RangeIndex(graph.n_nodes) if graph.ids is None else graph.ids
-    return pd.Series(means, index=index, name=name) if named else means, places, values
+    return pd.Series(means, index=index, name=name) if named else means, (places, values)
 
 
 def _places(graph: Graph, nodes: Any) -> Ints:
@@ -103,15 +138,11 @@ def _places(graph: Graph, nodes: Any) -> Ints:
 
 
 def read_rows(name: str, graph: Graph, nodes: Ints, y: Floats, given: Mapping[str, Any]) -> Rows:
-    """Return checked rows.
-
-    `name`: name of the likelihood. `nodes`, `y` (k,): node and value of every row, NaN where it is to be predicted;
-    without a long table one row for every node. `given`: `exposure`, `trials`, `std` and `weight`.
-    """
+    """Return checked rows: node and value (k,) of each, NaN where it is to be predicted, and `exposure` and so on."""
     options = {option: _column(option, values, y.size) for option, values in given.items() if values is not None}
     for option in options:
-        if name not in _TAKES[option]:
-            takers = " or ".join(repr(each) for each in _TAKES[option] if each != "auto")
+        if name not in _OPTIONS[option][0]:
+            takers = " or ".join(repr(each) for each in _OPTIONS[option][0] if each != "auto")
             raise InvalidInputError(f"{option} is for likelihood {takers}, got {name!r}; leave it out or change one")
     if "std" in options and "weight" in options:
         raise InvalidInputError("std and weight both state the precision of a row, got both; pass one of them")
@@ -189,13 +220,8 @@ def _check_positive(option: str, values: Floats, known: Bools) -> None:
     bad = np.flatnonzero(known & ~(np.isfinite(values) & (values > 0)))
     if bad.size:
         found = "none" if np.isnan(values[bad[0]]) else f"{values[bad[0]]:g}"
-        remedy = {
-            "exposure": "use the population, the time or the expected number of cases",
-            "trials": "leave out rows without trials",
-            "std": "empty the observation where its standard error is unknown; if none has an error, leave std out",
-            "weight": "leave out rows of weight 0",
-        }[option]
-        raise RowError(f"{_WORDS[option]} of observed rows must be positive", found, bad, remedy, option=option)
+        _, word, remedy = _OPTIONS[option]
+        raise RowError(f"{word} of observed rows must be positive", found, bad, remedy, option=option)
 
 
 def _check_counts(name: str, y: Floats, known: Bools, trials: Floats | None) -> None:

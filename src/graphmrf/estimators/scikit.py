@@ -1,7 +1,7 @@
-"""Adapters for the tools of scikit-learn, whose rows are samples: here a row names a node, and the graph stands by.
+"""Adapters for the tools of scikit-learn, whose rows are samples: here a row names a node of a graph.
 
 ``cross_val_score``, ``GridSearchCV`` and ``Pipeline`` choose rows. With nodes as rows any of their splitters hides the
-labels of some nodes and leaves the nodes, their features and their edges in place, as a prediction on a graph has them.
+labels of some nodes and leaves the nodes, their features and their edges in place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.choices import as_omega, given_level
+from graphmrf.estimators.choices import given_level
+from graphmrf.estimators.error_bars import as_omega
 from graphmrf.estimators.inputs import check_fitted, check_graph, read_features
 from graphmrf.estimators.storage import Storable
 from graphmrf.linalg import smooth_features
@@ -103,9 +104,9 @@ class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
 
     .. math:: (I + \omega N)^{-1} (X - \bar x) + \bar x,
 
-    with :math:`\bar x` the mean over all nodes: smoothing leaves it alone, whatever the degrees.
+    with :math:`\bar x` the mean over all nodes, which smoothing leaves unchanged.
 
-    It stands before any regressor or classifier in a ``Pipeline``. With `features` its samples are nodes, as in
+    It can precede any regressor or classifier in a ``Pipeline``. With `features` its samples are nodes, as in
     `NodeAdapter`, so that rows can be split; without, it takes the features of all nodes.
 
     Parameters

@@ -2,8 +2,8 @@
 
 A file is a ZIP archive, which has a checksum of every entry: ``model.json``, its SHA-256, and ``arrays/K.npy`` for
 every array, without pickles. The table has plain values, places of arrays, and objects by their class, which must be
-one of graphmrf. Cached properties are not stored, and an object with ``stored`` is stored as the arguments of
-``rebuilt``: a fitted field as its data and what its search found, so that files are small.
+one of graphmrf. Cached properties are not stored. An object with ``stored`` is stored as the arguments of ``rebuilt``:
+a fitted field as its data and its hyper-parameters, so that files are small.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Storable:
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted model in a file that `save` wrote.
 
-    Nothing that the file names is executed, so that a file of a stranger is as safe as one of numbers. Predictions are
-    those of the model that was saved, up to rounding.
+    Nothing that the file names is executed, so a file from a stranger is as safe as a table of numbers. Predictions are
+    those of the saved model, up to rounding.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     place = check_readable(path)
     if not zipfile.is_zipfile(place):
-        raise InvalidInputError(f"{place} is no model of graphmrf; give a file that model.save wrote")
+        raise _not_a_model(place)
     try:
         with zipfile.ZipFile(place) as archive:
             return _read(archive, str(place))
@@ -98,9 +98,13 @@ def load(path: str | os.PathLike[str]) -> Any:
         ) from error
 
 
+def _not_a_model(place: object) -> InvalidInputError:
+    return InvalidInputError(f"{place} is not a model of graphmrf; give a file that model.save wrote")
+
+
 def _read(archive: zipfile.ZipFile, place: str) -> Any:
     if not {_TABLE, _DIGEST} <= set(archive.namelist()):
-        raise InvalidInputError(f"{place} is no model of graphmrf; give a file that model.save wrote")
+        raise _not_a_model(place)
     text = archive.read(_TABLE)
     table = json.loads(text)
     if table["format"] > FORMAT:
@@ -213,8 +217,8 @@ class _Writer:
                 return {name: self.encoded(kind.parts(value))}
         what = f"{type(value).__module__}.{type(value).__qualname__}"
         raise InvalidInputError(
-            f"a model is saved without parts of other packages, which only code could bring back, got {what}; "
-            "save that part by its own means, and pass its predictions to ResidualPropagation(predictions=...)"
+            f"models are saved without objects of other packages, which only code could load again, got {what}; "
+            "save that object separately, and pass its predictions to ResidualPropagation(predictions=...)"
         )
 
     def _array(self, value: Any) -> int:
@@ -286,7 +290,7 @@ def _state(value: Any) -> dict[str, Any]:
         return stored
     if isinstance(value, Graph) and value.is_elsewhere:
         raise InvalidInputError(
-            "a model is saved with its graph, whose edges are with the workers of a cluster; save the predictions"
+            "a model is saved with its graph, but its edges are on the workers of a cluster; save the predictions"
         )
     cached = {name for base in type(value).__mro__ for name, each in vars(base).items() if _is_cached(each)}
     state = {name: each for name, each in (value.__getstate__() or {}).items() if name not in cached}

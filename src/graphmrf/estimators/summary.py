@@ -1,11 +1,12 @@
-"""The summary of a fitted field, in the style of statsmodels."""
+"""Summaries of fitted models as tables of text, in the style of statsmodels."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri
 
 from graphmrf.text import minus_signs, number
@@ -16,14 +17,9 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
     from graphmrf.field.criteria import Criteria
 
-_MOST_EFFECTS = 40
-"""Features up to which all effects are listed, the strongest ones of more."""
-
-_MANY = 0.4
-"""Effective parameters a label from which WAIC is unreliable (Vehtari, Gelman and Gabry, 2017)."""
-
-_LARGEST_K = 0.7
-"""Shape of the tail of importance weights from which they are unreliable (Vehtari and others, 2024)."""
+_MOST_EFFECTS = 40  # features up to which all effects are listed, the strongest ones of more
+_MANY = 0.4  # effective parameters per label from which WAIC is unreliable (Vehtari, Gelman and Gabry, 2017)
+_LARGEST_K = 0.7  # shape of the tail of importance weights from which they are unreliable (Vehtari and others, 2024)
 
 
 class Summary(str):
@@ -38,20 +34,16 @@ class Summary(str):
         return f"<pre>{escape(self)}</pre>"
 
 
-def summarise(facts: Mapping[str, str], shares: Mapping[str, float], names: Sequence[str], found: Criteria) -> Summary:
-    """Return the summary of a field.
+def table_of(title: str, values: Any) -> list[str]:
+    """Return the lines of a table of named numbers; none where there are no values."""
+    if values is None:
+        return []
+    named = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values)).rename(lambda j: f"x{j}")
+    return ["", f"  {title}", *(f"    {name!s:<30} {number(float(each), 4):>12}" for name, each in named.items())]
 
-    Parameters
-    ----------
-    facts : mapping of str to str
-        What was fitted.
-    shares : mapping of str to float
-        Share of the variance by kind of effect.
-    names : sequence of str
-        Names of the features.
-    found : Criteria
-        What the fit is judged by.
-    """
+
+def summarise(facts: Mapping[str, str], shares: Mapping[Any, float], names: Sequence[str], found: Criteria) -> Summary:
+    """Return the summary of a field: what was fitted, shares of the variance, effects of features, criteria."""
     (waic, waic_error, parameters), (loo, loo_error) = found.waic, found.leave_one_out
     psis, psis_error, k = found.psis
     moran, p = found.moran
@@ -67,11 +59,7 @@ def summarise(facts: Mapping[str, str], shares: Mapping[str, float], names: Sequ
     }
     width = max(map(len, facts))
     lines = ["GraphRegressor", *(f"  {name:<{width}}  {value}" for name, value in facts.items())]
-    lines += [
-        "",
-        "  share of the variance",
-        *(f"    {name:<30} {number(each, 3):>10}" for name, each in shares.items()),
-    ]
+    lines += table_of("share of the variance", pd.Series(shares))
     lines += _effects(names, found.effects)
     hyper = [(name, values[0]) for name, values in found.hyperparameters.items() if len(values) == 1]
     lines += _table("hyper-parameter", ("mode", "2.5 %", "97.5 %"), hyper)
@@ -92,5 +80,5 @@ def _effects(names: Sequence[str], effects: Floats) -> list[str]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, Floats]]) -> list[str]:
-    lines = [f"    {name:<30}" + "".join(minus_signs(f" {each:>10.4g}") for each in row) for name, row in rows]
+    lines = [f"    {name:<30}" + "".join(minus_signs(f" {each:>z10.4g}") for each in row) for name, row in rows]
     return ["", f"  {title:<32}" + "".join(f" {each:>10}" for each in columns), *lines] if lines else []

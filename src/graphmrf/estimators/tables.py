@@ -1,44 +1,33 @@
-"""Tables in, tables out: rows are matched with nodes by their ids, answers carry them; arrays stay arrays.
+"""Tables in, tables out: rows are matched with nodes by id, and answers carry the ids; arrays stay arrays.
 
-The decorators stand on the methods of every estimator, whose bodies see arrays and tables in node order only.
+The decorators stand on the methods of every estimator, whose bodies see arrays and tables in node order only. A fit to
+several outcomes is a copy of the estimator for each, with answers side by side.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
-from html import escape
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import r2_score
-from sklearn.utils import estimator_html_repr
+from sklearn.base import clone
 
-from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
-from graphmrf.estimators.components import Components, as_sparse, is_sparse
-from graphmrf.estimators.inputs import check_fitted, check_graph, read_outcome
-from graphmrf.estimators.storage import Storable
-from graphmrf.estimators.summary import Summary
-from graphmrf.estimators.targets import of_every_target, targets_of
+from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import Components, as_sparse, check_graph, is_sparse
 from graphmrf.graph import Graph
 from graphmrf.graph.ids import as_pandas, in_node_order
 from graphmrf.kept import cached_property
-from graphmrf.text import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
+    from collections.abc import Callable, Mapping
 
     from graphmrf._typing import Bools, Ints
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
-
-Search: TypeAlias = Literal["near", "anew"]
-"""Where the search of hyper-parameters begins when a model learns again."""
 
 
 @dataclass(frozen=True)
@@ -130,158 +119,47 @@ class FittedNodes:
         return _in_polars(table) if self.polars else table
 
 
-class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
-    """What all estimators share besides `fit` and `predict`: a score, a summary, the names of features.
+def targets_of(y: Any) -> dict[Any, Any]:
+    """Return the columns of outcomes (n, q) by name, or by number in an array; none of a single outcome."""
+    if not isinstance(y, pd.DataFrame | np.ndarray) or np.ndim(y) != 2 or np.shape(y)[1] < 2:
+        return {}
+    if not isinstance(y, pd.DataFrame):
+        return {k: y[:, k] for k in range(y.shape[1])}
+    if not y.columns.is_unique:
+        repeated = y.columns[y.columns.duplicated()][0]
+        raise InvalidInputError(f"targets must have different names, got {repeated!r} twice; rename a column")
+    return dict(y.items())
 
-    Attributes
-    ----------
-    targets_ : dict
-        After a fit to several outcomes, the columns of `y`: the estimator of each, by its name or number.
+
+def side_by_side(answers: Mapping[Any, Any]) -> Any:
+    """Return answers (n,) about several targets as columns, texts one below the other, and others as a list.
+
+    Examples
+    --------
+    >>> side_by_side({"rent": np.array([1.0, 2.0]), "area": np.array([3.0, 4.0])}).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
     """
-
-    _nodes: FittedNodes
-    targets_: dict[Any, Self]
-
-    def score(self, graph: Graph | None = None, X: Any = None, y: Any = None) -> float:
-        """Return the coefficient of determination R2 of the predictions.
-
-        `graph`, `X`: another graph, where the estimator predicts one; None for that of the fit, where nodes that were
-        labelled in the fit are left out. `y` (n,): true outcomes; NaN is left out. Raises InvalidInputError if there is
-        no `y`, or nothing is left to score. Without truth at other nodes, score the predictions of `out_of_fold`.
-        """
-        check_fitted(self, "_nodes")
-        graph, X = located(self, graph, X)
-        predicted = _values(self.predict(graph, X))
-        if y is None:
-            raise InvalidInputError("score needs the true outcomes y, got None; of labels alone score out_of_fold(...)")
-        own = graph is None and X is None
-        y = outcome_column(self._nodes.align(y, "y") if graph is None else check_graph(graph).align(y, "y"))
-        truth = read_outcome(y, predicted.size)
-        scored = truth.known & ~self._nodes.known if own else truth.known
-        if not scored.any():
-            raise InvalidInputError("y must be known at some node that was not labelled in the fit, got none")
-        return float(r2_score(truth.y[scored], predicted[scored]))
-
-    def update(self, y: Any, *, search: Search = "near") -> Self:
-        """Learn from further labels of the same nodes.
-
-        `y` (n,): the labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is
-        enough. All other labels remain. `search` ({"near", "anew"}): "near": a sparse field's search of
-        hyper-parameters begins at those found before; "anew", and of all else always: as `fit` does, with the same
-        predictions as a new model.
-        """
-        check_fitted(self, "_nodes")
-        nodes = self._nodes
-        return self._again(nodes.graph, nodes.X, nodes.with_labels(y), search)
-
-    def extend(self, graph: Any, X: Any = None, *, search: Search = "near") -> Self:
-        """Learn from a larger graph: the nodes of the fit, with their labels, and others, which are to be predicted.
-
-        `graph`: the larger graph. Nodes of the fit are found by id, and are the first ones where there are no ids. `X`:
-        features of all its nodes. `search` ({"near", "anew"}): as in `update`. Raises InvalidInputError if the graph
-        lacks nodes of the fit.
-        """
-        check_fitted(self, "_nodes")
-        graph = check_graph(graph)
-        X = as_pandas(X, graph.ids)
-        return self._again(graph, X, self._nodes.y_in(graph, X), search)
-
-    def _again(self, graph: Graph, X: Any, y: Any, search: Search, **known: Any) -> Self:
-        """Return the estimator fitted again, with answers as before."""
-        if search not in ("near", "anew"):
-            raise InvalidInputError(f"search must be 'near' or 'anew', got {search!r}")
-        before = self._nodes
-        self._refit(graph, X, y, near=search == "near", **known)
-        if before.polars and before.index is not None and self._nodes.index is not None:
-            index = self._nodes.index.rename(before.index.name)
-            self._nodes = replace(self._nodes, index=index, polars=True)
-        return self
-
-    def _refit(self, graph: Graph, X: Any, y: Any, *, near: bool) -> None:
-        """Fit again; linear methods have nothing that a search could begin at."""
-        del near
-        self.fit(graph, X, y)
-
-    @of_every_target
-    def summary(self) -> str:
-        """Return what was fitted, on what, and with which coefficients, as a table of text."""
-        nodes = getattr(self, "_nodes", None)
-        if nodes is None:
-            return Summary(f"{type(self).__name__}: not fitted yet")
-        graph, labelled = nodes.graph, int(np.count_nonzero(nodes.known))
-        facts = {
-            "nodes": f"{graph.n_nodes:,}",
-            "edges": f"{graph.n_edges:,}",
-            "labelled": f"{labelled:,}",
-            "features": self.n_features_in_,
-        }
-        learned = {name: getattr(self, f"{name}_", None) for name in _LEARNED}
-        facts |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
-        width = max(12, *map(len, facts))
-        lines = [type(self).__name__, *(f"  {name:<{width}} {value}" for name, value in facts.items())]
-        lines += [*_listed(self, "shares_", "share"), *_listed(self, "coef_", "coefficient")]
-        return Summary("\n".join(lines))
-
-    def _repr_html_inner(self) -> str:
-        """Return scikit-learn's own drawing of an estimator, and the summary of its fit."""
-        return f"{estimator_html_repr(self)}<pre>{escape(self.summary())}</pre>"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Return what a notebook shows."""
-        return {"text/plain": repr(self), "text/html": self._repr_html_inner()}
-
-    def plot(self, places: Any = None, *, ax: Any = None) -> Any:
-        """Draw the predictions of the fit, with Matplotlib, and return the axes.
-
-        `places` (n, 2), GeoSeries or GeoDataFrame: where the nodes are: a map, its colour the prediction, labelled
-        nodes with a black rim. Without it, nodes in the order of their predictions, with two standard deviations where
-        the estimator has them. `ax`: where to draw; a new figure by default. Raises MissingExtraError if Matplotlib is
-        not installed. Raises InvalidInputError if predictions are words, or places do not match the nodes.
-        """
-        check_fitted(self, "_nodes")
-        if ax is None:
-            ax = _pyplot().subplots()[1]
-        known, mean = self._nodes.known, _values(self.predict())
-        if mean.dtype.kind not in "fiu":
-            raise InvalidInputError("plot draws numbers, got classes; draw a column of predict_proba() instead")
-        if places is None:
-            return _draw_ranks(ax, known, mean, _deviations(self))
-        places, rim = self._nodes.align(places, "places"), np.where(known, "black", "none")
-        if hasattr(places, "geometry"):
-            areas = places.geometry.to_frame("geometry").assign(mean=mean)
-            return areas.plot("mean", ax=ax, edgecolor=rim, legend=True)
-        x, y = np.asarray(places, dtype=np.float64).T
-        ax.figure.colorbar(ax.scatter(x, y, c=mean, edgecolors=rim), ax=ax)
-        return ax
+    first, *_ = found = list(answers.values())
+    if isinstance(first, tuple):
+        return tuple(side_by_side(dict(zip(answers, each, strict=True))) for each in zip(*found, strict=True))
+    if isinstance(first, pd.Series | pd.DataFrame):
+        return pd.concat(found, axis=1, keys=list(answers))
+    if isinstance(first, str):
+        return type(first)("\n\n".join(f"{name}\n{text}" for name, text in answers.items()))
+    return np.column_stack(found) if np.ndim(first) == 1 else found
 
 
-# Learned numbers that a summary names where an estimator has them.
-_LEARNED = ("alpha", "omega", "n_layers", "epochs", "intercept", "scale", "log_evidence", "cutoff", "held_out_score")
+def of_every_target(method: _Method) -> _Method:
+    """Decorate a method: after a fit to several targets it returns the answers of all of them."""
 
+    @wraps(method)
+    def wrapped(self: Any, *args: Any, **options: Any) -> Any:
+        fits = vars(self).get("targets_")
+        if fits is None:
+            return method(self, *args, **options)
+        return side_by_side({name: wrapped(each, *args, **options) for name, each in fits.items()})
 
-def _pyplot() -> Any:
-    try:
-        return import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise MissingExtraError("plot needs Matplotlib; install it with pip install 'graphmrf[figures]'") from error
-
-
-def _deviations(estimator: Any) -> Any:
-    """Return the standard deviations of predictions, 0 where the estimator has none."""
-    if "return_std" in signature(estimator.predict).parameters:
-        return np.nan_to_num(_values(estimator.predict(return_std=True)[1]))
-    return 0.0
-
-
-def _draw_ranks(ax: Any, known: Bools, mean: Any, std: Any) -> Any:
-    order = np.argsort(mean, kind="stable")
-    ranks, low, high = np.arange(order.size), (mean - 2 * std)[order], (mean + 2 * std)[order]
-    ax.fill_between(ranks, low, high, alpha=0.3, linewidth=0)
-    ax.plot(ranks, mean[order], label="predicted")
-    ax.plot(ranks[known[order]], mean[order][known[order]], "k.", markersize=3, label="labelled")
-    ax.set_xlabel("nodes, by prediction")
-    ax.legend()
-    return ax
+    return cast("_Method", wrapped)
 
 
 def takes_tables(fit: _Method) -> _Method:
@@ -358,40 +236,24 @@ def _same(X: Any, other: Any) -> bool:
     return np.shape(X) == np.shape(other) and bool(pd.DataFrame(X).equals(pd.DataFrame(other)))
 
 
-def predicts_tables(predict: _Method) -> _Method:
-    """Decorate ``predict(self, graph=None, X=None, **options)``: Series where the outcome of the fit was one."""
+def answers_tables(method: _Method) -> _Method:
+    """Decorate a method that answers for every node of the fit, or of another ``graph`` with features ``X``.
 
-    @wraps(predict)
-    def wrapped(self: Any, graph: Any = None, X: Any = None, **options: Any) -> Any:
-        graph, X = located(self, graph, X)
-        answer = predict(self, graph, X, **options)
+    Answers are Series, or tables with a column for each class, where the outcome of the fit was a Series.
+    """
+    own = signature(method)
+
+    @wraps(method)
+    def wrapped(self: Any, *args: Any, **options: Any) -> Any:
+        call = own.bind(self, *args, **options)
+        graph, X = located(self, call.arguments.get("graph"), call.arguments.get("X"))
+        call.arguments |= {"graph": graph, "X": X} if "graph" in own.parameters else {}
+        answer = method(*call.args, **call.kwargs)
         nodes: FittedNodes = self._nodes
         if nodes.index is None:
             return answer
         index = nodes.index if graph is None and X is None else _index(graph, X, None)
         return nodes.answer(answer, index, getattr(self, "classes_", None))
-
-    return of_every_target(cast("_Method", wrapped))
-
-
-def answers_tables(method: _Method) -> _Method:
-    """Decorate a method that answers for every node of the fit, or of its option ``graph`` with features ``X``.
-
-    Answers are Series where the outcome of the fit was one.
-    """
-
-    @wraps(method)
-    def wrapped(self: Any, *args: Any, **options: Any) -> Any:
-        graph = options.get("graph")
-        if graph is not None:
-            graph, X = located(self, graph, options.get("X"))
-            options |= {"graph": graph, "X": X}
-        answer = method(self, *args, **options)
-        nodes: FittedNodes = self._nodes
-        if nodes.index is None:
-            return answer
-        index = nodes.index if graph is None else _index(graph, options["X"], None)
-        return nodes.answer(answer, index)
 
     return of_every_target(cast("_Method", wrapped))
 
@@ -479,7 +341,7 @@ def _in_polars(table: Any) -> Any:
     return import_module("polars").from_pandas(table)
 
 
-def _values(answer: Any) -> Any:
+def values_of(answer: Any) -> Any:
     """Return the values of an answer, without the column of ids that a table of Polars has."""
     return np.asarray(answer[answer.columns[-1]] if hasattr(answer, "columns") else answer)
 
@@ -517,11 +379,3 @@ def _known(y: Any) -> Bools:
     if isinstance(y, np.ma.MaskedArray):
         return np.asarray(~np.ma.getmaskarray(y) & ~pd.isna(np.ma.getdata(y)))
     return np.asarray(~pd.isna(y if isinstance(y, np.ndarray | pd.Series) else np.asarray(y, dtype=object)))
-
-
-def _listed(estimator: Any, attribute: str, title: str) -> list[str]:
-    values = getattr(estimator, attribute, None)
-    if values is None:
-        return []
-    named = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values)).rename(lambda j: f"x{j}")
-    return ["", f"  {title}", *(f"    {name!s:<30} {number(float(value), 4):>12}" for name, value in named.items())]

@@ -1,4 +1,4 @@
-"""Residual propagation: what a base predictor leaves of the labels, carried along the edges."""
+"""Propagation along the edges: of labels, held fixed or not, and of the residuals of a base predictor."""
 
 from __future__ import annotations
 
@@ -11,15 +11,34 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.base import PropagatingEstimator
-from graphmrf.estimators.choices import Level, as_omega, given_level, given_shrinkage, settle
-from graphmrf.estimators.error_bars import ResidualField, degrees_of_freedom
-from graphmrf.estimators.inputs import read_features
-from graphmrf.estimators.linear_graph_convolution import LinearGraphConvolution
+from graphmrf.estimators.base import NodeEstimator, PropagatingEstimator
+from graphmrf.estimators.choices import Level, given_level, given_shrinkage, settle
+from graphmrf.estimators.error_bars import ResidualField, as_omega, degrees_of_freedom
+from graphmrf.estimators.inputs import (
+    as_given,
+    check_fitted,
+    check_graph,
+    read_features,
+    read_outcome,
+    refuse_other_graph,
+)
+from graphmrf.estimators.linear import LinearGraphConvolution
 from graphmrf.estimators.out_of_fold import refit_folds
-from graphmrf.selection import search_convolution_and_residual, search_residual, whiten
+from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
+from graphmrf.linalg import smooth
+from graphmrf.selection import (
+    search_convolution_and_residual,
+    search_propagation,
+    search_residual,
+    search_spreading,
+    whiten,
+)
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.estimators.inputs import Outcome
     from graphmrf.estimators.out_of_fold import NodeRegressor
@@ -29,6 +48,144 @@ if TYPE_CHECKING:
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class LabelPropagation(PropagatingEstimator):
+    r"""The mean of the labels plus their propagated deviations from it (LP).
+
+    .. math:: y_U = \bar y - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - \bar y)
+
+    It is the expectation of a field of precision proportional to :math:`I + \omega N` given its labels, about the
+    labelled mean. (The paper assumes centred data and leaves the mean out; its experiments have it.)
+
+    A labelled node keeps its label. A node that no label reaches (another component, an isolated node, or
+    ``alpha=0``) gets the mean.
+
+    Parameters
+    ----------
+    alpha : "cv" or float in [0, 1), default "cv"
+        Smoothing level; "cv" takes the best of the paper's 14 by cross-validation, see `selection.AlphaSearch`.
+    omega : float >= 0, optional
+        The level on the other scale, :math:`\alpha = \omega / (1 + \omega)`; leave alpha at "cv" then.
+    cv : int, default 5
+        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
+        labelled nodes if there are fewer.
+    random_state : int, default 0
+        Seed of the folds, and of the probes for the standard deviations of large graphs.
+
+    Attributes
+    ----------
+    alpha_, omega_ : float
+        The smoothing level in use.
+    mean_ : float
+        Mean of the labels.
+    dof_ : float
+        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
+    scale_ : float
+        Noise scale, from leave-one-out residuals; NaN with a single label. Computed when first asked for.
+    cv_results_ : dict or None
+        "alpha", "mean_r2" (pooled over the folds) and "fold_r2" of every level tried; None when alpha was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph, LabelPropagation
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> y = np.array([1.0, 2.0, np.nan, 4.0, np.nan])
+    >>> LabelPropagation(alpha=0.9).fit(path, None, y).predict().round(2)
+    array([1.  , 2.  , 2.93, 4.  , 3.39])
+    """
+
+    alpha: Level = "cv"
+    omega: float | None = None
+    cv: int = 5
+    random_state: int = 0
+
+    def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:  # noqa: ARG002  (every estimator is fitted alike)
+        level = given_level(self.alpha, self.omega)
+        self.alpha_, self.cv_results_ = settle(
+            level, self, graph, outcome, lambda folds: search_propagation(graph, outcome.y, folds)
+        )
+        labels, m = outcome.y[outcome.known], outcome.n_labelled
+        self.omega_, self.mean_ = as_omega(self.alpha_), float(labels.mean())
+        mean, dof = np.full((graph.n_nodes, 1), m**-0.5), degrees_of_freedom(m, 1.0, chosen=level is None)
+        parts = labels - self.mean_, self.alpha_, mean, dof, self.random_state
+        self._propagate(np.full(graph.n_nodes, self.mean_), ResidualField(graph, outcome.known, *parts), outcome)
+
+    def _out_of_fold(self, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Floats:  # noqa: ARG002
+        return np.asarray(search_propagation(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LabelSpreading(NodeEstimator):
+    r"""The labels smoothed over the graph, without holding them fixed.
+
+    .. math:: \hat y = \arg\min_f \; \tfrac{1}{\omega} \lVert f - y^{(0)} \rVert^2 + f^\top N f
+              = (I + \omega N)^{-1} y^{(0)}
+
+    with :math:`y^{(0)}` the deviations of the labels from their mean, and 0 where there is none: equation 1 of the
+    paper, and the label spreading of Zhou et al. (2004). Predictions shrink to the mean where labels are sparse;
+    `LabelPropagation` is the expectation of a model, has error bars, and predicts better.
+
+    Parameters
+    ----------
+    alpha, omega, cv, random_state : see `LabelPropagation`
+        Smoothing level, on one of two scales, or how it is chosen.
+
+    Attributes
+    ----------
+    alpha_, omega_, mean_, cv_results_ : see `LabelPropagation`
+        The smoothing level in use, the mean of the labels, and the search of the level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphmrf import Graph, LabelSpreading
+    >>> path = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    >>> y = np.array([1.0, 2.0, np.nan, 4.0, np.nan])
+    >>> LabelSpreading(alpha=0.9).fit(path, None, y).predict().round(2)
+    array([2.13, 2.22, 2.45, 2.7 , 2.57])
+    """
+
+    keeps_labels = False
+
+    alpha: Level = "cv"
+    omega: float | None = None
+    cv: int = 5
+    random_state: int = 0
+
+    @takes_tables
+    def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
+        """Learn the level and smooth the labels; `X` is ignored, `y` (n,) is NaN where it is to be predicted."""
+        level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
+        self.alpha_, self.cv_results_ = settle(
+            level, self, graph, outcome, lambda folds: search_spreading(graph, outcome.y, folds)
+        )
+        self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
+        deviations = np.where(outcome.known, outcome.y - self.mean_, 0.0)
+        self._fitted = smooth(graph, deviations[:, None], self.alpha_)[:, 0] + self.mean_
+        self._single = outcome.single
+        return self
+
+    @answers_tables
+    def predict(self, graph: None = None, X: None = None) -> Floats:
+        """Return the smoothed labels of all nodes of the fitted graph, shape (n,)."""
+        check_fitted(self, "_fitted")
+        refuse_other_graph(graph, X, "LabelSpreading")
+        return as_given(self._fitted, single=self._single)
+
+    @takes_folds
+    def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept."""
+        check_fitted(self, "_fitted")
+        outcome = read_outcome(y, graph.n_nodes)
+        return np.asarray(search_spreading(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
+
+    def frequency_response(self, eigenvalues: ArrayLike) -> Floats:
+        r"""Return :math:`1 / (1 + \omega \lambda)`, the factor by which spreading damps each eigenvector of `N`."""
+        check_fitted(self, "_fitted")
+        return np.asarray(1.0 / (1.0 + self.omega_ * np.asarray(eigenvalues, dtype=np.float64)))
+
+
 @dataclass(eq=False, repr=False)
 class ResidualPropagation(PropagatingEstimator):
     r"""A base predictor plus its propagated residuals (RP).
@@ -36,7 +193,7 @@ class ResidualPropagation(PropagatingEstimator):
     .. math:: y_U = f_U - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - f_L)
 
     Over `LinearGraphConvolution` this is the paper's LGC/RP, the expectation given all features and the labels. A
-    labelled node keeps its label; a node that no label reaches gets what the base says.
+    labelled node keeps its label; a node that no label reaches gets the prediction of the base.
 
     How the level and the residuals :math:`y_L - f_L` are found depends on the base.
 
@@ -44,13 +201,12 @@ class ResidualPropagation(PropagatingEstimator):
         One level for both, chosen jointly by cross-validation with the folds and the seed given here.
     any other predictor of graphmrf
         First the base chooses its own hyper-parameters; then alpha is chosen by a second cross-validation, in which
-        the base, its hyper-parameters fixed, is refitted without each fold. Residuals are those of the base fitted on
-        all labels.
+        the base is refitted with these without each fold. Residuals are those of the base fitted on all labels.
     a scikit-learn regressor
-        Such a base may fit its training labels perfectly and leave no residual to propagate. So it is cross-fitted:
+        Such a base may fit its training labels perfectly and leave no residual to propagate, so it is cross-fitted:
         the residual of a labelled node is its label less the prediction of a copy fitted without its fold. The same
         residuals choose alpha, each fold predicted from those of the others. Unlabelled nodes are predicted by a copy
-        fitted on all labels. Features go to the base as they are, so it may take missing cells or text where it can.
+        fitted on all labels. The base gets the features as they are, with missing cells or text if it can take them.
 
     Parameters
     ----------
@@ -58,8 +214,8 @@ class ResidualPropagation(PropagatingEstimator):
         A predictor of graphmrf that does not itself return the labels, or a regressor with methods ``fit(X, y)`` and
         ``predict(X)``, such as those of scikit-learn. It is cloned.
     predictions : array or Series of shape (n,), optional
-        In place of a base, predictions of all nodes that are already there, say by a network. Those at labelled nodes
-        must be made without the label of the node (out of fold), or there is no residual to propagate.
+        In place of a base, existing predictions of all nodes, say by a network. Those at labelled nodes must be out of
+        fold, or there is no residual to propagate.
     alpha, omega, cv, random_state : see `LabelPropagation`
         Level of the propagation, on one of two scales, or how it is chosen.
 
@@ -67,15 +223,8 @@ class ResidualPropagation(PropagatingEstimator):
     ----------
     base_ : estimator
         The base fitted on all labels; its coefficients are in ``base_.coef_``.
-    alpha_, omega_ : float
-        The level in use.
-    dof_ : float
-        Degrees of freedom left to the noise scale, those of Student's distribution of errors.
-    scale_ : float
-        Noise scale, from leave-one-out residuals; NaN when there are no more labels than fitted coefficients.
-        Computed when first asked for.
-    cv_results_ : dict or None
-        "alpha", "mean_r2" (pooled over the folds) and "fold_r2" of every level tried; None when alpha was given.
+    alpha_, omega_, dof_, scale_, cv_results_ : see `LabelPropagation`
+        The level in use, degrees of freedom, noise scale, and the search of the level.
 
     Examples
     --------
@@ -174,11 +323,7 @@ class ResidualPropagation(PropagatingEstimator):
     def _choose_level(self, level: float | None, graph: Graph, outcome: Outcome, left_out: Floats) -> Floats:
         """Choose the level from predictions of labelled nodes without their labels; return the residuals."""
         self.alpha_, self.cv_results_ = settle(
-            level,
-            self,
-            graph,
-            outcome,
-            lambda folds: search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds),
+            level, self, graph, outcome, lambda folds: _search_residual(graph, outcome, left_out, folds)
         )
         return np.asarray(outcome.y[outcome.known] - left_out)
 
@@ -247,6 +392,10 @@ def _classifies(base: Any) -> bool:
 
 def _rows(X: Any, rows: Bools) -> Any:
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+def _search_residual(graph: Graph, outcome: Outcome, left_out: Floats, folds: Ints) -> AlphaSearch:
+    return search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
 
 
 def _for_all_folds(left_out: Floats, folds: Ints) -> Floats:
