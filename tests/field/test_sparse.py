@@ -138,7 +138,7 @@ def test_a_singular_precision_has_no_posterior_density() -> None:
     field = sparse_field(Design.of(graph, np.zeros((n, 0))), Observations.of(np.arange(0, n, 20), z), ("field",))
     x = np.zeros(field.size)
     x[list(field.space.names).index("field.range")] = -9.0
-    x = latent.with_one_range(field.space, x, order=3.0)
+    x[:] = latent.with_one_range(field.space, x, order=3.0)
     assert field.value(x) == field.expand(x)[0] == np.inf
     assert np.isfinite(find_mode(field, np.zeros(field.size)).value)
 

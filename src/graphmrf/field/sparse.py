@@ -1,6 +1,7 @@
 r"""Sparse representation: a precision on the graph for the field, and columns for all other terms.
 
-.. math:: \eta = \sqrt v\, r \circ u + \Phi b, \; u \sim N(0, Q^{-1}), \; Q = (\kappa^2 + N) (\tau + N)^{\nu - 1}, \; b \sim N(0, I)
+.. math:: \eta = \sqrt v\, r \circ u + \Phi b, \quad u \sim N(0, Q^{-1}), \quad b \sim N(0, I), \quad
+          Q = (\kappa^2 + N) (\tau + N)^{\nu - 1}
 
 with :math:`r_i = (Q^{-1})_{ii}^{-1/2}` and :math:`\Phi` the columns of all other terms, scaled by their standard
 deviations. With the noise :math:`D`, :math:`A = \sqrt v\,\mathrm{diag}(r)` at the observations and
