@@ -44,15 +44,7 @@ def near_or_all(name: str, known: Collection[str]) -> str:
 
 
 def told_apart(one: str, other: str) -> tuple[str, str]:
-    r"""Return two different texts in quotes; with escapes where they look the same.
-
-    Examples
-    --------
-    >>> told_apart("Bern", "bern")
-    ("'Bern'", "'bern'")
-    >>> told_apart("Z\xfcrich", "Zu\u0308rich")
-    ("'Z\\xfcrich'", "'Zu\\u0308rich'")
-    """
+    """Return two different texts in quotes; with escapes where they look the same."""
     alike = unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
     return (ascii(one), ascii(other)) if alike else (f"'{one}'", f"'{other}'")
 
@@ -121,13 +113,7 @@ def number(value: float | None, places: int | None = 3) -> str:
 
 
 def minus_signs(formatted: str) -> str:
-    """Return a formatted number with minus signs in place of its hyphens.
-
-    Examples
-    --------
-    >>> minus_signs(f"{-0.25:+.2f}")
-    '−0.25'
-    """
+    """Return a formatted number with minus signs in place of its hyphens."""
     return formatted.replace("-", MINUS)
 
 
@@ -168,24 +154,12 @@ def r2_in_words(r2: float, error: float, name: str = "R²") -> str:
 
 
 def nothing_predicts(name: str, r2: float, error: float, score: str = "R²") -> str:
-    """Return the sentence on an outcome that cannot be predicted.
-
-    Examples
-    --------
-    >>> nothing_predicts("income", -0.05, 0.1)
-    'Nothing here predicts income better than its mean, as far as held-out values show: R² −0.05 ± 0.10.'
-    """
+    """Return the sentence on an outcome that cannot be predicted."""
     within = f" ± {number(error, 2)}" if math.isfinite(error) else ""
     shown = f"{score} {number(r2, 2)}{within}"
     return f"Nothing here predicts {name} better than its mean, as far as held-out values show: {shown}."
 
 
 def smoothing_level(alpha: float | None) -> str:
-    """Return a smoothing level without trailing zeros; a dash for none.
-
-    Examples
-    --------
-    >>> smoothing_level(0.999), smoothing_level(0.0), smoothing_level(None)
-    ('0.999', '0', '–')
-    """
+    """Return a smoothing level without trailing zeros; a dash for none."""
     return DASH if alpha is None else f"{alpha:.6g}"

@@ -14,14 +14,15 @@ from graphmrf.text import smoothing_level
 Spec: TypeAlias = dict[str, Any]
 
 LISTED_COEFFICIENTS = 20  # coefficients in the chart and the table: what fits a screen
-CHART_HEIGHT = 360  # pixels: a third of a laptop's screen
 SHOWN_LABELS = 2_000  # dots of observed against predicted values: beyond, a random part of the labels
 # Where axes of R² end: below, a method is far worse than the mean; what is there is drawn at the end.
 WORST_R2 = -1.0
 MUTED_STYLES = (("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"), ("longdash", "cross"))
-PLAIN_NUMBERS: Spec = {"exponentformat": "power", "minexponent": 5, "separatethousands": True}
+LEGEND: Spec = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 AXIS: Spec = {
-    **PLAIN_NUMBERS,
+    "exponentformat": "power",
+    "minexponent": 5,
+    "separatethousands": True,
     "gridcolor": "var(--line)",
     "zerolinecolor": "var(--line)",
     "linecolor": "var(--line)",
@@ -40,14 +41,25 @@ def bars(**options: Any) -> Spec:
     return {"type": "bar", **options}
 
 
-def specification(traces: list[Spec], layout: Spec) -> Spec:
-    """A figure of Plotly as plain JSON values, in the page's typography.
+def _axis(title: str = "", **options: Any) -> Spec:
+    """An axis with a title."""
+    words = {"title": {"text": title, "font": {"size": 13}, "standoff": 8}} if title else {}
+    return AXIS | words | options
 
-    Examples
-    --------
-    >>> specification([scatter(y=np.array([1.0, np.nan]))], {"height": 100})["data"]
-    [{'type': 'scatter', 'y': [1.0, None]}]
-    """
+
+def _lines(x: Any, y: Any, color: str = "var(--accent)", *, markers: bool = False, **options: Any) -> Spec:
+    """A line, with markers or without."""
+    mode = "lines+markers" if markers else "lines"
+    return scatter(x=x, y=y, mode=mode, line={"color": color, "width": 2.5}, **options)
+
+
+def _diagonal(ends: list[float]) -> Spec:
+    """The dotted line on which both axes agree."""
+    return scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
+
+
+def specification(traces: list[Spec], layout: Spec) -> Spec:
+    """A figure of Plotly as plain JSON values, in the page's typography."""
     base: Spec = {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -60,6 +72,7 @@ def specification(traces: list[Spec], layout: Spec) -> Spec:
         },
         "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
         "showlegend": False,
+        "height": 360,
     }
     figure: Spec = _plain({"data": traces, "layout": base | layout})
     return figure
@@ -94,12 +107,10 @@ def comparison_chart(target: Prediction) -> Spec | None:
     )
     shown = [value for row in rows for value in (row.score, *row.fold_scores)]
     title = "share of right classes, held out" if name == "right" else f"{name} in cross-validation"
-    axis = AXIS | {"title": _title(title), "range": _r2_range(shown)}
+    axis = _axis(title, range=_r2_range(shown))
     names = [_above(i, row.method.name, bold=row.method.key == target.method) for i, row in enumerate(rows)]
-    y = AXIS | {"visible": False, "range": [-0.4, len(rows) - 0.2]}
-    return specification(
-        [heights, _fold_dots(rows)], {"xaxis": axis, "yaxis": y, "annotations": names, "height": 60 + 58 * len(rows)}
-    )
+    layout = {"xaxis": axis, "yaxis": _axis(visible=False, range=[-0.4, len(rows) - 0.2]), "annotations": names}
+    return specification([heights, _fold_dots(rows)], layout | {"height": 60 + 58 * len(rows)})
 
 
 def _fold_dots(rows: list[FittedMethod]) -> Spec:
@@ -132,19 +143,12 @@ def alpha_chart(target: Prediction) -> Spec | None:
     ordered = sorted(curves, key=lambda curve: curve.method.key == target.method)
     traces = [trace for i, curve in enumerate(ordered) for trace in _curve(curve, levels, target.method, i)]
     ticks = list(range(len(levels))) if len(levels) <= 8 else [*range(0, len(levels) - 2, 2), len(levels) - 1]
-    axis = AXIS | {
-        "title": _title("smoothing level α"),
-        "tickvals": ticks,
-        "ticktext": [smoothing_level(levels[i]) for i in ticks],
-        "tickangle": 0,
-        "showgrid": False,
-        "range": [-0.4, len(levels) - 0.6],
-    }
+    texts = {"tickvals": ticks, "ticktext": [smoothing_level(levels[i]) for i in ticks], "tickangle": 0}
+    axis = _axis("smoothing level α", showgrid=False, range=[-0.4, len(levels) - 0.6], **texts)
     values = np.concatenate([np.ravel(curve.search["mean_r2"]) for curve in curves])
-    accuracy = AXIS | {"title": _title(target.score_name), "range": _r2_range(values, start=None, headroom=0.2)}
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "reversed"}
-    layout = {"xaxis": axis, "yaxis": accuracy, "legend": legend, "showlegend": True, "height": CHART_HEIGHT}
-    return specification(traces, layout | {"hovermode": "closest"})
+    accuracy = _axis(target.score_name, range=_r2_range(values, start=None, headroom=0.2))
+    legend = {"legend": LEGEND | {"traceorder": "reversed"}, "showlegend": True, "hovermode": "closest"}
+    return specification(traces, {"xaxis": axis, "yaxis": accuracy} | legend)
 
 
 def _searched(target: Prediction) -> list[FittedMethod]:
@@ -153,61 +157,34 @@ def _searched(target: Prediction) -> list[FittedMethod]:
 
 
 def _curve(curve: FittedMethod, levels: Floats, method: str, position: int) -> list[Any]:
-    chosen = curve.method.key == method
-    color = "var(--accent)" if chosen else "var(--ink-3)"
-    dash, symbol = ("solid", "circle") if chosen else MUTED_STYLES[position % len(MUTED_STYLES)]
-    x = np.searchsorted(levels, curve.search["alpha"])
+    """The accuracy of a method at its levels, the one that was chosen circled; with a band of folds if it is used."""
+    used = curve.method.key == method
+    color = "var(--accent)" if used else "var(--ink-3)"
+    dash, symbol = ("solid", "circle") if used else MUTED_STYLES[position % len(MUTED_STYLES)]
+    alpha, r2, folds = (curve.search[name] for name in ("alpha", "mean_r2", "fold_r2"))
+    x, chosen = np.searchsorted(levels, alpha), np.isclose(alpha, curve.alpha or 0.0)
     line = scatter(
         x=x,
-        y=np.maximum(curve.search["mean_r2"], WORST_R2),
-        mode="lines+markers",
+        y=np.maximum(r2, WORST_R2),
+        mode="lines+markers+text",
         name=_label(curve.method.name, 60),
-        line={"color": color, "width": 3 if chosen else 1.6, "dash": dash},
-        marker={"size": 6 if chosen else 5, "symbol": symbol, "color": color},
-        customdata=list(zip(map(smoothing_level, curve.search["alpha"]), curve.search["mean_r2"], strict=True)),
+        line={"color": color, "width": 3 if used else 1.6, "dash": dash},
+        marker={
+            "size": np.where(chosen, 16 if used else 11, 6 if used else 5),
+            "symbol": np.where(chosen, "circle-open", symbol),
+            "color": color,
+            "line": {"width": np.where(chosen, 2.5 if used else 1.5, 0), "color": color},
+        },
+        text=np.where(chosen & used, f"<b>chosen: α = {smoothing_level(curve.alpha)}</b>", ""),
+        textposition=np.where(x < len(levels) - 2, "top center", "top left"),
+        textfont={"color": color, "size": 13},
+        cliponaxis=False,
+        customdata=list(zip(map(smoothing_level, alpha), r2, strict=True)),
         hovertemplate="α = %{customdata[0]}<br>R² %{customdata[1]:.3f}<extra>%{fullData.name}</extra>",
     )
-    mark = _chosen_mark(curve, levels, color, large=chosen)
-    return [*(_band(curve, x) if chosen else []), line, *mark]
-
-
-def _band(curve: FittedMethod, x: Any) -> list[Any]:
-    if curve.search["fold_r2"].shape[1] < 2:
-        return []
-    outline = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    low = scatter(x=x, y=np.maximum(curve.search["fold_r2"].min(axis=1), WORST_R2), **outline)
-    high = scatter(
-        x=x, y=curve.search["fold_r2"].max(axis=1), fill="tonexty", fillcolor="var(--accent-wash)", **outline
-    )
-    return [low, high]
-
-
-def _chosen_mark(curve: FittedMethod, levels: Floats, color: str, *, large: bool) -> list[Any]:
-    at = np.flatnonzero(np.isclose(curve.search["alpha"], (curve.alpha or 0.0)))
-    if not at.size:
-        return []
-    marker = {
-        "size": 16 if large else 11,
-        "symbol": "circle-open",
-        "color": color,
-        "line": {"width": 2.5 if large else 1.5, "color": color},
-    }
-    x, y = np.searchsorted(levels, curve.search["alpha"][at[:1]]), curve.search["mean_r2"][at[:1]]
-    label = [f"<b>chosen: α = {smoothing_level(curve.alpha)}</b>"] if large else None
-    return [
-        scatter(
-            x=x,
-            y=y,
-            mode="markers+text" if large else "markers",
-            text=label,
-            textposition="top center" if x[0] < len(levels) - 2 else "top left",
-            textfont={"color": "var(--accent)", "size": 13},
-            marker=marker,
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
-    ]
+    if not used or folds.shape[1] < 2:
+        return [line]
+    return [*_ribbon(x, np.maximum(folds.min(axis=1), WORST_R2), folds.max(axis=1), "var(--accent-wash)"), line]
 
 
 def _bin_edges(values: Floats, bins: int = 30) -> Floats:
@@ -247,17 +224,8 @@ def distribution_chart(target: Prediction) -> Spec:
         for name, values, color in groups
         if len(values)
     ]
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
-    x, y = AXIS | {"title": _title(_label(target.name, 40)), "showgrid": False}, AXIS | {"ticksuffix": " %"}
-    layout = {
-        "barmode": "overlay",
-        "xaxis": x,
-        "yaxis": y,
-        "legend": legend,
-        "showlegend": True,
-        "height": CHART_HEIGHT,
-    }
-    return specification(heights, layout)
+    axes = {"xaxis": _axis(_label(target.name, 40), showgrid=False), "yaxis": _axis(ticksuffix=" %")}
+    return specification(heights, axes | {"barmode": "overlay", "legend": LEGEND, "showlegend": True})
 
 
 def accuracy_chart(target: Prediction) -> Spec | None:
@@ -270,7 +238,6 @@ def accuracy_chart(target: Prediction) -> Spec | None:
     rows = rows.sample(SHOWN_LABELS, random_state=0) if len(rows) > SHOWN_LABELS else rows
     y = target.y[rows["node"].to_numpy()]
     ends = _padded([*y, *rows["out_of_fold"]])
-    same = scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
     dots = scatter(
         x=rows["out_of_fold"],
         y=y,
@@ -278,22 +245,12 @@ def accuracy_chart(target: Prediction) -> Spec | None:
         marker={"size": 7 if len(rows) < 300 else 5, "color": "var(--accent)", "opacity": 0.55},
         hovertemplate="observed %{y:,.4g}<br>predicted %{x:,.4g}<extra></extra>",
     )
-    layout = {
-        "xaxis": AXIS | {"title": _title("out-of-fold prediction"), "range": ends},
-        "yaxis": AXIS | {"title": _title(_label(f"observed {target.name}", 40)), "range": ends},
-        "height": CHART_HEIGHT,
-    }
-    return specification([same, dots], layout)
+    x, y = _axis("out-of-fold prediction", range=ends), _axis(_label(f"observed {target.name}", 40), range=ends)
+    return specification([_diagonal(ends), dots], {"xaxis": x, "yaxis": y})
 
 
 def shown_labels(n_labels: int) -> str:
-    """Which of the known values are drawn, in words.
-
-    Examples
-    --------
-    >>> shown_labels(100), shown_labels(300_000)
-    ('Every known value', '2,000 of the 300,000 known values, drawn at random')
-    """
+    """Which of the known values are drawn, in words."""
     few = n_labels <= SHOWN_LABELS
     return "Every known value" if few else f"{SHOWN_LABELS:,} of the {n_labels:,} known values, drawn at random"
 
@@ -310,23 +267,19 @@ def coverage_chart(rows: pd.DataFrame, n_labels: int, level: float) -> Spec:
     chance = 1.645 * np.sqrt(claimed * (1 - claimed) / max(n_labels, 1))
     low, high = (100 * np.clip(claimed + side * chance, 0.0, 1.0) for side in (-1.0, 1.0))
     band = _ribbon(100 * claimed, low, high, "var(--quiet-2)")
-    ends = [0.0, 100.0]
-    same = scatter(x=ends, y=ends, mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip")
-    curve = scatter(
-        x=100 * claimed,
-        y=100 * inside,
-        mode="lines+markers",
-        line={"color": "var(--accent)", "width": 2.5},
+    curve = _lines(
+        100 * claimed,
+        100 * inside,
+        markers=True,
         marker={"size": [13 if np.isclose(each, level) else 6 for each in claimed], "color": "var(--accent)"},
         hovertemplate="intervals of %{x:.0f} %<br>contain %{y:.1f} % of the values<extra></extra>",
     )
-    return _percent_chart([*band, same, curve], "probability of the interval", "known values inside")
+    return _percent_chart([*band, _diagonal([0.0, 100.0]), curve], "probability of the interval", "known values inside")
 
 
 def _percent_chart(traces: list[Any], x: str, y: str, *, low: float = 0.0) -> Spec:
-    axis = AXIS | {"ticksuffix": " %", "range": [low, 101]}
-    layout = {"xaxis": axis | {"title": _title(x)}, "yaxis": axis | {"title": _title(y)}, "height": CHART_HEIGHT}
-    return specification(traces, layout)
+    axes = {name: _axis(title, ticksuffix=" %", range=[low, 101]) for name, title in (("xaxis", x), ("yaxis", y))}
+    return specification(traces, axes)
 
 
 def _ribbon(x: Any, low: Any, high: Any, color: str, **axes: str) -> list[Any]:
@@ -344,30 +297,27 @@ def reliability_chart(target: Prediction) -> Spec | None:
     x, y = (np.array([100 * values[each].mean() for each in bins]) for values in (sure, right))
     error = 100 * np.array([1.645 * np.sqrt(sure[each].mean() * (1 - sure[each].mean()) / len(each)) for each in bins])
     low = max(min(float(x.min()), float(y.min())) - 8, 0.0)
-    same = scatter(
-        x=[0, 100], y=[0, 100], mode="lines", line={"color": "var(--ink-3)", "dash": "dot"}, hoverinfo="skip"
-    )
-    dots = scatter(
-        x=x,
-        y=y,
-        mode="lines+markers",
+    dots = _lines(
+        x,
+        y,
+        markers=True,
         error_y={"array": error, "color": "var(--quiet)", "thickness": 1.5},
-        line={"color": "var(--accent)", "width": 2.5},
         marker={"size": 8, "color": "var(--accent)"},
         customdata=[len(each) for each in bins],
         hovertemplate="given %{x:.0f} %: %{y:.0f} % right<br>%{customdata} labels<extra></extra>",
     )
-    return _percent_chart([same, dots], "probability given to the class", "right among them", low=low)
+    return _percent_chart(
+        [_diagonal([0.0, 100.0]), dots], "probability given to the class", "right among them", low=low
+    )
 
 
 def learning_chart(rows: pd.DataFrame, score: str = "R²") -> Spec:
     """Expected accuracy with more labels, with its band; labels on a logarithmic scale."""
     x = rows["n_labels"].to_numpy()
-    line = scatter(
-        x=x,
-        y=rows["expected_r2"],
-        mode="lines+markers",
-        line={"color": "var(--accent)", "width": 2.5},
+    line = _lines(
+        x,
+        rows["expected_r2"],
+        markers=True,
         marker={"size": [13, *[6] * (len(x) - 1)], "color": "var(--accent)"},
         customdata=rows[["lower", "upper"]].to_numpy(),
         hovertemplate="%{x:,} labels<br>"
@@ -375,10 +325,10 @@ def learning_chart(rows: pd.DataFrame, score: str = "R²") -> Spec:
         + " %{y:.3f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
     )
     band = _ribbon(x, rows["lower"], rows["upper"], "var(--accent-wash)")
-    labels = AXIS | {"type": "log", "title": _title("known values"), "tickvals": x, "ticktext": [f"{n:,}" for n in x]}
+    labels = _axis("known values", type="log", tickvals=x, ticktext=[f"{n:,}" for n in x])
     values = rows[["expected_r2", "lower", "upper"]].to_numpy().ravel()
-    accuracy = AXIS | {"title": _title(f"expected {score}"), "range": _r2_range(values, start=None)}
-    return specification([*band, line], {"xaxis": labels, "yaxis": accuracy, "height": CHART_HEIGHT})
+    accuracy = _axis(f"expected {score}", range=_r2_range(values, start=None))
+    return specification([*band, line], {"xaxis": labels, "yaxis": accuracy})
 
 
 def dependence_charts(target: Prediction, *, most: int = 6) -> dict[str, Spec]:
@@ -391,16 +341,9 @@ def dependence_charts(target: Prediction, *, most: int = 6) -> dict[str, Spec]:
     ends, found = _padded(shown["mean"]), {}
     for k, name in enumerate(reach.index[:most]):
         rows = shown[shown["feature"] == name]
-        line = scatter(
-            x=rows["x"],
-            y=rows["mean"],
-            mode="lines",
-            line={"color": "var(--accent)", "width": 2.5},
-            hovertemplate="%{x:,.4g}: %{y:,.4g}<extra></extra>",
-        )
-        x = AXIS | {"title": _title(_label(str(name), 40)), "showgrid": False, "nticks": 6}
-        layout = {"xaxis": x, "yaxis": AXIS | {"range": ends, "nticks": 6}, "height": 220}
-        found[f"dependence-{k}"] = specification([line], layout)
+        line = _lines(rows["x"], rows["mean"], hovertemplate="%{x:,.4g}: %{y:,.4g}<extra></extra>")
+        axes = {"xaxis": _axis(_label(str(name), 40), showgrid=False, nticks=6), "yaxis": _axis(range=ends, nticks=6)}
+        found[f"dependence-{k}"] = specification([line], axes | {"height": 220})
     return found
 
 
@@ -415,19 +358,10 @@ def effects_chart(rows: Effects) -> Spec:
         customdata=[escape(str(rows.names[i])) for i in order],
         hovertemplate="%{customdata}<br>%{x:.4g}<extra></extra>",
     )
-    names = _names([str(rows.names[i]) for i in order])
-    layout = {"xaxis": AXIS | {"zerolinecolor": "var(--ink-3)"}, "yaxis": names}
-    return specification([dots], layout | {"showlegend": False, "height": 90 + 30 * len(order)})
-
-
-def _names(names: list[str]) -> Spec:
-    """A vertical axis of names, one for each row; numbered underneath because names may repeat."""
-    ticks = {"tickvals": list(range(len(names))), "ticktext": [_label(name) for name in names]}
-    return AXIS | ticks | {"showgrid": False, "zeroline": False, "ticklabelstandoff": 6}
-
-
-def _title(text: str) -> Spec:
-    return {"text": text, "font": {"size": 13}, "standoff": 8}
+    names = [_label(str(rows.names[i])) for i in order]  # numbered on the axis, because names may repeat
+    y = _axis(tickvals=[*range(len(names))], ticktext=names, showgrid=False, zeroline=False, ticklabelstandoff=6)
+    axes = {"xaxis": _axis(zerolinecolor="var(--ink-3)"), "yaxis": y}
+    return specification([dots], axes | {"height": 90 + 30 * len(order)})
 
 
 def _label(text: str, limit: int = 24) -> str:

@@ -3,7 +3,7 @@
 import math
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -20,84 +20,52 @@ from graphmrf.text import count, decimals, number
 Packed: TypeAlias = dict[str, Any]
 
 
-def _reject(violations: int, message: str) -> None:
-    """Raise an error with this message, if there is anything to reject."""
-    if violations:
-        raise InvalidInputError(message)
-
-
 @dataclass(frozen=True)
 class PredictionReport:
     """Everything on one page.
 
-    Parameters
-    ----------
-    title : str
-        Headline of the page.
-    graph : Graph
-        The graph with n nodes.
-    node_ids : sequence of length n
-        Identifiers, in node order.
-    targets : sequence of Prediction
-        At least one; each gets its own section.
-    coordinates : array of shape (n, 2) or None
-        Where to draw the nodes; computed from the graph when None.
-    shapes : sequence of length n, or None
-        Outlines of the nodes, each some rings of shape (k, 2); nodes are then drawn as areas.
-    features : DataFrame of n rows, or None
-        Columns to show beside a node.
-    notes : sequence of str
-        Lines about what was done to the data.
-    command, version : str
-        How the page was made; left out when empty.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no target, lengths differ from n or coordinates are not finite.
-
-    Examples
-    --------
-    >>> graph = Graph(np.array([[0, 1], [1, 0]]))
-    >>> target = Prediction("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
-    >>> PredictionReport("Two wards", graph, ["a", "b"], (target,)).targets[0].name
-    'income'
+    Raises InvalidInputError if there is no target, lengths differ from the number of nodes n, or coordinates are not
+    finite.
     """
 
     title: str
     graph: Graph
-    node_ids: Sequence[object]
-    targets: Sequence[Prediction]
-    coordinates: Floats | None = None
-    shapes: Sequence[Sequence[Floats]] | None = None
-    features: pd.DataFrame | None = None
-    notes: Sequence[str] = ()
+    node_ids: Sequence[object]  # n identifiers
+    targets: Sequence[Prediction]  # at least one; each gets its own section
+    coordinates: Floats | None = None  # (n, 2): where to draw the nodes; computed from the graph by default
+    shapes: Sequence[Sequence[Floats]] | None = None  # n outlines, each some rings (k, 2): nodes are drawn as areas
+    features: pd.DataFrame | None = None  # (n, p): columns to show beside a node
+    notes: Sequence[str] = ()  # what was done to the data, one line each
+    # how the page was made; left out when empty
     command: str = ""
     version: str = ""
 
     def __post_init__(self) -> None:
-        n = self.graph.n_nodes
-        _reject(not self.targets, "a report needs at least one target, got none; add a Prediction")
-        found = len(self.node_ids)
-        _reject(found != n, f"node_ids must name all {n} nodes, got {found}; pass one id for each node")
-        for target in self.targets:
-            shape = np.shape(target.observed)
-            _reject(
-                shape != (n,),
-                f"target {target.name!r} must cover all {n} nodes, got shape {shape}; use NaN for unknown outcomes",
-            )
+        for problem in self._problems():
+            raise InvalidInputError(problem)
+
+    def _problems(self) -> Iterator[str]:
+        n, found = self.graph.n_nodes, len(self.node_ids)
+        if not self.targets:
+            yield "a report needs at least one target, got none; add a Prediction"
+        if found != n:
+            yield f"node_ids must name all {n} nodes, got {found}; pass one id for each node"
+        for each in self.targets:
+            if (shape := np.shape(each.observed)) != (n,):
+                yield f"target {each.name!r} must cover all {n} nodes, got shape {shape}; use NaN for unknown outcomes"
         for rows, given in (("shapes", self.shapes), ("features", self.features)):
-            length = n if given is None else len(given)
-            _reject(length != n, f"{rows} must be of all {n} nodes, got {length}")
+            if given is not None and len(given) != n:
+                yield f"{rows} must be of all {n} nodes, got {len(given)}"
         if self.coordinates is not None:
-            _check_coordinates(self.coordinates, n)
+            yield from _problems_of_coordinates(self.coordinates, n)
 
 
-def _check_coordinates(coordinates: Floats, n: int) -> None:
+def _problems_of_coordinates(coordinates: Floats, n: int) -> Iterator[str]:
     shape = np.shape(coordinates)
-    _reject(shape != (n, 2), f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node")
-    bad = int(np.sum(~np.isfinite(coordinates).all(axis=1)))
-    _reject(bad, f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed")
+    if shape != (n, 2):
+        yield f"coordinates must have shape ({n}, 2), got {shape}; pass x and y of every node"
+    elif bad := int(np.sum(~np.isfinite(coordinates).all(axis=1))):
+        yield f"coordinates must be finite, got {bad} nodes without; leave them out to have a layout computed"
 
 
 @dataclass(frozen=True)
@@ -117,14 +85,7 @@ class GraphDrawing:
         return np.bincount(self.place, minlength=len(self.xy))
 
     def mean(self, values: Any) -> Floats:
-        """The mean of the values of every place that are known; NaN where none is.
-
-        Examples
-        --------
-        >>> drawing = GraphDrawing(np.array([0, 0, 1]), np.zeros((2, 2)), np.empty((0, 2), int), 1.0, ())
-        >>> drawing.mean(np.array([1.0, 3.0, np.nan]))
-        array([ 2., nan])
-        """
+        """The mean of the values of every place that are known; NaN where none is."""
         values = np.asarray(values, dtype=float)
         if not self.size:
             return np.asarray(values)
@@ -190,13 +151,7 @@ def _in_cells(xy: Floats, n_nodes: int, n_edges: int, *, cells: int = 110) -> Gr
 
 
 def packed(values: Any, dtype: str) -> Packed:
-    """An array as base64, so that a hundred thousand numbers stay small and exact.
-
-    Examples
-    --------
-    >>> packed([1, 2], "<i4")
-    {'dtype': 'i4', 'data': 'AQAAAAIAAAA='}
-    """
+    """An array as base64, so that a hundred thousand numbers stay small and exact."""
     return {"dtype": dtype[-2:], "data": b64encode(np.asarray(values).astype(dtype).tobytes()).decode("ascii")}
 
 
@@ -303,45 +258,27 @@ def _class_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     }
 
 
-def value_map(target: Prediction) -> Packed:
-    """Colours by value: observed where known, predicted elsewhere."""
-    return _scale(target.values, "value", 7, decimals(target.values)) | {
-        "values": "value",
-        "only": "all",
-        "outlined": True,
-    }
+def maps(target: Prediction, *, extreme: float = 3.0) -> dict[str, Packed | None]:
+    """The colours of every map, None for one without values.
 
-
-def std_map(target: Prediction) -> Packed | None:
-    """Colours by standard deviation; None for a method without error bars."""
-    if target.std is None:
-        return None
-    places = decimals(target.values)
-    return _scale(target.std[~target.observed], "std", 5, places) | {"values": "std", "only": "predicted"}
-
-
-def residual_map(target: Prediction, *, extreme: float = 3.0) -> Packed | None:
-    """Colours by the standardised residual of labels that were left out; None where they were not.
-
-    By chance 1 label in 400 lies beyond the ends of the colours.
+    Of numbers: by value, observed where known; by standard deviation; by the standardised residual of labels that were
+    held out, of which by chance 1 in 400 lies beyond the ends of the colours. Of classes: by class; by the probability
+    of the predicted class, strong where it is low, as of large standard deviations.
     """
-    if target.held_out is None:
-        return None
-    residual = target.held_out["residual"].to_numpy()
-    scale = _legend(residual[np.isfinite(residual)], -extreme, extreme, 1)
-    return scale | _colours("residual", 7) | {"values": "residual", "only": "observed"}
-
-
-def class_map(target: Prediction) -> Packed:
-    """Colours by class."""
-    colours = [f"--class-{k}" for k in range(8)]
-    return {"values": "code", "only": "all", "classes": list(target.classes), "colors": colours, "outlined": True}
-
-
-def sure_map(target: Prediction) -> Packed:
-    """Colours by the probability of the predicted class; strong where it is low, as of large standard deviations."""
-    scale = _scale(target.sure[~target.observed], "std", 5, 2)
-    return scale | {"colors": scale["colors"][::-1], "values": "sure", "only": "predicted"}
+    if target.classes is not None:
+        colours, sure = [f"--class-{k}" for k in range(8)], _scale(target.sure[~target.observed], "std", 5, 2)
+        classes = {"values": "code", "only": "all", "classes": list(target.classes), "colors": colours}
+        sure |= {"colors": sure["colors"][::-1], "values": "sure", "only": "predicted"}
+        return {"class": classes | {"outlined": True}, "sure": sure}
+    places, std, residual = decimals(target.values), None, None
+    value = _scale(target.values, "value", 7, places) | {"values": "value", "only": "all", "outlined": True}
+    if target.std is not None:
+        std = _scale(target.std[~target.observed], "std", 5, places) | {"values": "std", "only": "predicted"}
+    if target.held_out is not None:
+        z = target.held_out["residual"].to_numpy()
+        residual = _legend(z[np.isfinite(z)], -extreme, extreme, 1) | _colours("residual", 7)
+        residual |= {"values": "residual", "only": "observed"}
+    return {"value": value, "std": std, "residual": residual}
 
 
 def _colours(name: str, steps: int) -> Packed:

@@ -17,15 +17,12 @@ EDGE_LENGTH = 4.0
 
 
 def positions(adjacency: Matrix, components: Ints, *, seed: int = 0, relaxed: int = 200) -> Floats:
-    """Coordinates that place neighbours near each other; the same graph and seed always give the same drawing.
+    """Coordinates (n, 2) that place neighbours near each other; the same graph and seed always give the same drawing.
 
     Every connected component is coarsened until few nodes are left, drawn there by the two smoothest eigenvectors of
     its normalised Laplacian, and refined level by level with a bounded number of force-directed steps whose repulsion
-    lives on a mesh (the `relaxed` largest components; smaller ones keep their eigenvectors). Components are packed side
-    by side. Time and memory are linear in nodes and edges.
-
-    `adjacency` (n, n): symmetric weights without self loops; only the pattern matters. `components` (n,): label of the
-    connected component of every node. `seed`: fixes the order in which nodes are merged. The result has shape (n, 2).
+    lives on a mesh (the `relaxed` largest components; smaller ones keep their eigenvectors). Time and memory are linear
+    in nodes and edges. `adjacency` (n, n): no self loops; only the pattern matters. `components` (n,): their labels.
     """
     _, label, size = np.unique(components, return_inverse=True, return_counts=True)
     order = np.lexsort((label, -size[label]))

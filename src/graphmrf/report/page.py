@@ -54,24 +54,9 @@ _WORDS = re.compile("|".join(map(re.escape, GLOSSARY)), re.IGNORECASE)
 
 
 def write_report(path: str | os.PathLike[str], report: PredictionReport) -> Path:
-    """Write the report to `path`, all of it or nothing.
+    """Write the report to an HTML file, all of it or nothing, and return its path; an existing file is replaced.
 
-    Parameters
-    ----------
-    path : str or path
-        An HTML file; an existing one is replaced.
-    report : PredictionReport
-        What to show.
-
-    Returns
-    -------
-    Path
-        The file that was written.
-
-    Raises
-    ------
-    InvalidInputError
-        If `path` is a directory or cannot be written.
+    Raises InvalidInputError if `path` is a directory or cannot be written.
 
     Examples
     --------
@@ -103,16 +88,7 @@ def render(report: PredictionReport) -> str:
 
 
 def page_content(report: PredictionReport) -> Content:
-    """Content of a page for `render_content`, ready for JSON and of a size that does not grow with the graph.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> target = Prediction("income", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp")
-    >>> report = PredictionReport("Two wards", Graph.from_edges([0], [1]), ["a", "b"], (target,))
-    >>> page_content(report)["title"]
-    'Two wards'
-    """
+    """Content of a page for `render_content`, ready for JSON and of a size that does not grow with the graph."""
     drawn = drawing.draw_graph(report)
     sections, targets = zip(*(_target(report, target, drawn) for target in report.targets), strict=True)
     return {
@@ -240,10 +216,8 @@ def asset(name: str) -> Markup:
 
 def _target(report: PredictionReport, target: Prediction, drawn: drawing.GraphDrawing) -> tuple[Content, Content]:
     """The content of the template for one target, and the arrays for the scripts; a part without rows is None."""
-    if target.classes is not None:
-        figures, maps, section = _class_figures(target), _class_maps(target), _class_section(report, target, drawn)
-    else:
-        figures, maps, section = _figures(target), _maps(target), _section(report, target, drawn)
+    figures, maps = _present(_figures(target)), _present(drawing.maps(target))
+    section = (_section if target.classes is None else _class_section)(report, target, drawn)
     shown = {
         "name": target.name,
         "headline": headline(target),
@@ -264,23 +238,15 @@ def _plain(value: Content) -> Content:
     return plain
 
 
-def _maps(target: Prediction) -> Content:
-    maps = {
-        "value": drawing.value_map(target),
-        "std": drawing.std_map(target),
-        "residual": drawing.residual_map(target),
-    }
-    return {name: spec for name, spec in maps.items() if spec is not None}
-
-
-def _class_maps(target: Prediction) -> Content:
-    return {"class": drawing.class_map(target), "sure": drawing.sure_map(target)}
+def _present(parts: Content) -> Content:
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _figures(target: Prediction) -> Content:
-    rows, n_labels = target.explanation.effects, int(target.observed.sum())
-    curve = target.explanation.learning
-    figures = {
+    rows, n_labels, curve = target.explanation.effects, int(target.observed.sum()), target.explanation.learning
+    if target.classes is not None:
+        return {"reliability": charts.reliability_chart(target), "comparison": charts.comparison_chart(target)}
+    return {
         "accuracy": charts.accuracy_chart(target),
         "coverage": None if target.coverage is None else charts.coverage_chart(target.coverage, n_labels, target.level),
         "comparison": charts.comparison_chart(target),
@@ -290,12 +256,6 @@ def _figures(target: Prediction) -> Content:
         "alpha_curves": charts.alpha_chart(target),
         "distribution": charts.distribution_chart(target),
     }
-    return {name: figure for name, figure in figures.items() if figure is not None}
-
-
-def _class_figures(target: Prediction) -> Content:
-    figures = {"reliability": charts.reliability_chart(target), "comparison": charts.comparison_chart(target)}
-    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _section(report: PredictionReport, target: Prediction, drawn: drawing.GraphDrawing) -> Content:
@@ -371,29 +331,13 @@ def _first_capital(text: str) -> str:
 
 
 def headline(target: Prediction) -> str:
-    """What was predicted, for how many nodes.
-
-    Examples
-    --------
-    >>> y = np.array([1.0, np.nan])
-    >>> headline(Prediction("income", y, np.array([1.0, 2.0]), method="lp"))
-    'Predicted income for 1 of 2 nodes.'
-    """
+    """What was predicted, for how many nodes."""
     hidden = int(np.sum(~target.observed))
     return f"Predicted {target.name} for {hidden:,} of {count(len(target.observed), 'node')}."
 
 
 def accuracy(target: Prediction) -> str:
-    """Sentence on the accuracy to expect; empty when it was not measured.
-
-    Examples
-    --------
-    >>> from graphmrf.estimators.methods import METHODS
-    >>> y = np.array([1.0, np.nan])
-    >>> rows = (FittedMethod(METHODS["lp"], 0.714),)
-    >>> accuracy(Prediction("income", y, np.array([1.0, 2.0]), method="lp", methods=rows))
-    'R² is about 0.71: the prediction explains 71 % of the variation at nodes it has not seen.'
-    """
+    """Sentence on the accuracy to expect; empty when it was not measured."""
     row = target.chosen
     if row is None or not math.isfinite(row.score):
         return ""
@@ -408,15 +352,7 @@ def accuracy(target: Prediction) -> str:
 
 
 def coverage_sentence(target: Prediction) -> str:
-    """Sentence on the share of known values inside their out-of-fold interval; empty where that was not measured.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"level": [0.5, 0.9], "inside": [0.5, 0.88]})
-    >>> coverage_sentence(Prediction("rent", np.array([1.0, np.nan]), np.array([1.0, 2.0]), method="lp", coverage=rows))
-    'Held out fold by fold, 88 % of the known values lie inside their 90 % interval.'
-    """
+    """Sentence on the share of known values inside their out-of-fold interval; empty where that was not measured."""
     if target.coverage is None:
         return ""
     inside = float(np.interp(target.level, target.coverage["level"], target.coverage["inside"]))
