@@ -633,7 +633,7 @@ FORMATS = [
     format_of_edges(
         ".mtx", "complex", "%%MatrixMarket matrix coordinate complex symmetric\n30 30 1\n2 1 1.0 1.0\n", "e.mtx"
     ),
-    format_of_edges(".mtx", "dense", "%%MatrixMarket matrix array real general\n30 30\n" + "1\n" * 900),
+    format_of_edges(".mtx", "dense", "%%MatrixMarket matrix array real general\n30 30\n" + "1\n" * 900, "sparse"),
     format_of_edges(".gal", "empty", "", "e.gal"),
     format_of_edges(".gal", "no numbers", "hello world\n", "e.gal"),
     format_of_edges(".gal", "more neighbours than said", f"0 1 x id\n{IDS[0]} 5\n{IDS[1]}\n", "e.gal"),

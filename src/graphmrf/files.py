@@ -139,20 +139,28 @@ def check_place(path: _PathLike) -> Path:
     """Return the path of any file to write later, after making sure that its folder takes it."""
     path = Path(path)
     found = _kind(path)
-    if stat.S_ISDIR(found):
-        raise InvalidInputError(f"{path} is a directory; give a file name inside it")
-    if found and not stat.S_ISREG(found):
-        raise InvalidInputError(f"{path} is {_SPECIAL.get(stat.S_IFMT(found), 'no plain file')}; give a file name")
+    if found:
+        _check_file(path, found)
     if not os.path.isdir(path.parent):  # noqa: PTH112 - pathlib's raises for names that are too long
         raise InvalidInputError(f"{path}: there is no folder {path.parent}; make it first")
     if found and not os.access(path, os.W_OK):
         raise InvalidInputError(f"{path} is write-protected; choose another place")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
-            pass
+            return path
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
-    return path
+
+
+def _check_file(path: Path, found: int) -> None:
+    """Raise for what is no file, given its mode: a pipe would block, a device never end."""
+    if stat.S_ISDIR(found):
+        raise InvalidInputError(f"{path} is a directory; give a file")
+    if not stat.S_ISREG(found):
+        what = _SPECIAL.get(stat.S_IFMT(found), "no plain file")
+        raise InvalidInputError(
+            f"{path} is {what}; graphmrf reads and writes plain files only, so save it as one first"
+        )
 
 
 _SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
@@ -174,7 +182,7 @@ def is_absent(path: _PathLike) -> bool:
 
 
 def check_readable(path: _PathLike) -> Path:
-    """Return the path of a file to read, after making sure that it is one: a pipe would block, a device never end.
+    """Return the path of a file to read.
 
     Raises InvalidInputError: nothing there, a directory, a pipe, a device, a loop of links, a name too long, or no
     permission.
@@ -183,11 +191,7 @@ def check_readable(path: _PathLike) -> Path:
     found = _kind(path)
     if not found:
         raise InvalidInputError(f"{path}: no such file; check the path")
-    if stat.S_ISDIR(found):
-        raise InvalidInputError(f"{path} is a directory; give the file itself")
-    if not stat.S_ISREG(found):
-        what = _SPECIAL.get(stat.S_IFMT(found), "no plain file")
-        raise InvalidInputError(f"{path} is {what}, and is read more than once; save it as a file first")
+    _check_file(path, found)
     try:
         with path.open("rb"):
             return path

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphmrf.cli import app
-from graphmrf.cli.inputs import is_category
+from graphmrf.cli.targets import is_category
 
 pytestmark = pytest.mark.slow
 

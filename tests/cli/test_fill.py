@@ -35,10 +35,10 @@ def test_every_empty_cell_is_filled_and_known_ones_stay(town: Any) -> None:
 
 
 def test_what_cannot_be_filled_is_refused(town: Any) -> None:
-    assert "--method must be one of" in run(town, "--method", "mean").output
+    assert "method must be one of" in run(town, "--method", "mean").output
     assert "has a column 'income_std'" in _refused(town, town.nodes.assign(income_std=np.arange(64) * 0.1))
     assert "nothing to fill" in _refused(town, town.nodes[["place", "age"]])
-    assert "--horizon counts times" in run(town, "--horizon", "1").output
+    assert "--horizon needs --time" in run(town, "--horizon", "1").output
     assert not (town.folder / "out.csv").exists()
 
 

@@ -231,9 +231,9 @@ def test_standard_errors_as_features_are_pointed_out(town: Any) -> None:
     rng = np.random.default_rng(0)
     town.write(town.nodes.assign(income_se=rng.random(64), population=rng.integers(10, 99, 64)))
     said = " ".join(town.run("--target", "income", "--method", "lr").stderr.split())
-    assert "'income_se', 'population': features, but by name standard errors or sizes of samples" in said
+    assert "'income_se', 'population': used as features, but the names suggest standard errors or sample sizes" in said
     town.write()
-    assert "by name standard errors" not in town.run("--target", "income", "--method", "lr").stderr
+    assert "the names suggest" not in town.run("--target", "income", "--method", "lr").stderr
 
 
 def test_one_target_is_no_feature_of_another(town: Any) -> None:
@@ -249,9 +249,9 @@ def test_what_was_done_to_the_columns_is_told(town: Any) -> None:
     notes = town.run("--target", "income").stderr
     jointly = "filled missing cells from the other features and the neighbours"
     assert f"note: {jointly} (field; other methods: with the column mean): 'age' (1 cell)" in notes
-    assert "note: ignored 'flat': it has a single value" in notes
+    assert "note: ignored 'flat': a single value" in notes
     assert "note: one-hot encoded: 'side' (2 levels)" in notes
-    assert "note: ignored 'street' (64 values): its text has too many different values" in notes
+    assert "note: ignored 'street' (64 values): text with too many different values" in notes
 
 
 def test_error_bars_from_few_values_come_with_a_warning(town: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import graphmrf as gm
-from graphmrf.cli import inputs
+from graphmrf.cli import inputs, targets
 from graphmrf.comparison import Settings
 from graphmrf.estimators import graph_regressor
 from graphmrf.files import free_memory
@@ -177,18 +177,18 @@ def test_more_missing_cells_than_the_field_can_fill(town: Any, monkeypatch: pyte
 def test_a_fit_that_does_not_fit_into_memory_is_refused(town: Any, method: str, free: int, remedy: str) -> None:
     graph = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv").graph
     memory = inputs.Memory(free, large=1, solve=2000, field=10**6)
-    with pytest.raises(gm.errors.InvalidInputError, match=f"GB of memory more, and .* GB are free; use .*{remedy}"):
-        inputs.within_memory(graph, 1, Settings((method,)), memory, numbers=True)
+    with pytest.raises(gm.errors.InvalidInputError, match=f"GB more memory, and .* GB are free; use .*{remedy}"):
+        targets.within_memory(graph, 1, Settings((method,)), memory, numbers=True)
 
 
 def test_a_field_that_nobody_asked_for_is_left_out_where_there_is_no_memory_for_it(town: Any) -> None:
     graph = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv").graph
     memory = inputs.Memory(10**6, large=1, solve=2000, field=10**6)
-    settings, notes = inputs.within_memory(graph, 1, Settings(), memory, numbers=True)
-    assert "field is left out, as it would take about 0.1 GB of memory more, and 0.0 GB are free" in notes
+    settings, notes = targets.within_memory(graph, 1, Settings(), memory, numbers=True)
+    assert "field is left out: it would take about 0.1 GB more memory, and 0.0 GB are free" in notes
     assert "field" not in settings.methods
     with pytest.raises(gm.errors.InvalidInputError, match="use --method lgc-rp"):
-        inputs.within_memory(graph, 1, Settings(conformal=True), memory, numbers=True)
+        targets.within_memory(graph, 1, Settings(conformal=True), memory, numbers=True)
 
 
 def test_edges_that_do_not_fit_into_memory_are_refused_before_they_are_read(town: Any) -> None:
@@ -201,8 +201,8 @@ def test_edges_that_do_not_fit_into_memory_are_refused_before_they_are_read(town
 @pytest.mark.parametrize("free", [None, 10**12])
 def test_the_memory_of_a_large_fit_is_reported(town: Any, free: int | None) -> None:
     graph = gm.read(town.folder / "nodes.csv", town.folder / "edges.csv").graph
-    _, notes = inputs.within_memory(graph, 0, Settings(("lp",)), inputs.Memory(free, large=1), numbers=True)
-    assert "the fit takes about 0.0 GB more memory" in " ".join(notes)
+    _, notes = targets.within_memory(graph, 0, Settings(("lp",)), inputs.Memory(free, large=1), numbers=True)
+    assert "the fit takes about 0.0 GB of memory" in " ".join(notes)
 
 
 def test_the_free_memory_is_that_of_the_system() -> None:

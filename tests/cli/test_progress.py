@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 from rich.progress import Progress
 
@@ -93,13 +91,3 @@ def test_lines_tell_how_far_it_is_where_there_is_no_terminal(
         "fitting, 2 of 3 steps done in 0:01:39: longer than before",
     ]
     assert LOGGER.handlers == []
-
-
-@given(st.lists(st.tuples(st.floats(0.1, 30.0), st.integers(0, 20)), min_size=1, max_size=6))
-def test_a_bar_moves_at_every_stage_and_ends_where_the_steps_do(steps: list[tuple[float, int]]) -> None:
-    moves, way = terminal.Moves([length for length, _ in steps]), 0.0
-    for length, stages in steps:
-        at_stages = [moves.stage() for _ in range(stages)]
-        assert all(0.0 < move < length for move in at_stages)
-        way += sum(at_stages) + moves.step()
-    assert way == pytest.approx(sum(length for length, _ in steps))

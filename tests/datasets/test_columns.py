@@ -43,7 +43,7 @@ def test_constants_are_dropped_and_told() -> None:
     nan = np.nan
     made = features(attributed(a=[2] * 6, b=["u"] * 6, c=[nan] * 6, d=[2, nan, 2, 2, 2, 2], e=range(6)))
     assert list(made.X.columns) == ["e"]
-    assert made.notes == ("ignored 'a', 'b', 'c', 'd': they have a single value",)
+    assert made.notes == ("ignored 'a', 'b', 'c', 'd': a single value",)
 
 
 def test_text_is_one_hot_encoded_against_its_first_level() -> None:
@@ -55,19 +55,19 @@ def test_text_is_one_hot_encoded_against_its_first_level() -> None:
 def test_text_that_names_nodes_is_dropped_and_told() -> None:
     made = features(attributed(street=list("abcdef")))
     assert made.X.shape == (6, 0)
-    assert made.notes == ("ignored 'street' (6 values): its text has too many different values",)
+    assert made.notes == ("ignored 'street' (6 values): text with too many different values",)
 
 
 def test_codes_of_digits_and_letters_are_no_numbers() -> None:
     made = features(attributed(code=["01004", "2A004", "59350", "75056", "69123", "13055"]))
-    assert made.notes == ("ignored 'code' (6 values): its text has too many different values",)
+    assert made.notes == ("ignored 'code' (6 values): text with too many different values",)
 
 
 def test_what_is_neither_number_nor_text_is_dropped_and_told() -> None:
     made = features(attributed(day=pd.date_range("2020-01-01", periods=6), shape=[np.zeros(2)] * 6))
     assert made.X.shape == (6, 0)
     assert made.notes[0].startswith("ignored 'day' (datetime64")
-    assert made.notes[0].endswith("'shape' (object): they are neither numeric nor text")
+    assert made.notes[0].endswith("'shape' (object): neither numeric nor text")
 
 
 def test_a_column_to_ignore_must_exist() -> None:
@@ -107,7 +107,7 @@ def test_attributes_are_the_numeric_columns_that_vary() -> None:
     found = attributes(table)
     assert found.A.columns.tolist() == ["rent"]
     np.testing.assert_array_equal(found.A["rent"], [1, np.nan, 3, 4, 5, 6])
-    assert found.notes == ("ignored 'side': it is not numeric", "ignored 'one': it has a single value")
+    assert found.notes == ("ignored 'side': not numeric", "ignored 'one': a single value")
 
 
 def test_attributes_that_are_named_must_be_there_and_numeric() -> None:
@@ -146,7 +146,7 @@ def test_what_is_the_same_at_all_nodes_with_an_outcome_is_left_out_and_told() ->
     made = features(table, targets=["y"], rare=1)
     assert list(made.X.columns) == ["area", "side=s"]
     assert made.names == ("area", "side")
-    assert "ignored 'garden', 'side=w': they have a single value in the rows with an outcome" in made.notes
+    assert "ignored 'garden', 'side=w': a single value in the rows with an outcome" in made.notes
     assert list(features(table, ignore=["y"], rare=1).X.columns) == ["garden", "area", "side=s", "side=w"]
     nobody = AttributedGraph(table.graph, frame.assign(y=np.nan), "id")
     assert "garden" in features(nobody, targets=["y"], rare=1).X.columns
@@ -160,6 +160,6 @@ def test_a_column_that_is_empty_where_outcomes_are_is_left_out_and_told_once() -
     table = AttributedGraph(Graph.from_edges(range(5), range(1, 6)), frame, "id")
     made = features(table, targets=["rent"])
     assert list(made.X.columns) == ["x"]
-    assert made.notes == ("ignored 'deposit': it has no values in the rows to be predicted",)
+    assert made.notes == ("ignored 'deposit': no values in the rows to be predicted",)
     known = features(table, targets=["x"])
     assert list(known.X.columns) == ["rent", "deposit"]

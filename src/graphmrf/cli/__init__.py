@@ -15,12 +15,12 @@ from graphmrf.cli.later import CommandGroup
 COMMANDS = {
     "predict": ("predict", "Fill the empty cells of a column of NODES, with error bars."),
     "fill": ("fill", "Fill the empty cells of all columns of NODES, numbers and classes."),
-    "report": ("report", "Make the page of RESULTS again, without fitting."),
+    "report": ("report", "Rebuild the page of RESULTS, without fitting."),
     "fit": ("model_commands", "Fit the generative model to the numeric columns of NODES."),
     "sample": ("model_commands", "Draw attributes for all nodes from MODEL, or, with --given, only what is empty."),
     "foresee": ("model_commands", "Estimate how accurate predictions of a column are, now and with more labels."),
-    "reproduce": ("reproduce", "Run the experiments of the paper again, beside its numbers."),
-    "cluster": ("cluster", "Clusters of Dask to run on."),
+    "reproduce": ("reproduce", "Repeat the experiments of the paper, beside the published numbers."),
+    "cluster": ("cluster", "Dask clusters to run on."),
     "datasets": ("datasets", "The paper's data sets by name, and an example to try."),
 }
 """Module of every command, and the line that the list of commands has for it."""
@@ -45,13 +45,7 @@ class LazyGroup(CommandGroup):
 
 
 def load_command(name: str) -> Any:
-    """Return a command ready to run.
-
-    Examples
-    --------
-    >>> load_command("predict").name
-    'predict'
-    """
+    """Return a command ready to run."""
     module = import_module(f"graphmrf.cli.{COMMANDS[name][0]}")
     if hasattr(module, f"{name}_group"):
         command: Any = get_group(getattr(module, f"{name}_group"))

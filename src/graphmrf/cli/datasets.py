@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
@@ -62,10 +60,8 @@ def list_names(*, json: options.Json = False, debug: options.Debug = False) -> N
         if json:
             terminal.print_json({"datasets": [_summary(info) for info in known]})
             return
-        table = _table("name", "nodes", "edges", "title")
-        for info in known:
-            table.add_row(info.name, str(info.n_nodes), str(info.n_edges or ""), info.title)
-        terminal.print_rich(table)
+        rows = [[f"{each.name}\n  {each.title}", str(each.n_nodes), str(each.n_edges or "")] for each in known]
+        terminal.print_table(["name and title", "#nodes", "#edges"], rows)
 
 
 @datasets_group.command("info")
@@ -78,11 +74,9 @@ def show_info(name: _Name, *, json: options.Json = False, debug: options.Debug =
             return
         for line in _lines(known):
             typer.echo(line)
-        table = _table("attribute", "unit", "meaning")
         screen = 20
-        for attribute in known.attributes[:screen]:
-            table.add_row(attribute.name, attribute.unit, attribute.meaning)
-        terminal.print_rich(table)
+        rows = [[each.name, each.unit, each.meaning] for each in known.attributes[:screen]]
+        terminal.print_table(["attribute", "unit", "meaning"], rows)
         if len(known.attributes) > screen:
             typer.echo(f"and {len(known.attributes) - screen} more; --json shows all")
 
@@ -112,9 +106,9 @@ def fetch(
 
 @datasets_group.command("example")
 def write_example(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; here by default.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; the current one by default.")] = Path(),
     *,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -137,10 +131,10 @@ def write_example(
 @datasets_group.command()
 def export(
     name: _Name,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; created if it does not exist.", show_default=False)],
     *,
     preset: Annotated[Preset, typer.Option(help="Values as measured, or standardised as in the paper.")] = Preset.raw,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     format: Annotated[Format, typer.Option(help="Of the files.")] = Format.csv,  # noqa: A002 - named like the option
     data_dir: _DataDir = None,
     cache_dir: _CacheDir = None,
@@ -180,14 +174,14 @@ def _load(
 def _check_free(places: Iterable[Path]) -> None:
     taken = [str(path) for path in places if os.path.lexists(path)]
     if taken:
-        raise InvalidInputError(f"{' and '.join(taken)} would be replaced; choose another folder, or say --force")
+        raise InvalidInputError(f"{' and '.join(taken)} would be replaced; choose another folder, or add --force")
 
 
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"{folder} cannot be made ({error.strerror}); choose another place") from error
+        raise InvalidInputError(f"{folder} cannot be created ({error.strerror}); choose another place") from error
 
 
 def _parts(data: "Dataset", preset: Preset) -> Iterator[tuple[str, "pd.DataFrame"]]:
@@ -212,10 +206,3 @@ def _lines(info: "Info") -> Iterator[str]:
     yield f"licence: {info.licence}"
     for remark in info.remarks:
         yield f"note: {remark}"
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for k, name in enumerate(columns):
-        table.add_column(name, justify="right" if name in ("nodes", "edges") else "left", no_wrap=k == 0)
-    return table

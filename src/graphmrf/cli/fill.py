@@ -22,7 +22,7 @@ How = Annotated[
         "--method",
         metavar="M",
         help="How numbers are filled: coupled (one field of all columns), fields (one for each column, slower), or "
-        "auto: what predicts hidden cells of the column better.",
+        "auto: whichever predicts hidden cells of the column better.",
     ),
 ]
 
@@ -54,15 +54,14 @@ def fill(
     """
     with terminal.errors_as_exit_codes(debug=debug):
         later.inputs.check_places(nodes, edges, graph.shapes, output=output, group=None, report=None)
-        columns = graph.of_edges | later.inputs.time_columns(graph.time, graph.horizon, None)
         with later.inputs.explained("fill", nodes=nodes, edges=edges):
-            table = later.inputs.read_graph(nodes, edges, columns, **graph.of_nodes)
+            table = later.inputs.read_graph(nodes, edges, graph)
         places = later.results.places_of(table, output)
-        frame, notes = later.filling.columns_to_fill(table, ignore or ())
+        frame, notes = later.targets.columns_to_fill(table, ignore or ())
         with terminal.progress([1.0], quiet=quiet):
-            imputer = later.filling.filled_by(frame, table, method, folds, seed)
-        later.datasets.write(later.filling.filled_table(table, imputer), output, places=places)
+            imputer = later.estimators.GraphImputer(table.graph, method=method, cv=folds, random_state=seed).fit(frame)
+        later.datasets.write(later.results.filled_table(table, imputer), output, places=places)
         if not quiet:
             terminal.note([*table.notes, *notes, *imputer.notes_])
-            later.filling.show_filled(frame, imputer)
+            later.results.show_filled(frame, imputer)
             terminal.say(f"Saved {output}")

@@ -1,8 +1,9 @@
 """graphmrf fit, sample and foresee: the generative model of the paper on the same files as predict."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,10 +11,12 @@ from graphmrf.cli import later, options, terminal
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_apart
 
-TAKE_MORE = ("sample",)  # commands that are handed arguments they do not take, to say more about them than that
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model written by graphmrf fit (.json).", show_default=False)
-]
+if TYPE_CHECKING:
+    from graphmrf.comparison import Prediction
+    from graphmrf.datasets import AttributedGraph
+
+TAKE_MORE = ("sample",)  # commands that receive extra arguments, for a better message than that of Typer
+ModelFile = Annotated[Path, options.file_argument("MODEL", "A model written by graphmrf fit (.json).")]
 ModelOutput = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to save the model: a .json file.")
 ]
@@ -33,11 +36,10 @@ Given = Annotated[
 ]
 _Files = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="[MODEL] NODES [EDGES]",
-        help="Tables of nodes and of edges (none with --knn or --shapes); before them perhaps a model of graphmrf fit "
+    options.file_argument(
+        "[MODEL] NODES [EDGES]",
+        "Tables of nodes and of edges (none with --knn or --shapes), optionally preceded by a model of graphmrf fit "
         "(.json).",
-        show_default=False,
     ),
 ]
 _TargetR2 = Annotated[
@@ -76,7 +78,7 @@ def fit(
         if output is not None:
             later.model_results.check_model_place(output)
         with later.inputs.explained("fit", nodes=nodes, edges=edges):
-            table = later.inputs.read_graph(nodes, edges, graph.of_edges, **graph.of_nodes)
+            table = later.inputs.read_graph(nodes, edges, graph)
         with terminal.progress([1.0], quiet=quiet):
             mrf, notes = later.model_results.fitted(table, attribute or (), ignore or (), coupled=coupled)
         if output is not None:
@@ -122,9 +124,9 @@ def sample(
         with later.inputs.explained("sample", model=model, edges=edges, given=given):
             mrf = later.model.GaussianMRF.load(model)
             if given is None:
-                table = later.model_results.read_ends(edges, graph.of_edges, places=graph.has_places)
+                table = later.model_results.read_ends(edges, graph)
             else:
-                table = later.inputs.read_graph(given, edges, graph.of_edges, **graph.of_nodes)
+                table = later.inputs.read_graph(given, edges, graph)
         frame = later.model_results.draw_table(table, mrf, draws, seed, conditional=given is not None)
         if output is not None:
             later.datasets.write(frame, output)
@@ -169,14 +171,16 @@ def foresee(
             later.inputs.check_page(report, nodes, edges, graph.shapes)
         with later.inputs.explained("foresee", model=model, nodes=nodes, edges=edges):
             mrf = None if model is None else later.model.GaussianMRF.load(model)
-            table = later.inputs.read_graph(nodes, edges, graph.of_edges, **graph.of_nodes)
+            table = later.inputs.read_graph(nodes, edges, graph)
         if mrf is not None:
             notes, summary, show = later.model_results.under_model(table, mrf, target, suggest)
         else:
-            notes, summary, show, page = _forecast(
-                context, table, target, ignore or (), target_r2, suggest, quiet=quiet
-            )
+            found, needed, notes = _forecast(table, target, ignore or (), target_r2, suggest, quiet=quiet)
+            summary = later.results.forecast_summary(table, found, needed)
+            show = partial(later.results.show_forecast, table, found, needed)
             if report is not None:
+                said = (*notes, *([needed] if needed else []))
+                page = later.results.page_of(table, [found], said, context, title="Expected accuracy")
                 later.report.write_report(report, page)
         terminal.note([] if quiet else notes)
         if json:
@@ -186,19 +190,12 @@ def foresee(
 
 
 def _forecast(
-    context: typer.Context,
-    table: "later.datasets.AttributedGraph",
-    target: str,
-    ignore: Sequence[str],
-    target_r2: float | None,
-    suggest: int,
-    *,
-    quiet: bool,
-) -> "tuple[tuple[str, ...], dict[str, Any], Callable[[], None], later.report.PredictionReport]":
-    """Return notes, summary, a way to print it, and the page of the accuracy to expect of the default method."""
-    y = later.inputs.read_forecast(table, target, suggest)
+    table: "AttributedGraph", target: str, ignore: Sequence[str], target_r2: float | None, suggest: int, *, quiet: bool
+) -> "tuple[Prediction, str, tuple[str, ...]]":
+    """Return the accuracy to expect of the default method, the labels needed for an R², and notes."""
     if target_r2 is not None and not 0 < target_r2 < 1:
         raise InvalidInputError(f"--target-r2 must be between 0 and 1, got {target_r2:g}; 0.8 means R² 0.8")
+    y = later.targets.read_forecast(table, target, suggest)
     made = later.datasets.features(table, targets=(target,), ignore=ignore)
     settings = later.comparison.Settings((later.comparison.DEFAULT,), needs=("a learning curve", "suggested labels"))
     with terminal.progress([1.0, 1.0], quiet=quiet) as advance:
@@ -208,9 +205,5 @@ def _forecast(
     curve = found.explanation.learning
     needed = "" if target_r2 is None or curve is None else later.comparison.labels_needed(curve, target_r2)
     methods = later.comparison.choose(settings.methods, n_features=made.X.shape[1])
-    about = (later.inputs.imputation_note(each, methods) for each in made.notes)
-    notes = (*table.notes, *about, *found.notes)
-    said = (*notes, *([needed] if needed else []))
-    page = later.results.forecast_page(table, found, notes=said, command=terminal.command_line(context))
-    summary = later.results.forecast_summary(table, found, needed)
-    return notes, summary, lambda: later.results.show_forecast(table, found, needed), page
+    about = (later.targets.imputation_note(each, methods) for each in made.notes)
+    return found, needed, (*table.notes, *about, *found.notes)

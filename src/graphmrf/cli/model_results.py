@@ -1,6 +1,6 @@
 """Results of fit, sample and foresee by the paper's model: checks of the input, draws, tables and summaries."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from graphmrf import datasets
 from graphmrf._typing import Bools
 from graphmrf.cli import terminal
 from graphmrf.cli.inputs import A_MODEL, OF_NODES, looks_like
+from graphmrf.cli.options import GraphOptions
 from graphmrf.datasets.table_files import SHAPES
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_place, free_memory
@@ -25,10 +26,15 @@ def fitted(
     table: datasets.AttributedGraph, named: Sequence[str], ignore: Sequence[str], *, coupled: bool
 ) -> tuple[GaussianMRF, tuple[str, ...]]:
     """Return the model of the columns named, or of all numeric ones, and what to know about it."""
-    _check_columns(table, named, ignore)
+    for option, names in (("--attribute", named), ("--ignore", ignore)):
+        for name in names:
+            table.require(name, option=option)
+    if both := [name for name in named if name in ignore]:
+        raise InvalidInputError(f"'{both[0]}' is both --attribute and --ignore; drop one of them")
     found = datasets.attributes(table, named=named, ignore=ignore)
     mrf = GaussianMRF.fit(table.graph, found.A, coupled=coupled)
-    return mrf, (*table.notes, *found.notes, *_flags(mrf))
+    assert mrf.diagnostics is not None
+    return mrf, (*table.notes, *found.notes, *mrf.diagnostics.flags)
 
 
 def check_files(files: Sequence[Path], *, places: bool) -> tuple[Path | None, Path, Path | None]:
@@ -47,12 +53,13 @@ def check_files(files: Sequence[Path], *, places: bool) -> tuple[Path | None, Pa
     return (files[0] if with_model else None), tables[0], None if places else tables[1]
 
 
-def read_ends(edges: Path | None, columns: Mapping[str, Any], *, places: bool) -> datasets.AttributedGraph:
+def read_ends(edges: Path | None, options: GraphOptions) -> datasets.AttributedGraph:
     """Return the graph of a table of edges alone; raise where there is none, or coordinates of unknown nodes."""
-    if places or edges is None:
-        lacking = "--knn and --shapes need the nodes" if places else "there is no table of edges"
+    if options.has_places or edges is None:
+        lacking = "--knn and --shapes need the nodes" if options.has_places else "there is no table of edges"
         raise InvalidInputError(f"{lacking}; write for example: graphmrf sample MODEL EDGES, or --given NODES")
-    return datasets.read_edges(edges, **{name: value for name, value in columns.items() if name != "unknown"})
+    columns = {name: value for name, value in options.of_edges.items() if name != "unknown"}
+    return datasets.read_edges(edges, **columns)
 
 
 def draw_table(
@@ -98,15 +105,6 @@ def too_many(model: Path, edges: Path | None, more: Sequence[str]) -> str:
         return f"{said}; a table of nodes is given with --given NODES"
     (ends,) = (path for path in tables if path is not nodes)
     return f"{said}; a table of nodes is given with --given: graphmrf sample {model} {ends} --given {nodes}"
-
-
-def _check_columns(table: datasets.AttributedGraph, named: Sequence[str], ignored: Sequence[str]) -> None:
-    for option, names in (("--attribute", named), ("--ignore", ignored)):
-        for name in names:
-            table.require(name, option=option)
-    for name in named:
-        if name in ignored:
-            raise InvalidInputError(f"'{name}' is both --attribute and --ignore; drop one of them")
 
 
 def _check_names(table: datasets.AttributedGraph, mrf: GaussianMRF) -> None:
@@ -167,11 +165,6 @@ def _long(table: datasets.AttributedGraph, mrf: GaussianMRF, drawn: Any) -> pd.D
     return pd.concat([frame, pd.DataFrame(drawn.reshape(-1, q), columns=list(mrf.names))], axis=1)
 
 
-def _flags(mrf: GaussianMRF) -> tuple[str, ...]:
-    """Return what to know about the fit, one line each."""
-    return mrf.diagnostics.flags if mrf.diagnostics is not None else ()
-
-
 def model_summary(mrf: GaussianMRF) -> dict[str, Any]:
     """Return what a script may want to know of a model, ready for JSON."""
     assert mrf.diagnostics is not None
@@ -199,7 +192,7 @@ def show_model(mrf: GaussianMRF, n_nodes: int, output: Path | None) -> None:
         [name, minus_signs(f"{mean:.4g}"), f"{mrf.alpha(name):.3f}", _strongest(mrf, name)]
         for name, mean in zip(mrf.names, mrf.mean, strict=True)
     ]
-    terminal.print_table(["attribute", "mean", "smoothness alpha", "depends most on (partial correlation)"], rows)
+    terminal.print_table(["attribute", "#mean", "#smoothness alpha", "depends most on (partial correlation)"], rows)
     terminal.say(
         f"{n_nodes} nodes{f', {found.n_nodes} of them with values' * (found.n_nodes < n_nodes)}, "
         f"{found.n_parameters} parameters, log-likelihood {number(found.log_likelihood, 2)}, "
@@ -231,7 +224,8 @@ def show_draws(frame: pd.DataFrame, draws: int, output: Path | None) -> None:
         [minus_signs(f"{cell:.4g}") if isinstance(cell, float) else str(cell) for cell in row]
         for row in frame.head(8).to_numpy()
     ]
-    terminal.print_table(list(frame.columns), cells)
+    draw, key, *attributes = frame.columns
+    terminal.print_table([f"#{draw}", key, *(f"#{name}" for name in attributes)], cells)
     terminal.say(f"The first {len(cells)} of {len(frame)} rows; save all with -o samples.csv")
 
 
@@ -240,6 +234,6 @@ def _show_expected(target: str, labelled: Bools, expected: dict[str, tuple[float
     uses = {"lp": "outcomes of neighbours", "lgc": "features", "lgc-rp": "both"}
     rows = [[name, uses[name], number(r2), number(error)] for name, (r2, error) in expected.items()]
     terminal.say(f"{target}: {int(labelled.sum())} nodes are labelled, {int((~labelled).sum())} to be predicted")
-    terminal.print_table(["method", "uses", "expected R²", "± (probes)"], rows)
+    terminal.print_table(["method", "uses", "#expected R²", "#± (probes)"], rows)
     if ids:
         terminal.say("Labels that would help most, in this order: " + ", ".join(ids))

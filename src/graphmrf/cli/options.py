@@ -2,90 +2,97 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-_COLUMNS, _OUTPUT, _METHOD, _CLUSTER = "Columns", "Output", "Method", "Many machines"
+from graphmrf.errors import InvalidInputError
 
 
-def _in(panel: str, metavar: str | None, help: str, *names: str, least: int | None = None) -> Any:  # noqa: A002
+def _option(panel: str, metavar: str | None, text: str, *names: str, least: int | None = None) -> Any:
     """Return an option of a panel, by default under the name of its argument."""
-    return typer.Option(*names, metavar=metavar, help=help, min=least, rich_help_panel=panel)
+    return typer.Option(*names, metavar=metavar, help=text, min=least, rich_help_panel=panel)
 
 
-def _file(metavar: str, help: str) -> Any:  # noqa: A002 - named like that of Typer
-    return typer.Argument(metavar=metavar, help=help, show_default=False)
+_column, _output, _method, _cluster = (
+    partial(_option, panel) for panel in ("Columns", "Output", "Method", "Many machines")
+)
 
 
-NodesFile = Annotated[
-    Path,
-    _file(
-        "NODES",
-        "Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet, a folder or URL of them, .geojson, .gpkg, "
-        ".shp; - reads stdin.",
-    ),
-]
-EdgesFile = Annotated[Path, _file("EDGES", "Table of edges, or .graphml, .mtx, .gal, .gwt.")]
+def file_argument(metavar: str, text: str) -> Any:
+    """Return an argument that is a file."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
+_NODES = (
+    "Table of nodes: .csv, .tsv, .txt (also .gz), .xlsx, .parquet, a folder or URL of them, .geojson, .gpkg, .shp; "
+    "- reads stdin."
+)
+_EDGES = "Table of edges, or .graphml, .mtx, .gal, .gwt"
+NodesFile = Annotated[Path, file_argument("NODES", _NODES)]
 MaybeEdgesFile = Annotated[
-    Path | None,
-    _file("EDGES", "Table of edges, or .graphml, .mtx, .gal, .gwt; not needed with --knn, --shapes or areas."),
+    Path | None, file_argument("EDGES", f"{_EDGES}; not needed with --knn, --shapes or a file of areas.")
 ]
+
 Knn = Annotated[
     str | None,
-    _in(
-        _COLUMNS,
-        "COL,COL",
-        "In place of EDGES: join every node to its nearest by these columns, such as lon,lat.",
-        "--knn",
-    ),
+    _column("COL,COL", "Instead of EDGES: join every node to its nearest by these columns, such as lon,lat."),
 ]
-Nearest = Annotated[int | None, _in(_COLUMNS, "K", "How many nearest, 8 if not given.", "-k")]
+Nearest = Annotated[int | None, _column("K", "Number of nearest neighbours for --knn; 8 by default.", "-k")]
 Shapes = Annotated[
     Path | None,
-    _in(
-        _COLUMNS,
-        "FILE",
-        "In place of EDGES: GeoJSON, GeoPackage or shapefile of the nodes; areas that touch are joined.",
-        "--shapes",
-    ),
+    _column("FILE", "Instead of EDGES: GeoJSON, GeoPackage or shapefile of the nodes; areas that touch are joined."),
 ]
 Target = Annotated[
     list[str] | None,
-    _in(
-        _COLUMNS,
+    _column(
         "COL",
-        "Column whose empty cells to predict; repeatable. Without it: the only numeric column with empty cells. A "
+        "Column whose empty cells to predict; repeatable. By default the only numeric column with empty cells. A "
         "column of text is classified. Other columns are features, and their empty cells are filled.",
         "--target",
         "-t",
     ),
 ]
-Ignore = Annotated[list[str] | None, _in(_COLUMNS, "COL", "Column to leave out; repeatable.")]
-Id = Annotated[str | None, _in(_COLUMNS, "COL", "Id column of NODES; found by name or by the edges.")]
-Source = Annotated[str | None, _in(_COLUMNS, "COL", "Column of EDGES with one end; found by name.")]
-Dest = Annotated[str | None, _in(_COLUMNS, "COL", "Column of EDGES with the other end.")]
+Ignore = Annotated[list[str] | None, _column("COL", "Column to leave out; repeatable.")]
+Id = Annotated[str | None, _column("COL", "Id column of NODES; found by its name, or by the ids in EDGES.")]
+Source = Annotated[str | None, _column("COL", "Column of EDGES with one end; found by name.")]
+Dest = Annotated[str | None, _column("COL", "Column of EDGES with the other end.")]
 Weight = Annotated[
-    str | None, _in(_COLUMNS, "COL", "Column of EDGES with weights, larger for stronger ties; 'none' ignores weights.")
+    str | None, _column("COL", "Column of EDGES with weights, larger for stronger ties; 'none' ignores weights.")
 ]
 WeightIs = Annotated[
-    str | None, _in(_COLUMNS, "WHAT", "What the weights are: strength, or distance, of which the inverse is taken.")
+    str | None, _column("WHAT", "What the weights are: strength, or distance, of which the inverse is used.")
 ]
 TimeColumn = Annotated[
-    str | None,
-    _in(_COLUMNS, "COL", "Column of NODES with times, numbers or dates: one row per node and time.", "--time"),
+    str | None, _column("COL", "Column of NODES with times, numbers or dates: one row per node and time.")
 ]
-Horizon = Annotated[int, _in(_COLUMNS, "H", "With --time: how many times to forecast after the last.")]
+Horizon = Annotated[int, _column("H", "With --time: number of times to forecast after the last.")]
 Unknown = Annotated[
-    str, _in(_COLUMNS, "WHAT", "Ends of edges that are not in NODES: error, drop the edges, or add the nodes.")
+    str, _column("WHAT", "Ends of edges that are not in NODES: error, drop the edges, or add the nodes.")
 ]
+GroupBy = Annotated[
+    str | None,
+    _column(
+        "COL",
+        "Column of NODES that names groups: also estimate their means and totals with intervals; with -o in a file of "
+        "their own.",
+    ),
+]
+GroupWeight = Annotated[
+    str | None,
+    _column(
+        "COL",
+        "With --group: column with the weights of nodes in means, such as population where the target is a rate; there "
+        "are no totals then.",
+    ),
+]
+
 MethodName = Annotated[
     str,
-    _in(
-        _METHOD,
+    _method(
         "M",
         "auto: field, unless lp, lr, lgc, lr-rp or lgc-rp is clearly better at held-out values; for classes the best "
         "of them; field: effects of features, straight and curved, and of the graph; lp: outcomes of neighbours; lr: "
@@ -93,11 +100,10 @@ MethodName = Annotated[
         "network; lr-rp, lgc-rp, sgc-rp, gcn-rp: the same and outcomes of neighbours.",
     ),
 ]
-Alpha = Annotated[float | None, _in(_METHOD, "A", "Smoothing level in [0, 1); chosen by cross-validation otherwise.")]
+Alpha = Annotated[float | None, _method("A", "Smoothing level in [0, 1); by default chosen by cross-validation.")]
 Transform = Annotated[
     str,
-    _in(
-        _METHOD,
+    _method(
         "T",
         "Transform of a skewed target, for field: identity, log, box-cox, yeo-johnson, or auto, the most likely of "
         "them. Results are in the units of the target.",
@@ -105,103 +111,73 @@ Transform = Annotated[
 ]
 CountLikelihood = Annotated[
     str,
-    _in(
-        _METHOD,
+    _method(
         "L",
         "Distribution of the target, for field: auto (numbers), poisson or negative-binomial (counts), binomial "
         "(successes, or 0 and 1). Predictions are median counts.",
     ),
 ]
 Exposure = Annotated[
-    str | None, _in(_METHOD, "COLUMN", "Column with the exposure of every count: population, time, or expected number.")
+    str | None, _method("COLUMN", "Column with the exposure of every count: population, time, or expected number.")
 ]
-Trials = Annotated[str | None, _in(_METHOD, "COLUMN", "Column with the trials of which the target counts successes.")]
+Trials = Annotated[
+    str | None, _method("COLUMN", "Column with the number of trials, of which the target counts successes.")
+]
 Std = Annotated[
     str | None,
-    _in(_METHOD, "COLUMN", "Column with the standard error of every known value; these are then predicted, too."),
+    _method("COLUMN", "Column with the standard error of every known value; known values are then predicted, too."),
 ]
 ValueWeight = Annotated[
-    str | None,
-    _in(_METHOD, "COLUMN", "Column with the weight of every known value, such as the number of people asked."),
+    str | None, _method("COLUMN", "Column with the weight of every known value, such as the number of people asked.")
 ]
 Conformal = Annotated[
     bool,
-    _in(
-        _METHOD,
-        None,
-        "Intervals of field from the errors at known values alone, no distribution assumed.",
-        "--conformal",
+    _method(
+        None, "Intervals of field from the errors at known values alone; no distribution is assumed.", "--conformal"
     ),
 ]
-Interval = Annotated[float, _in(_METHOD, "P", "Probability inside lower..upper.")]
-AtLeast = Annotated[float | None, _in(_METHOD, "MIN", "No prediction or interval goes below this number.")]
-AtMost = Annotated[float | None, _in(_METHOD, "MAX", "No prediction or interval goes above this number.")]
-Integer = Annotated[bool, _in(_METHOD, None, "Predictions and intervals are whole numbers, like counts.", "--integer")]
-Classify = Annotated[
-    bool, _in(_METHOD, None, "Treat numbers of the target, such as 0 and 1, as classes.", "--classify")
-]
-Folds = Annotated[int, _in(_METHOD, "K", "Folds of the cross-validation.")]
-FoldSeed = Annotated[int, _in(_METHOD, "S", "Seed of the folds and of every random probe.", least=0)]
-GroupBy = Annotated[
-    str | None,
-    _in(
-        _COLUMNS,
-        "COL",
-        "Column of NODES that names groups: also their means and totals with intervals; with -o in a file of "
-        "their own.",
-    ),
-]
-GroupWeight = Annotated[
-    str | None,
-    _in(
-        _COLUMNS,
-        "COL",
-        "With --group: column with weights of nodes in means, such as population where the target is a rate; no totals "
-        "then.",
-    ),
-]
-Suggest = Annotated[int, _in(_OUTPUT, "K", "Also name the K nodes whose labels would help most, by field.", least=0)]
+Interval = Annotated[float, _method("P", "Probability that a value lies between lower and upper.")]
+AtLeast = Annotated[float | None, _method("MIN", "No prediction or interval goes below this number.")]
+AtMost = Annotated[float | None, _method("MAX", "No prediction or interval goes above this number.")]
+Integer = Annotated[bool, _method(None, "Predictions and intervals are whole numbers, like counts.", "--integer")]
+Classify = Annotated[bool, _method(None, "Treat numbers of the target, such as 0 and 1, as classes.", "--classify")]
+Folds = Annotated[int, _method("K", "Folds of the cross-validation.")]
+FoldSeed = Annotated[int, _method("S", "Seed of the folds and of every random probe.", least=0)]
+
+Suggest = Annotated[int, _output("K", "Also name the K nodes whose labels would help most, by field.", least=0)]
 TableOutput = Annotated[
     Path | None,
-    _in(
-        _OUTPUT,
+    _output(
         "FILE",
         "Predictions: .csv, .tsv (also .gz), .parquet, .xlsx, .geojson, .gpkg, or a folder for .parquet.",
         "--output",
         "-o",
     ),
 ]
-KeepColumns = Annotated[bool, _in(_OUTPUT, None, "Add the columns of NODES to the predictions.", "--keep-columns")]
-Report = Annotated[Path | None, _in(_OUTPUT, "FILE", "A page with maps and figures, one .html file.")]
+KeepColumns = Annotated[bool, _output(None, "Add the columns of NODES to the predictions.", "--keep-columns")]
+Report = Annotated[Path | None, _output("FILE", "A page with maps and figures, one .html file.")]
+Json = Annotated[bool, _output(None, "Print only a summary as JSON on stdout, for scripts.", "--json")]
+Quiet = Annotated[bool, _output(None, "Print errors only.", "--quiet", "-q")]
+Debug = Annotated[bool, _output(None, "Show the traceback of an error.", "--debug")]
+
 OnCluster = Annotated[
     str | None,
-    _in(
-        _CLUSTER,
-        "ADDRESS",
-        "Run on the workers of Dask: tcp://host:8786, a scheduler file .json, or local:4.",
-        "--cluster",
-    ),
+    _cluster("ADDRESS", "Run on the workers of Dask: tcp://host:8786, a scheduler file .json, or local:4."),
 ]
-Share = Annotated[
+Partition = Annotated[
     str | None,
-    _in(
-        _CLUSTER,
-        "WHAT",
-        "What is divided among workers: columns, each worker having the whole graph, or rows of a large graph.",
-        "--partition",
+    _cluster(
+        "WHAT", "What is divided among workers: columns, each worker holding the graph, or rows of a large graph."
     ),
 ]
 Checkpoint = Annotated[
-    Path | None, _in(_CLUSTER, "DIR", "Folder for finished work, from which an interrupted run continues.")
+    Path | None, _cluster("DIR", "Folder for finished work, from which an interrupted run continues.")
 ]
-Json = Annotated[bool, _in(_OUTPUT, None, "Print nothing on stdout but a summary as JSON, for scripts.", "--json")]
-Quiet = Annotated[bool, _in(_OUTPUT, None, "Print errors only.", "--quiet", "-q")]
-Debug = Annotated[bool, _in(_OUTPUT, None, "Show the traceback of an error.", "--debug")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """How the graph is made: which columns of the tables, or which places or areas in place of EDGES."""
+    """How the graph is made: which columns of the tables, or which places or areas instead of EDGES."""
 
     knn: Knn = None
     k: Nearest = None
@@ -219,11 +195,6 @@ class GraphOptions:
         return self.knn is not None or self.shapes is not None
 
     @property
-    def of_nodes(self) -> dict[str, Any]:
-        """Options of the table of nodes, see `inputs.read_graph`."""
-        return {name: getattr(self, name) for name in ("knn", "k", "shapes", "id")}
-
-    @property
     def of_edges(self) -> dict[str, Any]:
         """Options of the table of edges."""
         return {name: getattr(self, name) for name in ("source", "dest", "weight", "weight_is", "unknown")}
@@ -235,6 +206,66 @@ class PanelOptions(GraphOptions):
 
     time: TimeColumn = None
     horizon: Horizon = 0
+
+    @property
+    def of_edges(self) -> dict[str, Any]:
+        """Options of the table of edges, and of the times."""
+        if self.time is None and self.horizon:
+            raise InvalidInputError("--horizon needs --time COL, the column of times in NODES; add it")
+        return super().of_edges | ({} if self.time is None else {"time": self.time, "horizon": self.horizon})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """What is to be predicted, and what is known of its values."""
+
+    target: Target = None
+    ignore: Ignore = None
+    group: GroupBy = None
+    group_weight: GroupWeight = None
+    exposure: Exposure = None
+    trials: Trials = None
+    std: Std = None
+    value_weight: ValueWeight = None
+    classify: Classify = False
+    suggest: Suggest = 0
+
+    @property
+    def known(self) -> dict[str, str]:
+        """The columns with what is known of observations, by their names in `fit`."""
+        columns = {"exposure": self.exposure, "trials": self.trials, "std": self.std, "weight": self.value_weight}
+        return {option: column for option, column in columns.items() if column is not None}
+
+    @property
+    def no_features(self) -> list[str]:
+        """Columns that are left out of the features."""
+        return [*(self.ignore or ()), *self.known.values()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """How it is predicted."""
+
+    method: MethodName = "auto"
+    alpha: Alpha = None
+    interval: Interval = 0.9
+    likelihood: CountLikelihood = "auto"
+    conformal: Conformal = False
+    transform: Transform = "identity"
+    at_least: AtLeast = None
+    at_most: AtMost = None
+    integer: Integer = False
+    folds: Folds = 5
+    seed: FoldSeed = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """Where it is computed."""
+
+    cluster: OnCluster = None
+    partition: Partition = None
+    checkpoint: Checkpoint = None
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""graphmrf report: the page of results in Parquet, made again without fitting."""
+"""graphmrf report: the page of results in Parquet, rebuilt without fitting."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from graphmrf.files import check_readable
 
 ResultsFile = Annotated[
     Path,
-    typer.Argument(metavar="RESULTS", help="What graphmrf predict -o results.parquet has written.", show_default=False),
+    typer.Argument(metavar="RESULTS", help="File written by graphmrf predict -o results.parquet.", show_default=False),
 ]
 PageOutput = Annotated[
     Path | None,
@@ -21,7 +21,7 @@ PageOutput = Annotated[
 def report(
     results: ResultsFile, *, output: PageOutput = None, quiet: options.Quiet = False, debug: options.Debug = False
 ) -> None:
-    """Make the page of RESULTS again, without fitting.
+    """Rebuild the page of RESULTS, without fitting.
 
     A table written as Parquet contains everything its page shows.
 

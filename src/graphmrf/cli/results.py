@@ -1,7 +1,9 @@
-"""What a prediction leaves behind: the table, the page, the summary for scripts and that for people."""
+"""What commands leave behind: tables, pages, summaries for scripts, and what is printed."""
 
+import json
 import logging
 import math
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -10,39 +12,53 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from graphmrf import datasets, report
 from graphmrf._typing import Floats
 from graphmrf.cli import terminal
 from graphmrf.comparison import FittedMethod, Prediction
 from graphmrf.comparison.explanation import effect_name
-from graphmrf.datasets import AttributedGraph, Features
+from graphmrf.datasets import AttributedGraph
 from graphmrf.datasets.table_files import listing
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import GraphImputer
 from graphmrf.report import Content, PredictionReport, pack_content, tables
 from graphmrf.text import decimals, number, r2_in_words
 
 OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed", "left_out", "residual")
 CLASS_COLUMNS = ("prediction", "probability", "observed", "left_out")
-_POSITIONS = (("x", "y"), ("lon", "lat"), ("lng", "lat"), ("longitude", "latitude"))
-_PREVIEW, _SHOWN_GROUPS = 8, 12
-"""Rows shown where nothing is saved, and groups: half a screen; all of them are in the file and on the page."""
-_BAR, _CURVE_BAR = 30, 24
-"""Characters of a share of 100 %, and of an R² of 1: tables stay within 80 columns."""
 
 
-def result_table(
-    table: AttributedGraph, predictions: Sequence[Prediction], *, keep_columns: bool = False
-) -> pd.DataFrame:
+def write_all(
+    table: AttributedGraph,
+    predictions: Sequence[Prediction],
+    content: Content | None,
+    *,
+    output: Path | None,
+    keep_columns: bool,
+    group: str | None,
+    page: Path | None,
+) -> None:
+    """Write the table, the groups and the page, as far as they are asked for.
+
+    Geographic files have the places of nodes, Parquet the content of the page.
+    """
+    if output is not None:
+        frame = _result_table(table, predictions, keep_columns=keep_columns)
+        packed = pack_content(content) if content is not None and datasets.keeps_page(output) else None
+        datasets.write(frame, output, places=places_of(table, output), page=packed)
+        groups = {each.name: each.groups for each in predictions if each.groups is not None}
+        if groups and group is not None:
+            datasets.write(_all_groups(groups), group_file(output, group))
+    if page is not None and content is not None:
+        report.write_content(page, content)
+
+
+def _result_table(table: AttributedGraph, predictions: Sequence[Prediction], *, keep_columns: bool) -> pd.DataFrame:
     """Return one row per node: the id, prediction, std, lower, upper, observed (of each target); the input's columns.
 
-    Raises
-    ------
-    InvalidInputError
-        If a column to keep has the name of a result.
+    Raises InvalidInputError if a column to keep has the name of a result.
     """
     columns: dict[str, Any] = {name: table.frame[name] for name in table.keys}
     for prediction in predictions:
@@ -51,25 +67,33 @@ def result_table(
     return pd.DataFrame(columns | (_kept(table, columns) if keep_columns else {}))
 
 
-def write_results(
-    table: AttributedGraph,
-    predictions: Sequence[Prediction],
-    output: Path | None,
-    *,
-    keep_columns: bool = False,
-    content: Content | None = None,
-) -> None:
-    """Write the table of results, if anywhere; geographic files with the places of nodes, Parquet with the page."""
-    if output is None:
-        return
-    frame = result_table(table, predictions, keep_columns=keep_columns)
-    places = places_of(table, output)
-    kept = pack_content(content) if content is not None and datasets.keeps_page(output) else None
-    datasets.write(frame, output, places=places, page=kept)
+def filled_table(table: AttributedGraph, imputer: GraphImputer) -> pd.DataFrame:
+    """Return all columns of a table, filled, and how sure the filled ones are.
+
+    Raises InvalidInputError if a column of the table has the name of one of these.
+    """
+    made = table.frame.copy()
+    for name in imputer.methods_:
+        classes = bool(imputer.probability_[name].notna().any())
+        added = f"{name}_{'probability' if classes else 'std'}"
+        if added in table.frame.columns:
+            raise InvalidInputError(f"{table.path} has a column '{added}', the name of a result; rename it")
+        made[name] = imputer.filled_[name].to_numpy()
+        made[added] = (imputer.probability_ if classes else imputer.std_)[name].to_numpy()
+    return made
+
+
+def show_filled(frame: pd.DataFrame, imputer: GraphImputer) -> None:
+    """Print one row for each filled column: how many cells, by what, and its R² on hidden cells."""
+    rows = []
+    for name, method in imputer.methods_.items():
+        score = imputer.scores_.loc[name].max() if name in imputer.scores_.index else np.nan
+        rows.append([str(name), str(int(frame[name].isna().sum())), method, "" if np.isnan(score) else f"{score:.3f}"])
+    terminal.print_table(["column", "#cells", "filled by", "#R² on hidden cells"], rows)
 
 
 def places_of(table: AttributedGraph, output: Path | None) -> list[Any] | None:
-    """Return the places of the nodes for a file of GeoJSON, None for others; raise where nobody says what they are."""
+    """Return the places of the nodes for a geographic file, None for others; raise where they are not known."""
     return None if output is None or not datasets.is_geographic(output) else datasets.geometries(table)
 
 
@@ -99,40 +123,29 @@ def _columns(found: Prediction) -> dict[str, Any]:
     return dict(zip(OUTPUT_COLUMNS, (found.values, *bars, known, *tested), strict=True))
 
 
-def forecast_page(table: AttributedGraph, found: Prediction, *, notes: Sequence[str], command: str) -> PredictionReport:
-    """Return the page of an expected accuracy: the prediction, the curve, and the nodes to label next."""
-    return PredictionReport(
-        title=f"Expected accuracy for {table.path.name if table.path else 'a graph'}",
-        graph=table.graph,
-        node_ids=table.labels,
-        targets=(found,),
-        notes=notes,
-        command=command,
-    )
-
-
-def report_content(
+def page_of(
     table: AttributedGraph,
     predictions: Sequence[Prediction],
-    features: Features,
     notes: Sequence[str],
     context: typer.Context,
-) -> Content:
-    """Return the content of the HTML page."""
+    *,
+    features: Sequence[str] = (),
+    title: str = "Predictions",
+) -> PredictionReport:
+    """Return what the HTML page shows."""
     logging.getLogger(terminal.LOGGER).info("writing")
-    page = PredictionReport(
-        title=f"Predictions for {table.path.name if table.path else 'a graph'}",
+    return PredictionReport(
+        title=f"{title} for {table.path.name if table.path else 'a graph'}",
         graph=table.graph,
         node_ids=table.labels,
         targets=tuple(predictions),
         coordinates=_coordinates(table),
-        shapes=_outlines(table.shapes),
-        features=table.frame[list(features.names)],
+        shapes=None if table.shapes is None else [_rings(each) for each in _flat(table.shapes)],
+        features=table.frame[list(features)],
         notes=notes,
         command=terminal.command_line(context),
         version=version("graphmrf"),
     )
-    return report.page_content(page)
 
 
 def _coordinates(table: AttributedGraph) -> Floats | None:
@@ -141,15 +154,12 @@ def _coordinates(table: AttributedGraph) -> Floats | None:
         inside = _flat(table.shapes).representative_point()
         return np.column_stack([inside.x, inside.y])
     known = {str(name).lower(): name for name in table.frame.columns}
-    for x, y in _POSITIONS:
-        if x in known and y in known:
-            columns = table.frame[[known[x], known[y]]]
-            numeric = all(kind.kind in "iuf" for kind in columns.dtypes)
-            values = columns.to_numpy(dtype=np.float64) if numeric else np.full((1, 2), np.nan)
-            if not np.isfinite(values).all():
-                return None
-            return values if x == "x" else values * [_shrunk(values[:, 1]), 1.0]
-    return None
+    plane = [known[axis] for axis in ("x", "y") if axis in known]
+    names = plane if len(plane) == 2 else [*(datasets.degrees(table.frame) or ())]
+    values = table.frame[names].select_dtypes("number").to_numpy(dtype=np.float64)
+    if values.shape[1] != 2 or not np.isfinite(values).all():
+        return None
+    return values if names == plane else values * [_shrunk(values[:, 1]), 1.0]
 
 
 def _shrunk(latitude: Floats) -> float:
@@ -167,41 +177,10 @@ def _flat(shapes: Any) -> Any:
     return shapes.scale(_shrunk(bounds[[1, 3]]), 1.0, origin=(0, 0)) if degrees else shapes
 
 
-def _outlines(shapes: Any) -> list[list[Floats]] | None:
-    """Return the rings of every area; None where there are none."""
-    if shapes is None:
-        return None
-    return [_rings(each) for each in _flat(shapes)]
-
-
 def _rings(area: Any) -> list[Floats]:
     parts = [part for part in getattr(area, "geoms", [area]) if part.geom_type == "Polygon"]
     lines = [ring for part in parts for ring in (part.exterior, *part.interiors)]
     return [np.asarray(ring.coords, dtype=float)[:-1, :2] for ring in lines]
-
-
-def write_all(
-    table: AttributedGraph,
-    predictions: Sequence[Prediction],
-    content: Content | None,
-    *,
-    output: Path | None,
-    keep_columns: bool,
-    group: str | None,
-    page: Path | None,
-) -> None:
-    """Write the table, the groups and the page, as far as they are asked for."""
-    write_results(table, predictions, output, keep_columns=keep_columns, content=content)
-    write_groups(predictions, output, group)
-    if page is not None and content is not None:
-        report.write_content(page, content)
-
-
-def write_groups(predictions: Sequence[Prediction], output: Path | None, column: str | None) -> None:
-    """Write the groups of all targets beside the predictions of nodes, where there are any."""
-    groups = {each.name: each.groups for each in predictions if each.groups is not None}
-    if groups and output is not None and column is not None:
-        datasets.write(all_groups(groups), group_file(output, column))
 
 
 def group_file(output: Path, column: str) -> Path:
@@ -212,14 +191,12 @@ def group_file(output: Path, column: str) -> Path:
     >>> group_file(Path("rents.2024.csv.gz"), "borough").name
     'rents.2024-by-borough.csv.gz'
     """
-    packed = output.suffix if output.suffix in (".gz", ".zst", ".bz2", ".xz") else ""
-    name = output.name.removesuffix(packed)
-    stem, dot, rest = name.rpartition(".") if "." in name else (name, "", "")
-    safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in column)
-    return output.with_name(f"{stem}-by-{safe}{dot}{rest}{packed}")
+    suffix = "".join(output.suffixes[-2:]) if output.suffix == ".gz" else output.suffix
+    safe = re.sub(r"[^\w-]", "_", column)
+    return output.with_name(f"{output.name.removesuffix(suffix)}-by-{safe}{suffix}")
 
 
-def all_groups(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def _all_groups(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the groups of every target in one table, columns named after it where there are several."""
     first = next(iter(found.values()))
     if len(found) == 1:
@@ -244,14 +221,14 @@ def result_summary(
         "targets": [_target_summary(prediction) for prediction in predictions],
         "notes": list(notes),
     }
-    groups = {each.name: rows_for_json(each.groups) for each in predictions if each.groups is not None}
+    groups = {each.name: _rows(each.groups) for each in predictions if each.groups is not None}
     suggested = {each.name: _suggestions(each.suggested, keys) for each in predictions if each.suggested is not None}
     return summary | ({"groups": groups} if groups else {}) | ({"suggest": suggested} if suggested else {})
 
 
 def _suggestions(found: pd.DataFrame, keys: pd.DataFrame) -> dict[str, Any]:
     named = keys.iloc[found["node"]].reset_index(drop=True).join(found.drop(columns="node"))
-    return {"nodes": rows_for_json(named), "reason": str(found.attrs.get("reason", ""))}
+    return {"nodes": _rows(named), "reason": str(found.attrs.get("reason", ""))}
 
 
 def forecast_summary(table: AttributedGraph, found: Prediction, needed: str) -> dict[str, Any]:
@@ -261,7 +238,7 @@ def forecast_summary(table: AttributedGraph, found: Prediction, needed: str) -> 
     assert found.chosen is not None
     suggested = [] if found.suggested is None else [str(ids[node]) for node in found.suggested["node"]]
     r2 = {found.method: {"r2": _finite(found.chosen.score), "error": _finite(found.chosen.error)}}
-    summary = {"target": found.name, "labelled": int(found.observed.sum()), "r2": r2, "curve": rows_for_json(curve)}
+    summary = {"target": found.name, "labelled": int(found.observed.sum()), "r2": r2, "curve": _rows(curve)}
     return summary | {"target_r2": needed, "suggest": suggested}
 
 
@@ -273,18 +250,9 @@ def show_forecast(table: AttributedGraph, found: Prediction, needed: str) -> Non
     show_suggestions(found, table)
 
 
-def rows_for_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _rows(frame: pd.DataFrame) -> Any:
     """Return the rows of a table, ready for JSON."""
-    plain = frame.astype(dict.fromkeys(frame.columns, object))
-    return [{str(name): _plain(value) for name, value in row.items()} for row in plain.to_dict(orient="records")]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return int(value)
-    return str(value)
+    return json.loads(frame.to_json(orient="records", double_precision=15, date_format="iso"))
 
 
 def _target_summary(found: Prediction) -> dict[str, Any]:
@@ -367,7 +335,7 @@ def _show_numbers(found: Prediction) -> None:
         _print_methods(found, (found.score_name, "±", "alpha"))
     if found.by_distance is not None and found.in_regions:
         terminal.say(f"{tables.DISTANCE_TITLE}:")
-        terminal.print_text_table(tables.distance_heads(found.level), tables.distance_cells(found.by_distance))
+        terminal.print_table(tables.distance_heads(found.level), tables.distance_cells(found.by_distance))
     if found.explanation.shares:
         _print_shares(dict(found.explanation.shares))
     if found.carries:
@@ -401,27 +369,27 @@ def _print_methods(found: Prediction, numbers: Sequence[str]) -> None:
         second = fit.error if found.classes is None else fit.loss
         alpha = "" if fit.alpha is None else f"{fit.alpha:g}"
         rows.append([fit.method.key + star, fit.method.uses, number(fit.score), number(second), alpha])
-    terminal.print_text_table(("method", "uses", *(f"#{name}" for name in numbers)), rows)
+    terminal.print_table(("method", "uses", *(f"#{name}" for name in numbers)), rows)
 
 
-def _print_shares(shares: dict[str, float]) -> None:
+def _print_shares(shares: dict[str, float], *, width: int = 30) -> None:
     """Print the share of the variance by kind of effect, with bars."""
     block = "█" if Console().encoding.startswith("utf") else "#"
-    rows = [[effect_name(name), f"{100 * share:.0f} %", block * round(_BAR * share)] for name, share in shares.items()]
-    terminal.print_text_table(("what carries it", "#share", ""), rows)
+    rows = [[effect_name(name), f"{100 * share:.0f} %", block * round(width * share)] for name, share in shares.items()]
+    terminal.print_table(("what carries it", "#share", ""), rows)
 
 
-def show_groups(found: Prediction) -> None:
+def show_groups(found: Prediction, *, most: int = 12) -> None:
     """Print the first groups, with the interval of their mean."""
     if found.groups is None:
         return
     column, n = found.groups.columns[0], len(found.groups)
     words = tables.group_words(found.groups)
     terminal.say(f"{found.name} by {column}, {words} with {100 * found.level:g} % intervals:")
-    heads, rows = tables.group_cells(found.groups.head(_SHOWN_GROUPS))
-    terminal.print_text_table([head.lower() for head in heads], rows)
-    if n > _SHOWN_GROUPS:
-        terminal.say(f"The first {_SHOWN_GROUPS} of {n} groups; save all with -o predictions.csv")
+    heads, rows = tables.group_cells(found.groups.head(most))
+    terminal.print_table(_small(heads), rows)
+    if n > most:
+        terminal.say(f"The first {most} of {n} groups; save all with -o predictions.csv")
 
 
 def show_suggestions(found: Prediction, table: AttributedGraph) -> None:
@@ -431,7 +399,7 @@ def show_suggestions(found: Prediction, table: AttributedGraph) -> None:
     terminal.say(f"{found.name}: {tables.suggestion_line(found.suggested)}")
     if len(found.suggested):
         heads, rows = tables.suggestion_table(found.suggested, table.labels)
-        terminal.print_text_table((table.id, *(head.lower().replace("r²", "R²") for head in heads[1:])), rows)
+        terminal.print_table((table.id, *_small(heads[1:])), rows)
 
 
 def show_curve(found: Prediction) -> None:
@@ -445,43 +413,36 @@ def show_curve(found: Prediction) -> None:
     )
     shades = "█▓░" if Console().encoding.startswith("utf") else "#=-"
     bands = curve[["lower", "expected_r2", "upper"]].itertuples(index=False)
-    bars = [banded_bar(low, r2, high, shades) for low, r2, high in bands]
-    rows = [(*cells, bar) for cells, bar in zip(tables.learning_cells(curve), bars, strict=True)]
-    terminal.print_text_table((*(head.lower().replace("r²", "R²") for head in tables.LEARNING_HEADS), ""), rows)
+    rows = [(*cells, banded_bar(band, shades)) for cells, band in zip(tables.learning_cells(curve), bands, strict=True)]
+    terminal.print_table((*_small(tables.LEARNING_HEADS), ""), rows)
 
 
-def banded_bar(lower: float, middle: float, upper: float, shades: str) -> str:
-    """Return a bar in three shades: up to the lower end of a band, to the value, and to the upper end.
+def _small(heads: Sequence[str]) -> list[str]:
+    """Return heads of the page as the terminal has them."""
+    return [head.lower().replace("r²", "R²") for head in heads]
 
-    Examples
-    --------
-    >>> banded_bar(0.5, 0.75, 1.2, "#=-")
-    '############======------'
-    """
-    ends = [round(_CURVE_BAR * float(np.clip(value, 0.0, 1.0))) for value in (lower, middle, upper)]
+
+def banded_bar(band: Sequence[float], shades: str, *, width: int = 24) -> str:
+    """Return a bar in three shades: up to the lower end of a band, to the value, and to the upper end."""
+    ends = [round(width * float(np.clip(value, 0.0, 1.0))) for value in band]
     return "".join(shade * length for shade, length in zip(shades, np.diff([0, *ends]).tolist(), strict=True))
 
 
-def _preview(table: AttributedGraph, predictions: Sequence[Prediction]) -> None:
+def _preview(table: AttributedGraph, predictions: Sequence[Prediction], *, most: int = 8) -> None:
+    """Print the first predicted nodes, all numbers with the decimals of the prediction."""
     for prediction in predictions:
         columns: dict[str, Any] = {**table.frame[list(table.keys)], **_columns(prediction)}
         hidden = ("observed", "left_out", "residual")
         known_only = [name for name in columns if name in hidden or name.startswith("probability_")]
         frame = pd.DataFrame(columns)[~prediction.observed].drop(columns=known_only)
-        terminal.print_rich(_first(frame, title=prediction.name if len(predictions) > 1 else None))
-        shown = min(_PREVIEW, len(frame))
-        terminal.say(f"The first {shown} of {len(frame)} predicted nodes; save all with -o predictions.csv")
-
-
-def _first(frame: pd.DataFrame, *, title: str | None) -> Table:
-    """Return the first rows, all numbers with the decimals of the prediction."""
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    for name in frame.columns:
-        table.add_column(str(name), justify="left" if name == frame.columns[0] else "right")
-    places = _places(frame["prediction"]) if frame["prediction"].dtype.kind == "f" else 3
-    for row in zip(*(_cells(frame[name].head(_PREVIEW), places) for name in frame.columns), strict=True):
-        table.add_row(*row)
-    return table
+        places = _places(frame["prediction"]) if frame["prediction"].dtype.kind == "f" else 3
+        rows = zip(*(_cells(frame[name].head(most), places) for name in frame.columns), strict=True)
+        first, *others = map(str, frame.columns)
+        title = prediction.name if len(predictions) > 1 else ""
+        terminal.print_table([first, *(f"#{name}" for name in others)], list(rows), title=title)
+        terminal.say(
+            f"The first {min(most, len(frame))} of {len(frame)} predicted nodes; save all with -o predictions.csv"
+        )
 
 
 def _places(column: pd.Series) -> int | None:

@@ -18,14 +18,7 @@ from typing import Any
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from graphmrf.errors import GraphMRFError, InvalidInputError, MissingExtraError
@@ -33,7 +26,6 @@ from graphmrf.errors import GraphMRFError, InvalidInputError, MissingExtraError
 _STAGE = TextColumn("{task.fields[stage]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _ENDLESS = re.compile(r"\S{160,}")  # A word that is no longer read: two lines of a terminal
-_NUMBER = re.compile(r"[-+]?[\d,.]*(e[-+]?\d+)?")
 LOGGER = "graphmrf.progress"  # the logger on which long fits report their stages
 
 
@@ -126,28 +118,24 @@ def say(line: str) -> None:
 
 @contextmanager
 def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> Iterator[Callable[..., None]]:
-    """Show how far a fit is on stderr, moved on by what it yields, with the time so far and the latest stage.
+    """Show on stderr how far the work is, with the time so far and the latest stage; what it yields moves it on.
 
-    `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal; elsewhere a line now and
-    then. What is yielded may be called with a line on what the step found, which is printed.
+    `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal, and elsewhere a line now
+    and then. What is yielded may be called with a line on what the step found, which is printed.
     """
-    console = Console(stderr=True)
+    console, coming = Console(stderr=True), iter(steps)
     if quiet:
         yield lambda _="": None
-        return
-    if not console.is_terminal:
-        lines, coming = ProgressLines(label, len(steps), timed=False), iter([1.0] * len(steps))
+    elif not console.is_terminal:
+        lines = ProgressLines(label, len(steps), timed=False)
         with listened_to(lines.stage):
-            yield lambda found="": lines.advance(next(coming, 0.0), found=found)
-        return
-    bars, moves = (
-        (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()),
-        Moves(steps),
-    )
-    with Progress(*bars, _STAGE, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=sum(steps), stage="")
-        with listened_to(lambda stage: bar.update(task, advance=moves.stage(), stage=stage)):
-            yield lambda found="": _show_step(bar, task, moves.step(), found)
+            yield lambda found="": lines.advance(float(next(coming, 0.0) > 0), found=found)
+    else:
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), _STAGE
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(label, total=sum(steps), stage="")
+            with listened_to(lambda stage: bar.update(task, stage=stage)):
+                yield lambda found="": _show_step(bar, task, next(coming, 0.0), found)
 
 
 def _show_step(bar: Progress, task: TaskID, move: float, found: str) -> None:
@@ -155,35 +143,6 @@ def _show_step(bar: Progress, task: TaskID, move: float, found: str) -> None:
     bar.update(task, advance=move, stage="")
     if found:
         bar.console.print(printable(found), markup=False, highlight=False)
-
-
-class Moves:
-    """How far a bar moves: to the end of a step when that is done, and part of the way at each of its stages.
-
-    Examples
-    --------
-    >>> moves = Moves([10.0, 2.0])
-    >>> moves.stage(), round(moves.stage(), 2), round(moves.step(), 2), moves.step(), moves.stage()
-    (1.0, 0.9, 8.1, 2.0, 0.0)
-
-    A stage moves it by a `share` of what is left of the step: a fit to a few dozen labels has six, and is then half
-    done.
-    """
-
-    def __init__(self, steps: Sequence[float], *, share: float = 0.1) -> None:
-        self._coming, self._share = iter(steps), share
-        self._left = next(self._coming, 0.0)
-
-    def stage(self) -> float:
-        """Return the move at a stage: a part of what is left of the step, as the number of stages is not known."""
-        move = self._share * self._left
-        self._left -= move
-        return move
-
-    def step(self) -> float:
-        """Return the move to the end of the step."""
-        move, self._left = self._left, next(self._coming, 0.0)
-        return move
 
 
 class ProgressLines:
@@ -239,14 +198,7 @@ class _Listener(logging.Handler):
 
 @contextmanager
 def listened_to(show: Callable[[str], object]) -> Iterator[None]:
-    """Call `show` with every message of the logger while the block runs, and leave the logger as it was.
-
-    Examples
-    --------
-    >>> with listened_to(print):
-    ...     logging.getLogger(LOGGER).info("solving for %d columns", 3)
-    solving for 3 columns
-    """
+    """Call `show` with every message of the logger while the block runs, and leave the logger as it was."""
     logger, listener = logging.getLogger(LOGGER), _Listener(show)
     level, propagates = logger.level, logger.propagate
     logger.addHandler(listener)
@@ -265,20 +217,14 @@ def print_json(summary: dict[str, Any]) -> None:
     typer.echo(json.dumps(summary, indent=2, allow_nan=False))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout, columns of numbers to the right and of words to the left."""
-    numeric = (all(_NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True))
-    print_text_table([f"#{name}" if right else name for name, right in zip(header, numeric, strict=True)], rows)
-
-
-def print_text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
     """Print a table on stdout; columns whose head starts with # are aligned to the right."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in heads:
+    table = Table(box=box.SIMPLE_HEAD, title=printable(title) or None, title_justify="left")
+    for name in map(printable, heads):
         table.add_column(name.removeprefix("#"), justify="right" if name.startswith("#") else "left")
     for row in rows:
-        table.add_row(*row)
-    print_rich(table)
+        table.add_row(*map(printable, row))
+    _Output(markup=False, highlight=False).print(table)
 
 
 def command_line(context: typer.Context) -> str:
@@ -307,20 +253,7 @@ def _relative(path: Path) -> str:
         return path.name
 
 
-def print_rich(table: Table) -> None:
-    """Print a table on stdout, its cells as they are but for what steers terminals."""
-    for column in table.columns:
-        column.header = _shown(column.header)
-        column._cells[:] = [_shown(cell) for cell in column._cells]
-    table.title = _shown(table.title)
-    _Output(markup=False, highlight=False).print(table)
-
-
 class _Output(Console):
     def on_broken_pipe(self) -> None:
         """Raise the error for `errors_as_exit_codes`, where Rich would exit."""
         raise BrokenPipeError
-
-
-def _shown(cell: Any) -> Any:
-    return printable(cell) if isinstance(cell, str) else cell

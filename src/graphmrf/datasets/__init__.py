@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges, read_on_workers
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
-from graphmrf.datasets.places import NEAREST, geometries, read_points, read_shapes
+from graphmrf.datasets.places import degrees, geometries, read_points, read_shapes
 from graphmrf.datasets.table_files import count_rows
 from graphmrf.datasets.written_tables import check_writable, is_geographic, keeps_page, read_page, write
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from graphmrf.paper import Attribute, Dataset, Info, info, load, n_files, names, paper, synthetic
 
 __all__ = [
-    "NEAREST",
     "Attribute",
     "AttributedGraph",
     "Attributes",
@@ -26,6 +25,7 @@ __all__ = [
     "attributes",
     "check_writable",
     "count_rows",
+    "degrees",
     "example",
     "features",
     "geometries",

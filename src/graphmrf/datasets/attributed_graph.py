@@ -10,22 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphmrf._typing import Floats, Ints
 from graphmrf.datasets.edge_files import (
-    ADD,
     DISTANCE,
-    REFUSE,
     EdgeColumns,
     covering_ids,
     edge_graph,
     end_columns,
     read_edge_file,
     weight_column,
-    with_ends,
 )
-from graphmrf.datasets.panels import PanelRows
+from graphmrf.datasets.ids import ADD, REFUSE, as_integers, distinct_ids, id_column, unique_ids, with_ends
 from graphmrf.datasets.table_files import (
     STDIN,
     PathLike,
@@ -40,11 +36,10 @@ from graphmrf.datasets.table_files import (
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import as_url, is_absent, parquet_files
 from graphmrf.graph import Graph
+from graphmrf.graph.product import time_numbers
 from graphmrf.text import did_you_mean
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
-
-IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,35 +273,60 @@ def _over_time(
     file: TableFile, names: tuple[str, str, int], edge_file: TableFile, asked: EdgeColumns, assumed: tuple[str, ...]
 ) -> AttributedGraph:
     """Return the panel of a long table, given the names of its ids and times, and how many times are to come."""
-    name, time, _ = names
-    rows = PanelRows.of(file, *names)
-    once = _attributed(rows.nodes, name, edge_file, asked, assumed)
-    n, T = once.graph.n_nodes, rows.times.size
-    others = rows.spread({other: file.values(other) for other in file.columns if other not in (name, time)}, n)
-    keys = {name: once.frame[name].repeat(T).to_numpy(), time: np.tile(rows.times, n)}
-    records = rows.records(n)
-    row_of = {int(record): row for row, record in enumerate(records) if record >= 0}
-    found = {other: file.rounded(other) for other in others.columns}
-    rounded = {other: row_of[record] for other, record in found.items() if record is not None}
+    name, time, horizon = names
+    node = _nodes_of_rows(file, name)
+    position, found = pd.factorize(_times_of_rows(file, time), sort=True)
+    _check_once(file, node * len(found) + position, (name, time))
+    times = _with_future(pd.Index(found, name=time), horizon)
+    once = _attributed(file.take(np.unique(node, return_index=True)[1]), name, edge_file, asked, assumed)
+    n, T = once.graph.n_nodes, times.size
+    rows, records = node * T + position, np.full(n * T, -1)
+    records[rows] = np.arange(file.n_rows)
+    keys = {name: once.frame[name].repeat(T).to_numpy(), time: np.tile(times, n)}
+    others = pd.DataFrame({other: file.values(other) for other in file.columns if other not in (name, time)})
     absent = int((records < 0).sum())
     added = (f"{absent} of {n * T} rows of a node at a time are not in {file.path.name}, and are predicted",)
     return AttributedGraph(
-        once.graph.over_time(rows.times),
-        pd.concat([pd.DataFrame(keys), others], axis=1),
+        once.graph.over_time(times),
+        pd.concat([pd.DataFrame(keys), _spread(others, node, records, n)], axis=1),
         name,
         once.notes + (added if absent else ()),
         file.path,
-        rounded,
+        {other: int(rows[record]) for other, record in file.all_rounded.items()},
         time=time,
         records=records,
     )
 
 
+def _spread(frame: pd.DataFrame, node: Ints, records: Ints, n: int) -> pd.DataFrame:
+    """Return columns of a long table with a row for each node and time, given the record in every row, -1 for none.
+
+    Where there is none, a column that is the same at all times of every node keeps its value, others are missing.
+    """
+    rows, absent = range(records.size), records < 0
+    whole = frame.reindex(records).set_axis(rows)
+    by_node = frame.groupby(node)
+    lasting = (by_node.nunique() <= 1).all() if absent.any() else np.zeros(frame.shape[1], dtype=bool)
+    for name in frame.columns[lasting]:
+        value = by_node[name].first().reindex(range(n)).repeat(records.size // n).set_axis(rows)
+        whole[name] = whole[name].where(~absent, value)
+    return whole
+
+
+def _nodes_of_rows(file: TableFile, name: str) -> Ints:
+    """Return the node of every row of a long table, numbered in the order of the file."""
+    keys = file.keys(name).combine_chunks()
+    if keys.null_count:
+        record = int(np.argmax(keys.is_null().to_numpy(zero_copy_only=False)))
+        raise InvalidInputError(f"{file.place(record)}, column {name}: the node id is missing; give it in every row")
+    return np.asarray(pd.factorize(keys.to_pandas())[0])
+
+
 def with_nodes(graph: Graph, file: TableFile, name: str, notes: tuple[str, ...]) -> AttributedGraph:
     """Return a graph with the table of its nodes, whose ids are in the column of this name."""
-    found = {other: file.rounded(other) for other in file.columns if other != name}
-    rounded = {other: record for other, record in found.items() if record is not None}
-    return AttributedGraph(graph, _frame(file, name), name, notes, file.path, rounded)
+    others = {other: file.values(other) for other in file.columns if other != name}
+    frame = pd.DataFrame({name: file.ids(name), **others})
+    return AttributedGraph(graph, frame, name, notes, file.path, file.all_rounded)
 
 
 def _ids_by_cells(
@@ -359,15 +379,9 @@ def read_on_workers(
 
 def _as_in_edges(keys: pa.Array, kind: pa.DataType) -> Any:
     """Return ids in the form that ends of edges have: text, or numbers; None where they number the nodes from 0."""
-    if not pa.types.is_integer(kind):
+    ids = as_integers(keys) if pa.types.is_integer(kind) else None
+    if ids is None:
         return keys.to_pandas()
-    try:
-        numbers = keys.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return keys.to_pandas()
-    if not numbers.cast(keys.type).equals(keys):  # 007 is another id than 7
-        return keys.to_pandas()
-    ids = numbers.to_numpy()
     return None if np.array_equal(ids, np.arange(ids.size)) else ids
 
 
@@ -385,7 +399,7 @@ def read_edges(
     """
     asked = EdgeColumns(source, dest, weight, weight_is)
     file, ends, messages = end_columns(read_edge_file(edges), asked, pa.array([], pa.string()))
-    keys = pc.unique(pa.concat_arrays([file.keys(end).combine_chunks() for end in ends])).drop_null()
+    keys = distinct_ids([file.keys(end) for end in ends])
     if len(keys) == 0:
         raise InvalidInputError(f"{file.path} has no edges; without a table of nodes there is nothing to read")
     graph, notes = edge_graph(file, ends, asked, keys, file)
@@ -393,75 +407,54 @@ def read_edges(
     return AttributedGraph(graph, frame, "node", (*messages, *notes), file.path)
 
 
-def id_column(file: TableFile, option: str | None, time: str | None = None) -> tuple[str, tuple[str, ...]]:
-    """Return the id column of a node file, and a note if it was guessed.
-
-    It is the option, else the first well-known name, else a first column (almost) without repeats; with times, the
-    column of the fewest values that has (almost) none of them twice at a time. A few repeated or empty ids are reported
-    by the caller, as no other column would have them.
-    """
-    if option is not None:
-        return file.require(option, option="--id"), ()
-    known = _by_name(file)
-    for name in IDS:
-        if name in known:
-            return known[name], ()
-    first = next(iter(file.columns))
-    if time is None and _looks_like_ids(file, first):
-        return first, (f"{file.path.name}: the first column, '{first}', is used as the node id",)
-    found = None if time is None else _ids_at_times(file, time)
-    if found is not None:
-        return found, (f"{file.path.name}: '{found}', once at each {time}, is used as the node id",)
-    raise InvalidInputError(
-        f"{file.path}: no id column found; its columns are {listing(file.columns)}; choose one with --id"
-    )
-
-
-def _by_name(file: TableFile) -> dict[str, str]:
-    return {name.lower(): name for name in reversed(file.columns)}
-
-
-def _looks_like_ids(file: TableFile, name: str, *, distinct_share: float = 0.9) -> bool:
-    """Whether a column has ids; a few repeats are typing errors, reported as such."""
-    kind = file.values(name).dtype.kind
-    distinct = len(pc.unique(file.keys(name).drop_null()))
-    return (kind not in "fbM" and distinct >= distinct_share * file.n_rows) or file.n_rows == 0
-
-
-def _ids_at_times(file: TableFile, time: str, *, distinct_share: float = 0.9) -> str | None:
-    """Return the column of ids of a long table, None where there is none: any other has at least as many values."""
-    times, counts = file.keys(time).to_pandas(), {}
-    for name in file.columns:
-        keys = file.keys(name).to_pandas()
-        pairs = pd.DataFrame({"key": keys, "time": times}).dropna().drop_duplicates()
-        if name != time and file.values(name).dtype.kind not in "fbM" and len(pairs) >= distinct_share * file.n_rows:
-            counts[name] = keys.nunique()
-    return min(counts, key=lambda name: counts[name], default=None)
-
-
-def _frame(file: TableFile, id_name: str) -> pd.DataFrame:
-    others = {name: file.values(name) for name in file.columns if name != id_name}
-    return pd.DataFrame({id_name: file.ids(id_name), **others})
-
-
-def unique_ids(file: TableFile, name: str) -> pa.Array:
-    """Return the ids of a node table as they are compared; raise if one is missing or repeated."""
-    if file.n_rows == 0:
-        raise InvalidInputError(f"{file.path} has no rows; it needs one for each node")
-    keys = file.keys(name).combine_chunks()
-    if keys.null_count:
-        record = pc.index(keys.is_null(), True).as_py()
-        raise InvalidInputError(f"{file.place(record)}, column {name}: the node id is missing; give every node an id")
-    written = file.columns[name]
-    distinct = pc.count_distinct(written if pa.types.is_integer(written.type) else keys).as_py()
-    if distinct < len(keys):
-        counts = pc.value_counts(keys)
-        repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-        rows = np.flatnonzero(pc.equal(keys, repeated[0]).to_numpy(zero_copy_only=False))[:2]
-        first, second = (row_number(file.path, int(row)) for row in rows)
-        others = f" ({len(repeated)} such ids)" if len(repeated) > 1 else ""
+def _times_of_rows(file: TableFile, name: str) -> Any:
+    """Return the time of every row of a long table, numbers or dates."""
+    values = file.values(name)
+    if values.isna().any():
+        record = int(np.argmax(values.isna()))
+        raise InvalidInputError(f"{file.place(record)}, column {name}: the time is missing; give it in every row")
+    if values.dtype.kind in "iufM":
+        return values
+    dates = pd.to_datetime(values, errors="coerce", format="ISO8601")
+    if dates.isna().any():
+        record = int(np.argmax(dates.isna()))
         raise InvalidInputError(
-            f"{file.path}, rows {first} and {second}, column {name}: node id '{repeated[0]}' is not unique"
-            f"{others}; keep one row per node, or choose another column with --id"
+            f"{file.place(record)}, column {name}: '{values.iloc[record]}' is neither a number nor a date; write times "
+            "such as 2024, 17.5 or 2024-05-31"
         )
-    return keys
+    return dates
+
+
+def _check_once(file: TableFile, pairs: Ints, names: tuple[str, str]) -> None:
+    """Raise where two rows are of one node and time."""
+    again = np.flatnonzero(pd.Series(pairs).duplicated())
+    if again.size:
+        rows = np.flatnonzero(pairs == pairs[again[0]])[:2]
+        first, second = (row_number(file.path, int(row)) for row in rows)
+        node, time = (file.columns[name][int(rows[0])].as_py() for name in names)
+        more = f" ({again.size} such rows)" if again.size > 1 else ""
+        raise InvalidInputError(
+            f"{file.path}, rows {first} and {second}: both are of {names[0]} '{node}' at {names[1]} {time}{more}; keep "
+            "one row for each node and time, such as their mean"
+        )
+
+
+def _with_future(times: pd.Index, horizon: int) -> pd.Index:
+    """Return times and so many to come, as far apart as they are usually."""
+    if horizon < 0 or (horizon and times.size < 2):
+        need = f"must be 0 or more, got {horizon}" if horizon < 0 else "needs at least two times to go on from, got one"
+        raise InvalidInputError(f"--horizon {need}")
+    if not horizon:
+        return times
+    ahead: Any
+    if isinstance(times, pd.DatetimeIndex) and np.ptp(times.day) == 0:  # months or years, of unequal length
+        months = int(np.median(np.diff(12 * times.year + times.month)))
+        ahead = [times[-1] + pd.DateOffset(months=months * k) for k in range(1, horizon + 1)]
+        return times.append(pd.DatetimeIndex(ahead)).rename(times.name)
+    step = np.median(np.diff(time_numbers(times)))
+    ahead = step * np.arange(1, horizon + 1)
+    if isinstance(times, pd.DatetimeIndex):
+        ahead = pd.to_timedelta(ahead, unit="D")
+    elif times.dtype.kind in "iu" and step == np.floor(step):
+        ahead = ahead.astype(np.int64)
+    return times.append(pd.Index(times[-1] + ahead)).rename(times.name)

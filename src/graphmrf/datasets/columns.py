@@ -1,13 +1,12 @@
 """Columns of a table as numbers: the feature matrix X, and the attributes A of the generative model."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pandas.api import types
 
 from graphmrf.datasets.attributed_graph import AttributedGraph
@@ -36,27 +35,18 @@ _DATE = (
     r"|\d{1,2}:\d{2}(:\d{2})?"
 )
 FILLED = "filled missing cells with the column mean"
+# Why columns are ignored.
 _IGNORED = {
-    "constant": ("it has a single value", "they have a single value"),
-    "unlearnable": (
-        "it has a single value in the rows with an outcome",
-        "they have a single value in the rows with an outcome",
-    ),
-    "unasked": ("it has no values in the rows to be predicted", "they have no values in the rows to be predicted"),
-    "dates": (
-        "it contains dates; write days or years as numbers to use them",
-        "they contain dates; write days or years as numbers to use them",
-    ),
-    "other": ("it is neither numeric nor text", "they are neither numeric nor text"),
-    "text": ("it is not numeric", "they are not numeric"),
-    "code": ("it looks like a code; rename it to use it", "they look like codes; rename them to use them"),
-    "ambiguous": (
-        "its numbers are ambiguous; write 1080.5 to use them",
-        "their numbers are ambiguous; write 1080.5 to use them",
-    ),
-    "names": ("its text has too many different values", "their text has too many different values"),
+    "constant": "a single value",
+    "unlearnable": "a single value in the rows with an outcome",
+    "unasked": "no values in the rows to be predicted",
+    "dates": "dates; write days or years as numbers to use them",
+    "other": "neither numeric nor text",
+    "text": "not numeric",
+    "code": "codes, by the name or the values; rename to use them",
+    "ambiguous": "ambiguous numbers; write 1080.5 to use them",
+    "names": "text with too many different values",
 }
-"""Why columns are ignored: of one column, and of several."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,19 +135,15 @@ def _check_present(table: AttributedGraph, ignore: Collection[str]) -> None:
 
 
 def _messages(prepared: list[_Prepared]) -> tuple[str, ...]:
+    """Return one line for each kind of change."""
     groups: dict[str, list[str]] = {}
     for _, group, text in prepared:
         if group:
             groups.setdefault(group, []).append(text)
     return tuple(
-        _ignored(group, texts) if group in _IGNORED else f"{group}: {', '.join(texts)}"
+        f"ignored {', '.join(texts)}: {_IGNORED[group]}" if group in _IGNORED else f"{group}: {', '.join(texts)}"
         for group, texts in groups.items()
     )
-
-
-def _ignored(group: str, texts: Sequence[str]) -> str:
-    """Return the note on ignored columns."""
-    return f"ignored {', '.join(texts)}: {_IGNORED[group][len(texts) > 1]}"
 
 
 def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
@@ -180,13 +166,7 @@ def _is_constant(series: pd.Series) -> bool:
 
 
 def is_text(series: pd.Series) -> bool:
-    """Return whether a column holds text, empty cells aside, which make it one of objects before pandas 3.
-
-    Examples
-    --------
-    >>> is_text(pd.Series(["s", None], dtype=object)), is_text(pd.Series([1.0, None]))
-    (True, False)
-    """
+    """Return whether a column holds text, empty cells aside, which make it one of objects before pandas 3."""
     return bool(types.is_string_dtype(series.dropna()))
 
 
@@ -240,7 +220,7 @@ def _numbers(table: AttributedGraph, name: str) -> _Prepared:
 def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _Prepared:
     text = table.frame[name].astype(object).fillna("missing").astype(str)
     n_values = text.nunique()
-    if is_formatted_number(pa.chunked_array([pa.array(table.frame[name].dropna().astype(str), pa.string())])):
+    if is_formatted_number(table.frame[name]):
         return ({}, "ambiguous", f"'{name}' (such as {text.iloc[0]})")
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
@@ -296,12 +276,10 @@ def attributes(table: AttributedGraph, *, named: Collection[str] = (), ignore: C
     varying = [name for name in numeric if table.frame[name].nunique() > 1]
     if not varying:
         raise InvalidInputError(f"{table.path or 'the table'} has no numeric column that varies; the model needs one")
-    text, constant = set(candidates) - set(numeric), set(numeric) - set(varying)
-    groups = {"text": text, "constant": constant}
-    notes = tuple(
-        _ignored(why, [f"'{name}'" for name in candidates if name in group]) for why, group in groups.items() if group
-    )
-    return Attributes(_numeric_frame(table, varying), notes)
+    prepared: list[_Prepared] = [
+        ({}, "constant" if name in numeric else "text", f"'{name}'") for name in candidates if name not in varying
+    ]
+    return Attributes(_numeric_frame(table, varying), _messages(prepared))
 
 
 def _numeric_frame(table: AttributedGraph, names: list[str]) -> pd.DataFrame:

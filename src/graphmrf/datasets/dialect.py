@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -65,19 +66,14 @@ class Dialect:
 
 
 def dialect(head: bytes, *, usual: str, whole: bool) -> Dialect:
-    r"""Return how a text file is written, from its first bytes.
+    """Return how a text file is written, from its first bytes.
 
     `head`: the file, or its beginning. `usual`: the delimiter of its suffix; empty where the suffix has none. `whole`:
     whether `head` is all of it: a last line without an end is otherwise cut short. Raises InvalidInputError if two
     delimiters fit equally well.
-
-    Examples
-    --------
-    >>> dialect("id;Fläche\n1;9,5\n".encode("cp1252"), usual=",", whole=True)
-    Dialect(encoding='cp1252', delimiter=';', skipped=0)
     """
-    encoding = _encoding(head)
-    text = _decoded(head, encoding)
+    encoding = encoding_of(head)
+    text = decoded(head, encoding)
     lines = text.splitlines(keepends=True)
     declared = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
     if declared:
@@ -86,7 +82,8 @@ def dialect(head: bytes, *, usual: str, whole: bool) -> Dialect:
     return Dialect(encoding, _delimiter("".join(kept), usual))
 
 
-def _encoding(head: bytes) -> str:
+def encoding_of(head: bytes) -> str:
+    """Return the name of the codec of a text, from its first bytes."""
     for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return name
@@ -102,7 +99,8 @@ def _encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def _decoded(head: bytes, encoding: str) -> str:
+def decoded(head: bytes, encoding: str) -> str:
+    """Return bytes as text, without a byte order mark, or half a character at the end."""
     return codecs.getincrementaldecoder(encoding)().decode(head).removeprefix("\ufeff")
 
 
@@ -141,12 +139,6 @@ def parse_formatted(
 
     Percent and currency signs, units, thousands separators and decimal commas are removed; 12 % is 12. A column that
     is ambiguous or has two units is left as it is.
-
-    Examples
-    --------
-    >>> columns, messages = parse_formatted({"rent": pa.chunked_array([["9,5", "1.200,00", ""]])}, ";")
-    >>> columns["rent"].to_pylist(), messages
-    (['9.5', '1200.00', ''], ("'rent' (9,5 is read as 9.5)",))
     """
     peeks = {name: _peek(column) for name, column in columns.items()}
     found = {name: mark for name, cells in peeks.items() if (mark := _decimal_mark(_bodies(cells)))}
@@ -155,7 +147,7 @@ def parse_formatted(
     made, messages = {}, []
     for name, cells in peeks.items():
         _check_thousands(name, cells)
-        if len(cells) and (common == "," or _is_formatted(cells)):
+        if len(cells) and (common == "," or (not _all(cells, _PLAIN) and _all(cells, _FORMATTED))):
             plain = _plain_numbers(columns[name], common or {",": "."}.get(delimiter, ""))
             if plain is not None:
                 made[name] = plain
@@ -168,7 +160,7 @@ def parse_formatted(
 def _check_point(name: str, cells: pa.ChunkedArray) -> None:
     """Raise if a column has only numbers such as 1.234, which many spreadsheets write for 1234."""
     unclear = cells.filter(pc.match_substring_regex(cells, _UNCLEAR.format(".")))
-    if len(unclear) and not _decimal_mark(_bodies(cells)) and _all_numbers(cells):
+    if len(unclear) and not _decimal_mark(_bodies(cells)) and _all(cells, _PLAIN):
         remedy = "or separate columns by commas where the point is a decimal point"
         raise InvalidInputError(f"{_may_be(name, str(unclear[0]), str(unclear[0]))}, {remedy}")
 
@@ -182,7 +174,7 @@ def _check_thousands(name: str, cells: pa.ChunkedArray, *, least: int = 3) -> No
     pointed = bodies.filter(pc.match_substring(bodies, "."))
     if bodies.null_count or not least <= len(pointed) < len(bodies):
         return
-    if pc.all(pc.match_substring_regex(pointed, _UNCLEAR.format("."))).as_py() and not _any(bodies, r"^\d{4}|,"):
+    if _all(pointed, _UNCLEAR.format(".")) and not _any(bodies, r"^\d{4}|,"):
         place = pc.index(pc.match_substring(bodies, "."), True).as_py()
         raise InvalidInputError(
             f"{_may_be(name, str(cells[place]), str(bodies[place]))}, or all with the same decimals"
@@ -193,13 +185,13 @@ def _may_be(name: str, cell: str, body: str) -> str:
     return f"column {name}: '{cell}' may be {body.replace('.', '')} or {body}; write it without separators of thousands"
 
 
-def _all_numbers(cells: pa.ChunkedArray) -> bool:
-    return bool(pc.all(pc.match_substring_regex(cells, _PLAIN), min_count=0).as_py())
+def _all(cells: pa.ChunkedArray, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py())
 
 
-def is_formatted_number(text: pa.ChunkedArray) -> bool:
-    """Return whether most cells of a text column are numbers with signs or separators."""
-    cells = pc.drop_null(text)
+def is_formatted_number(text: pd.Series) -> bool:
+    """Return whether most cells of a column of text are numbers with signs, units or separators."""
+    cells = pa.chunked_array([pa.array(text.dropna().astype(str), pa.string())])
     formatted = pc.and_(pc.match_substring_regex(cells, _FORMATTED), pc.invert(pc.match_substring_regex(cells, _PLAIN)))
     return len(cells) > 0 and 2 * pc.sum(formatted).as_py() > len(cells)
 
@@ -215,11 +207,12 @@ def _peek(column: pa.ChunkedArray, some: int = 300) -> pa.ChunkedArray:
 
 def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     text = pc.utf8_trim_whitespace(column)
-    return text.filter(pc.invert(pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))))
+    return text.filter(pc.invert(is_missing(text)))
 
 
-def _is_formatted(cells: pa.ChunkedArray) -> bool:
-    return not _all_numbers(cells) and bool(pc.all(pc.match_substring_regex(cells, _FORMATTED)).as_py())
+def is_missing(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which cells of trimmed text read as missing."""
+    return pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))
 
 
 def _bodies(cells: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -250,9 +243,9 @@ def _decimal_mark(bodies: pa.ChunkedArray) -> str:
 def _plain_numbers(column: pa.ChunkedArray, common: str) -> pa.ChunkedArray | None:
     """Return a column of formatted numbers as plain ones; None if it has other cells or is ambiguous."""
     text = pc.utf8_trim_whitespace(column)
-    missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))
+    missing = is_missing(text)
     cells = text.filter(pc.invert(missing))
-    if not pc.all(pc.match_substring_regex(cells, _FORMATTED), min_count=0).as_py() or _any(cells, _CODE):
+    if not _all(cells, _FORMATTED) or _any(cells, _CODE):
         return None
     parts = pc.extract_regex(text, _FORMATTED)
     if not _one_unit(parts.filter(pc.invert(missing))):
@@ -275,7 +268,7 @@ def _one_unit(parts: pa.ChunkedArray) -> bool:
 def _rewritten(parts: pa.ChunkedArray, bodies: pa.ChunkedArray, mark: str) -> pa.ChunkedArray | None:
     other = "." if mark == "," else ","
     grouped = rf"^(\d+|\d{{1,3}}(\{other}\d{{3}})+)?(\{mark}\d*)?$"
-    if not pc.all(pc.match_substring_regex(bodies.drop_null(), grouped), min_count=0).as_py():
+    if not _all(bodies.drop_null(), grouped):
         return None
     digits = pc.replace_substring(pc.replace_substring(bodies, other, ""), mark, ".")
     signs = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("sign", "inner", "open")), "")

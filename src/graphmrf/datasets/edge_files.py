@@ -1,4 +1,4 @@
-"""Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; ids matched."""
+"""Edges in files: tables, GraphML, Matrix Market, GAL, GWT; which columns are ends and weight; the graph."""
 
 import logging
 import os
@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphmrf._typing import Bools, Floats, Ints
-from graphmrf.datasets.table_files import SUFFIXES, PathLike, TableFile, as_numbers, listing, read_table
+from graphmrf.datasets.dialect import decoded, encoding_of
+from graphmrf.datasets.ids import ADD, DROP, REFUSE, all_in, distinct_ids, node_positions
+from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_table
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
-from graphmrf.text import count, told_apart
+from graphmrf.text import count
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -44,7 +46,6 @@ ENDS = (
 WEIGHTS = ("weight", "weights", "w")
 UNWEIGHTED = "none"
 STRENGTH, DISTANCE = "strength", "distance"
-ADD, DROP, REFUSE = "add", "drop", "error"
 DISTANCES = frozenset(
     {
         *("distance", "distances", "dist", "length", "len", "separation", "dissimilarity", "resistance", "impedance"),
@@ -54,13 +55,6 @@ DISTANCES = frozenset(
 )
 """Words in names of columns in which smaller means nearer; they are used as strengths only on request."""
 _LENGTHS = frozenset({"km", "m", "cm", "mm", "mi", "ft"})
-_MATRIX_KINDS = (
-    ("matrix",),
-    ("coordinate", "array"),
-    ("real", "double", "integer", "unsigned-integer", "pattern", "complex"),
-    ("general", "symmetric", "skew-symmetric", "hermitian"),
-)
-"""Words of the first line of a Matrix Market file: object, layout, field, symmetry."""
 _NOT_WEIGHTS = frozenset({"id", "edge_id", "edgeid", "index", "fid", "objectid", "key"})
 
 
@@ -136,43 +130,37 @@ def _read_graphml(path: Path) -> TableFile:
 def _read_matrix(path: Path) -> TableFile:
     """Return the entries of a Matrix Market file; NumPy parses it, as damaged files crash SciPy's reader."""
     with path.open(encoding="latin-1") as lines:
-        banner = next(lines, "").lower().split()
+        field = _matrix_field(path, next(lines, ""))
         sizes = next((line.split() for line in lines if line.strip() and not line.startswith("%")), [])
-        layout, field, symmetry = _matrix_kind(path, banner)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a matrix without entries has no lines
             numbers = np.loadtxt(lines, comments=None, ndmin=2)
-    n_rows, n_columns = int(sizes[0]), int(sizes[1])
+    n_rows, n_columns, n_entries = map(int, sizes)
     if n_rows != n_columns:
         raise InvalidInputError(
             f"{path} must hold a square matrix with a row for each node, got {n_rows} x {n_columns}"
         )
-    if layout == "array":
-        entries = _dense_entries(path, numbers, n_rows, symmetry)
-    else:
-        entries = _sparse_entries(path, numbers, n_rows, int(sizes[2]), 2 if field == "pattern" else 3)
+    entries = _entries(path, numbers, n_rows, n_entries, 2 if field == "pattern" else 3)
     columns: dict[str, Any] = {"source": entries[0].astype(np.int64), "target": entries[1].astype(np.int64)}
     weights = {} if field == "pattern" or (entries[2] == 1).all() else {"weight": entries[2]}
     return _edge_table(path, columns | weights, size=n_rows)
 
 
-def _matrix_kind(path: Path, banner: list[str]) -> tuple[str, str, str]:
-    """Return layout, field and symmetry from the first line of a Matrix Market file."""
-    head, *kind = banner if len(banner) == 5 else ["", "", "", "", ""]
-    if head != "%%matrixmarket" or any(word not in words for word, words in zip(kind, _MATRIX_KINDS, strict=True)):
-        raise InvalidInputError(f"{path} cannot be read as .mtx: its first line is not that of a Matrix Market file")
-    _, layout, field, symmetry = kind
-    if field == "complex" or symmetry == "hermitian":
-        raise InvalidInputError(f"{path} must hold real numbers >= 0, got complex ones; save their absolute values")
-    if symmetry == "skew-symmetric":
+def _matrix_field(path: Path, line: str) -> str:
+    """Return what the entries of a Matrix Market file are, from its first line; raise for what is no graph."""
+    kind = re.fullmatch(
+        r"%%matrixmarket matrix coordinate (real|double|integer|unsigned-integer|pattern) (general|symmetric)\s*",
+        " ".join(line.lower().split()),
+    )
+    if kind is None:
         raise InvalidInputError(
-            f"{path}: an edge weight must be a finite number >= 0, and one of each pair in a skew-symmetric matrix is "
-            "not; save the absolute values"
+            f"{path} cannot be read as .mtx: its first line must be %%MatrixMarket matrix coordinate, then real, "
+            "integer or pattern, then general or symmetric; save a sparse matrix of numbers >= 0"
         )
-    return layout, field, symmetry
+    return kind[1]
 
 
-def _sparse_entries(path: Path, numbers: Floats, n_rows: int, n_entries: int, width: int) -> Floats:
+def _entries(path: Path, numbers: Floats, n_rows: int, n_entries: int, width: int) -> Floats:
     """Return rows, columns and values of the entries as they are listed; a symmetric matrix lists each once."""
     found = len(numbers) if numbers.size else 0
     if found != n_entries or (found and numbers.shape[1] != width):
@@ -191,23 +179,10 @@ def _sparse_entries(path: Path, numbers: Floats, n_rows: int, n_entries: int, wi
     return numbers.T
 
 
-def _dense_entries(path: Path, numbers: Floats, n_rows: int, symmetry: str) -> Floats:
-    """Return rows, columns and values of the entries that are not 0; the file goes down one column after the other."""
-    n_values = n_rows * n_rows if symmetry == "general" else n_rows * (n_rows + 1) // 2
-    if numbers.size != n_values:
-        raise InvalidInputError(f"{path} cannot be read as .mtx: expected {n_values} numbers, got {numbers.size}")
-    column, row = np.triu_indices(n_rows) if symmetry == "symmetric" else np.divmod(np.arange(n_values), n_rows)
-    values = numbers.ravel()
-    return np.array([row + 1, column + 1, values])[:, values != 0]
-
-
 def _words(path: Path) -> Iterator[list[str]]:
     """Yield the words of every line of a text file."""
     raw = path.read_bytes()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("cp1252")
+    text = decoded(raw, encoding_of(raw))
     return (line.split() for line in text.splitlines())
 
 
@@ -246,7 +221,6 @@ _READERS: dict[str, Callable[[Path], TableFile]] = {
     ".gal": _read_gal,
     ".gwt": _read_gwt,
 }
-EDGE_SUFFIXES = (*SUFFIXES, *_READERS)
 
 
 def end_columns(
@@ -266,7 +240,7 @@ def end_columns(
         dest = v if asked.dest is None else file.require(asked.dest, option="--dest")
         return file, (source, dest), ()
     if asked.source is None and asked.dest is None:
-        if pc.all(pc.is_in(pa.array(list(file.columns)[:2]), value_set=keys)).as_py() and len(file.columns) > 1:
+        if len(file.columns) > 1 and all_in(pa.array(list(file.columns)[:2]), keys):
             return _headed(file), ("source", "target"), (f"{file.path.name}: its first line is read as an edge",)
         ends = _ends_by_cells(file, keys)
         if ends:
@@ -279,7 +253,7 @@ def end_columns(
 
 def named_ends(file: TableFile) -> tuple[str, str] | None:
     """Return the columns of the ends by well-known names, or None."""
-    known = {name.lower(): name for name in reversed(file.columns)}
+    known = file.by_name
     return next(((known[u], known[v]) for u, v in ENDS if u in known and v in known), None)
 
 
@@ -293,7 +267,7 @@ def _ends_by_cells(file: TableFile, keys: pa.Array | pa.ChunkedArray) -> tuple[s
 
 def _holds_ids(file: TableFile, name: str, keys: pa.Array | pa.ChunkedArray) -> bool:
     cells = pc.unique(file.keys(name)).drop_null()
-    return len(cells) > 0 and bool(pc.all(pc.is_in(cells, value_set=pc.unique(keys))).as_py())
+    return len(cells) > 0 and all_in(cells, keys)
 
 
 def _headed(file: TableFile) -> TableFile:
@@ -311,53 +285,11 @@ def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[
     given = None if asked.source is None or asked.dest is None else (asked.source, asked.dest)
     ends: tuple[str, ...] = given or named_ends(file) or tuple(file.columns)
     if len(ends) > 2 and asked.source is None and asked.dest is None:
-        return [
-            name for name in nodes.columns if _is_unique(nodes.keys(name)) and _ends_by_cells(file, nodes.keys(name))
-        ]
+        return [name for name in nodes.columns if nodes.has_unique(name) and _ends_by_cells(file, nodes.keys(name))]
     if len(ends) != 2 or not set(ends) <= set(file.columns) or file.size is not None:
         return []
-    cells = pc.unique(pa.concat_arrays([file.keys(end).combine_chunks() for end in ends])).drop_null()
-    return [name for name in nodes.columns if len(cells) and _covers(nodes.keys(name), cells)]
-
-
-def _covers(keys: pa.ChunkedArray, cells: pa.Array) -> bool:
-    return _is_unique(keys) and bool(pc.all(pc.is_in(cells, value_set=keys.combine_chunks())).as_py())
-
-
-def _is_unique(keys: pa.ChunkedArray) -> bool:
-    return len(pc.unique(keys)) == len(keys)
-
-
-def with_ends(
-    nodes: TableFile, name: str, file: TableFile, ends: tuple[str, str], keys: pa.Array
-) -> tuple[TableFile, pa.Array, tuple[str, ...]]:
-    """Return a node file to which ends of edges are added that it lacks, the ids of its nodes, and a note.
-
-    Cells of the new nodes are empty. A file that has none of the ends is refused later: its ids are others.
-    """
-    cells = [] if file.size is not None else [file.keys(end) for end in ends]
-    found = pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null() if cells else keys
-    looser, _ = _spelt_alike(cells, keys, nodes) if cells else (lambda each: each, ())
-    strays = found.filter(pc.invert(pc.is_in(looser(found), value_set=looser(keys))))
-    if len(strays) in (0, len(found)):
-        return nodes, keys, ()
-    longer = {column: _lengthened(values, len(strays)) for column, values in nodes.columns.items()}
-    longer[name] = _with_ids(nodes.columns[name], keys, strays)
-    numbers = {column: _lengthened(values, len(strays)) for column, values in nodes.numbers.items()}
-    messages = f"{count(len(strays), 'node')} of {file.path.name} added to {nodes.path.name}, such as '{strays[0]}'"
-    return replace(nodes, columns=longer, numbers=numbers, index=None), pa.concat_arrays([keys, strays]), (messages,)
-
-
-def _lengthened(cells: pa.ChunkedArray, n: int) -> pa.ChunkedArray:
-    return pa.chunked_array([*cells.chunks, pa.nulls(n, cells.type)], type=cells.type)
-
-
-def _with_ids(cells: pa.ChunkedArray, keys: pa.Array, strays: pa.Array) -> pa.ChunkedArray:
-    """Return a column of ids with more of them, as text where they do not have its type."""
-    try:
-        return pa.chunked_array([*cells.chunks, strays.cast(cells.type)], type=cells.type)
-    except pa.ArrowInvalid:
-        return pa.chunked_array([keys, strays])
+    cells = distinct_ids([file.keys(end) for end in ends])
+    return [name for name in nodes.columns if len(cells) and nodes.has_unique(name) and all_in(cells, nodes.keys(name))]
 
 
 def edge_graph(
@@ -368,7 +300,7 @@ def edge_graph(
     if ends[0] == ends[1] or column in ends:
         alike = "--source and --dest" if ends[0] == ends[1] else "--weight and an end of the edges"
         raise InvalidInputError(f"{file.path}: {alike} are the same column, '{column or ends[0]}'; name another")
-    u, v, messages = _positions(file, ends, asked, keys, nodes)
+    u, v, messages = node_positions(file, ends, keys, nodes, unknown=asked.unknown)
     weights, inverted = _weights(file, column, asked)
     kept = (u >= 0) & (v >= 0)
     if not kept.all():
@@ -503,158 +435,3 @@ def _checked(file: TableFile, name: str, series: pd.Series) -> Floats:
             f"got {got}; correct it or remove the edge"
         )
     return weights
-
-
-def _without_point(keys: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(keys, r"^(-?\d+)\.0+$", r"\1")
-
-
-def _without_case(keys: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(pc.utf8_lower(keys), r"\s+", " ")
-
-
-def _composed(keys: pa.Array) -> pa.Array:
-    return pc.utf8_normalize(keys, form="NFC")
-
-
-_LOOSER: tuple[Callable[[pa.Array], pa.Array], ...] = (
-    _without_point,
-    _composed,
-    lambda keys: _without_case(_composed(keys)),
-    lambda keys: _without_point(_without_case(_composed(keys))),
-)
-"""Spellings under which ids may still be the same: 13001.0 and 13001; accents as a character of their own or not;
-capitals and repeated blanks, too; all of them."""
-
-
-def _positions(
-    file: TableFile, ends: tuple[str, str], asked: EdgeColumns, keys: pa.Array, nodes: TableFile
-) -> tuple[Ints, Ints, tuple[str, ...]]:
-    """Return the nodes at both ends of every edge, -1 where there is none and edges are dropped; and notes."""
-    if file.size is not None:
-        return *_by_row(file, ends, keys, nodes), ()
-    numbered = _by_number(file, ends, keys)
-    if numbered is not None:
-        return *numbered, ()
-    found = [pc.index_in(file.keys(end), value_set=keys) for end in ends]  # one after the other: texts are large
-    messages: tuple[str, ...] = ()
-    if found[0].null_count or found[1].null_count:
-        cells = [file.keys(end) for end in ends]
-        looser, messages = _spelt_alike(cells, keys, nodes)
-        found = [pc.index_in(looser(each), value_set=looser(keys)) for each in cells]
-        for end, each, positions in zip(ends, cells, found, strict=True):
-            _check_ends(file, end, pc.is_null(positions if asked.unknown == REFUSE else each), nodes, keys)
-        messages += _dropped(file, cells, found, nodes)
-    u, v = (np.asarray(pc.fill_null(each, -1).to_numpy(), dtype=np.int32) for each in found)
-    return u, v, messages
-
-
-def _by_number(file: TableFile, ends: tuple[str, str], keys: pa.Array) -> tuple[Ints, Ints] | None:
-    """Return the ends of edges where these and all ids are whole numbers and match; None where they are text or do not.
-
-    Numbers are compared as such, file by file: their decimal text would take several times the memory and time.
-    """
-    cells = [file.columns[end] for end in ends]
-    if any(each.null_count or not pa.types.is_integer(each.type) or pa.types.is_uint64(each.type) for each in cells):
-        return None
-    try:
-        ids = keys.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return None
-    if not ids.cast(keys.type).equals(keys):  # 007 is another id than 7
-        return None
-    u, v = (_numbered_end(each, ids.to_numpy()) for each in cells)
-    return (u, v) if min(u.min(initial=0), v.min(initial=0)) >= 0 else None
-
-
-def _numbered_end(cells: pa.ChunkedArray, ids: Ints, *, spread: int = 8) -> Ints:
-    """Return the position of every cell among ids, -1 where it is none.
-
-    Where the range of ids is at most `spread` times their number, by a table of the memory of a hash table.
-    """
-    low, span = int(ids.min()), int(ids.max()) - int(ids.min()) + 1
-    if span > spread * ids.size:
-        found = pc.index_in(cells.cast(pa.int64()), value_set=pa.array(ids))
-        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
-    table = np.full(span, -1, dtype=np.int32)
-    table[ids - low] = np.arange(ids.size, dtype=np.int32)
-    places, first = np.full(len(cells), -1, dtype=np.int32), 0
-    for chunk in cells.chunks:
-        offsets = chunk.to_numpy().astype(np.int64) - low
-        inside = (offsets >= 0) & (offsets < span)
-        places[first : first + offsets.size][inside] = table[offsets[inside]]
-        first += offsets.size
-    return places
-
-
-def _by_row(file: TableFile, ends: tuple[str, str], keys: pa.Array, nodes: TableFile) -> tuple[Ints, Ints]:
-    """Return the ends in a matrix, whose rows are those of the table of nodes."""
-    if file.size != len(keys):
-        raise InvalidInputError(
-            f"{file.path} has {file.size} rows, but {nodes.path} has {len(keys)} nodes; row i belongs to node i"
-        )
-    numbers = [str(k) for k in range(1, len(keys) + 1)]
-    if keys.to_pylist() != numbers and set(keys.to_pylist()) == set(numbers):
-        raise InvalidInputError(
-            f"{nodes.path}: its ids are 1 to {len(keys)} in another order, and {file.path} may mean ids or rows; "
-            "sort the nodes by id"
-        )
-    u, v = (np.asarray(file.columns[end].to_numpy(), dtype=np.int64) - 1 for end in ends)
-    return u, v
-
-
-def _spelt_alike(
-    cells: list[pa.ChunkedArray], keys: pa.Array, nodes: TableFile
-) -> tuple[Callable[[Any], Any], tuple[str, ...]]:
-    """Return the spelling under which more ends are ids of nodes while all ids stay different, and a note."""
-    ends = pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null()
-    best, matched, messages = (lambda keys: keys), pc.sum(pc.is_in(ends, value_set=keys)).as_py() or 0, ""
-    for looser in _LOOSER:
-        alike, others = looser(ends), looser(keys)
-        found = pc.index_in(alike, value_set=others)
-        n_found = len(found) - found.null_count
-        if n_found > matched and len(pc.unique(others)) == len(keys) and len(pc.unique(alike)) == len(ends):
-            new = pc.index(pc.and_(found.is_valid(), pc.invert(pc.is_in(ends, value_set=keys))), True).as_py()
-            end, key = told_apart(ends[new].as_py(), keys[found[new].as_py()].as_py())
-            messages = f"{end} is matched to {key} of {nodes.path.name}, and similar ids"
-            best, matched = looser, n_found
-    return best, (messages,) if messages else ()
-
-
-def _check_ends(file: TableFile, name: str, lost: pa.ChunkedArray, nodes: TableFile, keys: pa.Array) -> None:
-    """Raise on the first end of an edge that is lost, if there is one."""
-    n_lost = pc.sum(lost).as_py()
-    if n_lost:
-        record = pc.index(lost, True).as_py()
-        more = f" ({n_lost} such cells in the column)" if n_lost > 1 else ""
-        raise InvalidInputError(_stray(file, name, record, file.keys(name)[record].as_py(), nodes, keys) + more)
-
-
-def _dropped(
-    file: TableFile, cells: list[pa.ChunkedArray], found: list[pa.ChunkedArray], nodes: TableFile
-) -> tuple[str, ...]:
-    """Return a note on dropped edges; raise if none is left."""
-    lost = [pc.is_null(each) for each in found]
-    unknown = [each.filter(out).unique().to_pylist() for each, out in zip(cells, lost, strict=True)]
-    strays = list(dict.fromkeys([*unknown[0], *unknown[1]]))
-    n_lost = pc.sum(pc.or_(*lost)).as_py()
-    if n_lost == file.n_rows:
-        raise InvalidInputError(
-            f"{file.path}: no edge joins two nodes of {nodes.path}; check the ids, such as '{strays[0]}'"
-        )
-    if not strays:
-        return ()
-    return (f"dropped {count(n_lost, 'edge')} to {count(len(strays), 'unknown id')}, such as '{strays[0]}'",)
-
-
-def _stray(file: TableFile, name: str, record: int, end: str | None, nodes: TableFile, keys: pa.Array) -> str:
-    place = f"{file.place(record)}, column {name}"
-    if end is None:
-        return f"{place}: the node id is missing; remove the edge or name both its ends"
-    bare = pc.index_in(pa.array([end.lstrip("0")]), value_set=pc.utf8_ltrim(keys, characters="0"))[0].as_py()
-    if bare is not None:
-        return f"{place}: node '{end}' is written '{keys[bare]}' in {nodes.path}; write ids with the same zeros"
-    return (
-        f"{place}: node '{end}' is not in {nodes.path}; add such nodes, with empty cells, by --unknown {ADD}, "
-        f"or leave such edges out by --unknown {DROP}"
-    )

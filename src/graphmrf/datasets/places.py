@@ -10,37 +10,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphmrf._typing import Floats
-from graphmrf.datasets.attributed_graph import IDS, AttributedGraph, id_column, unique_ids, with_nodes
+from graphmrf.datasets.attributed_graph import AttributedGraph, with_nodes
 from graphmrf.datasets.columns import CODES
 from graphmrf.datasets.edge_files import name_words
-from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_areas, read_table
+from graphmrf.datasets.ids import IDS, id_column, unique_ids
+from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, frame_file, listing, read_areas, read_table
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
 from graphmrf.graph import Graph
-
-NEAREST = 8  # nearest neighbours of a place by default: those of a cell in a grid
 
 
 def read_points(
     nodes: PathLike | Any,
     columns: str,
-    k: int = NEAREST,
+    k: int = 8,
     *,
     id: str | None = None,  # noqa: A002 - the public name of the option
 ) -> AttributedGraph:
     """Return the graph of a table of places: each is joined to its `k` nearest, see `Graph.from_knn`.
 
-    Parameters
-    ----------
-    nodes : path or DataFrame
-        As in `read`.
-    columns : str
-        Names of the columns with coordinates, separated by commas, such as ``"x,y"``. A longitude and a latitude in
-        degrees, recognised by name (lon, lng or long, and lat), are measured on the globe, in either order.
-    k : int, default 8
-        Neighbours of a place.
-    id : str, optional
-        Id column, as in `read`.
+    `nodes`, `id`: as in `read`. `columns`: names of the columns with coordinates, separated by commas, such as
+    ``"x,y"``. Longitude and latitude in degrees, recognised by name (lon, lng or long, and lat), are measured on the
+    globe, in either order.
 
     Examples
     --------
@@ -75,20 +66,9 @@ def read_shapes(
 ) -> AttributedGraph:
     """Return the graph of a table of areas whose shapes are in a file: those that touch are joined.
 
-    Parameters
-    ----------
-    nodes : path or DataFrame
-        As in `read`; it may be the file of the shapes, too.
-    shapes : path
-        GeoJSON, GeoPackage, shapefile or anything GeoPandas reads: one polygon for every node; the column of ids is
-        that of the same name, or the only one with the ids of all nodes. Other polygons are ignored.
-    id : str, optional
-        Id column of the table, as in `read`.
-
-    Raises
-    ------
-    MissingExtraError
-        If GeoPandas is not installed.
+    `nodes`, `id`: as in `read`; the table may be the file of the shapes, too. `shapes`: GeoJSON, GeoPackage, shapefile
+    or anything GeoPandas reads, with one polygon for every node; its column of ids is that of the same name, or the
+    only one with the ids of all nodes. Other polygons are ignored. Raises MissingExtraError without GeoPandas.
     """
     file = read_table(nodes)
     name, assumed = _id_column(file, id)
@@ -111,21 +91,16 @@ def _id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...
     Where names, or the cells of a first column, repeat, it is the first column without repeats that is named like a
     code, such as `fips`.
     """
-    known = {name.lower(): name for name in reversed(file.columns)}
+    known = file.by_name
     named = option is not None or any(name in known for name in IDS if name != "name")
     first = known.get("name", next(iter(file.columns)))
-    if named or _is_unique(file, first):
+    if named or file.has_unique(first):
         return id_column(file, option)
-    codes = (name for name in file.columns if not CODES.isdisjoint(name_words(name)[-1:]) and _is_unique(file, name))
+    codes = (name for name in file.columns if not CODES.isdisjoint(name_words(name)[-1:]) and file.has_unique(name))
     code = next(codes, None)
     if code is None:
         return id_column(file, option)
     return code, (f"{file.path.name}: '{first}' is not unique, so '{code}' is used as the node id",)
-
-
-def _is_unique(file: TableFile, name: str) -> bool:
-    keys = file.keys(name)
-    return keys.null_count == 0 and len(pc.unique(keys)) == file.n_rows
 
 
 def geometries(table: AttributedGraph) -> list[Any]:
@@ -136,7 +111,7 @@ def geometries(table: AttributedGraph) -> list[Any]:
     if table.shapes is not None:
         areas = table.shapes if table.shapes.crs is None else table.shapes.to_crs(4326)
         return [area.__geo_interface__ for area in areas]
-    found = _degrees(table.frame)
+    found = degrees(table.frame)
     if found is None:
         raise InvalidInputError(
             "GeoJSON and GeoPackage need the places of the nodes; give areas with --shapes, or columns lon and lat, "
@@ -148,13 +123,10 @@ def geometries(table: AttributedGraph) -> list[Any]:
 
 def _matched(areas: Any, keys: pa.Array, name: str, path: Path) -> tuple[str, Any]:
     """Return the column of ids of the areas, and the row of every node."""
-    columns = [column for column in areas.columns if column != areas.geometry.name]
-    found: dict[str, Any] = {}
-    for column in columns:
-        cells = pa.chunked_array([pa.array(areas[column], from_pandas=True)])
-        found[str(column)] = TableFile(path, {column: cells}).keys(column).combine_chunks()
-    if not found:
+    if len(areas.columns) == 1:
         raise InvalidInputError(f"{path} has no columns besides its shapes; it needs the ids of the nodes")
+    file = frame_file(areas, path)
+    found = {column: file.keys(column).combine_chunks() for column in file.columns}
     rows = {column: pc.index_in(keys, value_set=cells) for column, cells in found.items()}
     whole = [column for column, places in rows.items() if places.null_count == 0]
     if name in whole or (whole and all(rows[column].equals(rows[whole[0]]) for column in whole)):
@@ -190,13 +162,12 @@ def _unmatched(found: dict[str, Any], keys: pa.Array, path: Path) -> InvalidInpu
     )
 
 
-def _degrees(frame: pd.DataFrame) -> tuple[Any, Any] | None:
-    """Return the columns of longitude and latitude: those of the usual names, else the first that begin so."""
-    names, found = list(frame.columns[1:]), []
-    for axis, usual, most in (("lon", ("lon", "lng", "long", "longitude"), 180), ("lat", ("lat", "latitude"), 90)):
-        like = [name for name in names if _globe(str(name)) == axis and _within(frame[name], most)]
-        exact = [name for name in like if str(name).lower() in usual]
-        found += (exact or like)[:1]
+def degrees(frame: pd.DataFrame) -> tuple[Any, Any] | None:
+    """Return the columns of longitude and latitude: those of the shortest names that begin so."""
+    found = []
+    for axis, bound in (("lon", 180), ("lat", 90)):
+        like = [name for name in frame.columns[1:] if _globe(str(name)) == axis and _within(frame[name], bound)]
+        found += sorted(like, key=lambda name: len(str(name)))[:1]
     return (found[0], found[1]) if len(found) == 2 else None
 
 

@@ -9,7 +9,8 @@ import sys
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -22,8 +23,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from graphmrf._typing import Floats
-from graphmrf.datasets.dialect import MISSING, SAMPLE, WINDOWS, Dialect, dialect, parse_formatted
+from graphmrf._typing import Floats, Ints
+from graphmrf.datasets.dialect import SAMPLE, WINDOWS, Dialect, dialect, is_missing, parse_formatted
 from graphmrf.errors import InvalidInputError, MissingExtraError
 from graphmrf.files import as_url, check_readable, opened, parquet_files
 from graphmrf.text import count, did_you_mean
@@ -63,6 +64,11 @@ class TableFile:
         return len(next(iter(self.columns.values())))
 
     @property
+    def by_name(self) -> dict[str, str]:
+        """Columns by their names in small letters, the first of several."""
+        return {name.lower(): name for name in reversed(self.columns)}
+
+    @property
     def typed(self) -> bool:
         """Whether columns have types in the file."""
         return self.path.suffix.lower() in TYPED
@@ -80,35 +86,25 @@ class TableFile:
         cell, NA, NaN, null, none in any case) becomes missing. Numbers written with leading zeros are codes and stay
         text, and so do all strings of a file with typed columns.
         """
-        try:
+        with self._readable(column, "cells"):
             return _values(self.numbers.get(column, self.columns[column]), typed=self.typed)
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            raise InvalidInputError(self._strange(column, "cells", error)) from error
 
-    def rounded(self, column: str) -> int | None:
-        """Return the first record of a column with a whole number that float64 rounds; None where none does.
+    @property
+    def all_rounded(self) -> dict[str, int]:
+        """Columns with a whole number that float64 rounds, and the first record with one.
 
         Examples
         --------
-        >>> TableFile(Path("a.csv"), {"y": pa.chunked_array([["9007199254740992", "9007199254740993"]])}).rounded("y")
-        1
+        >>> TableFile(Path("a.csv"), {"y": pa.chunked_array([["9007199254740992", "9007199254740993"]])}).all_rounded
+        {'y': 1}
         """
-        cells = self.columns[column]
-        if pa.types.is_integer(cells.type):
-            cells = cells.cast(pa.string())
-        elif not _is_text(cells):
-            return None
-        long = pc.fill_null(pc.match_substring_regex(cells.cast(pa.string()), _LONG), fill_value=False)
-        records = np.flatnonzero(long.to_numpy())
-        found = (int(record) for record in records if _is_rounded(str(cells[int(record)])))
-        return next(found, None)
+        found = {column: _first_rounded(cells) for column, cells in self.columns.items()}
+        return {column: record for column, record in found.items() if record is not None}
 
     def ids(self, column: str) -> pd.Series:
         """Return ids as shown to users: integers if all are written as integers, else text."""
-        try:
+        with self._readable(column, "ids"):
             return shown_ids(self.columns[column], typed=self.typed)
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            raise InvalidInputError(self._strange(column, "ids", error)) from error
 
     def keys(self, column: str) -> pa.ChunkedArray:
         """Return ids in the form in which they are compared; null where an id is missing.
@@ -116,15 +112,31 @@ class TableFile:
         Text stays as it is, without surrounding blanks (``"00123"`` is not ``"123"``); an integer, and a float
         that is a whole number, becomes its decimal text, so that ``7`` in one file is ``"7"`` in another.
         """
-        try:
+        with self._readable(column, "ids"):
             return _canonical(self.columns[column])
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            raise InvalidInputError(self._strange(column, "ids", error)) from error
 
-    def _strange(self, column: str, what: str, error: Exception) -> str:
-        message = _first_line(error)
-        kind = self.columns[column].type
-        return f"{self.path}, column {column}: {what} of type {kind} cannot be read ({message}); write them as text"
+    def take(self, rows: Ints) -> "TableFile":
+        """Return a table of some of its rows."""
+        columns, numbers = (
+            {name: cells.take(pa.array(rows)) for name, cells in each.items()} for each in (self.columns, self.numbers)
+        )
+        return replace(self, columns=columns, numbers=numbers, index=None)
+
+    def has_unique(self, column: str) -> bool:
+        """Whether a column has an id in every row, and none of them twice."""
+        keys = self.keys(column)
+        return keys.null_count == 0 and len(pc.unique(keys)) == self.n_rows
+
+    @contextmanager
+    def _readable(self, column: str, what: str) -> Iterator[None]:
+        """Turn the errors of Arrow and pandas into one that names the column."""
+        try:
+            yield
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            message, kind = _first_line(error), self.columns[column].type
+            raise InvalidInputError(
+                f"{self.path}, column {column}: {what} of type {kind} cannot be read ({message}); write them as text"
+            ) from error
 
     def require(self, column: str, *, option: str) -> str:
         """Return the name of a column that must be there; `option` is the one to change."""
@@ -136,19 +148,22 @@ class TableFile:
         return column
 
 
+def _first_rounded(cells: pa.ChunkedArray) -> int | None:
+    if not (pa.types.is_integer(cells.type) or _is_text(cells)):
+        return None
+    text = cells.cast(pa.string())
+    long = pc.fill_null(pc.match_substring_regex(text, _LONG), fill_value=False)
+    records = (int(record) for record in np.flatnonzero(long.to_numpy()))
+    return next((record for record in records if _is_rounded(str(text[record]))), None)
+
+
 def _is_rounded(cell: str) -> bool:
     whole = int(cell)
     return abs(whole) < 2**1023 and int(float(whole)) != whole  # others are not finite, which is reported later
 
 
 def listing(names: Iterable[str], *, most: int = 8) -> str:
-    """Return names for a message, quoted, as many as fit two lines of a terminal.
-
-    Examples
-    --------
-    >>> listing(["u", "v"])
-    "'u', 'v'"
-    """
+    """Return names for a message, quoted, as many as fit two lines of a terminal."""
     quoted = [f"'{name}'" for name in names]
     return and_more(quoted, most)
 
@@ -159,13 +174,7 @@ def and_more(words: Sequence[str], most: int = 8) -> str:
 
 
 def suffix_of(path: PathLike) -> str:
-    """Return the known suffix of a table's path, or raise.
-
-    Examples
-    --------
-    >>> suffix_of("counties/nodes.CSV.gz")
-    '.csv.gz'
-    """
+    """Return the known suffix of a table's path, or raise."""
     if Path(path) == STDIN:
         return ".txt"
     name = Path(path).name.lower()
@@ -185,11 +194,11 @@ def read_table(path: PathLike | Any) -> TableFile:
     names, a column of numbers that can be read in two ways, a missing extra.
     """
     if not isinstance(path, str | os.PathLike):
-        return _from_frame(path)
+        return frame_file(path)
     if url := as_url(path):
-        return _read_remote(url)
+        return _read_parts(Path(url), parquet_files(url))
     if files := parts_of(path):
-        return _read_parts(Path(path), files)
+        return _read_parts(Path(path) / f"*{PARQUET[0]}", files)
     path = Path(path) if Path(path) == STDIN else check_readable(path)
     suffix = suffix_of(path)
     readers = {EXCEL: _read_excel} | dict.fromkeys(PARQUET, _read_parquet) | dict.fromkeys(SHAPES, _read_described)
@@ -201,7 +210,7 @@ def read_table(path: PathLike | Any) -> TableFile:
         raise InvalidInputError(unreadable(path, error)) from error
 
 
-def _from_frame(table: Any, path: Path = FRAME) -> TableFile:
+def frame_file(table: Any, path: Path = FRAME) -> TableFile:
     """Return a DataFrame of pandas, GeoPandas (less its shapes), Polars or Arrow; an index of names comes first."""
     if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
         table = table.to_pandas()
@@ -222,9 +231,9 @@ def _read_described(path: Path) -> TableFile:
     """Return the columns besides the shapes; of points their longitude and latitude, too."""
     shapes = read_areas(path)
     if shapes.crs is None or set(shapes.geom_type) != {"Point"} or {"lon", "lat"} & {*shapes.columns}:
-        return _from_frame(shapes, path)
+        return frame_file(shapes, path)
     points = shapes.geometry.to_crs(4326)
-    return _from_frame(shapes.assign(lon=points.x, lat=points.y), path)
+    return frame_file(shapes.assign(lon=points.x, lat=points.y), path)
 
 
 def read_areas(path: Path) -> Any:
@@ -256,38 +265,34 @@ def parts_of(path: PathLike) -> list[Path]:
 
 def count_rows(path: PathLike) -> int:
     """Return the number of rows in the metadata of Parquet files (one, a folder or a URL), else 0."""
-    if url := as_url(path):
-        return sum(map(_count_remote, parquet_files(url)))
-    files = parts_of(path) or [file for file in [Path(path)] if file.suffix.lower() in PARQUET]
+    url = as_url(path)
+    one = [path for path in (Path(path),) if path.suffix.lower() in PARQUET]
+    n_rows = 0
+    for part in parquet_files(url) if url else parts_of(path) or one:
+        with _opened_part(part) as stream:
+            n_rows += pa.parquet.read_metadata(stream).num_rows
+    return n_rows
+
+
+@contextmanager
+def _opened_part(part: Path | str) -> Iterator[Any]:
+    """Give the stream of a Parquet file, or of one at a URL; raise InvalidInputError where it is damaged."""
     try:
-        return sum(pa.parquet.read_metadata(check_readable(file)).num_rows for file in files)
+        with opened(part) if isinstance(part, str) else check_readable(part).open("rb") as stream:
+            yield stream
     except (pa.ArrowException, OSError) as error:
-        raise InvalidInputError(unreadable(Path(path), error)) from error
+        raise InvalidInputError(unreadable(Path(part), error)) from error
 
 
-def _read_parts(folder: Path, files: Sequence[Path]) -> TableFile:
-    named = folder / f"*{PARQUET[0]}"
-    try:
-        tables = [_checked(pa.parquet.ParquetFile(check_readable(file)).read()) for file in files]
-        return _without_unnamed(named, pa.concat_tables(tables))
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidInputError(f"{unreadable(named, error)}; all must be whole, with the same columns") from error
-
-
-def _read_remote(url: str) -> TableFile:
+def _read_parts(path: Path, parts: Sequence[Path | str]) -> TableFile:
     tables = []
-    for file in parquet_files(url):
-        with opened(file) as stream:
+    for part in parts:
+        with _opened_part(part) as stream:
             tables.append(_checked(pa.parquet.read_table(stream)))
     try:
-        return _without_unnamed(Path(url), pa.concat_tables(tables))
+        return _without_unnamed(path, pa.concat_tables(tables))
     except pa.ArrowException as error:
-        raise InvalidInputError(f"{url}: all files must have the same columns ({error})") from error
-
-
-def _count_remote(file: str) -> int:
-    with opened(file) as stream:
-        return int(pa.parquet.read_metadata(stream).num_rows)
+        raise InvalidInputError(f"{path}: all files must have the same columns ({error})") from error
 
 
 def _read_parquet(path: Path) -> TableFile:
@@ -377,20 +382,20 @@ def _with_parsed_numbers(file: TableFile, written: Dialect, usual: str) -> Table
 
 
 def _read_excel(path: Path) -> TableFile:
-    sheets = _workbook(path)
-    (sheet, rows), others = next(iter(sheets.items())), list(sheets)[1:]
+    rows, (sheet, *others) = _sheet(path)
     if not rows:
         raise InvalidInputError(f"{path} is empty; the first row of its sheet '{sheet}' must name the columns")
-    names = ["" if name is None else str(name) for name in rows[0]]
-    cells = list(zip(*(_padded(row, len(names)) for row in rows[1:]), strict=True)) or [()] * len(names)
+    (_, head), *body = rows
+    names = ["" if name is None else str(name) for name in head]
+    cells = list(zip(*(_padded(row, len(names)) for _, row in body), strict=True)) or [()] * len(names)
     table = pa.table([_excel_column(column) for column in cells], names=names)
     notes = (f"{path.name}: only its first sheet, '{sheet}', is read",) if others else ()
     file = _with_parsed_numbers(_without_unnamed(path, table), Dialect(), ",")
     return replace(file, notes=(*notes, *file.notes))
 
 
-def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of every sheet of a workbook that are not empty, those of the first sheet only with cells."""
+def _sheet(path: Path) -> tuple[list[tuple[int, tuple[Any, ...]]], list[str]]:
+    """Return the rows of the first sheet of a workbook that are not empty, with their numbers; and all sheets."""
     openpyxl = openpyxl_module(path)
     with path.open("rb") as stream, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on styles and links, which matter to no cell
@@ -398,9 +403,9 @@ def _workbook(path: Path) -> dict[str, list[tuple[Any, ...]]]:
             book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
         except (zipfile.BadZipFile, KeyError, ValueError) as error:
             raise OSError(f"no workbook: {error}") from error
-        first = book.worksheets[0].iter_rows(values_only=True)
-        rows = [row for row in first if any(cell is not None for cell in row)]
-    return {sheet.title: rows for sheet in book.worksheets}
+        first = enumerate(book.worksheets[0].iter_rows(values_only=True), 1)
+        rows = [(number, row) for number, row in first if any(cell is not None for cell in row)]
+        return rows, [sheet.title for sheet in book.worksheets]
 
 
 def openpyxl_module(path: PathLike) -> Any:
@@ -492,7 +497,7 @@ def row_number(path: PathLike, record: int) -> int:
         return record + 1
     if path == STDIN:
         return record + 2
-    return _excel_row(path, record) if suffix_of(path) == EXCEL else _line(path, record)
+    return _sheet(path)[0][record + 1][0] if suffix_of(path) == EXCEL else _line(path, record)
 
 
 def _line(path: Path, record: int) -> int:
@@ -506,14 +511,6 @@ def _line(path: Path, record: int) -> int:
                 break
             started = reader.line_num + 1
     return started + written.skipped
-
-
-def _excel_row(path: Path, record: int) -> int:
-    with path.open("rb") as stream, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sheet = openpyxl_module(path).load_workbook(stream, read_only=True, data_only=True).worksheets[0]
-        rows = enumerate(sheet.iter_rows(values_only=True), 1)
-        return [number for number, row in rows if any(cell is not None for cell in row)][record + 1]
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
@@ -555,8 +552,7 @@ def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _blanks_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text column, trimmed, with null where a cell reads as missing."""
     text = _strings(column)
-    missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(sorted(MISSING)))
-    return pc.if_else(missing, pa.scalar(None, pa.string()), text)
+    return pc.if_else(is_missing(text), pa.scalar(None, pa.string()), text)
 
 
 def _integers(text: pa.ChunkedArray) -> pd.Series | None:

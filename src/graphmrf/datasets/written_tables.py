@@ -21,7 +21,6 @@ from graphmrf.datasets.table_files import (
     PathLike,
     geopandas_module,
     openpyxl_module,
-    suffix_of,
     unreadable,
 )
 from graphmrf.errors import InvalidInputError
@@ -30,6 +29,7 @@ from graphmrf.files import atomic, check_place, check_readable
 GEOJSON, GPKG = GEOGRAPHIC = (".geojson", ".gpkg")
 _TAKEN = ("fid", "geom", "geometry")  # names of columns that a GeoPackage has itself
 WRITTEN = (*(suffix for suffix in DELIMITERS if ".txt" not in suffix), *PARQUET, EXCEL)
+_FOLDER = "a folder of Parquet"
 _PART_NAME = "part-{:05}.parquet"  # names of the files in a folder of Parquet
 _PART = b"graphmrf.part"  # key of the metadata of a file of a folder, by which one of ours is recognised
 # Key of the metadata of a Parquet file that has the content of the report page.
@@ -42,23 +42,23 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
     Raises InvalidInputError: an unknown suffix, a missing extra, a directory in its place, or a folder that is missing
     or cannot be written.
     """
-    if geographic and is_parts_folder(path):
+    found, known = _format(path), (*WRITTEN, *(GEOGRAPHIC if geographic else ()))
+    if found == _FOLDER and geographic:
         return _check_folder(Path(path))
-    known = (*WRITTEN, *GEOGRAPHIC) if geographic else WRITTEN
-    if not Path(path).name.lower().endswith(known):
+    if found not in known:
         raise InvalidInputError(f"{path}: the suffix gives the format and must be one of {', '.join(known)}")
-    if _written_suffix(path) == EXCEL:
+    if found == EXCEL:
         openpyxl_module(path)
-    if _written_suffix(path) == GPKG:
+    if found == GPKG:
         geopandas_module(path)
     return check_place(path)
 
 
-def is_parts_folder(path: PathLike) -> bool:
-    """Return whether a place to write to is a folder for Parquet: one that is there, without the suffix of a file."""
-    if not os.path.isdir(path):  # noqa: PTH112 - pathlib's raises for names that are too long
-        return False
-    return not Path(path).name.lower().endswith((*WRITTEN, *GEOGRAPHIC))
+def _format(path: PathLike) -> str:
+    """Return the suffix of a place to write to; of a folder that is there, without one, what stands for folders."""
+    name = Path(path).name.lower()
+    suffix = next((suffix for suffix in (*WRITTEN, *GEOGRAPHIC) if name.endswith(suffix)), "")
+    return suffix or (_FOLDER if os.path.isdir(path) else "")  # noqa: PTH112 - pathlib's raises for names too long
 
 
 def _check_folder(folder: Path) -> Path:
@@ -82,13 +82,9 @@ def _is_own_part(file: Path) -> bool:
         return False
 
 
-def _written_suffix(path: PathLike) -> str:
-    return Path(path).suffix.lower() if is_geographic(path) else suffix_of(path)
-
-
 def is_geographic(path: PathLike) -> bool:
     """Return whether a file is to be written as GeoJSON or GeoPackage, by its suffix."""
-    return Path(path).name.lower().endswith(GEOGRAPHIC)
+    return _format(path) in GEOGRAPHIC
 
 
 def write(
@@ -99,33 +95,11 @@ def write(
     page: bytes | None = None,
     part_rows: int = 1_000_000,
 ) -> Path:
-    r"""Write a table as CSV, TSV (gzipped or not), Parquet, xlsx or GeoJSON, by suffix; whole or not at all.
+    r"""Write a table in the format of its suffix, all of it or nothing, and return its path.
 
-    The table goes to a temporary file in the same folder, which then takes the final name in one step.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        What to write; its index is left out.
-    path : path
-        Ends in `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz`, `.parquet`, `.pq`, `.xlsx` (extra `excel`), `.geojson` or `.gpkg`
-        (extra `geo`); or a folder that is there, empty or written by this function, for several files of Parquet.
-    places : sequence of dict, optional
-        Geometries as in GeoJSON, one for each row, without which a geographic file cannot be written.
-    page : bytes, optional
-        What Parquet stores besides the table; see `read_page`.
-    part_rows : int
-        Rows of every file in a folder: a million are some 50 MB of predictions.
-
-    Returns
-    -------
-    Path
-        The file written.
-
-    Raises
-    ------
-    InvalidInputError
-        As `check_writable`.
+    `frame`: without its index. `path`: see `check_writable`; a folder that is empty, or written by this function, gets
+    several files of Parquet of `part_rows` rows: a million are some 50 MB of predictions. `places`: geometries as in
+    GeoJSON, one for each row, of a geographic file. `page`: what Parquet stores besides the table, see `read_page`.
 
     Examples
     --------
@@ -134,10 +108,10 @@ def write(
     ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
     'id,rent\n00123,9.5\n'
     """
-    path = check_writable(path, geographic=places is not None or is_parts_folder(path))
-    if is_parts_folder(path):
+    suffix = _format(path)
+    path = check_writable(path, geographic=places is not None or suffix == _FOLDER)
+    if suffix == _FOLDER:
         return _write_parts(frame, path, part_rows)
-    suffix = _written_suffix(path)
     with atomic(path) as draft:
         if suffix == GEOJSON:
             draft.write_text(_as_geojson(frame, places or ()), encoding="utf-8")
@@ -189,7 +163,7 @@ def _as_geopackage(frame: pd.DataFrame, places: Sequence[Any], path: Path) -> by
 
 def keeps_page(path: PathLike) -> bool:
     """Return whether a file to write stores the report page, too: Parquet does."""
-    return not is_geographic(path) and not is_parts_folder(path) and suffix_of(path) in PARQUET
+    return _format(path) in PARQUET
 
 
 def read_page(path: PathLike) -> bytes:
