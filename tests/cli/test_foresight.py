@@ -94,7 +94,7 @@ def test_groups_and_suggestions_are_in_the_summary(wards: Town) -> None:
         (("--group", "total"), "has the name of a result"),
         (("--suggest", "60"), "--suggest must be at most"),
         (("--suggest", "2", "--method", "lp"), "method lp does not offer suggested labels; use --method field"),
-        (("--group-weight", "age"), "name their column by --group"),
+        (("--group-weight", "age"), "name their column with --group"),
         (("--group", "ward", "--group-weight", "agge"), "did you mean 'age'?"),
         (("--group", "ward", "--group-weight", "income"), "column income: weights must be 0 or more, got none"),
     ],

@@ -41,8 +41,8 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="As in graphmrf datasets list.", show_default=False)]
-_Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="One or more names.", show_default=False)]
+_Name = Annotated[str, options.argument("NAME", "As in graphmrf datasets list.")]
+_Names = Annotated[list[str], options.argument("NAME...", "One or more names.")]
 _DataDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Raw files already on disk; nothing is downloaded.", envvar="GRAPHMRF_DATA"),
@@ -106,7 +106,7 @@ def fetch(
 
 @datasets_group.command("example")
 def write_example(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; the current one by default.")] = Path(),
+    folder: Annotated[Path, options.argument("DIR", "Folder to write to; by default this one.")] = Path(),
     *,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     quiet: options.Quiet = False,
@@ -131,7 +131,7 @@ def write_example(
 @datasets_group.command()
 def export(
     name: _Name,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; created if it does not exist.", show_default=False)],
+    folder: Annotated[Path, options.argument("DIR", "Folder to write to; created if it does not exist.")],
     *,
     preset: Annotated[Preset, typer.Option(help="Values as measured, or standardised as in the paper.")] = Preset.raw,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,

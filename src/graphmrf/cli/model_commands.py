@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphmrf.datasets import AttributedGraph
 
 TAKE_MORE = ("sample",)  # commands that receive extra arguments, for a better message than that of Typer
-ModelFile = Annotated[Path, options.file_argument("MODEL", "A model written by graphmrf fit (.json).")]
+ModelFile = Annotated[Path, options.argument("MODEL", "A model written by graphmrf fit (.json).")]
 ModelOutput = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to save the model: a .json file.")
 ]
@@ -36,7 +36,7 @@ Given = Annotated[
 ]
 _Files = Annotated[
     list[Path],
-    options.file_argument(
+    options.argument(
         "[MODEL] NODES [EDGES]",
         "Tables of nodes and of edges (none with --knn or --shapes), optionally preceded by a model of graphmrf fit "
         "(.json).",

@@ -22,8 +22,8 @@ _column, _output, _method, _cluster = (
 )
 
 
-def file_argument(metavar: str, text: str) -> Any:
-    """Return an argument that is a file."""
+def argument(metavar: str, text: str) -> Any:
+    """Return an argument of a command."""
     return typer.Argument(metavar=metavar, help=text, show_default=False)
 
 
@@ -32,9 +32,9 @@ _NODES = (
     "- reads stdin."
 )
 _EDGES = "Table of edges, or .graphml, .mtx, .gal, .gwt"
-NodesFile = Annotated[Path, file_argument("NODES", _NODES)]
+NodesFile = Annotated[Path, argument("NODES", _NODES)]
 MaybeEdgesFile = Annotated[
-    Path | None, file_argument("EDGES", f"{_EDGES}; not needed with --knn, --shapes or a file of areas.")
+    Path | None, argument("EDGES", f"{_EDGES}; not needed with --knn, --shapes or a file of areas.")
 ]
 
 Knn = Annotated[
@@ -211,7 +211,7 @@ class PanelOptions(GraphOptions):
     def of_edges(self) -> dict[str, Any]:
         """Options of the table of edges, and of the times."""
         if self.time is None and self.horizon:
-            raise InvalidInputError("--horizon needs --time COL, the column of times in NODES; add it")
+            raise InvalidInputError("--horizon needs --time; add --time COL, the column of times in NODES")
         return super().of_edges | ({} if self.time is None else {"time": self.time, "horizon": self.horizon})
 
 
