@@ -146,7 +146,7 @@ def _exercise(engine: Engine) -> Floats:
         found.append(engine.advance(V, scale, start, back, mask, out))
         found.append(engine.subtract(out, back, few))
     engine.mix(V, tables, kinds, out, mixed)
-    found += [engine.gram(mixed, V), engine.unload(mixed, 6), engine.unload(mixed, 5, chosen)]
+    found += [engine.unload(mixed, 6), engine.unload(mixed, 5, chosen)]
     some, whole, total = engine.window(6, 2, chosen), engine.window(6, 2, None), engine.window(6, 1, chosen)
     for window in (some, whole):
         engine.store(V, window, 0)

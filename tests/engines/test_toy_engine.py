@@ -41,9 +41,6 @@ class ToyEngine(Engine):
             return np.ones((1, width)) if allowed is None else allowed
         return self.spread(allowed, rows, 1.0)
 
-    def gram(self, U: Any, V: Any) -> Any:
-        return U.T.astype(float) @ V.astype(float)
-
     def advance(self, V: Any, scale: Any, previous: Any, back: Any, mask: Any, out: Any) -> Any:
         out[:] = mask * (self.S @ (V * scale) - previous * back)
         self.products += 1

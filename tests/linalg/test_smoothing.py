@@ -121,7 +121,7 @@ def test_a_grid_is_all_its_single_solves(name: str, route: tuple[str, Limits]) -
     n, rng = graph.n_nodes, np.random.default_rng(2)
     Y, known, rows = columns(n, 5), rng.random((n, 5)) < 0.3, rng.permutation(n)[: n // 2]
     smoothed = linalg.smooth_grid(graph, Y, ALPHAS, rows, tolerance=1e-10)
-    filled = linalg.propagate_grid(graph, Y, known, ALPHAS, rows, tolerance=1e-10)
+    filled = linalg.propagate_labels(graph, Y, known, np.array(ALPHAS), np.arange(n), tolerance=1e-10)[:, rows]
     assert smoothed.shape == filled.shape == (len(ALPHAS), len(rows), 5)
     for s, alpha in enumerate(ALPHAS):
         np.testing.assert_allclose(smoothed[s], oracle.smooth(dense(graph), Y, alpha)[rows], rtol=0, atol=1e-7)
@@ -134,7 +134,7 @@ def test_a_grid_may_have_levels_of_its_own_in_every_column(case: cases.Case, k: 
     rng, n = np.random.default_rng(seed), len(case.W)
     Y, known = columns(n, k, seed), rng.random((n, k)) < 0.5
     alphas = 1 - 10 ** rng.uniform(-4, 0, (n_alphas, k))
-    filled = linalg.propagate_grid(case.graph, Y, known, alphas, tolerance=1e-10)
+    filled = linalg.propagate_labels(case.graph, Y, known, alphas, np.arange(n), tolerance=1e-10)
     assert filled.shape == (n_alphas, n, k)
     for levels, values in zip(alphas, filled, strict=True):
         np.testing.assert_allclose(values, propagated(case.W, Y, known, levels), rtol=0, atol=1e-6)
@@ -193,7 +193,6 @@ def test_zero_columns_and_no_columns_are_solved(route: tuple[str, Limits]) -> No
     assert linalg.smooth(graph, X[:, :0], 0.99, limits=limits).shape == (36, 0)
     assert linalg.propagate(graph, X[:, :0], known, 0.99, limits=limits).shape == (36, 0)
     assert linalg.smooth_grid(graph, X[:, :0], [0.5, 0.9], np.arange(4)).shape == (2, 4, 0)
-    assert linalg.propagate_grid(graph, X, known, [0.5], np.arange(0)).shape == (1, 0, 3)
     assert linalg.smooth_grid(graph, X, []).shape == (0, 36, 3)
 
 
@@ -241,7 +240,7 @@ def test_levels_outside_their_range_are_refused(alpha: float) -> None:
         lambda: linalg.smooth(graph, X, [0.5, alpha]),
         lambda: linalg.propagate(graph, X, known, alpha),
         lambda: linalg.smooth_grid(graph, X, [0.5, alpha]),
-        lambda: linalg.propagate_grid(graph, X, known, [alpha]),
+        lambda: linalg.propagate_labels(graph, X, known[:, None], np.array([alpha]), np.arange(36)),
         lambda: linalg.conditional_variance(graph, known, alpha),
         lambda: linalg.loo_precision(graph, known, alpha),
     ]
@@ -272,7 +271,7 @@ def test_values_that_are_not_finite_are_refused(bad: float, route: tuple[str, Li
         lambda: linalg.smooth(graph, X, 0.9, limits=limits),
         lambda: linalg.propagate(graph, X, known, 0.9, limits=limits),
         lambda: linalg.smooth_grid(graph, X, [0.9]),
-        lambda: linalg.propagate_grid(graph, X, known, [0.9]),
+        lambda: linalg.propagate_labels(graph, X, known[:, None], np.array([0.9]), np.arange(40)),
     ]
     for call in calls:
         with pytest.raises(InvalidInputError, match=rf"values must be finite, got {bad} at row 3, column 1"):

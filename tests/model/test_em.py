@@ -243,5 +243,5 @@ def test_a_fit_that_does_not_settle_says_what_to_leave_out() -> None:
     graph = ring(40)
     A = attributes(graph, 0, 0.4)
     problem = FitProblem(density_of_states(graph), ("a", "b"), coupled=False, mean_is_free=True)
-    with pytest.raises(ConvergenceError, match="did not settle in 1 rounds; leave out attributes that are missing"):
+    with pytest.raises(ConvergenceError, match="did not converge in 1 rounds; leave out attributes that are missing"):
         fit_incomplete(Incomplete(graph, A - np.nanmean(A, axis=0)), problem, rounds=1)

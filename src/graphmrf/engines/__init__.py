@@ -1,4 +1,4 @@
-r"""Engines: what multiplies a block of columns by one operator, on whatever holds the data.
+r"""Engines: products of a sparse operator and a block of columns, on one core, all cores, a GPU or a cluster.
 
 The operator is :math:`I - N`, that is :math:`S` with a 1 on the diagonal of isolated nodes. With it
 :math:`I + \omega N = (1 + \omega)(I - \alpha (I - N))` holds at every node: no formula treats isolated nodes apart.
@@ -50,7 +50,7 @@ def build_cuda(indptr: Ints, indices: Ints, weights: Floats | None, degrees: Flo
 
 
 def gpu_present() -> bool:
-    """Whether there are PyTorch and a GPU, found out without loading PyTorch where there is no driver."""
+    """Whether there is a GPU that PyTorch can use; without a driver PyTorch is not loaded."""
     try:
         ctypes.CDLL("libcuda.so.1" if sys.platform == "linux" else "nvcuda.dll")
     except OSError:
@@ -59,7 +59,7 @@ def gpu_present() -> bool:
 
 
 EngineMaker: TypeAlias = "Callable[[Ints, Ints, Floats | None, Floats], Engine]"
-"""What makes an engine from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
+"""Makes an engine from the compressed rows of the adjacency (weights None: all are 1) and the degrees."""
 
 ENGINES: dict[str, EngineMaker] = {"scipy": ScipyEngine, "numba": _numba, "cuda": build_cuda}  # engines by name
 

@@ -1,4 +1,4 @@
-"""Functions compiled by numba that run in any thread and any process, and where nothing can be cached."""
+"""Functions compiled by numba that run in every thread and process, also where no compiled code can be cached."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _compiled(function: Callable[..., Any], *, cache: bool, parallel: bool) -> A
     except RuntimeError as error:
         if not cache or "cannot cache" not in str(error):
             raise
-    if not _TOLD.is_set():
-        _TOLD.set()
+    if not _WARNED.is_set():
+        _WARNED.set()
         _LOGGER.warning(
             "no folder for compiled code can be written, so every process compiles it again, for some seconds; "
             "name one with the environment variable NUMBA_CACHE_DIR"
@@ -80,7 +80,7 @@ def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
     return copy
 
 
-IN_CHILD, _TOLD = threading.Event(), threading.Event()
+IN_CHILD, _WARNED = threading.Event(), threading.Event()
 
 
 def _in_child() -> None:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from importlib import import_module
@@ -87,11 +87,10 @@ class Cluster:
         self.checkpoint = None if checkpoint is None else _made(Path(checkpoint))
         self._owned: list[Any] = []
         self._folder: Path | None = None
-        self._tokens: list[str] = []
         self._seen: tuple[float, dict[str, dict[str, Any]]] = (-np.inf, {})
         self._signs: dict[str, tuple[float | None, float]] = {}
         self._dismissed: set[str] = set()
-        self._rows: list[Any] = []
+        self._holding: list[Any] = []
         self._seeing: dict[tuple[str, Path], bool] = {}
 
     def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
@@ -110,11 +109,12 @@ class Cluster:
         return found
 
     def will_release(self, engine: Any) -> None:
-        """Register an engine whose rows workers must release at the end."""
-        self._rows.append(engine)
+        """Register an engine that must release what workers hold of its graph in the end."""
+        if engine not in self._holding:
+            self._holding.append(engine)
 
     def collect(self, futures: list[Any]) -> list[Any]:
-        """Return the results of futures; raise errors of the work as they are, ClusterError for a lost scheduler."""
+        """Return the results of futures; errors of the work are raised unchanged, a lost scheduler as ClusterError."""
         try:
             found: list[Any] = self.wait([], self.client._gather, futures)  # which detects silent workers
         except (OSError, CancelledError) as error:
@@ -153,7 +153,7 @@ class Cluster:
         return str(self.client.dashboard_link or "")
 
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Return the scheduler's information on every live worker, by address; at most a second old."""
+        """Return the scheduler's information on every live worker, by address, at most one second old."""
         now = time.monotonic()
         if self.client.status != "running":
             raise self.lost()
@@ -172,10 +172,7 @@ class Cluster:
         return {name: about for name, about in found.items() if name not in silent}
 
     def dismiss(self, worker: str) -> None:
-        """Make the scheduler drop a silent worker, so that others recompute what only it had.
-
-        By default it waits five minutes, and other workers wait for that worker's data until then.
-        """
+        """Make the scheduler drop a silent worker now instead of after five minutes, so that others take over."""
         self._dismissed.add(worker)
         self.look_again()
         with suppress(Exception):  # the scheduler is gone, too, which is detected later
@@ -221,23 +218,17 @@ class Cluster:
         limits = (int(about.get("memory_limit") or 0) for about in self.workers().values())
         return min((limit for limit in limits if limit), default=0)
 
-    def close(self, *, patience: float = 10.0) -> None:
-        """Free the memory of the workers, of one that hangs without it after some seconds; stop those started here."""
-        tokens, self._tokens = self._tokens, []
-        try:
-            for engine in self._rows:
+    def close(self) -> None:
+        """Free the memory of the workers, and stop those started here."""
+        holding, self._holding = self._holding, []
+        with suppress(OSError, RuntimeError):  # the workers are gone, and their memory with them
+            for engine in holding:
                 engine.release()
-            if tokens and self.client.status == "running":
-                forget, loop = import_module("graphmrf.engines.dask_columns").forget, self.client.loop.asyncio_loop
-                asked = (self.client._run(forget, tokens, workers=[worker]) for worker in self.workers())
-                wait([asyncio.run_coroutine_threadsafe(each, loop) for each in asked], patience)
-        except (OSError, RuntimeError):
-            pass  # the workers are gone, and their memory with them
         for each in self._owned:
             each.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._owned, self._rows, self._folder = [], [], None
+        self._owned, self._folder = [], None
 
     def sees_disk(self, worker: str, folder: Path | None = None) -> bool:
         """Whether a worker sees a folder of this machine, by default that which is deleted in the end."""
@@ -262,13 +253,8 @@ class Cluster:
         [sent] = self.wait([worker], self.client.scatter, [value], asynchronous=True, **options)
         return sent
 
-    def may_hold(self, token: str) -> None:
-        """Register what workers must release at the end."""
-        if token not in self._tokens:
-            self._tokens.append(token)
-
     def some_workers(self) -> list[str]:
-        """Return the workers, and wait for one where there is none; raise if there is none for too long."""
+        """Return the workers; wait for one if there is none, and raise ClusterError after `silence` seconds."""
         end = time.monotonic() + self.silence
         while not self.workers():
             if time.monotonic() > end:
@@ -374,7 +360,7 @@ def cluster(where: Any = "local", *, workers: int = 1, timeout: str = "20s", **o
 
 
 def _connect(where: Any, timeout: str) -> tuple[Any, list[Any]]:
-    """Return a client, and what must be closed at the end."""
+    """Return a client, and the objects that must be closed with the cluster."""
     if hasattr(where, "scheduler_info"):
         return where, []
     try:
@@ -475,7 +461,7 @@ def _packages(about: dict[str, Any]) -> dict[str, str | None]:
     return {"Python": ".".join(found["python"].split(".")[:2]), **{name: found.get(name) for name in _SAME}}
 
 
-# A worker computes one part at a time, with all of its threads: kernels that run at once would share them.
+# A worker computes one part at a time with all of its threads; concurrent kernels would compete for them.
 _ALONE = threading.Lock()
 
 
@@ -488,10 +474,7 @@ def limit_threads(worker: Any) -> None:
 
 @contextmanager
 def at_work(worker: Any) -> Iterator[None]:
-    """Compute alone on a worker, without Dask's statistical profiler.
-
-    It samples all threads a hundred times a second, which takes two fifths of the time of a computing one.
-    """
+    """Compute one part at a time on a worker, without Dask's profiler, which would take 40 % of the time."""
     profiler = worker.periodic_callbacks.get("profile")
     with _ALONE:
         if profiler is not None:

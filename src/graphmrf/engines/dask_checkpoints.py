@@ -38,7 +38,7 @@ class Saving:
     # every ten minutes)
     share: float = 0.05
     spare: float = 0.25  # share of the free disk that they may take; they are there twice while they are written
-    # bytes from which a result is rows and not a sum; rows come at the end of a part, and nothing is saved after
+    # bytes above which a result is taken for rows, which end a part, and not for a sum: nothing is saved after it
     largest: int = 2**20
 
 
@@ -152,7 +152,7 @@ class Iterates:
             self._next += 1
 
     def file(self, part: int, *, new: bool) -> Path:
-        """Return the file of the blocks of a part of the rows: those to be stored now, or those that are."""
+        """Return the file for the blocks of a part of the rows, to be written now or already stored."""
         return self.folder / f"{len(self._results) if new else self._stored}-{part}.npz"
 
     def has_room(self, n_bytes: int) -> bool:
@@ -198,7 +198,7 @@ def _read_results(file: Path, bounds: Ints) -> list[Any]:
 
 
 def same_division(folder: Path | None, bounds: Ints) -> Ints:
-    """Return the division that an earlier run had, of as many rows into at least as many parts; else store this one."""
+    """Return the division of the rows in an earlier run if it has at least as many parts; otherwise store this one."""
     if folder is None:
         return bounds
     file = folder / f"rows-{bounds[-1]}.npy"

@@ -6,8 +6,9 @@ stores what it sent until the result is back, so a worker may be lost at any mom
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, wait
 from contextlib import suppress
 from importlib import import_module
 from itertools import product
@@ -52,12 +53,19 @@ class ColumnsEngine:
 
     def _run(self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         self._check_memory()
-        self._machines.may_hold(self.token)
+        self._machines.will_release(self)
         tasks = TaskQueue(self._machines, self._graph_for, (function, self.token, self._machines.engine))
         try:
             yield from tasks.results(parts)
         finally:
             tasks.cancel()
+
+    def release(self, *, patience: float = 10.0) -> None:
+        """Let the workers drop the graph; one that hangs has some seconds for it."""
+        client = self._machines.client
+        if client.status == "running":
+            asked = [client._run(forget, self.token, workers=[worker]) for worker in self._machines.workers()]
+            wait([asyncio.run_coroutine_threadsafe(each, client.loop.asyncio_loop) for each in asked], patience)
 
     def _graph_for(self, worker: str) -> Any:
         """Return the reference to the graph for a worker: a folder, or a future that Dask copies between workers."""
@@ -193,8 +201,7 @@ def work(function: Callable[..., Any], token: str, engine: str, graph: Any, part
                 HELD.pop(token, None)
 
 
-def forget(tokens: list[str]) -> None:
-    """Release engines of graphs on this worker."""
-    _FORGOTTEN.update(tokens)
-    for token in tokens:
-        HELD.pop(token, None)
+def forget(token: str) -> None:
+    """Release the engine of a graph on this worker."""
+    _FORGOTTEN.add(token)
+    HELD.pop(token, None)

@@ -66,7 +66,7 @@ def split_edges(file: str, names: tuple[str, ...], bounds: Ints, ids: Any = None
 
 
 def _weighed(place: str, weights: Floats) -> Floats:
-    """Return the weights of edges; raise InvalidInputError for what is no finite number >= 0."""
+    """Return the weights of edges; raise InvalidInputError unless they are finite and >= 0."""
     if weights.dtype.kind not in "iuf" or not (np.isfinite(weights) & (weights >= 0)).all():
         raise InvalidInputError(f"{place}: an edge weight must be a finite number >= 0; correct it or remove the edge")
     return weights.astype(np.float64)
@@ -308,9 +308,9 @@ class RowBlock:
 
 
 async def call_parts(rpc: Any, name: str, calls: Calls) -> dict[str, Any]:
-    """Return what a method of parts of the rows on another machine returns, or raise what it raises.
+    """Call a method of parts of the rows on another worker, and return or raise what it does.
 
-    The proxies that Dask has for actors wait for ever if their worker is lost before they are there.
+    The proxies of Dask for actors wait forever if their worker is lost before they have arrived.
     """
     wrapped = [import_module("distributed.protocol").to_serialize(value) for value in (name, calls)]
     answer = await rpc.actor_execute(function="each", actor=next(iter(calls)), args=wrapped, kwargs={})
@@ -321,7 +321,7 @@ async def call_parts(rpc: Any, name: str, calls: Calls) -> dict[str, Any]:
 
 
 def _localised(indices: Ints, own: slice, n: int) -> tuple[Ints, Ints]:
-    """Return the rows of others that edges lead to, in order, and where edges lead with these below the own rows."""
+    """Return the remote rows that edges lead to (the halo), and the edges renumbered with these below the own rows."""
     needed = np.zeros(n, dtype=bool)
     needed[indices] = True
     needed[own] = False

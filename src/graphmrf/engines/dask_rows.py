@@ -101,7 +101,7 @@ class RowsEngine(Engine):
     def of_arrays(
         cls, machines: Cluster, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats
     ) -> RowsEngine:
-        """Return the engine of a graph that is here: its rows are cut into parts with as many edges and rows each."""
+        """Return the engine of a graph on this machine, its rows cut into parts with about the same work each."""
         n, n_parts = degrees.size, max(1, min(machines.parts or len(machines.workers()), degrees.size))
         cost = indptr.astype(np.int64) + 16 * np.arange(n + 1)
         bounds: Ints = np.searchsorted(cost, np.linspace(0, cost[-1], n_parts + 1)).astype(np.int64)
@@ -269,9 +269,6 @@ class RowsEngine(Engine):
     def like(self, V: Remote) -> Remote:
         return self._new("like", V.shape[1], [(V.place,)] * len(self._queues))
 
-    def gram(self, U: Remote, V: Remote) -> Floats:
-        return self._sum("gram", U.place, V.place)
-
     def advance(self, V: Remote, scale: Floats, previous: Remote, back: Floats, mask: Remote, out: Remote) -> Floats:
         self._steps += 1
         _PROGRESS.info("%s%d products", self._done, self._steps)
@@ -331,7 +328,7 @@ class RowsEngine(Engine):
             self._machines.client.cancel(futures, force=True)
 
     def _sound_sources(self) -> list[Any]:
-        """Return what parts are made from; built anew where it was lost with ids, which Dask cannot send again."""
+        """Return the sources of the parts; rebuilt if they were lost with the ids, which Dask cannot send again."""
         if any(getattr(source, "status", "") in ("cancelled", "lost") for source in self._sources):
             self._sources = self._make()
         return self._sources
@@ -349,11 +346,11 @@ class RowsEngine(Engine):
         return list(zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True))
 
     def _split(self, rows: Ints) -> list[tuple[Bools, Ints]]:
-        """Return, for every part, which of the rows are in it, and their numbers there."""
+        """Return, for every part, a mask of the rows it contains, and their numbers in the part."""
         return [((rows >= a) & (rows < b), rows[(rows >= a) & (rows < b)] - a) for a, b in self._ranges]
 
     def _sent(self, tables: Floats, kinds: Ints) -> Remote:
-        """Return the small matrices of all nodes with the workers, each of which has those of its rows."""
+        """Send every worker the small matrices of its rows, unless it has them, and return their handle."""
         key = id(tables), id(kinds)
         if key not in self._matrices:
             made = Remote(self, (self.n,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,14 +82,6 @@ class NumbaEngine(Engine):
 
     def like(self, V: Floats) -> Floats:
         return _aligned(np.empty, V.shape, V.dtype)
-
-    def gram(self, U: Floats, V: Floats) -> Floats:
-        total, bounds = np.zeros((U.shape[1], V.shape[1])), self._row_chunks(self.n)
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at what is not finite
-            for first, stop in pairwise(bounds.tolist()):
-                weighted = self._degrees[first:stop, None] * U[first:stop]
-                total += weighted.T @ V[first:stop].astype(np.float64, copy=False)
-        return total
 
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
         weights, scale, back = self._weights_in(V.dtype), scale.astype(V.dtype), back.astype(V.dtype)

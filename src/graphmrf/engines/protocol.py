@@ -86,9 +86,6 @@ class Engine(Protocol):
     def like(self, V: Block) -> Block:
         """Return a block of the same shape and type, not initialised."""
 
-    def gram(self, U: Block, V: Block) -> Floats:
-        """Return the inner products ``U.T @ V`` of all columns as a float64 array, padding included."""
-
     def advance(self, V: Block, scale: Floats, previous: Block, back: Floats, mask: Block, out: Block) -> Floats:
         """Set ``out = mask * ((I - N) V scale - previous back)`` and return the inner products of V scale with it."""
 

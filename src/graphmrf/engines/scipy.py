@@ -60,10 +60,6 @@ class ScipyEngine(Engine):
     def like(self, V: Floats) -> Floats:
         return np.empty_like(V)
 
-    def gram(self, U: Floats, V: Floats) -> Floats:
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks at what is not finite
-            return np.asarray(U.T.astype(np.float64, copy=False) @ V.astype(np.float64, copy=False))
-
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
         np.multiply(self._operator(V.dtype) @ V, scale.astype(V.dtype), out=out)
         out -= previous * back.astype(V.dtype)

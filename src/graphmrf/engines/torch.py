@@ -91,13 +91,6 @@ class TorchEngine(Engine):
     def like(self, V: Tensor) -> Tensor:
         return torch.empty_like(V)
 
-    def gram(self, U: Tensor, V: Tensor) -> Floats:
-        total = torch.zeros((U.shape[1], V.shape[1]), dtype=torch.float64, device=self._device)
-        for first in range(0, self.n, self._chunk):
-            rows = slice(first, first + self._chunk)
-            total += (U[rows] * self._degrees[rows, None]).T @ V[rows].double()
-        return _host(total)
-
     def advance(self, V: Tensor, scale: Floats, previous: Tensor, back: Floats, mask: Tensor, out: Tensor) -> Floats:
         s, b = self._put(np.stack([scale, back])).to(V.dtype)
         if self._kernels is None or not V.numel():

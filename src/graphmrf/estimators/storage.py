@@ -288,7 +288,7 @@ def _state(value: Any) -> dict[str, Any]:
     if hasattr(value, "stored"):
         stored: dict[str, Any] = value.stored()
         return stored
-    if isinstance(value, Graph) and value.is_elsewhere:
+    if isinstance(value, Graph) and value.is_remote:
         raise InvalidInputError(
             "a model is saved with its graph, but its edges are on the workers of a cluster; save the predictions"
         )

@@ -170,8 +170,8 @@ class Graph(RefusesFormerNames):
     ) -> Graph:
         """Graph of edges in Parquet files that the workers of a cluster read, each some rows of it.
 
-        No process ever holds all edges, this one none: solves, searches, predictions and their error bars run; the
-        general field, which needs the edges here, is refused.
+        No process ever has all edges, and this one has none. Solves, searches, predictions and their error bars work;
+        the general field, which needs the edges on this machine, is refused.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Graph(RefusesFormerNames):
         points : array of shape (n, d) or (n,), DataFrame, or GeoSeries of points
             Coordinates; NaN is not allowed. The index of a table is taken for `ids`.
         k : int, from 1 to n - 1
-            Neighbours that every point has at least.
+            Least number of neighbours of a point.
         metric : {"euclidean", "haversine"}
             "haversine" is the distance on a sphere of points in degrees, longitude first.
         ids : sequence, optional
@@ -381,7 +381,7 @@ class Graph(RefusesFormerNames):
 
     @property
     def is_weighted(self) -> bool:
-        """Whether some edge weighs something else than 1."""
+        """Whether some edge has a weight other than 1."""
         return self.weights is not None
 
     @cached_property
@@ -398,7 +398,7 @@ class Graph(RefusesFormerNames):
 
     @cached_property
     def _components(self) -> tuple[int, Ints]:
-        if self.is_elsewhere:
+        if self.is_remote:
             count, labels = self.engine.remote_edges().components()
         else:
             count, labels = connected_components(self.adjacency, directed=False)
@@ -417,7 +417,7 @@ class Graph(RefusesFormerNames):
     @cached_property
     def bandwidth(self) -> int:
         """Largest distance between neighbours in reverse Cuthill-McKee order: small if the graph is nearly a line."""
-        if self.is_elsewhere:
+        if self.is_remote:
             return self.n_nodes
         if not self.indices.size:
             return 0
@@ -475,16 +475,16 @@ class Graph(RefusesFormerNames):
     def over_rows(self, function: Callable[..., tuple[Any, Any]], state: Any, about: Any) -> Iterator[tuple[Any, Any]]:
         """Yield ``function(rows, first, state, about)`` of some rows of `W` after the other: a new state, and a result.
 
-        The rows are compressed (pointers, columns, and weights or None), from node `first` on. Where edges are here it
-        is all of them at once; else what every worker has, in the order of nodes, and it computes the function.
+        The rows are compressed (pointers, columns, and weights or None), from node `first` on. A graph on this machine
+        has one such part; otherwise every worker computes the function of its own rows, in the order of nodes.
         """
-        if self.is_elsewhere:
+        if self.is_remote:
             yield from self.engine.remote_edges().over_rows(function, state, about)
         else:
             yield function((self.indptr, self.indices, self.weights), 0, state, about)
 
     def links(self, nodes: Ints) -> sparse.csr_array:
-        """Return some rows of `S`, few enough to be here wherever the edges are; nodes in ascending order.
+        """Return a few rows of `S`, also of a graph whose edges are on workers; nodes in ascending order.
 
         Examples
         --------
@@ -500,9 +500,9 @@ class Graph(RefusesFormerNames):
     def align(self, table: Any, name: str = "table") -> Any:
         """Return a Series or DataFrame with its rows in node order; a table of Polars or Arrow becomes one of pandas.
 
-        Estimators do this with whatever they are given. The index of the table must hold the ids of the graph, in any
-        order; the 0, 1, ... that pandas makes up is refused. Rows are taken by position, as those of arrays are, where
-        the graph has no ids, but rows 0 to n - 1 out of order are refused.
+        Estimators do this with all tables. The index of the table must contain the ids of the graph, in any order; the
+        default index 0, 1, ... of pandas is refused. Without ids in the graph, rows are taken by position, like those
+        of arrays, but an index 0 to n - 1 out of order is refused.
 
         Parameters
         ----------
@@ -556,10 +556,10 @@ class Graph(RefusesFormerNames):
         """
         if laplacian not in get_args(Laplacian):
             raise InvalidInputError(f"laplacian must be one of {get_args(Laplacian)}, got {laplacian!r}")
-        if self.is_elsewhere and laplacian != self.laplacian:
+        if self.is_remote and laplacian != self.laplacian:
             raise InvalidInputError(
-                "the combinatorial Laplacian needs the edges here, and those of this graph are with the workers of a "
-                "cluster; read the graph whole, or keep the normalised Laplacian"
+                "the combinatorial Laplacian needs the edges on this machine, and those of this graph are with the "
+                "workers of a cluster; read the whole graph here, or use the normalised Laplacian"
             )
         stored = {field.name: getattr(self, field.name) for field in fields(self)}
         graph = object.__new__(type(self))
@@ -665,15 +665,15 @@ class Graph(RefusesFormerNames):
         return value
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether the edges are with the workers of a cluster, and not here, see `from_parquet`."""
+    def is_remote(self) -> bool:
+        """Whether the edges are on the workers of a cluster instead of this machine, see `from_parquet`."""
         return bool(self.indices.size < self.indptr[-1])
 
     def _matrix(self, data: Floats) -> sparse.csr_array:
-        if self.is_elsewhere:
+        if self.is_remote:
             raise InvalidInputError(
-                "the edges of this graph are with the workers of a cluster, and this, as the general field, needs them "
-                "here: read the graph whole, or use a method of the paper (lgc-rp)"
+                "the edges of this graph are with the workers of a cluster, and this operation (as the general field) "
+                "needs them on this machine; read the whole graph here, or use a method of the paper (lgc-rp)"
             )
         shape = (self.n_nodes, self.n_nodes)
         matrix: sparse.csr_array = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)

@@ -1,4 +1,4 @@
-"""Panels: the product of a graph with the path or ring of its times, and what its factors say of its spectrum."""
+"""Panels: the product of a graph with the path or ring of its times, and its spectrum from those of the factors."""
 
 from __future__ import annotations
 

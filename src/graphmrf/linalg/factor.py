@@ -25,8 +25,7 @@ __all__ = ["Ordering", "SparseFactor", "Symbolic"]
 
 SparseMatrix: TypeAlias = "sp.csc_matrix[Any] | sp.csc_array[Any] | sp.csr_matrix[Any] | sp.csr_array[Any]"
 
-_PANEL = 64  # columns of a supernode inverted at once: wide enough for BLAS, small beside the rows below them
-_TOGETHER = 64  # columns solved for at once: more do not stay in the cache
+_PANEL = 64  # columns solved for, or of a supernode inverted, at once: wide enough for BLAS, and they stay in the cache
 _LEAF = 32  # nodes below which nested dissection does not divide a part
 _SMALLER_SIDE = 0.25  # least share of a part on either side of a separator: bounds the depth of nested dissection
 
@@ -139,12 +138,12 @@ class SparseFactor:
         r"""Return :math:`Q^{-1} B` for a vector or for the columns of a matrix."""
         columns = B if B.ndim > 1 else B[:, None]
         out = np.empty(columns.shape)
-        for first in range(0, columns.shape[1], _TOGETHER):
-            X = np.ascontiguousarray(columns[self.permutation, first : first + _TOGETHER], dtype=float)
+        for first in range(0, columns.shape[1], _PANEL):
+            X = np.ascontiguousarray(columns[self.permutation, first : first + _PANEL], dtype=float)
             _forward(self.indptr, self.indices, self.data, X)
             X /= self.pivots[:, None]
             _backward(self.indptr, self.indices, self.data, X)
-            out[self.permutation, first : first + _TOGETHER] = X
+            out[self.permutation, first : first + _PANEL] = X
         return out.reshape(B.shape)
 
     def draw(self, E: Floats) -> Floats:

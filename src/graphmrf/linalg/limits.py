@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LIMITS", "Limits"]
+__all__ = ["LIMITS", "Limits", "part_sizes"]
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,19 @@ class Limits:
     # rounding. At a tenth they stall on badly conditioned systems, at ten times as much one more refinement follows.
     single_residual: float = 2e-5
 
+    patterns: int = 4096  # patterns of missing attributes factored at once; with 20 attributes 13 MB
+    draw_tolerance: float = 1e-5  # relative residual of the solves behind random draws: far below their scatter
+
 
 LIMITS = Limits()
+
+
+def part_sizes(total: int, most: int) -> list[int]:
+    """Return the sizes of parts of at most so many, all but the last full.
+
+    Examples
+    --------
+    >>> part_sizes(40, 16)
+    [16, 16, 8]
+    """
+    return [min(most, total - first) for first in range(0, total, most)]

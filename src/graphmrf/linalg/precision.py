@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from graphmrf.engines.probes import random_columns
 from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.limits import LIMITS, Limits, part_sizes
 from graphmrf.linalg.multishift import Solution, product
 from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, random_signs
 
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from graphmrf.linalg.operator import Places
 
 __all__ = ["NodePrecision", "PrecisionBlock", "rademacher"]
-
-_TOGETHER = 16
-"""Columns solved for at once: a multiple of what the kernels take in one go."""
-
-_TABLES = 4096
-"""Patterns of missing attributes factored at once; with 20 attributes 13 MB."""
-
-_DRAW_TOLERANCE = 1e-5
-"""Relative residual of draws: far below the scatter of any number of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +93,7 @@ class NodePrecision:
     @property
     def together(self) -> int:
         """Columns solved for at once: what the engine has room for in eight blocks, or 16."""
-        return self.graph.engine.columns(8 * 8 * self.graph.n_nodes) or _TOGETHER
+        return self.graph.engine.columns(8 * 8 * self.graph.n_nodes) or self.limits.columns
 
     def quadratic_forms(self, B: Floats, rows: Ints, Z: Floats, *, tolerance: float) -> tuple[Floats, float]:
         r"""Return :math:`b'A^{-1}b` of every column of `B`, and :math:`\log\det A` by quadrature from the probes `Z`.
@@ -133,7 +124,7 @@ class NodePrecision:
         edges = (edge_signs if signs else edge_noise)(self.graph, k, rng)
         return np.asarray(E * np.sqrt(1.0 + self.d)[:, None] + np.sqrt(self.omega) * edges)
 
-    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = _DRAW_TOLERANCE) -> Floats:
+    def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = LIMITS.draw_tolerance) -> Floats:
         """Return `k` columns drawn with covariance :math:`A^{-1}`."""
         return self.solve(self.noise(k, rng), tolerance=tolerance)
 
@@ -145,22 +136,16 @@ class NodePrecision:
         """
         if self.dense is not None:
             return self.dense.inverse_diagonal()
-        rng, sizes = (
-            np.random.default_rng(random_state),
-            (min(_TOGETHER, probes - k) for k in range(0, probes, _TOGETHER)),
-        )
-        drawn = self.graph.engine.map_columns(
-            _squares,
-            ((self.system.tables, self.graph.loops, self.noise(k, rng, signs=True)) for k in sizes),
-        )
-        means = self.omega**2 * sum(drawn) / probes
+        rng, about = np.random.default_rng(random_state), (self.system.tables, self.graph.loops)
+        parts = ((*about, self.noise(k, rng, signs=True)) for k in part_sizes(probes, self.limits.columns))
+        means = self.omega**2 * sum(self.graph.engine.map_columns(_squares, parts)) / probes
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 
 
 def _squares(engine: Engine, tables: tuple[Any, ...], loops: Floats, noise: Floats) -> Floats:
     """Return the sum of squares, over draws x that solve for columns of noise, of N x off the diagonal, shape (n,)."""
-    x, iterations, residual = WhitenedSystem(engine, *tables).solve_block(noise, _DRAW_TOLERANCE)
-    Solution(x, iterations, residual, residual <= _DRAW_TOLERANCE).or_raise(_DRAW_TOLERANCE)
+    x, iterations, residual = WhitenedSystem(engine, *tables).solve_block(noise, LIMITS.draw_tolerance)
+    Solution(x, iterations, residual, residual <= LIMITS.draw_tolerance).or_raise(LIMITS.draw_tolerance)
     return np.asarray(((product(engine, x) - loops[:, None] * x) ** 2).sum(axis=1))
 
 
@@ -266,12 +251,12 @@ class PrecisionBlock:
         """L^-T of every pattern in `_patterns`, zero outside `M`: rows r become r L^-T."""
         patterns, q = self._patterns[0], len(self.H)
         tables = np.zeros((len(patterns), q, q))
-        for first in range(0, len(patterns), _TABLES):
-            some = patterns[first : first + _TABLES]
+        for first in range(0, len(patterns), self.limits.patterns):
+            some = patterns[first : first + self.limits.patterns]
             inside = some[:, :-1, None] & some[:, None, :-1]
             blocks = np.where(some[:, -1:, None], self.H, self.H + self.C)  # no edges, no C
             L = np.linalg.cholesky(np.where(inside, blocks, np.eye(q)))
-            tables[first : first + _TABLES] = np.linalg.inv(L).transpose(0, 2, 1) * inside
+            tables[first : first + len(some)] = np.linalg.inv(L).transpose(0, 2, 1) * inside
         return tables
 
     @cached_property

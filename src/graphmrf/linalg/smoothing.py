@@ -131,31 +131,13 @@ def propagate(
     return Y
 
 
-def propagate_grid(
-    graph: Graph, Y: Floats, known: Bools, alphas: ArrayLike, rows: Ints | None = None, *, tolerance: float = 1e-6
-) -> Floats:
-    """Return some rows of `propagate` at every level of a grid, shape (n_alphas, n_rows, k).
-
-    The folds of a cross-validation are columns with masks of their own. `alphas` (n_alphas,) or (n_alphas, k).
-    """
-    Y, known = _known(graph, Y, known)
-    levels = check_alphas(alphas)
-    levels = levels[:, None] if levels.ndim == 1 else levels
-    B = product(graph.engine, Y, ~known)
-    systems = ShiftedSystems(graph.engine, _sigma(levels), ~known)
-    solved = systems.solve_rows(B, rows, tolerance=tolerance).or_raise(tolerance)
-    solved *= (levels > 0)[:, None, :]
-    solved += Y if rows is None else Y[rows]
-    return solved
-
-
 def propagate_labels(
     graph: Graph, Y: Floats, known: Bools, alphas: Floats, labelled: Ints, *, tolerance: float = 1e-6
 ) -> Floats:
-    """Return what `propagate_grid` does at labelled nodes, (n_alphas, m, k), loading the values of these alone.
+    """Return `propagate` at labelled nodes, at every level of a grid, loading the values of these nodes alone.
 
-    `Y`, `known` (m, k): values of the labelled nodes, and those that a column may use. `alphas` (n_alphas,) or
-    (n_alphas, k).
+    `Y`, `known` (m, k): values of the labelled nodes, and those that a column may use: the folds of a cross-validation
+    are columns with masks of their own. `alphas` (n_alphas,) or (n_alphas, k). The result has shape (n_alphas, m, k).
     """
     levels = check_alphas(alphas)
     levels = levels[:, None] if levels.ndim == 1 else levels
@@ -172,7 +154,7 @@ def loop_engine(graph: Graph) -> Engine:
 
     An isolated node is its only neighbour, so its row of :math:`\tilde S` is that of the identity.
     """
-    if graph.is_elsewhere:
+    if graph.is_remote:
         return graph.engine.remote_edges().looped()
     graph.require_normalised()
     return build_engine(graph.engine_name, *graph.with_loops(np.ones(graph.n_nodes)), graph.degrees + 1.0)
@@ -226,7 +208,7 @@ def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None, limits: 
     It is when the graph is nearly a line, as paths, rings and small grids are: little bandwidth after reordering.
     """
     n = graph.n_nodes
-    if graph.is_elsewhere or not 0 < n <= limits.factor_nodes or n * float(graph.bandwidth) ** 2 > limits.factor_fill:
+    if graph.is_remote or not 0 < n <= limits.factor_nodes or n * float(graph.bandwidth) ** 2 > limits.factor_fill:
         return False
     if levels.size == 0 or levels.flat[0] < limits.factor_alpha or (levels != levels.flat[0]).any():
         return False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from graphmrf.engines import Engine
     from graphmrf.graph import Graph
 
-_BLOCK = 16  # probes at once: a multiple of what the kernels take in one go
+_BLOCK = LIMITS.columns  # probes at once
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from graphmrf.linalg.dense import Dense
-from graphmrf.linalg.limits import LIMITS, Limits
+from graphmrf.linalg.limits import LIMITS, Limits, part_sizes
 from graphmrf.linalg.multishift import ShiftedSystems
 from graphmrf.linalg.operator import edge_noise, edge_signs, random_signs
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate, smooth
@@ -29,12 +29,9 @@ if TYPE_CHECKING:
 # Draws or probes by default: the root mean square error of standard deviations is then 2 to 6 per cent on most
 # graphs (`benchmarks/foresee.py`).
 _PROBES = 64
-_TOGETHER = 16  # draws solved for at once, a multiple of what the kernels take in one go
-_ROWS_AT_ONCE = 1024  # rows of a cross-covariance made dense at once, 25 MB at 3000 unknown nodes
 # Level up to which draws are solved for in float32, in half the time: rounding is then a quarter of the tolerance
 # below. At .99 it is as large as the tolerance, and a solve may not get there.
 _SINGLE_ALPHA = 0.95
-_TOLERANCE = 1e-5  # relative residual of solves behind draws: far below their scatter
 
 
 def conditional_variance(  # noqa: PLR0913 - the field, and how its variance is estimated
@@ -44,7 +41,7 @@ def conditional_variance(  # noqa: PLR0913 - the field, and how its variance is 
     *,
     random_state: int = 0,
     probes: int = _PROBES,
-    tolerance: float = _TOLERANCE,
+    tolerance: float = LIMITS.draw_tolerance,
     limits: Limits = LIMITS,
 ) -> Floats:
     r"""Return the diagonal of :math:`(I + \omega N)_{UU}^{-1}`, and 0 at the nodes that are conditioned on.
@@ -71,12 +68,10 @@ def conditional_variance(  # noqa: PLR0913 - the field, and how its variance is 
     return variance
 
 
-def draw_conditional(
-    graph: Graph, known: Bools, alpha: float, k: int, rng: np.random.Generator, *, tolerance: float = _TOLERANCE
-) -> Floats:
+def draw_conditional(graph: Graph, known: Bools, alpha: float, k: int, rng: np.random.Generator) -> Floats:
     r"""Return `k` columns with the covariance :math:`(I + \omega N)_{UU}^{-1}`, and 0 at the known nodes."""
     noise = rng.standard_normal((graph.n_nodes, k)) + np.sqrt(alpha / (1.0 - alpha)) * edge_noise(graph, k, rng)
-    return smooth(graph, noise, alpha, unknown=~known, tolerance=tolerance)
+    return smooth(graph, noise, alpha, unknown=~known, tolerance=LIMITS.draw_tolerance)
 
 
 def _unknown_rows(graph: Graph, known: Bools, alpha: float) -> sparse.csr_array:
@@ -91,7 +86,7 @@ def _drawn_squares(
 ) -> Floats:
     """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
     U, root, rng = _constant_vectors(graph, ~known), np.sqrt(alpha / (1.0 - alpha)), np.random.default_rng(random_state)
-    sizes = [min(_TOGETHER, probes - first) for first in range(0, probes, _TOGETHER)]
+    sizes = part_sizes(probes, how[1].columns)
     noise = (random_signs(graph.n_nodes, k, rng) + root * edge_signs(graph, k, rng) for k in sizes)
     parts = ((_rounded(columns, alpha), (known, alpha), how, U) for columns in noise)
     return np.asarray(sum(graph.engine.map_columns(_squared_draws, parts)) / probes + (U**2).sum(axis=1))
@@ -123,13 +118,13 @@ def loo_precision(
     return np.asarray(np.clip(estimate, 1.0, 1.0 + omega)[known])
 
 
-def _explained(M_U: sparse.csr_array, known: Bools) -> Floats:
+def _explained(M_U: sparse.csr_array, known: Bools, *, at_once: int = 1024) -> Floats:
     """Return the diagonal of M_LU M_UU^-1 M_UL; the known nodes may be many, so they are taken some at a time."""
     cross, inverse = sparse.csr_array(M_U[:, known].T), Dense(M_U[:, ~known].toarray()).inverse
     explained = np.empty(cross.shape[0])
-    for start in range(0, explained.size, _ROWS_AT_ONCE):
-        part = cross[start : start + _ROWS_AT_ONCE]
-        explained[start : start + _ROWS_AT_ONCE] = part.multiply(part @ inverse).sum(axis=1)
+    for start in range(0, explained.size, at_once):
+        part = cross[start : start + at_once]
+        explained[start : start + at_once] = part.multiply(part @ inverse).sum(axis=1)
     return explained
 
 
@@ -167,10 +162,9 @@ def _constant_vectors(graph: Graph, unknown: Bools) -> sparse.csr_array:
 def _probed_rest(graph: Graph, known: Bools, alpha: float, rng: np.random.Generator, probes: int) -> Floats:
     """Return the mean of z * (P z), less M_LL - M_LU M_UL / (1 + omega), whose diagonal is known, over probes z."""
     total, column = np.zeros(graph.n_nodes), known[:, None]
-    for start in range(0, probes, _TOGETHER):
-        k = min(_TOGETHER, probes - start)
+    for k in part_sizes(probes, LIMITS.columns):
         Z = _rounded(column * rng.choice([-1.0, 1.0], size=(graph.n_nodes, k)), alpha)
-        filled = propagate(graph, Z, known, alpha, tolerance=_TOLERANCE)
+        filled = propagate(graph, Z, known, alpha, tolerance=LIMITS.draw_tolerance)
         filled -= Z
         filled -= Z.dtype.type(alpha) * (multiply(graph, Z) * ~column)
         beyond = multiply(graph, filled)

@@ -161,6 +161,6 @@ def _numbers(A: Any) -> Floats:
         node, column = infinite[0]
         raise InvalidInputError(
             f"attributes must be finite or NaN, got {array[node, column]} at node {node}, column {column}; "
-            "write NaN where the value is not known"
+            "use NaN for unknown values"
         )
     return array

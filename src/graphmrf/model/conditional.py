@@ -154,7 +154,7 @@ class Conditional:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttributePosterior:
-    r"""The posterior of missing attributes given the observed ones; everything is computed when first asked for.
+    r"""The posterior of missing attributes given the observed ones, computed on first use.
 
     Label propagation (features missing everywhere, some labels observed), linear graph convolution (all features, no
     label) and its residual propagation (all features, some labels) are this with three patterns of NaN.

@@ -226,7 +226,7 @@ def fit_incomplete(
             return found, total, expected
         data, start = anderson.next(data, expected), found
     raise ConvergenceError(
-        f"the fit did not settle in {rounds} rounds; leave out attributes that are missing at most nodes"
+        f"the fit did not converge in {rounds} rounds; leave out attributes that are missing at most nodes"
     )
 
 

@@ -97,7 +97,7 @@ def derivatives(parts: Channels, data: Statistics, states: Spectrum) -> Derivati
 def schur_complement(V: Floats, d: Derivatives) -> tuple[Floats, Floats]:
     """Return curvature (q, q) and gradient (q,) of the objective for h, with H eliminated: at its best for every h.
 
-    The columns of `V` say how the entries of h enter the channels.
+    The columns of `V` are the effects of the entries of h on the channels.
     """
     q, ratio = len(V), d.s1 / d.s0
     K = (V[:, None, :] * V[None, :, :]).reshape(q * q, q)

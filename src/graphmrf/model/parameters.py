@@ -147,7 +147,7 @@ def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int, *, rounding: flo
         if (strengths < 0).any():
             raise InvalidInputError(
                 f"h must be >= 0, got {strengths.min():.6g} at position {int(strengths.argmin())}; "
-                "0 means that an attribute does not follow the edges"
+                "0 means that an attribute is not smooth along the edges"
             )
         return np.diag(strengths)
     C = _symmetric("C", C)

@@ -1,4 +1,4 @@
-"""Options of graph convolutional networks: training, shape, standardisation and device; read without PyTorch."""
+"""Options of graph convolutional networks: training, shape, standardisation and device; usable without PyTorch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Training:
                 raise InvalidInputError(f"{field.name} must be {rule}, got {getattr(self, field.name)!r}")
 
 
-FULL_TRAINING = Training()  # all labels and all neighbours at every step. Rate and decay were not tuned
+FULL_TRAINING = Training()  # all labels and all neighbours at every step; rate and decay were not tuned
 # The paper's code: 10 % of the labels at every step, at most 30 neighbours, data not standardised; its decay is not
 # scaled by the learning rate.
 PAPER_TRAINING = Training(batch=0.1, neighbours=30, learning_rate=1e-3, decay=2.5e-4, standardise=False)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.graph import Graph
 
-# Probability of a false alarm when nodes to predict are random, for regions instead of random folds and for the note.
+# Significance level of the tests for regions instead of random folds, and for the note on extrapolation.
 _LEVEL = 0.001
 _REGIONS = "accuracy is measured on held-out regions, because the values to predict lie in regions without labels"
 
@@ -178,7 +178,7 @@ def steps_to_label(graph: Graph, known: Bools) -> Floats:
 def _match(graph: Graph, known: Bools, n_folds: int, random_state: int) -> MatchedFolds:
     labelled = np.flatnonzero(known)
     folds = assign_folds(labelled.size, n_folds, random_state=random_state)
-    if graph.is_elsewhere:
+    if graph.is_remote:
         return MatchedFolds(folds, np.full(folds.size, np.nan), np.empty(0))
     plain = MatchedFolds(folds, *_distances(graph, labelled, folds))
     rng = np.random.default_rng([random_state, 1])

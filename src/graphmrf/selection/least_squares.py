@@ -88,21 +88,21 @@ def fit_from_factor(
     first = int(intercept)
     U, s, Vt = np.linalg.svd(R[first:, first:-1], full_matrices=False)
     keep = s > max(RANK_TOLERANCE * s.max(initial=0.0), noise)
-    s, said = s[keep], U[:, keep].T @ R[first:, -1]
-    penalty = shrinkage * _unexplained(R[first:, -1], said, rows - first) if shrinkage else 0.0
+    s, projected = s[keep], U[:, keep].T @ R[first:, -1]
+    penalty = shrinkage * _unexplained(R[first:, -1], projected, rows - first) if shrinkage else 0.0
     root = Vt[keep].T / np.sqrt(s**2 + penalty)
-    coef = root @ (said * s / np.sqrt(s**2 + penalty))
+    coef = root @ (projected * s / np.sqrt(s**2 + penalty))
     if not intercept:
         return LeastSquares(coef, 0.0, int(keep.sum()), root)
     constant = float((R[0, -1] - R[0, 1:-1] @ coef) / R[0, 0])
     return LeastSquares(coef, constant, int(keep.sum()), _with_intercept(root, R[0, :-1]))
 
 
-def _unexplained(outcome: Floats, said: Floats, freedom: int) -> float:
+def _unexplained(outcome: Floats, projected: Floats, freedom: int) -> float:
     """Return the share of the outcome's variance that is noise; as if one more label were pure noise."""
     total = float(outcome @ outcome)
-    left = max(total - float(said @ said), 0.0) / total if total > 0 else 0.0
-    return (left * freedom + 1.0) / (max(freedom - said.size, 0) + 1.0)
+    left = max(total - float(projected @ projected), 0.0) / total if total > 0 else 0.0
+    return (left * freedom + 1.0) / (max(freedom - projected.size, 0) + 1.0)
 
 
 def fit_least_squares(
@@ -137,7 +137,7 @@ class Whitened:
     centred: bool  # whether the means were subtracted, which goes with fitting an intercept
     # strength of a Gaussian prior on the coefficients of `Z`, each of variance `\mathrm{var}(y) / \text{shrinkage}`; 0
     # for none. What is smoothed has a smaller variance than `Z`, so that a strongly smoothed feature explains little
-    # unless many labels say so.
+    # unless many labels support it.
     shrinkage: float = 0.0
 
     def noise(self, tolerance: float) -> float:
