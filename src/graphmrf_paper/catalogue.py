@@ -6,19 +6,18 @@ import json
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+import pooch
 import pyarrow as pa
 import pyarrow.parquet
 
 from graphmrf.datasets.columns import is_text
 from graphmrf.datasets.table_files import PathLike
-from graphmrf.errors import FetchError, InvalidInputError, MissingExtraError
+from graphmrf.errors import FetchError, InvalidInputError
 from graphmrf.files import atomic
 from graphmrf.graph import Graph
 from graphmrf.text import near_or_all
@@ -27,9 +26,6 @@ from graphmrf_paper.elliptic import ELLIPTIC_RECIPES
 from graphmrf_paper.places import CDC_RECIPES, LONDON_RECIPES, US_RECIPES
 from graphmrf_paper.synthetic import DRAWN_RECIPES, PUBLISHED_RECIPES
 from graphmrf_paper.twitch import TWITCH_RECIPES
-
-if TYPE_CHECKING:
-    import pooch
 
 COMMIT = "cf60223"
 MIRROR = f"https://raw.githubusercontent.com/000Justin000/GaussianMRF/{COMMIT}/datasets/"
@@ -157,17 +153,7 @@ def load(
 
 
 def _cache_folder(cache_dir: PathLike | None) -> Path:
-    given = cache_dir or os.environ.get(CACHE)
-    return Path(given).expanduser() if given else _user_cache() / "graphmrf"
-
-
-def _user_cache() -> Path:
-    """Return the folder for caches of the platform."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(cache_dir or os.environ.get(CACHE) or pooch.os_cache("graphmrf")).expanduser()
 
 
 def published_checksums(made: Recipe) -> dict[str, str]:
@@ -319,13 +305,6 @@ def _check_accepted(recipe: Recipe, *, accepted: bool) -> None:
 
 def _download(recipe: Recipe, cache: Path, url: str, advance: Callable[[str], None]) -> Files:
     """Return the raw files of a data set, downloaded unless they are cached; `advance` is called for each."""
-    try:
-        import pooch
-    except ImportError as error:
-        needs = f"downloading {recipe.info.name} needs pooch"
-        raise MissingExtraError(
-            f"{needs}; pip install pooch, or give the files in a folder with data_dir or {DATA}"
-        ) from error
     registry = {name: f"sha256:{sha256}" for name, sha256 in recipe.downloads.values()}
     place = cache / "raw" / (recipe.info.name if recipe.url else COMMIT)
     store = pooch.create(path=place, base_url=url, registry=registry)
@@ -337,7 +316,7 @@ def _download(recipe: Recipe, cache: Path, url: str, advance: Callable[[str], No
     return files
 
 
-def _fetch(store: "pooch.Pooch", path: str) -> Path:
+def _fetch(store: pooch.Pooch, path: str) -> Path:
     url = store.get_url(path)
     try:
         return Path(store.fetch(path))
@@ -381,8 +360,6 @@ def _trouble(error: OSError, url: str, folder: Path) -> str:
 @contextmanager
 def _hushed() -> Iterator[None]:
     """Keep pooch from printing what it fetches."""
-    import pooch
-
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)

@@ -203,11 +203,11 @@ CLASSIFICATION_TWITCH = _classification(
         ),
     ),
     (
-        "A stand-in for those who may not use the Elliptic data, whose licence excludes commercial use. The same "
-        "protocol predicts whether a streamer uses explicit language.",
-        "'always 1' puts every node into class 1.",
+        "A stand-in for those who may not use the Elliptic data, whose licence excludes commercial use: the same "
+        "protocol, for whether a streamer uses explicit language.",
+        "'always 1' predicts class 1 for every node.",
         f"'{BERNOULLI}' is the paper's model with a likelihood for classes: smoothed features and a smooth field in "
         "the logit, by Laplace's approximation, in place of regression on 0 and 1.",
-        "Without an inductive row: from German to English streamers no method is better than 'always 1'.",
+        "There is no inductive row: from German to English streamers no method is clearly better than 'always 1'.",
     ),
 )

@@ -51,16 +51,7 @@ def truncated_smoothing(S: csr_array, X: Floats, levels: tuple[float, ...], step
 
     .. math:: (1 - \alpha) \sum_{i < k} (\alpha S)^i X + (\alpha S)^k X
 
-    Parameters
-    ----------
-    S : sparse array of shape (n, n)
-        Normalised adjacency.
-    X : array of shape (n, p)
-        Features.
-    levels : tuple of float
-        Values of alpha, in [0, 1).
-    steps : int
-        Number of steps k; without end they give :math:`(1 - \alpha)(I - \alpha S)^{-1} X`.
+    Without end they give :math:`(1 - \alpha)(I - \alpha S)^{-1} X`.
 
     Examples
     --------
@@ -245,8 +236,6 @@ class _Deviation:
 
 _TWITCH, _COUNTIES = "twitch-ptbr", ("us-2012", "us-2016")
 _STRONG = "synthetic-paper-h100"
-
-
 _DEVIATIONS = {
     **{
         (where, name): _Deviation(
