@@ -195,7 +195,7 @@ MODEL_COMMANDS = [
             *((f"{SAMPLE} --seed {s}", "'--seed'") for s in (-1, "x")),
             *((f"{SAMPLE} -n {10**k}", "more than memory holds") for k in (12, 15, 30)),
             ("sample model.json -o out.csv", "there is no table of edges"),
-            ("sample model.json edges.csv nodes.csv", "given with --given"),
+            ("sample model.json edges.csv nodes.csv", "unexpected extra argument"),
             ("sample edges.csv model.json", "looks like"),
             ("sample model.json edges.csv --given nodes.csv -o nodes.csv", "is an input, too"),
             ("sample model.json edges.csv -o model.csv.json", "suffix gives the format"),

@@ -50,37 +50,13 @@ def told_apart(one: str, other: str) -> tuple[str, str]:
 
 
 def joined(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence.
-
-    Examples
-    --------
-    >>> joined(["age"]), joined(["age", "rent", "income"])
-    ('age', 'age, rent and income')
-    """
+    """Return words as a list in a sentence."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def count(n: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> count(1, "node"), count(2000, "node")
-    ('1 node', '2,000 nodes')
-    """
+    """Return a count with its noun."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def inner_percent(share: float) -> str:
-    """Return a share that is neither 0 nor 1 as a whole percentage that is neither 0 nor 100.
-
-    Examples
-    --------
-    >>> inner_percent(0.7), inner_percent(0.001), inner_percent(0.999)
-    ('70 %', 'under 1 %', 'over 99 %')
-    """
-    whole = round(100 * share)
-    return {0: "under 1 %", 100: "over 99 %"}.get(whole, f"{whole} %")
 
 
 def decimals(values: ArrayLike) -> int | None:
@@ -118,13 +94,7 @@ def minus_signs(formatted: str) -> str:
 
 
 def above_zero(r2: float, error: float) -> bool:
-    """Return whether an accuracy R² is above that of the mean, 0, by more than its standard error.
-
-    Examples
-    --------
-    >>> above_zero(0.3, 0.1), above_zero(0.1, 0.2), above_zero(0.3, float("nan"))
-    (True, False, True)
-    """
+    """Return whether an accuracy R² is above that of the mean, 0, by more than its standard error."""
     return r2 > (error if math.isfinite(error) else 0.0)
 
 
@@ -142,13 +112,7 @@ def r2_range(r2: float, error: float, *, wide: float = 0.1) -> str:
 
 
 def r2_in_words(r2: float, error: float, name: str = "R²") -> str:
-    """Return an accuracy R², or another of its kind, with its range where it is uncertain.
-
-    Examples
-    --------
-    >>> r2_in_words(0.6512, 0.02), r2_in_words(0.45, 0.125)
-    ('R² 0.651', 'R² 0.450, uncertain (0.20 to 0.70)')
-    """
+    """Return an accuracy R², or another of its kind, with its range where it is uncertain."""
     within = r2_range(r2, error)
     return f"{name} {number(r2)}" + (f", uncertain ({within})" if within else "")
 

@@ -51,8 +51,7 @@ def load_command(name: str) -> Any:
         command: Any = get_group(getattr(module, f"{name}_group"))
     else:
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        settings = {"allow_extra_args": name in getattr(module, "TAKE_MORE", ())}
-        alone.command(name, context_settings=settings)(getattr(module, name))
+        alone.command(name)(getattr(module, name))
         command = get_command(alone)
     command.name = name
     return command

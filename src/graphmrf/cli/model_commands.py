@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from graphmrf.comparison import Prediction
     from graphmrf.datasets import AttributedGraph
 
-TAKE_MORE = ("sample",)  # commands that receive extra arguments, for a better message than that of Typer
 ModelFile = Annotated[Path, options.argument("MODEL", "A model written by graphmrf fit (.json).")]
 ModelOutput = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to save the model: a .json file.")
@@ -93,7 +92,6 @@ def fit(
 
 @options.grouped
 def sample(
-    context: typer.Context,
     model: ModelFile,
     edges: options.MaybeEdgesFile = None,
     *,
@@ -119,8 +117,6 @@ def sample(
         check_apart([output], [model, edges, given, graph.shapes])
         if output is not None:
             later.datasets.check_writable(output)
-        if context.args:
-            raise InvalidInputError(later.model_results.too_many(model, edges, context.args))
         with later.inputs.explained("sample", model=model, edges=edges, given=given):
             mrf = later.model.GaussianMRF.load(model)
             if given is None:

@@ -10,7 +10,7 @@ import pandas as pd
 from graphmrf import datasets
 from graphmrf._typing import Bools
 from graphmrf.cli import terminal
-from graphmrf.cli.inputs import A_MODEL, OF_NODES, looks_like
+from graphmrf.cli.inputs import A_MODEL, looks_like
 from graphmrf.cli.options import GraphOptions
 from graphmrf.datasets.table_files import SHAPES
 from graphmrf.errors import InvalidInputError
@@ -94,17 +94,6 @@ def under_model(
     summary = {"target": target, "labelled": int(labelled.sum()), "r2": values, "suggest": ids}
     notes = (*table.notes, *_assumed(table, mrf, target))
     return notes, summary, lambda: _show_expected(target, labelled, expected, ids)
-
-
-def too_many(model: Path, edges: Path | None, more: Sequence[str]) -> str:
-    """Return the error on too many arguments, which points to --given."""
-    tables = [path for path in (edges, *map(Path, more)) if path is not None]
-    nodes = next((path for path in tables if looks_like(path) == OF_NODES), None)
-    said = f"sample takes two files, MODEL and EDGES, got {len(tables) + 1}"
-    if nodes is None or len(tables) != 2:
-        return f"{said}; a table of nodes is given with --given NODES"
-    (ends,) = (path for path in tables if path is not nodes)
-    return f"{said}; a table of nodes is given with --given: graphmrf sample {model} {ends} --given {nodes}"
 
 
 def _check_names(table: datasets.AttributedGraph, mrf: GaussianMRF) -> None:

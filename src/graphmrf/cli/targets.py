@@ -31,7 +31,7 @@ from graphmrf.field import POSITIVE
 from graphmrf.graph import Graph
 from graphmrf.linalg.limits import LIMITS
 from graphmrf.selection import search_time_weight
-from graphmrf.text import inner_percent, joined
+from graphmrf.text import count, joined
 
 _KNOWN = {"exposure": "--exposure", "trials": "--trials", "std": "--std", "weight": "--value-weight"}
 """Option of every column that is known of observations, by its name in `fit`."""
@@ -93,9 +93,10 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
 def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) -> Settings:
     """Return the checked settings of a prediction; errors name the option."""
     needs = (*(["totals of groups"] if asked.group else []), *([SUGGESTIONS] if asked.suggest else []))
+    method = _method_for(how.likelihood, how.method, asked.known)
     with _named_by_option():
         return Settings(
-            methods=(_method_for(how.likelihood, how.method, asked.known),),
+            methods=(method,),
             alpha=how.alpha,
             cv=how.folds,
             random_state=how.seed,
@@ -224,10 +225,9 @@ def _group_weight(table: AttributedGraph, column: str | None, group: str | None)
 def group_notes(groups: pd.Series | None) -> list[str]:
     """Return that some nodes are in no group, so that totals of groups do not add up to that of all nodes."""
     outside = 0 if groups is None else int(groups.isna().sum())
-    if groups is None or not outside:
-        return []
-    nodes = "node is in no group: its cell" if outside == 1 else "nodes are in no group: their cells"
-    return [f"{outside} {nodes} of {groups.name} {'is' if outside == 1 else 'are'} empty"]
+    return (
+        [] if groups is None or not outside else [f"{count(outside, 'node')} in no group: empty cells of {groups.name}"]
+    )
 
 
 def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
@@ -251,11 +251,11 @@ def only_target(table: AttributedGraph, ignore: Sequence[str]) -> str:
 
 def _which(table: AttributedGraph, found: pd.DataFrame) -> str:
     """Ask which of several columns to predict, the emptiest first."""
-    shares = found.isna().mean().sort_values(ascending=False, kind="stable")
-    listed = [f"'{name}' ({inner_percent(share)} empty)" for name, share in shares.items()]
+    empty = found.isna().sum().sort_values(ascending=False, kind="stable")
+    listed = [f"'{name}' ({n:,} of {len(found):,} cells empty)" for name, n in empty.items()]
     return (
         f"{table.path}: {len(listed)} numeric columns have empty cells, {and_more(listed)}; name what to predict, such "
-        f"as --target {shares.index[0]} (repeatable): the others are features then, and their empty cells are filled"
+        f"as --target {empty.index[0]} (repeatable): the others are features then, and their empty cells are filled"
     )
 
 

@@ -367,13 +367,7 @@ def _asked_weight(file: TableFile, asked: EdgeColumns) -> tuple[str | None, tupl
 
 
 def _is_distance(name: str) -> bool:
-    """Return whether a name suggests that smaller means nearer.
-
-    Examples
-    --------
-    >>> _is_distance("road_km"), _is_distance("travelTime"), _is_distance("trips")
-    (True, True, False)
-    """
+    """Return whether a name suggests that smaller means nearer."""
     return not DISTANCES.isdisjoint(name_words(name))
 
 
