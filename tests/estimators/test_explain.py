@@ -53,3 +53,15 @@ def test_effects_add_up_but_for_a_constant() -> None:
 def test_what_has_no_explanation_is_refused(options: dict[str, Any], node: str, words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         gm.GraphRegressor(**options).fit(GRAPH, X, Y).explain(node)
+
+
+def test_an_explanation_is_shown_as_its_text() -> None:
+    found = gm.GraphRegressor(terms=["own", "field"]).fit(GRAPH, X, Y).explain("n5")
+    assert repr(found) == str(found)
+    assert "labels=" not in repr(found)
+
+
+def test_summaries_show_small_and_large_numbers() -> None:
+    incomes = gm.LinearGraphConvolution(alpha=0.5).fit(GRAPH, X * 1e6, Y).summary()
+    assert "0.0000" not in incomes
+    assert "e\N{MINUS SIGN}0" in incomes

@@ -24,8 +24,8 @@ from graphmrf import (
 )
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.choices import Intercept, standard_errors
 from graphmrf.estimators.inputs import read_outcome
+from graphmrf.estimators.linear import Intercept, standard_errors
 from graphmrf.selection import split
 from graphmrf_paper import synthetic
 

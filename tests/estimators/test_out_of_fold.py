@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from graphmrf import Graph, GraphRegressor
 from graphmrf.estimators.inputs import read_outcome
+from graphmrf.selection import assign_folds
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +29,7 @@ def example(transform: str = "identity", solver: str = "auto") -> tuple[Graph, A
 def test_labels_are_predicted_as_by_a_fit_without_their_fold(transform: str, solver: str) -> None:
     graph, X, y, fitted = example(transform, solver)
     outcome = read_outcome(y, N)
-    folds = outcome.folds(4, 0)
+    folds = assign_folds(outcome.n_labelled, 4, random_state=0)
     labelled, expected = np.flatnonzero(outcome.known), np.empty((2, folds.size))
     for fold in range(4):
         hidden = y.copy()
@@ -45,7 +46,7 @@ def test_labels_are_predicted_as_by_a_fit_without_their_fold(transform: str, sol
 def test_a_fold_is_not_read() -> None:
     graph, X, y, fitted = example()
     outcome = read_outcome(y, N)
-    folds, labelled = outcome.folds(4, 0), np.flatnonzero(outcome.known)
+    folds, labelled = assign_folds(outcome.n_labelled, 4, random_state=0), np.flatnonzero(outcome.known)
     moved = y.copy()
     moved[labelled[folds == 1][0]] *= 1.5
     again = GraphRegressor().fit(graph, X, moved).out_of_fold(graph, X, moved, folds)

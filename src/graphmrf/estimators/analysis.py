@@ -11,14 +11,13 @@ from scipy.special import ndtri
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import JointEstimator
-from graphmrf.estimators.inputs import check_fitted, read_mask
-from graphmrf.estimators.scikit import node_positions
+from graphmrf.estimators.inputs import check_fitted, node_positions, read_mask
 from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import of_every_target
 from graphmrf.field import Responses
 from graphmrf.graph.checks import check_count
 from graphmrf.selection import steps_to_label
-from graphmrf.text import number
+from graphmrf.text import MINUS, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,7 +236,7 @@ class AnalysedField(JointEstimator):
         return labelled
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NodeExplanation:
     r"""A prediction as a sum: the mean of the labels plus the contribution of each label, or of each kind of effect.
 
@@ -266,7 +265,7 @@ class NodeExplanation:
     labels: pd.DataFrame
     effects: pd.Series
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the sums, and the labels with the largest contributions."""
         about = f"{self.node}: {number(self.prediction)} = {number(self.mean)} (mean of the labels)"
         effects = "".join(f" {_signed(float(value))} ({name})" for name, value in self.effects.items())
@@ -279,4 +278,4 @@ class NodeExplanation:
 
 
 def _signed(value: float) -> str:
-    return f"{'-' if value < 0 else '+'} {number(abs(value))}"
+    return f"{MINUS if value < 0 else '+'} {number(abs(value))}"

@@ -48,7 +48,7 @@ from graphmrf.estimators.tables import (
 from graphmrf.graph.checks import check_count
 from graphmrf.graph.ids import as_pandas
 from graphmrf.selection import own_fold
-from graphmrf.text import number
+from graphmrf.text import minus_signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,11 +151,11 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         facts = {"nodes": nodes.graph.n_nodes, "edges": nodes.graph.n_edges, "labelled": labelled}
         shown = {name: f"{each:,}" for name, each in facts.items()} | {"features": str(self.n_features_in_)}
         learned = {name: getattr(self, f"{name}_", None) for name in _LEARNED}
-        shown |= {name: number(value) for name, value in learned.items() if isinstance(value, float | int)}
+        shown |= {name: minus_signs(f"{each:z,.6g}") for name, each in learned.items() if isinstance(each, float | int)}
         width = max(12, *map(len, shown))
         lines = [type(self).__name__, *(f"  {name:<{width}} {value}" for name, value in shown.items())]
-        columns = {"share": getattr(self, "shares_", None), "coefficient": getattr(self, "coef_", None)}
-        return Summary("\n".join(lines + [line for title, each in columns.items() for line in table_of(title, each)]))
+        lines += table_of("share", getattr(self, "shares_", None))
+        return Summary("\n".join(lines + table_of("coefficient", getattr(self, "coef_", None), ",.4g")))
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's own drawing of an estimator, and the summary of its fit."""

@@ -7,14 +7,14 @@ then are :math:`G G_L' y_L`, and coefficients of `G` err with the covariance :ma
 
 .. math:: K = G_L' \Sigma_{LL} G_L + \bar v (I - G_L' G_L),
 
-where the second term, 0 in least squares, is what a prior on the coefficients leaves open, and :math:`\bar v` the mean
-variance of a label. The noise scale :math:`\tau` comes from the residuals at the labelled nodes: their squares over
-what these are expected to be under the model.
+where the second term, 0 in least squares, is the uncertainty under a prior on the coefficients, and :math:`\bar v` the
+mean variance of a label. The noise scale :math:`\tau` comes from the squared residuals at the labelled nodes, divided
+by their expectation under the model.
 
-What is divided by an estimated scale has a Student distribution, here with as many degrees of freedom :math:`\nu` as
-labels are left by coefficients, and by a level that was chosen (`degrees_of_freedom`). Standard
-deviations are those of that distribution, :math:`\sqrt{\nu / (\nu - 2)}` times the scale, with which normal quantiles
-are right at 90 %; see `interval_width` for others. They are NaN when no label is left: nothing shows the noise.
+Errors over an estimated scale have a Student distribution, here with as many degrees of freedom :math:`\nu` as labels
+are left by coefficients, and by a level that was chosen (`degrees_of_freedom`). Standard deviations are those of that
+distribution, :math:`\sqrt{\nu / (\nu - 2)}` times the scale, with which normal quantiles are right at 90 %; see
+`interval_width` for others. They are NaN when no label is left.
 """
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ def precision_times(graph: Graph, filled: Floats, known: Bools, alpha: float) ->
 def degrees_of_freedom(labels: int, spent: float, *, chosen: bool = False, counted: float = 2.0) -> float:
     """Return how many labels are left by coefficients, and by a level that cross-validation chose.
 
-    Such a level counts as two coefficients, but takes no more than a third of what is left. With 13 to 61 labels of
-    London's wards (10 splits) intervals of 90 % then cover as many outcomes as those of linear regression; with 1 they
-    cover .01 less, with 4 .02 more.
+    Such a level counts as two coefficients, but takes no more than a third of what is left: with 13 to 61 labels of
+    London's wards, 90 % intervals then cover as many outcomes as those of linear regression.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def _student_variance(freedom: float, *, upper: float = 0.95, least: float = 3.0
 def interval_width(level: float, freedom: float) -> float:
     """Return half the width of an interval of Student's distribution, in the standard deviations of `student_std`.
 
-    It is no less than that of a normal one. Up to 90 % that is the larger, by little; farther out Student's tails are.
+    It is no less than that of a normal distribution.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
+@dataclass(eq=False, repr=False)
 class GraphClassifier(NodeEstimator):
     r"""Classes of nodes from the field of `GraphRegressor` with a logistic link, or from any regression.
 
@@ -89,20 +90,12 @@ class GraphClassifier(NodeEstimator):
            [0.38, 0.62]])
     """
 
-    def __init__(
-        self,
-        regressor: Any = None,
-        *,
-        ordered: bool | Sequence[Any] = False,
-        metric: Literal["accuracy", "f1"] = "accuracy",
-        cv: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        self.regressor = regressor
-        self.ordered = ordered
-        self.metric = metric
-        self.cv = cv
-        self.random_state = random_state
+    regressor: Any = None
+    _: KW_ONLY
+    ordered: bool | Sequence[Any] = False
+    metric: Literal["accuracy", "f1"] = "accuracy"
+    cv: int = 5
+    random_state: int = 0
 
     @takes_tables
     def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:

@@ -43,8 +43,8 @@ class GraphConvolutionalNetwork(FeatureEstimator):
     .. math:: H_0 = X, \qquad H_k = \sigma(\tilde S H_{k-1} \Theta_k + 1 c_k'), \qquad y = H_K \beta + c
 
     with :math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`. It needs PyTorch: ``pip install 'graphmrf[gnn]'``.
-    Both hyper-parameters come from one cross-validation, in which all folds are trained at once and scored on the way.
-    On one device the same seed gives the same network.
+    Both hyper-parameters are chosen by one cross-validation, in which all folds are trained at once. On one device the
+    same seed gives the same network.
 
     Parameters
     ----------
@@ -56,21 +56,19 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         Width of every layer.
     activation : "relu" or "identity", default "relu"
         The function :math:`\sigma`. With "identity" the network is linear in the features, as `SimpleGraphConvolution`
-        is, but trained by steps; together with ``training="paper"`` it is what the paper calls SGC.
+        is, but trained by steps; with ``training="paper"`` it is the paper's SGC.
     training : "full", "paper" or Training, default "full"
         "full" uses all labels and all neighbours at every step; "paper" a tenth of the labels and the mean over the
         node and at most 30 of its neighbours; see `estimators.Training`.
     device : str, default "auto"
         Where PyTorch computes: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
-    cv : int, default 5
-        Folds of the cross-validation, which imitate the holes, see `selection.distance_matched_folds`; as many as
-        labelled nodes if there are fewer.
+    cv : see `LabelPropagation`
+        Folds of the cross-validation.
     random_state : int, default 0
         Seed of the folds, the initial weights, the batches and the neighbours drawn.
     fit_intercept : bool, default True
-        Have the constants c, and centre features and outcomes before. Without it a node with features 0 among such
-        neighbours is predicted 0: for data of mean zero, if another graph is to be predicted
-        (see `LinearGraphConvolution`).
+        Fit the constants c, and centre features and outcomes first. Without it a node with features 0 among such
+        neighbours is predicted 0: for data of mean zero (see `LinearGraphConvolution`).
 
     Attributes
     ----------
@@ -85,12 +83,12 @@ class GraphConvolutionalNetwork(FeatureEstimator):
     searched_ : tuple or None
         Folds of the search and predictions of every fold's network; None where nothing was searched.
     n_coefficients_ : int
-        Degrees of freedom the training has spent: what makes the mean square of the residuals equal to that of the
-        cross-validation. (Without one: the number of features, and one for the intercept.)
+        Degrees of freedom spent by the training, so that the mean squares of residuals and of out-of-fold errors
+        agree. (Without cross-validation: the number of features, and one for the intercept.)
     dof_ : float
         Degrees of freedom left to the noise scale, those of Student's distribution of errors.
     scale_ : float
-        Root mean square of the errors at labels that a fold had not seen; without cross-validation of the residuals.
+        Root mean square of out-of-fold errors; without cross-validation of the residuals.
     cv_results_ : dict or None
         "n_layers", "epochs", "mean_r2" (pooled over the folds) and "fold_r2" of every pair tried; None when both
         were given.
@@ -211,7 +209,7 @@ class GraphConvolutionalNetwork(FeatureEstimator):
     def _check_finite(self) -> None:
         if not np.isfinite(self._fitted).all():
             raise ConvergenceError(
-                "the training went to infinity; bring features to moderate size, as training='full' does, or lower the "
+                "the training diverged; scale the features to moderate size, as training='full' does, or lower the "
                 "learning rate"
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ JOINT_METHODS = ("auto", "coupled", "fields")
 _COLLINEAR = 1e-10  # share of its variance that other columns leave of one that follows from them
 
 
+@dataclass(eq=False, repr=False)
 class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     r"""A table of nodes without missing cells: each is predicted from all other columns and from the neighbours.
 
@@ -84,22 +85,13 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        graph: Any,
-        *,
-        method: str = "auto",
-        likelihoods: Mapping[str, str] | None = None,
-        sizes: Mapping[str, str] | None = None,
-        cv: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        self.graph = graph
-        self.method = method
-        self.likelihoods = likelihoods
-        self.sizes = sizes
-        self.cv = cv
-        self.random_state = random_state
+    graph: Any
+    _: KW_ONLY
+    method: str = "auto"
+    likelihoods: Mapping[str, str] | None = None
+    sizes: Mapping[str, str] | None = None
+    cv: int = 5
+    random_state: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (every transformer is fitted alike)
         """Predict the missing cells of a table.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -52,6 +52,7 @@ _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 _REPRESENTATIONS = ("auto", "dense", "sparse")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphRegressor(AnalysedField):
     r"""A latent-Gaussian field with linear, nonlinear and graph effects; nothing to tune.
 
@@ -141,24 +142,13 @@ class GraphRegressor(AnalysedField):
     array([4. , 2.6])
     """
 
-    def __init__(  # noqa: PLR0913 - terms, and what is believed of them, are two options
-        self,
-        *,
-        likelihood: str = "auto",
-        transform: str = "identity",
-        terms: Any = None,
-        priors: Mapping[str, float] | None = None,
-        solver: str = "auto",
-        learner: Any = AUTO,
-        random_state: int = 0,
-    ) -> None:
-        self.likelihood = likelihood
-        self.transform = transform
-        self.terms = terms
-        self.priors = priors
-        self.solver = solver
-        self.learner = learner
-        self.random_state = random_state
+    likelihood: str = "auto"
+    transform: str = "identity"
+    terms: Any = None
+    priors: Mapping[str, float] | None = None
+    solver: str = "auto"
+    learner: Any = AUTO
+    random_state: int = 0
 
     def fit(  # noqa: PLR0913 - what people know of an observation has five names
         self,

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 from graphmrf.graph.checks import check_magnitude
-from graphmrf.selection import MatchedFolds, assign_folds, distance_matched_folds
+from graphmrf.selection import MatchedFolds, distance_matched_folds
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
@@ -36,12 +36,8 @@ class Outcome:
         """Number of labelled nodes."""
         return int(np.count_nonzero(self.known))
 
-    def folds(self, n_folds: int, random_state: int) -> Ints:
-        """Return the fold of every labelled node, at random."""
-        return assign_folds(self.n_labelled, n_folds, random_state=random_state)
-
     def matched_folds(self, graph: Graph, n_folds: int, random_state: int) -> MatchedFolds:
-        """Return folds that imitate the holes: those of `folds` where holes are random."""
+        """Return folds that imitate the holes, random ones where holes are random."""
         return distance_matched_folds(graph, self.known, n_folds, random_state=random_state)
 
     def clamp(self, values: Floats) -> Floats:
@@ -303,6 +299,24 @@ def check_level(level: float) -> None:
     """Raise unless a level is a probability."""
     if not 0 < level < 1:
         raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
+
+
+def node_positions(graph: Graph, X: Any) -> Ints:
+    """Return the positions of nodes given by id, or by position on a graph without ids; one a row."""
+    named = np.asarray(X.iloc[:, 0] if isinstance(X, pd.DataFrame) and X.shape[1] == 1 else X)
+    named = named[:, 0] if named.ndim == 2 and named.shape[1] == 1 else named
+    if named.ndim != 1:
+        raise InvalidInputError(f"X must name one node a row, got shape {named.shape}; features go to features=")
+    if graph.ids is not None:
+        places = graph.ids.get_indexer(pd.Index(named, tupleize_cols=False))
+        if (places < 0).any():
+            stray = named.tolist()[int(np.argmax(places < 0))]
+            raise InvalidInputError(f"X must hold ids of the graph, got {stray!r}; pass some of graph.ids")
+        return np.asarray(places)
+    whole = named.dtype.kind in "iu" or (named.dtype.kind == "f" and (named == np.floor(named)).all())
+    if not whole or (named < 0).any() or (named >= graph.n_nodes).any():
+        raise InvalidInputError(f"X must hold node positions 0 to {graph.n_nodes - 1}; or give the graph its ids")
+    return named.astype(np.int64)
 
 
 def read_mask(mask: Any, n: int, name: str) -> Bools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from graphmrf._typing import Floats, Ints
-    from graphmrf.estimators.choices import Level
+    from graphmrf.estimators.linear import Level
     from graphmrf.field.reading import Of
     from graphmrf.graph import Graph
 
 
+@dataclass(eq=False, repr=False)
 class ObservedRegressor(NodeEstimator):
     """A `GraphRegressor` with what is known of every observation: counts, successes, or values measured.
 
@@ -44,10 +45,10 @@ class ObservedRegressor(NodeEstimator):
     array([2., 2., 2.])
     """
 
-    def __init__(self, likelihood: str, known: Any = None, *, random_state: int = 0) -> None:
-        self.likelihood = likelihood
-        self.known = known
-        self.random_state = random_state
+    likelihood: str
+    known: Any = None
+    _: KW_ONLY
+    random_state: int = 0
 
     @property
     def keeps_labels(self) -> bool:

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import NodeEstimator, PropagatingEstimator
-from graphmrf.estimators.choices import Level, given_level, given_shrinkage, settle
 from graphmrf.estimators.error_bars import ResidualField, as_omega, degrees_of_freedom
 from graphmrf.estimators.inputs import (
     as_given,
@@ -22,7 +21,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
-from graphmrf.estimators.linear import LinearGraphConvolution
+from graphmrf.estimators.linear import Level, LinearGraphConvolution, given_level, given_shrinkage, settle
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth

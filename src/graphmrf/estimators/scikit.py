@@ -6,16 +6,16 @@ labels of some nodes and leaves the nodes, their features and their edges in pla
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.choices import given_level
 from graphmrf.estimators.error_bars import as_omega
-from graphmrf.estimators.inputs import check_fitted, check_graph, read_features
+from graphmrf.estimators.inputs import check_fitted, check_graph, node_positions, read_features
+from graphmrf.estimators.linear import given_level
 from graphmrf.estimators.storage import Storable
 from graphmrf.linalg import smooth_features
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from graphmrf._typing import Floats, Ints
+    from graphmrf._typing import Floats
     from graphmrf.graph import Graph
 
 
+@dataclass(eq=False, repr=False)
 class NodeAdapter(RegressorMixin, Storable, BaseEstimator):
     """A regressor of scikit-learn whose samples are nodes, by an estimator of graphmrf.
 
@@ -64,20 +65,16 @@ class NodeAdapter(RegressorMixin, Storable, BaseEstimator):
     (2,)
     """
 
-    def __init__(self, estimator: Any, graph: Any, *, features: Any = None) -> None:
-        self.estimator = estimator
-        self.graph = graph
-        self.features = features
+    estimator: Any
+    graph: Any
+    _: KW_ONLY
+    features: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from some labelled nodes.
 
-        Parameters
-        ----------
-        X : array, Series or one-column table of shape (m,) or (m, 1)
-            Ids of nodes where the graph has ids, else their positions; each once.
-        y : array of shape (m,)
-            Their outcomes; all other nodes are unlabelled.
+        `X` (m,) or (m, 1): ids of nodes where the graph has ids, otherwise their positions; each once. `y` (m,): their
+        outcomes; all other nodes are unlabelled.
         """
         graph = check_graph(self.graph)
         nodes, labels = node_positions(graph, X), np.asarray(y)
@@ -99,6 +96,7 @@ class NodeAdapter(RegressorMixin, Storable, BaseEstimator):
         return np.asarray(self._predictions[node_positions(check_graph(self.graph), X)])
 
 
+@dataclass(eq=False, repr=False)
 class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
     r"""Features averaged over the neighbourhood: graph convolution as a transformer.
 
@@ -127,10 +125,10 @@ class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
     array([[0.621]])
     """
 
-    def __init__(self, graph: Any, *, features: Any = None, alpha: float = 0.5) -> None:
-        self.graph = graph
-        self.features = features
-        self.alpha = alpha
+    graph: Any
+    _: KW_ONLY
+    features: Any = None
+    alpha: float = 0.5
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (every transformer is fitted alike)
         """Smooth the features of all nodes; `X` holds nodes, or, without `features`, the features of all nodes."""
@@ -168,21 +166,3 @@ class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
         check_fitted(self, "_smoothed")
         names = [f"x{j}" for j in range(self._smoothed.shape[1])] if self._names is None else self._names
         return np.asarray([str(name) for name in names], dtype=object)
-
-
-def node_positions(graph: Graph, X: Any) -> Ints:
-    """Return the positions of nodes given by id, or by position on a graph without ids; one a row."""
-    named = np.asarray(X.iloc[:, 0] if isinstance(X, pd.DataFrame) and X.shape[1] == 1 else X)
-    named = named[:, 0] if named.ndim == 2 and named.shape[1] == 1 else named
-    if named.ndim != 1:
-        raise InvalidInputError(f"X must name one node a row, got shape {named.shape}; features go to features=")
-    if graph.ids is not None:
-        places = graph.ids.get_indexer(pd.Index(named, tupleize_cols=False))
-        if (places < 0).any():
-            stray = named.tolist()[int(np.argmax(places < 0))]
-            raise InvalidInputError(f"X must hold ids of the graph, got {stray!r}; pass some of graph.ids")
-        return np.asarray(places)
-    whole = named.dtype.kind in "iu" or (named.dtype.kind == "f" and (named == np.floor(named)).all())
-    if not whole or (named < 0).any() or (named >= graph.n_nodes).any():
-        raise InvalidInputError(f"X must hold node positions 0 to {graph.n_nodes - 1}; or give the graph its ids")
-    return named.astype(np.int64)

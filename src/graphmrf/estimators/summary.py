@@ -34,12 +34,13 @@ class Summary(str):
         return f"<pre>{escape(self)}</pre>"
 
 
-def table_of(title: str, values: Any) -> list[str]:
+def table_of(title: str, values: Any, digits: str = ",.4f") -> list[str]:
     """Return the lines of a table of named numbers; none where there are no values."""
     if values is None:
         return []
     named = values if isinstance(values, pd.Series) else pd.Series(np.ravel(values)).rename(lambda j: f"x{j}")
-    return ["", f"  {title}", *(f"    {name!s:<30} {number(float(each), 4):>12}" for name, each in named.items())]
+    cells = {name: minus_signs(format(float(each), f"z{digits}")) for name, each in named.items()}
+    return ["", f"  {title}", *(f"    {name!s:<30} {cell:>12}" for name, cell in cells.items())]
 
 
 def summarise(facts: Mapping[str, str], shares: Mapping[Any, float], names: Sequence[str], found: Criteria) -> Summary:
