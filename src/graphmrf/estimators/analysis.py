@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
+from scipy.stats import t as student
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import JointEstimator
@@ -16,6 +17,7 @@ from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import of_every_target
 from graphmrf.field import Responses
 from graphmrf.graph.checks import check_count
+from graphmrf.kept import cached_property
 from graphmrf.selection import steps_to_label
 from graphmrf.text import MINUS, number
 
@@ -28,10 +30,51 @@ if TYPE_CHECKING:
     from graphmrf.field.outcome import FieldOutcome
 
 
+@dataclass(frozen=True, eq=False)
+class LabelSelection:
+    """Test of whether labels were chosen by their outcome.
+
+    Were nodes labelled at random, predictions at labelled nodes, each from all other labels, would have the same mean
+    as those at the other nodes. (Leave-one-out predictions, as those that include the label agree with it.)
+    """
+
+    field: FieldOutcome
+
+    @cached_property
+    def t(self) -> float:
+        """Difference of the means in its standard errors (Welch); NaN without two nodes of each kind that differ."""
+        unknown = np.isnan(self.field.y)
+        if min(int(unknown.sum()), self.field.rows.size) < 2:
+            return float("nan")
+        own, others = self.field.leave_one_out[0], self.field.predictions[0][unknown]
+        error = float(np.sqrt(own.var(ddof=1) / own.size + others.var(ddof=1) / others.size))
+        rounding = np.sqrt(np.finfo(np.float64).eps) * float(np.abs(self.field.y[~unknown]).max())
+        return float(own.mean() - others.mean()) / error if error > rounding else float("nan")
+
+    @cached_property
+    def p_value(self) -> float:
+        """Probability of as large a difference were nodes labelled at random; NaN as `t`."""
+        fewer = min(self.field.rows.size, self.field.y.size - self.field.rows.size)
+        return 2.0 * float(student.sf(abs(self.t), fewer - 1))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """A warning where labels at random are ruled out."""
+        if not self.p_value < 0.001:
+            return ()
+        end = "high" if self.t > 0 else "low"
+        return (
+            f"values are known mostly where {end} ones are expected (p = {self.p_value:.1g} if nodes were chosen at "
+            f"random); if they are known because they are {end}, other predictions are too {end}, intervals too narrow",
+        )
+
+
 class AnalysedField(JointEstimator):
     """The analysis of a fitted field, for `GraphRegressor`."""
 
     likelihood: str
+    _notes: tuple[str, ...]
+    _selection: LabelSelection
     _field: FieldOutcome
     _columns: FeatureColumns
     _criteria: Criteria
@@ -49,6 +92,12 @@ class AnalysedField(JointEstimator):
                 f"{what} need numbers with the same noise, one of a node; for other observations use predict, "
                 "predict_interval and loo_"
             )
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What to look at in the data; labels chosen by their outcome are tested for when this is first read."""
+        check_fitted(self, "_field")
+        return (*self._notes, *(self._selection.notes if self.keeps_labels else ()))
 
     def _group_sums(self, members: Sequence[Ints], level: float, weight: Floats | None) -> Floats:
         return self._field.sums(members, level, weight)

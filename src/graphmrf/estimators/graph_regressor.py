@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.analysis import AnalysedField
+from graphmrf.estimators.analysis import AnalysedField, LabelSelection
 from graphmrf.estimators.inputs import (
     Categories,
     as_given,
@@ -126,7 +126,8 @@ class GraphRegressor(AnalysedField):
     solver_ : str
         "dense" or "sparse".
     notes_ : tuple of str
-        What to look at in the data, such as a feature that is known only where the outcome is.
+        What to look at in the data, such as a feature that is known only where the outcome is, or labels that seem to
+        be chosen by their outcome.
 
     Examples
     --------
@@ -259,7 +260,8 @@ class GraphRegressor(AnalysedField):
         self._field = self._fitted(graph, features, outcome.y, rows, options)
         trial = self._field.fitted.trial
         learned = () if trial is None else (trial.note,)
-        self.notes_ = (*notes, *_differing_neighbours(graph, outcome.y), *learned)
+        self._notes = (*notes, *_differing_neighbours(graph, outcome.y), *learned)
+        self._selection = LabelSelection(self._field)
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
         self.solver_ = "dense" if self._field.fitted.found.fixed is None else "sparse"
