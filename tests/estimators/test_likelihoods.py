@@ -245,11 +245,23 @@ def test_bad_input_is_refused_with_a_remedy(case: str) -> None:
         GraphRegressor(likelihood=likelihood).fit(Graph.from_edges([0, 1], [1, 2]), None, [*y, np.nan], **options)
 
 
+def test_errors_name_the_node_and_the_column() -> None:
+    """Rows of a table need not be in the order of the nodes."""
+    graph = Graph.from_edges(["a", "b"], ["b", "c"])
+    cases, people = pd.Series({"c": 2.0, "b": -1.0, "a": 1.0}, name="cases"), pd.Series({"c": 0.0, "a": 1.0, "b": 1.0})
+    model = GraphRegressor(likelihood="poisson")
+    with pytest.raises(InvalidInputError, match=r"got -1 at node 'b', column 'cases' \(1 such rows"):
+        model.fit(graph, None, cases)
+    with pytest.raises(InvalidInputError, match="must be positive, got 0 at node 'c', column 'people'"):
+        model.fit(graph, None, cases.abs(), exposure=people.rename("people"))
+    with pytest.raises(InvalidInputError, match="got -1 at node 'c' in row 1"):
+        model.fit(graph, None, np.array([1.0, -1.0]), nodes=np.array(["a", "c"]))
+
+
 def test_what_needs_numbers_says_so() -> None:
     model = GraphRegressor(likelihood="poisson").fit(RING, None, hide(counts(0, np.ones(N))))
-    for call in (model.expected_r2, model.suggest, model.expected_learning_curve):
-        with pytest.raises(InvalidInputError, match="need numbers"):
-            call()
+    with pytest.raises(InvalidInputError, match="need numbers"):
+        model.explain(int(np.flatnonzero(HIDDEN)[0]))
     model.fit(RING, None, hide(counts(0, np.ones(N))), exposure=np.where(HIDDEN, np.nan, 1.0))
     with pytest.raises(InvalidInputError, match="of='latent'"):
         model.predict(of="observation")

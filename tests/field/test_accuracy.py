@@ -9,6 +9,7 @@ from graphmrf._typing import Floats, Ints
 from graphmrf.errors import InvalidInputError
 from graphmrf.field import TERMS, AveragedPosterior, Design, ExpectedAccuracy, Observations, Scale
 from graphmrf.field.dense import DenseField, DensePosterior
+from graphmrf.field.reading import Numbers
 from graphmrf.field.transform import Power
 
 NAMES = ("own", "field")
@@ -28,14 +29,19 @@ def accuracy(m: int = 12, *, power: Power | None = None) -> tuple[ExpectedAccura
     observations = Observations.of(rows, scale.z)
     field = DenseField.of(design, tuple(TERMS[name] for name in NAMES), observations)
     posterior = AveragedPosterior([DensePosterior(field, h)])
-    return ExpectedAccuracy(posterior, observations, scale, N, 0), K
+    return ExpectedAccuracy(posterior, observations, Numbers(scale), N, 0), K
+
+
+def scale_of(found: ExpectedAccuracy) -> Scale:
+    assert isinstance(found.reading, Numbers)
+    return found.reading.scale
 
 
 @pytest.mark.parametrize("power", [None, Power(0.0, signed=False)], ids=["identity", "log"])
 def test_the_expected_r2_is_that_of_outcomes_drawn_from_the_model(power: Power | None) -> None:
     found, _ = accuracy(power=power)
     U = found.unknown
-    draws = found.scale.back(found.posterior.draw_outcome(U, 4000, np.random.default_rng(0)))
+    draws = scale_of(found).back(found.posterior.draw_outcome(U, 4000, np.random.default_rng(0)))
     about, variation = draws.var(axis=0).mean(), draws.var(axis=1).mean()
     assert found.expected_r2()[0] == pytest.approx(1.0 - about / variation, abs=0.05)
     assert 0.0 < found.expected_r2()[1] < 0.6
@@ -122,9 +128,9 @@ def test_sums_are_those_of_the_joint_posterior() -> None:
     groups = [np.arange(9), np.arange(9, 36), found.observations.nodes[:3]]
     total, std, low, high = found.sums(groups, 0.8)
     mean, covariance = latent.given(K, found.observations, 0.3)
-    unit, centre = found.scale.unit, found.scale.y.mean()
+    unit, centre = scale_of(found).unit, scale_of(found).y.mean()
     y = centre + unit * mean
-    y[found.observations.nodes] = found.scale.y
+    y[found.observations.nodes] = scale_of(found).y
     noisy = covariance + 0.3 * np.eye(N)
     noisy[found.observations.nodes] = noisy[:, found.observations.nodes] = 0.0
     for k, nodes in enumerate(groups):
@@ -137,8 +143,8 @@ def test_sums_are_those_of_the_joint_posterior() -> None:
 def test_sums_of_a_transformed_outcome_add_up_its_means() -> None:
     found, _ = accuracy(power=Power(0.0, signed=False))
     total, std, low, high = found.sums([np.arange(N)], 0.9)
-    draws = found.scale.back(found.posterior.draw_outcome(found.unknown, 20_000, np.random.default_rng(5)))
-    known = found.scale.y.sum()
+    draws = scale_of(found).back(found.posterior.draw_outcome(found.unknown, 20_000, np.random.default_rng(5)))
+    known = scale_of(found).y.sum()
     assert total[0] == pytest.approx(known + draws.sum(axis=1).mean(), rel=0.05)
     assert std[0] == pytest.approx(draws.sum(axis=1).std(), rel=0.2)
     assert low[0] < total[0] < high[0]

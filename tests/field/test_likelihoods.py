@@ -81,6 +81,16 @@ def test_the_information_of_an_observation_is_its_mean_curvature(likelihood: Lik
     np.testing.assert_allclose(likelihood.information(eta, size, h), mean, rtol=0.05)
 
 
+@pytest.mark.parametrize("name", ["poisson", "negative-binomial"])
+def test_counts_are_drawn_of_any_rate(name: str) -> None:
+    likelihood = LIKELIHOODS[name]
+    drawn = likelihood.draw(
+        np.array([-300.0, 0.0, 300.0]), np.ones(3), hyperparameters(likelihood), np.random.default_rng(0)
+    )
+    assert drawn[0] == 0.0
+    assert drawn[2] > 1e18
+
+
 @pytest.mark.parametrize("likelihood", ALL, ids=lambda each: str(each.name))
 def test_the_deviance_is_least_at_the_mean(likelihood: Likelihood) -> None:
     rng = np.random.default_rng(0)

@@ -84,6 +84,14 @@ class AnalysedField(JointEstimator):
         """Whether `predict` returns the label of a labelled node."""
         raise NotImplementedError
 
+    def _check_scored(self) -> None:
+        """Raise unless the field is fitted, and not to ordered classes."""
+        check_fitted(self, "_field")
+        if self.likelihood == "ordinal":
+            raise InvalidInputError(
+                "expected accuracy is of numbers, counts and shares, got classes; for classes use GraphClassifier"
+            )
+
     def _check_numbers(self, what: str) -> None:
         """Raise unless the field is fitted to numbers with the same noise, one of a node."""
         check_fitted(self, "_field")
@@ -115,7 +123,10 @@ class AnalysedField(JointEstimator):
 
         .. math:: 1 - \mathrm{tr}\,\Sigma_{UU} / \mathrm E \textstyle\sum_U (y_i - \bar y)^2
 
-        with the posterior covariance, noise included, which does not depend on the values of labels.
+        with the posterior covariance, noise included, which does not depend on the values of labels. Of counts and
+        shares it is the share of the Poisson or binomial deviance that is explained, over that of one overall rate:
+        the median over outcomes drawn from the posterior. A count that nobody has yet has the expected information of
+        its exposure or trials (where these are unknown, of their median).
 
         Parameters
         ----------
@@ -124,7 +135,7 @@ class AnalysedField(JointEstimator):
         return_std : bool, default False
             Also return the standard error.
         """
-        self._check_numbers("expected R2")
+        self._check_scored()
         found = self._field.accuracy.expected_r2(self._mask(labelled, "labelled"))
         return found if return_std else found[0]
 
@@ -132,7 +143,7 @@ class AnalysedField(JointEstimator):
         return None if nodes is None else read_mask(self._nodes.align(nodes, name), self._field.y.size, name)
 
     def expected_learning_curve(self, n_labels: Any = None, *, draws: int = 3) -> pd.DataFrame:
-        """Return the R2 to expect with more labels, at nodes drawn at random.
+        """Return the R2 to expect with more labels, at nodes drawn at random; of counts see `expected_r2`.
 
         Parameters
         ----------
@@ -146,7 +157,7 @@ class AnalysedField(JointEstimator):
         DataFrame
             `n_labels`, `expected_r2`, and a band of 90 %, `lower` and `upper`.
         """
-        self._check_numbers("learning curves")
+        self._check_scored()
         m, n = self._field.rows.size, self._field.y.size
         times = [round(m * factor) for factor in (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)]
         sizes = [size for size in times if size <= n - 2] if n_labels is None else [int(size) for size in n_labels]
@@ -159,7 +170,8 @@ class AnalysedField(JointEstimator):
     def suggest(self, k: int = 1, *, among: Any = None) -> pd.DataFrame:
         """Return the `k` unlabelled nodes whose labels would help most, best first.
 
-        They are chosen one after the other by how much their labels reduce the variance of all other unlabelled nodes.
+        They are chosen one after the other by how much their labels reduce the variance of all other unlabelled nodes,
+        of counts and shares weighted by their expected information.
         Where no label helps other nodes the table is empty, and ``attrs["reason"]`` has the reason.
 
         Parameters
@@ -175,7 +187,7 @@ class AnalysedField(JointEstimator):
             Position of the `node`, `std` of its prediction, and the `expected_r2` with this label and those above it,
             on all nodes that are unlabelled now.
         """
-        self._check_numbers("suggestions")
+        self._check_scored()
         mask = self._mask(among, "among")
         candidates = int(np.sum(np.isnan(self._field.y) & (True if mask is None else mask)))
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= candidates:

@@ -21,7 +21,7 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
-from graphmrf.estimators.rows import NAMES, NUMBERS, Known, long_outcome, read_rows
+from graphmrf.estimators.rows import NAMES, NUMBERS, Known, RowError, long_outcome, read_rows
 from graphmrf.estimators.tables import answers_tables, located, takes_folds, takes_tables
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
@@ -193,12 +193,12 @@ class GraphRegressor(AnalysedField):
         ConvergenceError
             If a solve of the sparse representation misses its tolerance.
         """
-        given = {"exposure": exposure, "trials": trials, "std": std, "weight": weight}
-        if nodes is None:
-            return self._fit(graph, X, y, known=Known(given))
-        graph = check_graph(graph)
-        y, rows = long_outcome(graph, y, nodes)
-        return self._fit(graph, X, y, known=Known(given, rows))
+        given, graph = {"exposure": exposure, "trials": trials, "std": std, "weight": weight}, check_graph(graph)
+        columns, long = given | {"y": y}, () if nodes is None else long_outcome(graph, y, nodes)
+        try:
+            return self._fit(graph, X, long[0] if long else y, known=Known(given, *long[1:]))
+        except RowError as error:
+            raise error.named(graph, nodes, columns) from None
 
     def update(
         self,

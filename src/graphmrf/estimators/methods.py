@@ -89,6 +89,21 @@ class ObservedRegressor(NodeEstimator):
         check_fitted(self, "regressor_")
         return self.regressor_.predict_total(groups, level=level)
 
+    def suggest(self, k: int = 1) -> pd.DataFrame:
+        """Return the nodes whose observations would help most; see `GraphRegressor.suggest`."""
+        check_fitted(self, "regressor_")
+        return self.regressor_.suggest(k)
+
+    def expected_r2(self) -> float:
+        """Return the explained deviance to expect; see `GraphRegressor.expected_r2`."""
+        check_fitted(self, "regressor_")
+        return self.regressor_.expected_r2()
+
+    def expected_learning_curve(self) -> pd.DataFrame:
+        """Return the explained deviance to expect with more observations."""
+        check_fitted(self, "regressor_")
+        return self.regressor_.expected_learning_curve()
+
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints, *, return_std: bool = False) -> Any:
         """Return the expected observation of each observed node by a field fitted without its fold."""

@@ -51,9 +51,22 @@ class RowError(InvalidInputError):
 
     def __init__(self, rule: str, found: str, rows: Ints, remedy: str, *, option: str) -> None:
         self.row, self.option = int(rows[0]), option
-        more = f" ({rows.size} such rows in all)"
-        self.at = f"{rule}, got {found}{more}; {remedy}"
-        super().__init__(f"{rule}, got {found} in row {self.row}{more}; {remedy}")
+        self._before, self._after = f"{rule}, got {found}", f" ({rows.size} such rows in all); {remedy}"
+        self.at = f"{self._before}{self._after}"
+        super().__init__(f"{self._before} in row {self.row}{self._after}")
+
+    def named(self, graph: Graph, nodes: Any, columns: Mapping[str, Any]) -> InvalidInputError:
+        """Return the error with the id of the node and the name of the column, where they have one.
+
+        `nodes`: node of every row of a long table, or None. `columns`: what `fit` was given, by option.
+        """
+        column, place = getattr(columns[self.option], "name", None), f"in row {self.row}"
+        if nodes is not None:
+            place = f"at node {np.asarray(nodes).tolist()[self.row]!r} {place}"
+        elif graph.ids is not None:
+            place = f"at node {graph.ids[self.row]!r}"
+        place += "" if column is None else f", column {column!r}"
+        return InvalidInputError(f"{self._before} {place}{self._after}")
 
 
 @dataclass(frozen=True, eq=False)

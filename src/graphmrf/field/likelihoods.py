@@ -41,6 +41,9 @@ _UNKNOWN = 2.0
 _LARGEST = 300.0
 """Largest latent value that is exponentiated."""
 
+_MOST = 9e18
+"""Largest mean of a count that NumPy draws: the largest whole number of 64 bits is little more."""
+
 _SMALLEST = math.exp(-_LARGEST)
 """Least predicted count of a deviance, which is infinite where none is expected and some are counted."""
 
@@ -186,7 +189,7 @@ class Poisson(_Counts):
 
     def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:  # noqa: ARG002
         """Return new counts."""
-        return rng.poisson(size * self.link(eta)).astype(np.float64)
+        return rng.poisson(np.minimum(size * self.link(eta), _MOST)).astype(np.float64)
 
 
 class NegativeBinomial(_Counts):
@@ -223,7 +226,7 @@ class NegativeBinomial(_Counts):
     def draw(self, eta: Floats, size: Floats, h: Values, rng: np.random.Generator) -> Floats:
         """Return new counts."""
         r = self._size(h)
-        return rng.poisson(rng.gamma(r, size * self.link(eta) / r)).astype(np.float64)
+        return rng.poisson(np.minimum(rng.gamma(r, size * self.link(eta) / r), _MOST)).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,8 @@ class FieldOutcome:
     @cached_property
     def accuracy(self) -> ExpectedAccuracy:
         """Expected accuracy, further labels, sums over groups."""
-        return ExpectedAccuracy(self.posterior, self.fitted.field.normal, self.scale, self.y.size, self.options.seed)
+        given = self.posterior.members[0].observations
+        return ExpectedAccuracy(self.posterior, given, self.reading, self.y.size, self.options.seed)
 
     @cached_property
     def leave_one_out(self) -> tuple[Floats, Floats]:

@@ -190,7 +190,7 @@ def greedy_labels(  # noqa: PLR0913 - the covariance, and what counts
     B: Floats,
     *,
     variance: Floats | None = None,
-    noise: float = 0.0,
+    noise: Floats | float = 0.0,
     own: bool = True,
     allowed: Bools | None = None,
     shortlist: int = 1,
@@ -202,11 +202,12 @@ def greedy_labels(  # noqa: PLR0913 - the covariance, and what counts
     over j come from :math:`\Sigma B`, with `times` the product: where `B` has random signs they are estimates for all
     nodes, where it has unit vectors they are exact for these.
 
-    `variance` (n,): diagonal of :math:`\Sigma`. `own`: whether what a label takes from the variance of its own node
-    counts; `B` has unit vectors where it does not. `allowed` (n,): nodes to choose among. `shortlist`: nodes of every
-    step whose gain is computed exactly. `least` (n,): bound on the remaining variances.
+    `variance` (n,): diagonal of :math:`\Sigma`. `noise`: of labels, or (n,). `own`: whether what a label takes from
+    the variance of its own node counts; `B` has multiples of unit vectors where it does not. `allowed` (n,): nodes to
+    choose among. `shortlist`: nodes of every step whose gain is computed exactly. `least` (n,): bound on the remaining
+    variances.
     """
-    images, counted = times(B), np.ones_like(B) if own else 1.0 - B
+    images, counted, noise = times(B), np.ones_like(B) if own else B == 0, np.broadcast_to(noise, len(B))
     if variance is None:
         variance = np.maximum(np.einsum("ij,ij->i", B, images) / np.maximum((B**2).sum(axis=1), 1.0), least)
     left = np.ones(len(B), dtype=bool) if allowed is None else allowed.copy()
@@ -217,7 +218,7 @@ def greedy_labels(  # noqa: PLR0913 - the covariance, and what counts
         units = np.zeros((len(B), short.size))
         units[short, np.arange(short.size)] = 1.0
         tried = times(units) - columns @ columns[short].T
-        tried /= np.sqrt(np.maximum(tried[short, np.arange(short.size)], 0.0) + noise)
+        tried /= np.sqrt(np.maximum(tried[short, np.arange(short.size)], 0.0) + noise[short])
         best = int(np.einsum("ij,ij->j", tried, tried).argmax())
         node, column = int(short[best]), tried[:, best]
         images = images - np.outer(column, column @ B)
