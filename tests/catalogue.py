@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -232,4 +233,11 @@ MODEL: dict[str, Any] = {
 }
 SAMPLE = "sample model.json edges.csv -o out.csv"
 
-WITH_MODEL: dict[str, Content] = {"model.json": json.dumps(MODEL), "other.csv": csv(NODES[["id"]])}
+
+def sealed(model: Mapping[str, Any]) -> str:
+    """Return a model file with the checksum of its content."""
+    checksum = sha256(json.dumps(model, sort_keys=True).encode()).hexdigest()
+    return json.dumps({**model, "sha256": checksum})
+
+
+WITH_MODEL: dict[str, Content] = {"model.json": sealed(MODEL), "other.csv": csv(NODES[["id"]])}

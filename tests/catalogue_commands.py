@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from catalogue import ANY, LP, MODEL, SAMPLE, SPECIAL, WITH_MODEL, Content, Odd, page, refused, special
+from catalogue import ANY, LP, MODEL, SAMPLE, SPECIAL, WITH_MODEL, Content, Odd, page, refused, sealed, special
 from file_variants import NODES, csv
 
 COLUMN_OPTIONS = ("--id", "--source", "--dest", "--weight", "--ignore", "--group", "--target")
@@ -144,7 +144,7 @@ MODELS = [
     *(model(f"{key} nested", "model.json", **{key: [[[[1.0]]]]}) for key in ("names", "H", "h", "mean")),
     *(model(f"a number of 400 digits in {key}", "model.json", **{key: [10**400, 1]}) for key in ("h", "mean")),
     *(model(f"version {v!r}", "of the model format", version=v) for v in (0, 2, "1", [1], -1)),
-    model("version true", "of the model format", version=True),
+    model("version true", "damaged model file", version=True),
     model("another format", "it has no format", format="pickle"),
     model("H not symmetric", "model.json", H=[[1.0, 0.9], [0.2, 1.0]]),
     model("H not positive", "model.json", H=[[1.0, 2.0], [2.0, 1.0]]),
@@ -157,12 +157,14 @@ MODELS = [
     model("a name too few", "model.json", names=["rent"]),
     model("names that are numbers", "damaged model file", names=[1, 2]),
     model("h and C", "model.json", C=[[1.0]]),
-    model("a wrong sum", "was damaged or changed", sha256="0" * 64),
-    model("a sum that is a list", "was damaged or changed", sha256=[]),
+    model("a wrong sum", "was changed since", sha256="0" * 64),
+    model("a sum that is a list", "was changed since", sha256=[]),
     model("diagnostics as text", "damaged model file", diagnostics="fine"),
     model("diagnostics that lack all", "damaged model file", diagnostics={}),
-    model("H of huge numbers", "give the attributes in another unit", H=[[1e308, 0.0], [0.0, 1e308]]),
-    model("H of denormals", "give the attributes in another unit", H=[[5e-324, 0.0], [0.0, 5e-324]]),
+    *(
+        raw_model(f"sound, with H of {size:g}", sealed({**MODEL, "H": [[size, 0.0], [0.0, size]]}), "in another unit")
+        for size in (1e308, 5e-324)
+    ),
     raw_model("empty", "", "damaged model file"),
     raw_model("nothing", "null", "it has no format"),
     raw_model("a list", "[]", "it has no format"),

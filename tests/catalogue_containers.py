@@ -220,9 +220,9 @@ GRAPHS = [
             ("real general", " 1.0"),
         )
     ),
-    format_of_edges(".mtx", "skew-symmetric", matrix("real skew-symmetric", " 1.0"), "must be a finite number >= 0"),
-    format_of_edges(".mtx", "Hermitian", matrix("complex hermitian", " 1.0 0.5"), "must hold real numbers"),
-    format_of_edges(".mtx", "complex numbers", matrix("complex general", " 1.0 0.5"), "must hold real numbers"),
+    format_of_edges(".mtx", "skew-symmetric", matrix("real skew-symmetric", " 1.0"), "general or symmetric"),
+    format_of_edges(".mtx", "Hermitian", matrix("complex hermitian", " 1.0 0.5"), "general or symmetric"),
+    format_of_edges(".mtx", "complex numbers", matrix("complex general", " 1.0 0.5"), "general or symmetric"),
     format_of_edges(
         ".mtx", "fewer entries than said", matrix("real symmetric", " 1.0")[:-40], "cannot be read as .mtx"
     ),
