@@ -80,11 +80,9 @@ class TableFile:
         return f"{self.path}, row {row_number(self.path, record - self.headless)}"
 
     def values(self, column: str) -> pd.Series:
-        """Return a column as pandas values, converted by its cells.
+        """Return a column as pandas values; cells of text files become numbers or booleans where all are.
 
-        Strings that are all numbers become numbers, all true/false become booleans, and what reads as missing (an empty
-        cell, NA, NaN, null, none in any case) becomes missing. Numbers written with leading zeros are codes and stay
-        text, and so do all strings of a file with typed columns.
+        Empty cells, NA, NaN, null and none in any case are missing. Numbers with leading zeros are codes and stay text.
         """
         with self._readable(column, "cells"):
             return _values(self.numbers.get(column, self.columns[column]), typed=self.typed)
@@ -107,10 +105,9 @@ class TableFile:
             return shown_ids(self.columns[column], typed=self.typed)
 
     def keys(self, column: str) -> pa.ChunkedArray:
-        """Return ids in the form in which they are compared; null where an id is missing.
+        """Return ids in the form in which they are compared, null where one is missing.
 
-        Text stays as it is, without surrounding blanks (``"00123"`` is not ``"123"``); an integer, and a float
-        that is a whole number, becomes its decimal text, so that ``7`` in one file is ``"7"`` in another.
+        Text stays as it is, less surrounding blanks; whole numbers become their decimal text.
         """
         with self._readable(column, "ids"):
             return _canonical(self.columns[column])
@@ -187,11 +184,8 @@ def suffix_of(path: PathLike) -> str:
 def read_table(path: PathLike | Any) -> TableFile:
     """Return the table in a file, read by its suffix (``-`` is text on standard input), or in a DataFrame.
 
-    A folder of Parquet files is one table, its rows in the order of the names of the files; so are those at a URL of
-    fsspec.
-
-    Raises InvalidInputError: no such file, a directory, an unknown suffix, an empty or damaged file, repeated column
-    names, a column of numbers that can be read in two ways, a missing extra.
+    A folder of Parquet files, or a URL of fsspec, is one table, its rows in the order of the names of the files. Raises
+    InvalidInputError where there is no readable table.
     """
     if not isinstance(path, str | os.PathLike):
         return frame_file(path)
@@ -597,14 +591,7 @@ def shown_ids(column: pa.ChunkedArray, *, typed: bool) -> pd.Series:
 
 
 def as_numbers(series: pd.Series) -> tuple[Floats, int | None]:
-    """Return a column as float64 with NaN where it is missing, and the first record that is not a number (or None).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_numbers(pd.Series(["1.5", None, "abc"]))
-    (array([1.5, nan, nan]), 2)
-    """
+    """Return a column as float64 with NaN where it is missing, and the first record that is no number, if any."""
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if series.dtype.kind == "O":  # pandas below 3 reads a number up to a NUL
         numbers = np.where([isinstance(cell, str) and "\0" in cell for cell in series], np.nan, numbers)
