@@ -45,7 +45,7 @@ OTHERS = ("lp", "lr", "lgc", "lgc-rp")
         ((0.7, 0.1, 0.2, 0.71), "Outcomes of neighbours carry the prediction and features add little"),
         ((0.2, 0.7, 0.6, 0.7), "Features carry the prediction and outcomes of neighbours add nothing"),
         ((0.2, 0.7, 0.6, 0.719), "Features carry the prediction and outcomes of neighbours add little"),
-        ((0.6, 0.5, 0.6, 0.61), "Outcomes of neighbours and features say the same"),
+        ((0.6, 0.5, 0.6, 0.61), "Outcomes of neighbours and features contain the same information"),
         ((-0.1, 0.0, 0.01, 0.0), "Neither"),
     ],
 )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score
 
+from graphmrf.comparison import compare
 from graphmrf.comparison.scores import R2, Score, standard_error
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.graph import Graph
@@ -41,6 +42,21 @@ def test_counts_are_scored_by_the_poisson_deviance(name: str) -> None:
     expected = 1.0 - mean_poisson_deviance(cases[used], predicted[used]) / mean_poisson_deviance(cases[used], own)
     assert found["fold_r2"][0, 1] == pytest.approx(expected)
     assert score.key == "explained_deviance"
+
+
+def test_likelihoods_of_counts_are_compared_by_explained_deviance() -> None:
+    rng, nodes = np.random.default_rng(4), np.arange(40)
+    ring = Graph.from_edges(nodes, (nodes + 1) % 40)
+    people = rng.uniform(20.0, 200.0, 40)
+    cases = np.where(nodes % 4 > 0, rng.poisson(0.2 * people * np.exp(np.sin(nodes / 6.0))), np.nan)
+    found = compare(ring, None, cases, likelihood="poisson", known={"exposure": people})
+    chosen, known = found.chosen, ~np.isnan(cases)
+    mean = np.asarray(chosen.model.out_of_fold(ring, None, cases, chosen.folds.folds))  # type: ignore[union-attr]
+    alone = people[known] * cases[known].sum() / people[known].sum()
+    expected = 1.0 - mean_poisson_deviance(cases[known], mean) / mean_poisson_deviance(cases[known], alone)
+    assert found.metric == "explained_deviance"
+    assert found.table["explained_deviance"].tolist() == pytest.approx([expected])
+    assert expected > 0.5
 
 
 def test_a_yes_or_no_is_scored_by_its_log_loss() -> None:

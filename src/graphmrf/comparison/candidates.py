@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats, Ints
-from graphmrf.comparison.capabilities import CAPABILITIES
+from graphmrf.comparison.capabilities import CAPABILITIES, offers
 from graphmrf.comparison.held_out import HeldOut
 from graphmrf.comparison.scores import R2, Score, standard_error
 from graphmrf.comparison.settings import AUTO, Settings
@@ -36,52 +36,30 @@ Values: TypeAlias = Floats | Labels
 class FittedMethod:
     """One method, fitted and scored on held-out labels.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    score : float
-        R² of numbers, explained deviance of counts and shares, share of classes that are right; NaN where it could not
-        be measured.
-    error : float
-        Standard error of the score.
-    alpha : float or None
-        Smoothing level in use; None for a method without one, or with one for each class.
-    search : mapping of arrays
-        Scores at every level tried, as in ``cv_results_``; empty for classes.
-    losses : array of shape (n_labelled,)
-        Loss at each held-out label: squared errors or deviances, over the mean of those of one value or rate for all,
-        so that their mean is 1 - score (a smoothing level being chosen without the label's fold, so that having tried
-        many is no advantage); for classes minus the logarithm of the probability of the true class, less labels that
-        are the only one of their class.
-    model : estimator
-        Fitted.
-    held_out : HeldOut or None
-        Known values predicted without their fold; None for classes.
-    folds : MatchedFolds or None
-        The folds.
-    note : str
-        What is to be known about the fit.
-    scoring : Score
-        What `score` measures for numbers, counts and shares.
-
     Examples
     --------
     >>> FittedMethod(METHODS["lp"], 0.6, alpha=0.9).method.name
     'Label propagation'
     """
 
-    method: Method
+    method: Method  # the method
+    # R² of numbers, explained deviance of counts and shares, share of classes that are right; NaN where it could not be
+    # measured
     score: float
-    error: float = float("nan")
-    alpha: float | None = None
+    error: float = float("nan")  # standard error of the score
+    alpha: float | None = None  # smoothing level in use; None for a method without one, or with one for each class
+    # scores at every level tried, as in ``cv_results_``; empty for classes
     search: Mapping[str, Floats] = field(default_factory=dict)
+    # (n_labelled,): loss at each held-out label: squared errors or deviances, over the mean of those of one value or
+    # rate for all, so that their mean is 1 - score (a smoothing level being chosen without the label's fold, so that
+    # having tried many is no advantage); for classes minus the logarithm of the probability of the true class, less
+    # labels that are the only one of their class
     losses: Floats = field(default_factory=lambda: np.empty(0))
-    model: Any = None
-    held_out: HeldOut | None = None
-    folds: MatchedFolds | None = None
-    note: str = ""
-    scoring: Score = R2
+    model: Any = None  # fitted
+    held_out: HeldOut | None = None  # known values predicted without their fold; None for classes
+    folds: MatchedFolds | None = None  # the folds
+    note: str = ""  # what is to be known about the fit
+    scoring: Score = R2  # what `score` measures for numbers, counts and shares
 
     @property
     def regions(self) -> Ints | None:
@@ -113,27 +91,13 @@ class FittedMethod:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods fitted to one outcome, the one that is used, and why.
+    """Methods fitted to one outcome, the one that is used, and why."""
 
-    Attributes
-    ----------
-    methods : tuple of FittedMethod
-        In the order of `estimators.methods.METHODS`.
-    chosen : FittedMethod
-        The one to use; its ``model`` is fitted to all labels.
-    reason : str
-        Why it is used; empty if only one was fitted.
-    notes : tuple of str
-        What went otherwise than asked.
-    metric : str
-        "r2" of numbers, "explained_deviance" of counts and shares, "accuracy" of classes.
-    """
-
-    methods: tuple[FittedMethod, ...]
-    chosen: FittedMethod
-    reason: str = ""
-    notes: tuple[str, ...] = ()
-    metric: str = "r2"
+    methods: tuple[FittedMethod, ...]  # in the order of `estimators.methods.METHODS`
+    chosen: FittedMethod  # the one to use; its ``model`` is fitted to all labels
+    reason: str = ""  # why it is used; empty if only one was fitted
+    notes: tuple[str, ...] = ()  # what went otherwise than asked
+    metric: str = "r2"  # "r2" of numbers, "explained_deviance" of counts and shares, "accuracy" of classes
 
     @property
     def model(self) -> Any:
@@ -161,8 +125,16 @@ class Comparison:
         return self.table.round(3).to_html() + f"<p>{escape(self.reason)}</p>"
 
 
-def compare(
-    graph: Any, X: Any, y: Any, *, methods: str | Sequence[str] = AUTO, cv: int = 5, random_state: int = 0
+def compare(  # noqa: PLR0913 - data, and what is known of them
+    graph: Any,
+    X: Any,
+    y: Any,
+    *,
+    methods: str | Sequence[str] = AUTO,
+    likelihood: str = AUTO,
+    known: Mapping[str, Any] | None = None,
+    cv: int = 5,
+    random_state: int = 0,
 ) -> Comparison:
     """Fit several methods and compare them at known values that are held out like the ones to predict.
 
@@ -180,6 +152,11 @@ def compare(
         Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
     methods : "auto" or sequence of str
         Names of `estimators.methods.METHODS`; "auto" takes those that suit the data.
+    likelihood : {"auto", "poisson", "negative-binomial", "binomial"}
+        "auto" is for numbers and classes. Counts and shares are for the field only, and scored by explained deviance:
+        compare the likelihoods of counts by one call for each.
+    known : mapping of str to array of shape (n,), optional
+        What else is known of every node: `exposure`, `trials`, `std` or `weight`, as in `GraphRegressor.fit`.
     cv, random_state : int
         Number of folds, and their seed.
 
@@ -196,8 +173,11 @@ def compare(
     graph, X, y = in_rows(graph, X, y)
     X = None if X is None else pd.DataFrame(reduced(X))
     outcome = as_outcome(y, graph.n_nodes)
+    given = {name: np.asarray(graph.align(values, name), dtype=np.float64) for name, values in (known or {}).items()}
     names = (methods,) if isinstance(methods, str) else tuple(methods)
-    return compare_methods(graph, X, outcome, Settings(names, cv=cv, random_state=random_state))
+    names = (DEFAULT,) if names == (AUTO,) and (given or likelihood != AUTO) else names
+    settings = Settings(names, cv=cv, random_state=random_state, likelihood=likelihood, known=given)
+    return compare_methods(graph, X, outcome, settings)
 
 
 def as_outcome(y: Any, n_nodes: int) -> Values:
@@ -316,7 +296,7 @@ def _named(name: str, n_features: int) -> Method:
 
 def _offers(method: Method, wanted: Sequence[str]) -> bool:
     """Return whether the estimator of a method has all that is wanted, see `CAPABILITIES`."""
-    return all(CAPABILITIES[name](method.make()) for name in wanted)
+    return all(offers(method.make(), *CAPABILITIES[name]) for name in wanted)
 
 
 def _fitted(method: Method, graph: Graph, X: pd.DataFrame | None, y: Values, settings: Settings) -> FittedMethod:
@@ -470,7 +450,7 @@ def _least_loss(fits: Sequence[FittedMethod], best: FittedMethod) -> str:
 
 
 def few_of_a_class(labels: Labels, cv: int) -> Iterator[str]:
-    """Say where classes have so few labels that folds are fewer, or that nothing can be checked."""
+    """Yield notes on classes with so few labels that there are fewer folds, or no check at all."""
     used, counts = folds_of_classes(labels, cv), np.bincount(labels.codes[labels.known])
     if used < cv:
         rarest = labels.classes[np.where(counts > 1, counts, counts.max() + 1).argmin()]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from graphmrf._typing import Floats, Ints
 from graphmrf.comparison.candidates import FittedMethod
-from graphmrf.comparison.capabilities import ForecastsAccuracy, ShowsDependence, SuggestsLabels
+from graphmrf.comparison.capabilities import offers
 from graphmrf.errors import InvalidInputError
 from graphmrf.field import EFFECTS
 from graphmrf.text import joined, number
@@ -58,7 +58,7 @@ class Effects:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What carries the predictions of a fitted model, as far as the model can say.
+    """What the predictions of a fitted model are based on, as far as the model reports it.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
             f"X must be a DataFrame of features, got {type(X).__name__}; for one node use model.explain(node)"
         )
     found = explain_model(model, X)
-    learning = model.expected_learning_curve() if isinstance(model, ForecastsAccuracy) else None
+    learning = model.expected_learning_curve() if offers(model, "expected_learning_curve") else None
     dependence = None if X is None else dependence_curves(model, X, found.shares)
     return Explanation(found.shares, found.effects, dependence, learning)
 
@@ -145,7 +145,7 @@ def transform_name(model: Any) -> str:
 def dependence_curves(model: Any, X: pd.DataFrame, shares: Mapping[str, float]) -> pd.DataFrame | None:
     """Return the mean prediction against each feature; None without nonlinear effects."""
     bent = shares.get("nonlinear effects", 1.0) >= ROUNDS_TO_NOTHING
-    if not isinstance(model, ShowsDependence) or not bent:
+    if not offers(model, "partial_dependence") or not bent:
         return None
     rows = []
     for name in [name for name in X.columns if X[name].nunique() > 2][:_CURVES]:
@@ -158,7 +158,7 @@ def dependence_curves(model: Any, X: pd.DataFrame, shares: Mapping[str, float]) 
 def learning_curve(fit: FittedMethod) -> pd.DataFrame | None:
     """Return the score to expect with more labels, which starts at that measured on held-out labels; None without one.
 
-    The model says by what factor more labels reduce the unexplained variance; where it starts from is measured, so
+    The model gives the factor by which more labels reduce the unexplained variance; its start is measured, so
     that there is one number for the accuracy now. The band is the model's, and no narrower than that of the R² now.
 
     Examples
@@ -172,9 +172,9 @@ def learning_curve(fit: FittedMethod) -> pd.DataFrame | None:
     0         9         0.50  0.336  0.875
     1        18         0.75  0.625  0.875
     """
-    if not isinstance(fit.model, ForecastsAccuracy):
+    if not offers(fit.model, "expected_learning_curve"):
         return None
-    curve = fit.model.expected_learning_curve()
+    curve: pd.DataFrame = fit.model.expected_learning_curve()
     now = float(curve["expected_r2"].iloc[0])
     found = {name: anchored(curve[name].to_numpy(float), now, fit.score) for name in ("expected_r2", "lower", "upper")}
     r2, error = found["expected_r2"], BAND * np.nan_to_num(fit.error)
@@ -191,10 +191,9 @@ def anchored(r2: Floats, now: float, measured: float) -> Floats:
 def suggested_labels(fit: FittedMethod, k: int) -> pd.DataFrame:
     """Return the nodes whose labels would help most, by position, with the R² to expect then; see `learning_curve`.
 
-    Where there is none the table is empty, and ``attrs["reason"]`` says why. ``attrs["now"]`` is the R² now, or the
-    explained deviance, which ``attrs["score"]`` names.
+    Where there is none the table is empty, and ``attrs["reason"]`` gives the reason. ``attrs["now"]`` is the R² now, or
+    the explained deviance, which ``attrs["score"]`` names.
     """
-    assert isinstance(fit.model, SuggestsLabels)
     found = fit.model.suggest(k).reset_index(drop=True)
     now = float(fit.model.expected_r2()) if len(found) else float("nan")
     r2 = anchored(found["expected_r2"].to_numpy(float), now, fit.score)
@@ -282,7 +281,7 @@ def _alone(outcomes: float, features: float, *, linear: str = "") -> str:
 
 
 def _shared(shares: Mapping[str, float], scores: str) -> str:
-    """Say which effects carry a prediction, the largest first, and how far one gets with less."""
+    """Return the sentence on the effects that predict, the largest first, with the scores of simpler methods."""
     named = ((share, name) for name, share in shares.items() if name != "noise" and share >= ROUNDS_TO_NOTHING)
     largest = sorted(named, reverse=True)
     if not largest:
@@ -297,13 +296,15 @@ def _shared(shares: Mapping[str, float], scores: str) -> str:
 def _sentence(outcomes: float, features: float, both: float) -> str:
     alone = _alone(outcomes, features)
     scores = f"{alone}, both {number(both, 2)}"
-    if max(outcomes, features, both) < SAME:
+    single = max(outcomes, features)
+    if max(single, both) < SAME:
         return f"Neither outcomes of neighbours nor features carry a prediction here: {scores}."
-    if both >= max(outcomes, features) + SAME:
+    if both >= single + SAME:
         return f"Both carry the prediction: {alone}, together {number(both, 2)}."
-    gain = "little" if round(both, 2) > round(max(outcomes, features), 2) else "nothing"
-    if outcomes >= features + SAME:
-        return f"Outcomes of neighbours carry the prediction and features add {gain} to them: {scores}."
-    if features >= outcomes + SAME:
-        return f"Features carry the prediction and outcomes of neighbours add {gain} to them: {scores}."
-    return f"Outcomes of neighbours and features say the same here, either is enough: {scores}."
+    if abs(outcomes - features) < SAME:
+        return f"Outcomes of neighbours and features contain the same information here; either is enough: {scores}."
+    first, second = (
+        ("Outcomes of neighbours", "features") if outcomes > features else ("Features", "outcomes of neighbours")
+    )
+    gain = "little" if round(both, 2) > round(single, 2) else "nothing"
+    return f"{first} carry the prediction and {second} add {gain} to them: {scores}."

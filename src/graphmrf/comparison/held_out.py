@@ -9,7 +9,6 @@ import pandas as pd
 from sklearn.base import clone
 
 from graphmrf._typing import Bools, Floats
-from graphmrf.comparison.capabilities import ChecksIntervals
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import Outcome
 from graphmrf.estimators.out_of_fold import has_std_out_of_fold, out_of_fold
@@ -55,7 +54,7 @@ class HeldOut:
             data = self.graph, self.X, self.outcome.y, self.folds.folds
             mean, std = self.model.out_of_fold(*data, return_std=True)
             return np.asarray(mean), np.asarray(std)
-        if isinstance(self.model, ChecksIntervals):
+        if hasattr(self.model, "interval_check_"):
             mean, std = self.model.interval_check_.predictions
             return mean, std
         return self._refitted()
@@ -86,7 +85,7 @@ class HeldOut:
 
     def covered(self, level: float) -> Bools:
         """Return whether each known value (n_labelled,) lies inside its out-of-fold interval, widened as others are."""
-        if isinstance(self.model, ChecksIntervals):
+        if hasattr(self.model, "interval_check_"):
             return np.asarray(self.model.interval_check_.covered(level))
         mean, std = self.predictions
         width = interval_width(level, getattr(self.model, "dof_", 0.0)) * std

@@ -17,7 +17,7 @@ from graphmrf.comparison.candidates import (
     compare_methods,
     few_of_a_class,
 )
-from graphmrf.comparison.capabilities import PredictsIntervals, PredictsTotals, SuggestsLabels, is_conformal, takes
+from graphmrf.comparison.capabilities import is_conformal, offers
 from graphmrf.comparison.explanation import (
     Explanation,
     dependence_curves,
@@ -37,53 +37,14 @@ from graphmrf.text import above_zero, nothing_predicts
 FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
 # Columns of the table of groups, beside their own.
-_OFF = 0.02  # error of probabilities that is worth a sentence
-_SURELY = 3.0  # standard errors beyond which it is no chance
+_OFF = 0.02  # least error of probabilities that is reported
+_SURELY = 3.0  # standard errors from which it is significant
 GROUP_COLUMNS = ("n_nodes", "n_observed", *_SUMS, "total", *(f"total_{name}" for name in _SUMS[1:]))
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """One outcome at every node, how it was predicted, and how accurate that is: values only, no model runs from here.
-
-    Parameters
-    ----------
-    name : str
-        Name of the outcome.
-    y : array of shape (n,)
-        Known numbers, NaN where they were predicted; for classes positions in `classes`.
-    value : array of shape (n,)
-        Predictions, and known values where there are any; finite wherever `y` is NaN.
-    method : str
-        Name of the method that made them; its row of `methods` has its accuracy.
-    methods : sequence of FittedMethod
-        All methods compared.
-    std, lower, upper : arrays of shape (n,) or None
-        Standard deviation and interval; None for classes and for methods without error bars.
-    level : float
-        Probability inside the interval.
-    classes : sequence or None
-        The k classes; None for numbers.
-    probability : array of shape (n, k)
-        Probability of every class.
-    held_out : DataFrame or None
-        A row for each known value: `node`, `out_of_fold` prediction and, of numbers, its standardised `residual`.
-    held_out_probability : array of shape (m, k)
-        Probabilities of the classes at known values, out of fold.
-    explanation : Explanation
-        Shares, effects, and what else a model offers.
-    carries, reason : str
-        A sentence on what carries the prediction, and one on why this method was used.
-    coverage, by_distance, by_spread : DataFrame or None
-        See the methods of `HeldOut` of these names.
-    groups : DataFrame or None
-        Means and totals of groups, see `with_groups`.
-    suggested : DataFrame or None
-        Nodes to label next, see `suggested_labels`.
-    measured, notes : sequence of str
-        Lines on how accuracy was measured, and on everything else.
-    in_regions : bool
-        Whether known values were held out in regions; otherwise in random folds.
 
     Raises
     ------
@@ -97,30 +58,36 @@ class Prediction:
     array([ True, False])
     """
 
-    name: str
-    y: Floats
-    value: Floats
-    method: str
-    methods: Sequence[FittedMethod] = ()
+    name: str  # name of the outcome
+    y: Floats  # (n,): known numbers, NaN where they were predicted; for classes positions in `classes`
+    value: Floats  # (n,): predictions, and known values where there are any; finite wherever `y` is NaN
+    method: str  # name of the method that made them; its row of `methods` has its accuracy
+    methods: Sequence[FittedMethod] = ()  # all methods compared
+    # std, lower, upper: (n,): standard deviation and interval; None for classes and for methods without error bars
     std: Floats | None = None
     lower: Floats | None = None
     upper: Floats | None = None
-    level: float = 0.9
-    classes: Any = None
-    probability: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    level: float = 0.9  # probability inside the interval
+    classes: Any = None  # the k classes; None for numbers
+    probability: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (n, k): probability of every class
+    # a row for each known value: `node`, `out_of_fold` prediction and, of numbers, its standardised `residual`
     held_out: pd.DataFrame | None = None
+    # (m, k): probabilities of the classes at known values, out of fold
     held_out_probability: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    explanation: Explanation = field(default_factory=Explanation)
+    explanation: Explanation = field(default_factory=Explanation)  # shares, effects, and what else a model offers
+    # carries, reason: a sentence on what carries the prediction, and one on why this method was used
     carries: str = ""
     reason: str = ""
+    # coverage, by_distance, by_spread: see the methods of `HeldOut` of these names
     coverage: pd.DataFrame | None = None
     by_distance: pd.DataFrame | None = None
     by_spread: pd.DataFrame | None = None
-    groups: pd.DataFrame | None = None
-    suggested: pd.DataFrame | None = None
+    groups: pd.DataFrame | None = None  # means and totals of groups, see `with_groups`
+    suggested: pd.DataFrame | None = None  # nodes to label next, see `suggested_labels`
+    # measured, notes: lines on how accuracy was measured, and on everything else
     measured: Sequence[str] = ()
     notes: Sequence[str] = ()
-    in_regions: bool = False
+    in_regions: bool = False  # whether known values were held out in regions; otherwise in random folds
 
     def __post_init__(self) -> None:
         _check_lengths(self)
@@ -206,8 +173,8 @@ class Prediction:
 
         With weights there is no total, as outcomes are rates. Unchanged where the model has no joint distribution.
         """
-        model = self.chosen.model if self.chosen else None
-        if not isinstance(model, PredictsTotals):
+        model: Any = self.chosen.model if self.chosen else None
+        if not offers(model, "predict_total"):
             return self
         if weight is not None:
             found = _weighted(model, groups.to_numpy(), weight, self.level)
@@ -230,7 +197,7 @@ class Prediction:
                 note = f"{self.name}: nodes to label next are suggested by method {DEFAULT}, which was not fitted"
                 return replace(self, notes=(*self.notes, note))
             return replace(self, suggested=field.suggest(k).reset_index(drop=True))
-        if self.chosen is None or not isinstance(self.chosen.model, SuggestsLabels):
+        if self.chosen is None or not offers(self.chosen.model, "suggest"):
             return self
         return replace(self, suggested=suggested_labels(self.chosen, k))
 
@@ -337,7 +304,7 @@ def _tested(chosen: FittedMethod, known: Bools) -> pd.DataFrame:
 
 def _moments(model: Any) -> tuple[Floats, Floats]:
     """Return means and standard deviations; NaN for a model without the latter."""
-    if takes(model.predict, "return_std"):
+    if offers(model, "predict", "return_std"):
         mean, std = model.predict(return_std=True)
         return np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64)
     mean = np.asarray(model.predict(), dtype=np.float64)
@@ -346,7 +313,7 @@ def _moments(model: Any) -> tuple[Floats, Floats]:
 
 def _interval(chosen: FittedMethod, value: Floats, std: Floats, settings: Settings) -> tuple[Floats, Floats]:
     model, level = chosen.model, settings.level
-    if not isinstance(model, PredictsIntervals):
+    if not offers(model, "predict_interval"):
         width = chosen.interval_width(level) * std
         return value - width, value + width
     kind = {"interval": "conformal"} if settings.conformal and is_conformal(model) else {}
@@ -355,7 +322,7 @@ def _interval(chosen: FittedMethod, value: Floats, std: Floats, settings: Settin
 
 
 def _unreached(graph: Graph, observed: Bools, cv: int) -> Iterator[str]:
-    """Say which nodes no label reaches, and where labels are too few for folds."""
+    """Yield notes on nodes without a path to a label, and on fewer labels than folds."""
     unreached = ~np.isin(graph.components, graph.components[observed])
     if unreached.any():
         yield (
@@ -367,7 +334,7 @@ def _unreached(graph: Graph, observed: Bools, cv: int) -> Iterator[str]:
 
 
 def _few(known: int, n_features: int, method: Method, prediction: Prediction) -> Iterator[str]:
-    """Say that labels are few, features counting against them unless the method shrinks their effects by itself."""
+    """Yield a note if labels are few; features count against them unless the method shrinks their effects."""
     spent = n_features * (method.features and method.needs_features)
     if known - 1 - spent >= FEW:
         return
@@ -377,7 +344,7 @@ def _few(known: int, n_features: int, method: Method, prediction: Prediction) ->
 
 
 def _on_choice(found: Comparison, settings: Settings) -> Iterator[str]:
-    """Say why another than the default method is used, which transform, and whether intervals have bounds."""
+    """Yield notes on a method other than the default, the transform, and intervals without bounds."""
     model = found.model
     if f"has a higher {found.chosen.scoring.name}" in found.reason:
         yield found.reason
@@ -420,7 +387,7 @@ def _classes(graph: Graph, labels: Labels, found: Comparison, settings: Settings
 
 
 def sureness(probability: Floats, codes: Ints) -> str:
-    """Return a sentence on held-out probabilities (m, k) that are surely off by more than .02; empty where not.
+    """Return a sentence on held-out probabilities (m, k) that differ from shares by .02 and significantly; else empty.
 
     Examples
     --------

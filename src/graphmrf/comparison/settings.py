@@ -77,48 +77,29 @@ class Bounds:
 class Settings:
     """How methods are tuned, and what is asked of them.
 
-    Parameters
-    ----------
-    methods : tuple of str
-        Names of `estimators.methods.METHODS`, or "auto" for those that suit the data.
-    alpha : float or None
-        Smoothing level; None is by cross-validation.
-    cv, random_state : int
-        Folds of the cross-validation, and the seed of these and of random probes.
-    transform : str
-        Transform of the outcome.
-    conformal : bool
-        Whether intervals are conformal.
-    needs : tuple of str
-        Further capabilities, of `capabilities.CAPABILITIES`, without which a method is not used.
-    level : float
-        Probability of the intervals.
-    bounds : Bounds
-        Bounds of the values.
-    likelihood : str
-        Distribution of counts and successes for the field, of `estimators.rows.NAMES`; "auto" is for numbers.
-    known : mapping of str to array of shape (n,), optional
-        `exposure`, `trials`, `std` or `weight` of every node, see `GraphRegressor.fit`.
-    stoppable : bool
-        Whether Ctrl-C during the fit of the field goes on with the methods that are fitted, if there are any.
-
     Examples
     --------
     >>> Settings(transform="log").wanted
     ('a transform of the outcome',)
     """
 
+    # names of `estimators.methods.METHODS`, or "auto" for those that suit the data
     methods: tuple[str, ...] = (AUTO,)
-    alpha: float | None = None
+    alpha: float | None = None  # smoothing level; None is by cross-validation
+    # cv, random_state: folds of the cross-validation, and the seed of these and of random probes
     cv: int = 5
     random_state: int = 0
-    transform: str = "identity"
-    conformal: bool = False
+    transform: str = "identity"  # transform of the outcome
+    conformal: bool = False  # whether intervals are conformal
+    # further capabilities, of `capabilities.CAPABILITIES`, without which a method is not used
     needs: tuple[str, ...] = ()
-    level: float = 0.9
-    bounds: Bounds = Bounds()
+    level: float = 0.9  # probability of the intervals
+    bounds: Bounds = Bounds()  # bounds of the values
+    # distribution of counts and successes for the field, of `estimators.rows.NAMES`; "auto" is for numbers
     likelihood: str = "auto"
+    # (n,): `exposure`, `trials`, `std` or `weight` of every node, see `GraphRegressor.fit`
     known: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    # whether Ctrl-C during the fit of the field goes on with the methods that are fitted, if there are any
     stoppable: bool = False
 
     def __post_init__(self) -> None:

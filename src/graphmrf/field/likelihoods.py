@@ -62,34 +62,17 @@ class Expansion(NamedTuple):
 
 
 class Likelihood:
-    """The distribution of an observation given a latent value.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    shapes : tuple of Shape
-        Its own hyper-parameters.
-    has_own : bool
-        Whether a node has a part of its own beyond the field, which neighbours and features do not predict.
-    is_whole : bool
-        Whether observations are whole numbers.
-    has_mean : bool
-        Whether the predicted quantity has a mean however uncertain the latent value is. That of a rate is infinite
-        where the variance of its logarithm is uncertain, and is carried by the most extreme draws where it is finite.
-    unit : float
-        Standard deviation of latent values that is assumed at most where observations determine none.
-    has_unit : bool
-        Whether observations show how far latent values spread; 0 and 1, or classes, do not.
-    """
+    """The distribution of an observation given a latent value."""
 
     name = ""
-    shapes: tuple[Shape, ...] = ()
-    has_own = True
-    is_whole = True
+    shapes: tuple[Shape, ...] = ()  # its own hyper-parameters
+    has_own = True  # whether a node has a part of its own, which neighbours and features do not predict
+    is_whole = True  # whether observations are whole numbers
+    # whether the predicted quantity has a mean however uncertain the latent value is; that of a rate is infinite where
+    # the variance of its logarithm is uncertain, and depends on the most extreme draws where it is finite
     has_mean = True
-    unit = 1.0
-    has_unit = True
+    unit = 1.0  # largest standard deviation of latent values that is assumed where observations determine none
+    has_unit = True  # whether observations determine the spread of latent values; 0 and 1, or classes, do not
 
     @property
     def spread(self) -> float:
@@ -283,18 +266,10 @@ class Binomial(Likelihood):
 
 @dataclass(frozen=True)
 class Ordinal(Likelihood):
-    r"""Ordered classes 0, 1, ...: at least `k` with probability :math:`1 / (1 + e^{c_k - \eta})`, cuts `c` increasing.
+    r"""Ordered classes 0, 1, ...: from `k` on with probability :math:`1 / (1 + e^{c_k - \eta})`, cuts `c` rising."""
 
-    Attributes
-    ----------
-    first : float
-        The first cut.
-    gaps : tuple of float
-        Prior medians of the distances between further cuts, which are hyper-parameters.
-    """
-
-    first: float = 0.0
-    gaps: tuple[float, ...] = ()
+    first: float = 0.0  # the first cut
+    gaps: tuple[float, ...] = ()  # prior medians of the distances between further cuts, which are hyper-parameters
     name: str = "ordinal"
     has_own: bool = False
     has_unit: bool = False

@@ -54,24 +54,12 @@ _STEP = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Standardised values at nodes.
+    """Standardised values at nodes."""
 
-    Attributes
-    ----------
-    nodes : integer array of shape (m,)
-        Node of every observation.
-    z : array of shape (m,)
-        Its value, standardised.
-    weights : array of shape (m,)
-        Precision of its noise over that of a usual observation.
-    error : array of shape (m,), or 0
-        Variance of an error of known size on top of the noise.
-    """
-
-    nodes: Ints
-    z: Floats
-    weights: Floats
-    error: Floats | float = 0.0
+    nodes: Ints  # (m,): node of every observation
+    z: Floats  # (m,): its value, standardised
+    weights: Floats  # (m,): precision of its noise over that of a usual observation
+    error: Floats | float = 0.0  # (m,): variance of an error of known size on top of the noise
 
     @classmethod
     def of(cls, nodes: Ints, z: Floats) -> Observations:
@@ -113,26 +101,15 @@ class Observations:
 
 @dataclass(frozen=True, eq=False)
 class Working:
-    """Working observations, and what they lack of the observations that they stand for.
+    """Working observations, and what they lack of the observations that they stand for."""
 
-    Attributes
-    ----------
-    observations : Observations
-        Values with normal noise and errors.
-    misfit : float
-        What the negative log evidence has beyond theirs.
-    third : array of shape (m,), or None
-        Third derivatives of the log density by the latent values; None where they are 0.
-    changes : mapping of str to Expansion
-        Derivatives of log density, slope and curvature by the logarithms of the likelihood's own hyper-parameters.
-    averaged : callable or None
-        Returns working observations averaged over normal latent values of some means and variances.
-    """
-
-    observations: Observations
-    misfit: float = 0.0
+    observations: Observations  # values with normal noise and errors
+    misfit: float = 0.0  # negative log evidence, less that of the working observations
+    # (m,): third derivatives of the log density by the latent values; None where they are 0
     third: Floats | None = None
+    # derivatives of log density, slope and curvature by the logarithms of the likelihood's own hyper-parameters
     changes: Mapping[str, Expansion] | None = None
+    # returns working observations averaged over normal latent values of some means and variances
     averaged: Callable[[Floats, Floats], Observations] | None = None
 
     def variances(self, precision: Floats) -> Floats:
@@ -194,26 +171,15 @@ class Responses:
     r"""Observations with a likelihood of their own, several rows of a node gathered.
 
     Latent values in units of the link are :math:`\eta = o + u v` with `v` as the field has them.
-
-    Attributes
-    ----------
-    likelihood : Likelihood
-        Distribution of a row given the latent value of its node.
-    nodes : integer array of shape (m,)
-        The labelled nodes, each once.
-    place : integer array of shape (k,)
-        Where in `nodes` the node of every row is.
-    y, size : arrays of shape (k,)
-        Value of every row, and its exposure, trials or standard error.
-    origin, unit : float
-        Origin and unit of the latent values.
     """
 
-    likelihood: Likelihood
-    nodes: Ints
-    place: Ints
+    likelihood: Likelihood  # distribution of a row given the latent value of its node
+    nodes: Ints  # (m,): the labelled nodes, each once
+    place: Ints  # (k,): where in `nodes` the node of every row is
+    # y, size: (k,): value of every row, and its exposure, trials or standard error
     y: Floats
     size: Floats
+    # origin, unit: origin and unit of the latent values
     origin: float
     unit: float
 
@@ -227,9 +193,9 @@ class Responses:
     def _spread(self) -> float:
         """Return the standard deviation of latent values by moments (DerSimonian and Laird, 1986).
 
-        At most that of the rows' own latent values: moments are about the pooled value, where the slope of a link says
-        nothing of rates that differ by orders of magnitude. Where it is below its own standard error, that error, and
-        at most the unit of the likelihood.
+        At most that of the rows' own latent values: moments are about the pooled value, where the slope of a link is
+        meaningless for rates that differ by orders of magnitude. Where it is below its own standard error, that error,
+        and at most the unit of the likelihood.
         """
         if not self.likelihood.has_unit:
             return self.likelihood.unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr
@@ -35,13 +35,6 @@ _ONE_STD = float(ndtr(1.0))
 class Link:
     r"""Latent values :math:`\eta = o + u v` and what is observed of them.
 
-    Attributes
-    ----------
-    likelihood : Likelihood
-        Distribution of an observation given the latent value.
-    origin, unit : float
-        Origin and unit of the latent values.
-
     Examples
     --------
     >>> from graphmrf.field import Mixture
@@ -53,7 +46,8 @@ class Link:
     array([8.])
     """
 
-    likelihood: Likelihood
+    likelihood: Likelihood  # distribution of an observation given the latent value
+    # origin, unit: origin and unit of the latent values
     origin: float
     unit: float
 
@@ -192,37 +186,6 @@ class AtNodes:
         return [each.h for each in self.posterior.members]
 
 
-class Reading(Protocol):
-    """Moments, quantiles, probabilities and draws of the outcome at some nodes.
-
-    `of` is "latent" for the field of numbers, or the rate, share or value behind observations, and "observation" for a
-    new observation.
-    """
-
-    @property
-    def default(self) -> Of:
-        """What is predicted unless asked otherwise."""
-
-    @property
-    def unit(self) -> float:
-        """What one unit of the field is on the scale of the outcome or of the link."""
-
-    def moments(self, at: AtNodes, of: Of) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation."""
-
-    def quantile(self, at: AtNodes, of: Of, level: float) -> Floats:
-        """Return the value below which every node lies with some probability."""
-
-    def above(self, at: AtNodes, of: Of, value: float) -> Floats:
-        """Return the probability of more than a value."""
-
-    def draw(self, at: AtNodes, of: Of, count: int, rng: np.random.Generator) -> Floats:
-        """Return joint draws, shape (count, len(nodes))."""
-
-    def leave_one_out(self, posterior: AveragedPosterior) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of the observation of every labelled node given all others."""
-
-
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """Numbers with noise: a new observation is the outcome itself, which labelled nodes keep."""
@@ -277,21 +240,11 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Counts, shares and measurements: the value of a node lies behind its observations.
+    """Counts, shares and measurements: the value of a node lies behind its observations."""
 
-    Attributes
-    ----------
-    link : Link
-        From latent values to observations.
-    size : array of shape (n,)
-        Exposure, trials or standard error of a new observation at every node, NaN where unknown.
-    seen : array of shape (m,)
-        The same of all rows of every labelled node together.
-    """
-
-    link: Link
-    size: Floats
-    seen: Floats
+    link: Link  # from latent values to observations
+    size: Floats  # (n,): exposure, trials or standard error of a new observation at every node, NaN where unknown
+    seen: Floats  # (m,): the same of all rows of every labelled node together
     default: Of = "latent"
 
     @property
@@ -360,3 +313,8 @@ class Observed:
     def of_others(self, at: AtNodes, own: Bools) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the rows of some labelled nodes by a posterior without them."""
         return self.link.observed(at.values, at.members, self.seen[own])
+
+
+Reading: TypeAlias = Numbers | Observed
+"""From the field to the outcome: `of` is "latent" for the field of numbers, or the rate, share or value behind
+observations, and "observation" for a new observation."""
