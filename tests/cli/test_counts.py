@@ -74,6 +74,22 @@ def test_counts_are_scored_by_their_deviance_on_all_surfaces(folder: Path) -> No
     assert f"cross-validated explained deviance {number(expected)}" in " ".join(text.split())
 
 
+def test_further_counts_are_suggested_with_the_deviance_to_expect(folder: Path) -> None:
+    options = ("--target", "cases", "--likelihood", "poisson", "--exposure", "people", "--suggest", "2")
+    code, text, _ = predict(folder, *options, "--report", str(folder / "page.html"))
+    assert code == 0, text
+    words = " ".join(text.split())
+    assert "labels that would help most, in this order: expected explained deviance" in words
+    measured = words.split("cross-validated explained deviance ")[1][:5]
+    assert f"expected explained deviance {measured} now" in words
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert (
+        "Explained deviance to be expected at the nodes that remain" in page
+        or "explained deviance to be expected" in page
+    )
+    assert "R² to be expected" not in page
+
+
 def test_yes_or_no(folder: Path) -> None:
     paths = [str(folder / name) for name in ("nodes.csv", "edges.csv")]
     options = ["--target", "ill", "--ignore", "cases", "--likelihood", "binomial", "-o", str(folder / "out.csv")]
