@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -84,7 +85,7 @@ def run_again(
             times, missing = timings(wanted, settings, journal.found), pending(runs, journal)
         parts = [(experiment, experiment.collect(journal.results, settings)) for experiment in wanted]
         notes = [_why(lacking, data) for lacking, data, _ in left_out]
-        notes += [f"{len(missing):,} runs have no result"] if missing else []
+        notes += [_unfinished(missing)] if missing else []
         _write_all(output, Reproduction(parts, settings, times, command, notes, missing), outlines, data_dir)
     if not quiet:
         terminal.note([f"left out {lacking}: {error}" for lacking, _, error in left_out])
@@ -100,6 +101,13 @@ def _why(lacking: str, data: str) -> str:
     """Return which experiments were left out for lack of a data set, and how to get one with a licence to accept."""
     fetch = f"; graphmrf datasets fetch {data} --accept-licence downloads it once you accept its licence"
     return f"{lacking}: the data set {data} was not there{fetch if recipe(data).terms else ''}"
+
+
+def _unfinished(missing: Sequence[Run]) -> str:
+    """Return how many runs have no result, by method or task."""
+    counts = Counter(run.method or run.task.__name__ for run in missing)
+    parts = ", ".join(f"{number:,} of {name}" for name, number in counts.most_common())
+    return f"{len(missing):,} runs have no result: {parts}; cells are means of the runs that have one"
 
 
 @contextmanager
