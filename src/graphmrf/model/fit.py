@@ -260,7 +260,7 @@ def _flags(found: Parameters, problem: FitProblem, gradient: float, *, wanted: f
     elif not problem.coupled:
         zero = [name for name, h in zip(problem.names, np.diag(found.C), strict=True) if h == 0]
         flags += [
-            f"h of {name} is at its boundary, 0: given the others, it is not smooth along the edges" for name in zero
+            f"h of {name} is 0, the boundary: given the others, it is not smooth along the edges" for name in zero
         ]
     if not problem.states.is_exact:
         flags.append("the spectrum was estimated; log_likelihood_error is the standard error that comes from it")
