@@ -25,8 +25,7 @@ from graphmrf.selection import MatchedFolds, distance_matched_folds
 from graphmrf.text import joined, number
 
 DEFAULT = "field"  # the method for numbers that is used unless another is clearly better
-MARGIN, SURE, ENOUGH = 0.01, 2.0, 30
-"""To take the place of the default: the least gain in R², standard errors that it must be above 0, known values."""
+ENOUGH = 30  # known values from which another method may take the place of the default
 
 Values: TypeAlias = Floats | Labels
 """Numbers, NaN where they are to be predicted; or classes."""
@@ -416,9 +415,9 @@ def gain(fit: FittedMethod, other: FittedMethod) -> tuple[float, float]:
     return float(difference.mean()), standard_error(difference, min(n_folds, difference.size), other.regions)
 
 
-def _surely(difference: float, error: float) -> float:
-    """Return a gain in standard errors if it is a sure one, else -1."""
-    return difference / max(error, 1e-300) if difference > max(MARGIN, SURE * error) else -1.0
+def _surely(difference: float, error: float, *, least: float = 0.01, errors: float = 2.0) -> float:
+    """Return a gain in standard errors if it is above some of them and a least one, else -1."""
+    return difference / max(error, 1e-300) if difference > max(least, errors * error) else -1.0
 
 
 def _why(fits: Sequence[FittedMethod], best: FittedMethod, wanted: Sequence[str]) -> str:

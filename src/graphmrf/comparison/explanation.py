@@ -16,8 +16,6 @@ from graphmrf.text import joined, number
 
 ROUNDS_TO_NOTHING = 0.005  # shares below this round to 0 %: they are not named, and a nonlinear one has no curves
 SAME = 0.02  # A difference of R² below this is no difference: folds of small data vary by more
-_CURVES, _STEPS = 12, 15
-"""Features that have dependence curves, and points of a curve."""
 BAND = 1.645  # standard errors of a band of 90 %
 
 
@@ -142,15 +140,17 @@ def transform_name(model: Any) -> str:
     return f"{'yeo-johnson' if power.signed else 'box-cox'} with exponent {number(power.exponent, 2)}"
 
 
-def dependence_curves(model: Any, X: pd.DataFrame, shares: Mapping[str, float]) -> pd.DataFrame | None:
-    """Return the mean prediction against each feature; None without nonlinear effects."""
+def dependence_curves(
+    model: Any, X: pd.DataFrame, shares: Mapping[str, float], *, most: int = 12, points: int = 15
+) -> pd.DataFrame | None:
+    """Return the mean prediction at some points of each feature, of the first ones; None without nonlinear effects."""
     bent = shares.get("nonlinear effects", 1.0) >= ROUNDS_TO_NOTHING
     if not offers(model, "partial_dependence") or not bent:
         return None
     rows = []
-    for name in [name for name in X.columns if X[name].nunique() > 2][:_CURVES]:
+    for name in [name for name in X.columns if X[name].nunique() > 2][:most]:
         low, high = np.nanquantile(X[name].to_numpy(float), [0.02, 0.98])
-        x = np.linspace(low, high, _STEPS)
+        x = np.linspace(low, high, points)
         rows.append(pd.DataFrame({"feature": str(name), "x": x, "mean": model.partial_dependence(name, x)}))
     return pd.concat(rows, ignore_index=True) if rows else None
 

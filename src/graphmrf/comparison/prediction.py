@@ -37,8 +37,6 @@ from graphmrf.text import above_zero, nothing_predicts
 FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
 # Columns of the table of groups, beside their own.
-_OFF = 0.02  # least error of probabilities that is reported
-_SURELY = 3.0  # standard errors from which it is significant
 GROUP_COLUMNS = ("n_nodes", "n_observed", *_SUMS, "total", *(f"total_{name}" for name in _SUMS[1:]))
 
 
@@ -386,8 +384,10 @@ def _classes(graph: Graph, labels: Labels, found: Comparison, settings: Settings
     )
 
 
-def sureness(probability: Floats, codes: Ints) -> str:
-    """Return a sentence on held-out probabilities (m, k) that differ from shares by .02 and significantly; else empty.
+def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: float = 3.0) -> str:
+    """Return a sentence on held-out probabilities (m, k) that differ from shares; else empty.
+
+    By more than a least difference and some standard errors.
 
     Examples
     --------
@@ -396,7 +396,7 @@ def sureness(probability: Floats, codes: Ints) -> str:
     """
     promised, right = float(probability.max(axis=1).mean()), float(np.mean(np.argmax(probability, axis=1) == codes))
     error = np.sqrt(promised * (1.0 - promised) / codes.size)
-    if abs(promised - right) < max(_OFF, _SURELY * error):
+    if abs(promised - right) < max(least, errors * error):
         return ""
     return (
         f"the most probable class has {100 * promised:.0f} % on average, and is right for {100 * right:.0f} % of the "
