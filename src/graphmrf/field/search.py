@@ -158,7 +158,7 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
     def excess(normal: Floats) -> float:
         return 0.5 * float(normal @ normal) - evidence.value(place(normal)) + mode.value
 
-    states = [(np.zeros(mode.x.size), 0.0)] * 2
+    states: list[tuple[Floats, float]] = [(np.zeros(mode.x.size), 0.0)] * 2
     for step in range(count // 2 * _STEPS):
         for k, side in enumerate((1.0, -1.0)):
             states[k] = _slice(excess, states[k], np.random.default_rng((seed, step)), side)
