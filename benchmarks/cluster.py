@@ -203,9 +203,9 @@ class _Kept:
     """What an engine on rows does with its iterates; a worker is killed after they were kept twice, if at all."""
 
     def __init__(self, engine: Any, machines: Cluster, *, kill: bool) -> None:
-        self.products, self.taken, self.n_bytes, self._call = 0, list[float](), 0, engine._call
+        self.products, self.taken, self.n_bytes, self._call = 0, list[float](), 0, engine.call
         self._engine, self._machines, self._kill = engine, machines, kill
-        engine._call = self._watched
+        engine.call = self._watched
 
     def _watched(self, parts: Any, name: str, values: Any) -> Any:
         self.products += name == "run" and values[0][1][-1][0] == "advance"

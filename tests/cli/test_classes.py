@@ -28,7 +28,7 @@ def worded(town: Any) -> Any:
 def test_classes_are_neither_added_up_nor_foreseen(worded: Any) -> None:
     result = worded.run("--target", "wealth", "--group", "age", "-o", str(worded.folder / "out.csv"))
     assert result.exit_code == 2
-    assert "--group adds up numbers, got classes in 'wealth'" in result.stderr
+    assert "--group is for numbers, got classes in 'wealth'" in result.stderr
     files = [str(worded.folder / name) for name in ("nodes.csv", "edges.csv")]
     result = CliRunner().invoke(app, ["foresee", *files, "--target", "wealth"])
     assert result.exit_code == 2
