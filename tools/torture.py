@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import os
 import resource
 import shlex
@@ -265,7 +264,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 def _prepare(folder: Path) -> None:
     """Write inputs of all commands into a folder, and load what they need into this process."""
     import small_paper
-    from catalogue import MODEL
+    from catalogue import MODEL, sealed
     from file_variants import NODES, PLAIN
     from graphmrf_paper import catalogue
     from mirror import tiny, write_raw
@@ -280,7 +279,7 @@ def _prepare(folder: Path) -> None:
     rng = np.random.default_rng(0)
     NODES.assign(lon=rng.random(len(NODES)), lat=rng.random(len(NODES))).to_csv(folder / "nodes.csv", index=False)
     PLAIN.to_csv(folder / "edges.csv", index=False)
-    (folder / "model.json").write_text(json.dumps(MODEL))
+    (folder / "model.json").write_text(sealed(MODEL))
     with contextlib.chdir(folder):
         _warm("predict nodes.csv edges.csv -t rent --method lp -o results.parquet --report page.html")
         _warm("predict nodes.csv edges.csv -t rent --method lp -o warm.xlsx")

@@ -12,7 +12,7 @@ from graphmrf.selection import assign_folds
 
 pytestmark = pytest.mark.slow
 
-N = 50
+N = 100
 
 
 def example(transform: str = "identity", solver: str = "auto") -> tuple[Graph, Any, Any, GraphRegressor]:

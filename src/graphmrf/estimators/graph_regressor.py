@@ -22,7 +22,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
 )
 from graphmrf.estimators.rows import NAMES, NUMBERS, Known, RowError, long_outcome, read_rows
-from graphmrf.estimators.tables import answers_tables, located, takes_folds, takes_tables
+from graphmrf.estimators.tables import answers_tables, checked_call, located, takes_folds, takes_tables
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
 from graphmrf.field.learned import AUTO
@@ -193,7 +193,7 @@ class GraphRegressor(AnalysedField):
         ConvergenceError
             If a solve of the sparse representation misses its tolerance.
         """
-        given, graph = {"exposure": exposure, "trials": trials, "std": std, "weight": weight}, check_graph(graph)
+        given, graph = {"exposure": exposure, "trials": trials, "std": std, "weight": weight}, checked_call(graph, X, y)
         columns, long = given | {"y": y}, () if nodes is None else long_outcome(graph, y, nodes)
         try:
             return self._fit(graph, X, long[0] if long else y, known=Known(given, *long[1:]))

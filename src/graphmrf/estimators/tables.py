@@ -167,7 +167,7 @@ def takes_tables(fit: _Method) -> _Method:
 
     @wraps(fit)
     def wrapped(self: Any, graph: Any, X: Any = None, y: Any = None, **options: Any) -> Any:
-        graph = _checked_call(graph, X, y)
+        graph = checked_call(graph, X, y)
         columns = targets_of(as_pandas(y, graph.ids))
         if columns:
             fits = {name: wrapped(clone(self), graph, X, each, **options) for name, each in columns.items()}
@@ -191,7 +191,7 @@ def takes_tables(fit: _Method) -> _Method:
     return cast("_Method", wrapped)
 
 
-def _checked_call(graph: Any, X: Any, y: Any) -> Graph:
+def checked_call(graph: Any, X: Any, y: Any) -> Graph:
     """Return the graph, if there is one and an outcome."""
     if y is None and X is not None and not isinstance(graph, Graph) and np.ndim(graph) == 2 and np.ndim(X) == 1:
         raise InvalidInputError(

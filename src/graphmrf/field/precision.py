@@ -53,7 +53,7 @@ _JOINT_TOLERANCE = 1e-5
 """Relative residual of those with all columns, of which a misfit takes quadratic forms: their error is its square."""
 
 
-def rational(kappa2: float, order: float, degree: int, near: float | None = None) -> tuple[Floats, Floats]:
+def rational(kappa2: float, order: float, degree: int, near_range: float | None = None) -> tuple[Floats, Floats]:
     r"""Return coefficients of `p`, `q` with :math:`p^2 / q \approx (\kappa^2 + \mu)^{-1} (\tau + \mu)^{1 - \nu}`.
 
     The relative error on the eigenvalues :math:`0 \le \mu \le 2` is least in squares over
@@ -65,7 +65,7 @@ def rational(kappa2: float, order: float, degree: int, near: float | None = None
         Range and order of smoothness, at most `degree`.
     degree : int
         Degree of `q`; `p` is constant for 1, and has degree 1 otherwise.
-    near : float, optional
+    near_range : float, optional
         Near range :math:`\tau`; that of :math:`\kappa^2` unless given, for :math:`(\kappa^2 + \mu)^{-\nu}`.
 
     Examples
@@ -74,7 +74,7 @@ def rational(kappa2: float, order: float, degree: int, near: float | None = None
     >>> p.round(6).tolist(), q.round(6).tolist()
     ([1.0, 0.0], [0.25, 1.0, 1.0])
     """
-    near, order = kappa2 if near is None else near, min(order, degree)
+    near, order = kappa2 if near_range is None else near_range, min(order, degree)
     base, powers = min(kappa2, near), np.arange(degree + 1)
     reach = math.log1p(2.0 / base)
     logs = np.linspace(0.0, reach, _POINTS)  # of eigenvalues over the smallest
@@ -204,13 +204,15 @@ class GraphPrecisions:
         assert self.ordering is not None
         return Symbolic.of(self._pattern, self.ordering)
 
-    def at(self, kappa2: float, order: float = 1.0, near: float | None = None, d: Floats | None = None) -> Precision:
+    def at(
+        self, kappa2: float, order: float = 1.0, near_range: float | None = None, d: Floats | None = None
+    ) -> Precision:
         """Return the precision of a range, an order and a near range, with a diagonal on top."""
         if self.ordering is None:
             held = np.zeros(self.graph.n_nodes) if d is None else d
             A = NodePrecision(self.graph, 1.0 / kappa2, held / kappa2)
             return IteratedPrecision(A, kappa2, self._variances if d is None else None)
-        p, q = rational(kappa2, order, self.degree, near)
+        p, q = rational(kappa2, order, self.degree, near_range)
         entries = np.asarray(sum(c * power for c, power in zip(q, self._powers, strict=True)))
         if d is not None:
             entries += sum(c * (product @ d) for c, product in zip(np.convolve(p, p), self._products, strict=True))
