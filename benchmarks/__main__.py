@@ -32,6 +32,7 @@ NAMES = (
     "surveys",
     "panels",
     "tables",
+    "laplace",
     "sgc_speed",
     "scalable",
     "core_speed",

@@ -39,6 +39,7 @@ _FOUND = (
     "verdict",
     "of",
     "reason",
+    "solver",
 )
 """Texts that are results."""
 
@@ -218,10 +219,21 @@ TABLES = {
     ),
     "surveys": Table(
         "Simulated surveys with known standard errors: mean squared error of the true area means over that of the "
-        "survey, and coverage of 90 % intervals; two draws (`python -m benchmarks.surveys --draws 2`).",
-        (("data", "data"), ("outcome", "outcome"), ("areas", "areas"), ("known errors", "known errors"),
-         ("equal noise", "equal noise"), ("Fay-Herriot", "Fay-Herriot"), ("in 90 %", "90 % intervals contain"),
-         ("seconds", "seconds")),
+        "survey, and coverage of 90 % intervals; two draws of London, one of the others "
+        "(`python -m benchmarks.surveys --draws 2`).",
+        (("data", "data"), ("outcome", "outcome"), ("areas", "areas"), ("solver", "solver"),
+         ("known errors", "known errors"), ("equal noise", "equal noise"), ("Fay-Herriot", "Fay-Herriot"),
+         ("in 90 %", "90 % intervals contain"), ("seconds", "seconds")),
+    ),
+    "laplace": Table(
+        "Laplace's approximation beside a long run of elliptical slice sampling of the same model, half of the nodes "
+        "labelled: over all nodes the largest difference of posterior means and the sampler's own standard error, in "
+        "posterior standard deviations, and the least and the greatest ratio of standard deviations "
+        "(`python -m benchmarks laplace`).",
+        (("task", "task"), ("likelihood", "likelihood"), ("nodes", "nodes"), ("labels", "labels"),
+         ("means differ", "means differ"), ("sampler's error", "sampler's error"),
+         ("standard deviations, least ratio", "least ratio"), ("greatest ratio", "greatest ratio"),
+         ("draws", "draws")),
     ),
 }  # fmt: skip
 """Tables by benchmark."""
