@@ -13,11 +13,12 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.attributions import Orders
 from graphmrf.field.features import Design
-from graphmrf.field.fit import DENSE_NODES, REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
+from graphmrf.field.fit import REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
 from graphmrf.field.learned import BOOSTED_TREES, with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
+from graphmrf.field.precision import DENSE_NODES
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
 from graphmrf.field.space import NOISE
 from graphmrf.field.spectrum import FieldSpectrum
