@@ -22,9 +22,8 @@ from benchmarks.holes import boosting
 from benchmarks.more_data import more_root
 from benchmarks.pool import NO_DATA, sweep, swept
 from benchmarks.show import timed
-from graphmrf import GraphRegressor, LinearGraphConvolution, ResidualPropagation, datasets
+from graphmrf import GraphRegressor, LinearGraphConvolution, ResidualPropagation, datasets, search_time_weight
 from graphmrf.graph import Graph
-from graphmrf.selection import search_time_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable

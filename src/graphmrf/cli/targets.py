@@ -81,8 +81,9 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
     targets = _read_targets(table, asked, settings)
     _check_likelihood(table, targets, asked.known, settings)
     features = datasets.features(table, targets=tuple(targets), ignore=asked.no_features)
+    table, known = _known_values(table, asked.known)
+    settings = _with_known(table, settings, asked.known, known, targets)
     table = _with_time_weight(table, targets, features, settings)
-    settings = _with_known(table, settings, asked.known, targets)
     numbers = not all(isinstance(y, Labels) for y in targets.values())
     settings, warnings = within_memory(table.graph, features.X.shape[1], settings, numbers=numbers)
     methods = choose(settings.methods, n_features=features.X.shape[1])
@@ -198,18 +199,31 @@ def _by_option(problem: str) -> str:
     return _SETTING.sub(lambda found: _OPTIONS.get(found[0], found[0]), problem)
 
 
-def _with_known(
-    table: AttributedGraph, settings: Settings, columns: Mapping[str, str], targets: Mapping[str, Values]
-) -> Settings:
-    """Return settings with the columns that are known of observations, all checked row by row."""
-    found = {option: table.outcome(column) for option, column in columns.items()}
-    for option, column in columns.items():
+def _known_values(table: AttributedGraph, columns: Mapping[str, str]) -> tuple[AttributedGraph, dict[str, Floats]]:
+    """Return what is known of observations, and the table with a note where a panel carries it to rows it lacks."""
+    found, notes = {option: table.outcome(column) for option, column in columns.items()}, []
+    for option in {"exposure", "trials"} & columns.keys():
+        column, given = columns[option], found[option]
+        found[option] = table.carried_forward(given)
+        if added := int((np.isnan(given) & ~np.isnan(found[option])).sum()):
+            notes.append(f"{column} is the last known one of the node in {count(added, 'row')} that the file lacks")
         missing = np.flatnonzero(np.isnan(found[option]))
-        if option in ("exposure", "trials") and missing.size:
+        if missing.size:
             raise InvalidInputError(
                 f"{table.place(missing[0])}, column {column}: every node needs a number, also where the target is "
                 "empty, got an empty cell; fill it, or leave out the node"
             )
+    return replace(table, notes=(*table.notes, *notes)), found
+
+
+def _with_known(
+    table: AttributedGraph,
+    settings: Settings,
+    columns: Mapping[str, str],
+    found: Mapping[str, Floats],
+    targets: Mapping[str, Values],
+) -> Settings:
+    """Return settings with what is known of observations, all checked row by row."""
     for name, y in targets.items():
         if not isinstance(y, Labels) and (found or settings.likelihood in COUNTED):
             _check_rows(table, settings.likelihood, {"y": name, **columns}, y, found)
@@ -464,11 +478,18 @@ def _check_many(labels: Labels, *, few: int = 10) -> None:
 def _with_time_weight(
     table: AttributedGraph, targets: Mapping[str, Values], features: Features, settings: Settings
 ) -> AttributedGraph:
-    """Return the table; a panel with the weight of steps in time that predicts the first target of numbers best."""
+    """Return the table; a panel with the weight of steps in time that predicts the first target of numbers best.
+
+    That of counts is found on their log rates.
+    """
     numbers = [y for y in targets.values() if not isinstance(y, Labels)]
     if table.time is None or not numbers:
         return table
-    graph = search_time_weight(table.graph, features.X, numbers[0], cv=settings.cv, random_state=settings.random_state)
+    known = settings.known or {}
+    exposure = known.get("exposure", np.ones(table.graph.n_nodes)) if settings.likelihood in COUNTED[:2] else None
+    graph = search_time_weight(
+        table.graph, features.X, numbers[0], exposure=exposure, cv=settings.cv, random_state=settings.random_state
+    )
     product = graph.product
     assert product is not None
     note = (

@@ -560,7 +560,8 @@ class Graph(RefusesFormerNames):
         `GaussianMRF` runs on it. Constants are then perfectly smooth, a propagated value is an average of the labels
         around it, and as :math:`\alpha \to 1` the field is an intrinsic CAR. Precisions :math:`I + \omega N` are
         :math:`I + \tau (D - W)` with :math:`\tau = \omega / d_{\max}`: where one node has many more edges than all
-        others, they need larger levels for the same smoothness.
+        others, they need larger levels for the same smoothness. A panel is made again from its graph: the weights of
+        its steps in time are in proportion to the masses `M`.
 
         Parameters
         ----------
@@ -579,9 +580,14 @@ class Graph(RefusesFormerNames):
                 "the combinatorial Laplacian needs the edges on this machine, and those of this graph are with the "
                 "workers of a cluster; read the whole graph here, or use the normalised Laplacian"
             )
+        if self.product is not None and laplacian != self.laplacian:
+            given = self.product
+            space: Graph = given.space.with_laplacian(laplacian)
+            panel = space.over_time(given.times, weight=given.weight, ring=given.ring)
+            return panel.with_ids(self.ids).to(self.engine_name)
         stored = {field.name: getattr(self, field.name) for field in fields(self)}
         graph = object.__new__(type(self))
-        graph.__dict__.update(stored | {"laplacian": laplacian, "product": None})
+        graph.__dict__.update(stored | {"laplacian": laplacian})
         return graph
 
     def over_time(self, times: Any, *, weight: float = 1.0, ring: bool = False) -> Graph:
@@ -591,7 +597,7 @@ class Graph(RefusesFormerNames):
         the `t`-th of `T` times has position ``i * T + t``: an array (n, T) of values becomes an outcome by
         ``values.ravel()``, and predictions become such an array by ``predictions.reshape(-1, T)``. Where the graph has
         ids, those of the result are pairs of id and time, and tables with such an index are matched.
-        `selection.search_time_weight` finds the weight from labels.
+        `search_time_weight` finds the weight from labels.
 
         Parameters
         ----------
