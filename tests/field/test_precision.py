@@ -19,6 +19,7 @@ from graphmrf.field.precision import (
     FactoredPrecision,
     GraphPrecisions,
     IteratedPrecision,
+    Precision,
     Rational,
     SpectralPrecision,
     rational,
@@ -192,14 +193,17 @@ def test_changes_of_log_determinants_are_derivatives(seed: int, far: float, near
     precisions, shape = GraphPrecisions(case.graph, 3), np.array([10.0**far, order, 10.0**near])
     d = np.random.default_rng(seed).uniform(0.0, 2.0, 14)
 
+    def pair(shape: Floats) -> tuple[Precision, Precision]:
+        kappa2, order, near = map(float, shape)
+        return precisions.at(kappa2, order, near, d), precisions.at(kappa2, order, near)
+
     def ratio(shape: Floats) -> float:
-        found, prior = (precisions.at(*shape, each) for each in (d, None))
-        return found.log_determinant - prior.log_determinant
+        held, prior = pair(shape)
+        return held.log_determinant - prior.log_determinant
 
     for k in range(3):
         up, down = (shape * np.exp(sign * step * (np.arange(3) == k)) for sign in (1, -1))
-        held, prior = (precisions.at(*shape, each) for each in (d, None))
-        found = held.change(precisions.at(*up, d)) - prior.change(precisions.at(*up))
+        found = pair(shape)[0].change(pair(up)[0]) - pair(shape)[1].change(pair(up)[1])
         assert found / step == pytest.approx((ratio(up) - ratio(down)) / (2 * step), abs=0.02)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -191,7 +191,7 @@ class FieldPrecision(Protocol):
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, shape (n,)."""
 
-    def change(self, moved: Any) -> float:
+    def change(self, moved: Precision) -> float:
         """Return how much larger the log determinant of a nearby precision of the same kind is, to first order."""
 
     def half(self, B: Floats) -> Floats:
@@ -274,6 +274,9 @@ class GraphPrecisions:
         if (0.5 * walks.sum()) ** 2 > walks.size * self.max_flops:
             return None
         found, nearly_dense = Ordering.of(self._pattern, max_flops=self.max_flops), self.graph.n_nodes**3 / 30
+        if (panel := self.graph.product) is not None and (once := GraphPrecisions(panel.space, self.degree).ordering):
+            grouped = once.by_groups(self._pattern, panel.times.size)
+            found = min(found, grouped, key=lambda ordering: ordering.flops)
         return found if found.flops <= min(self.max_flops, max(nearly_dense, QUICK_FLOPS)) else None
 
     @cached_property
@@ -412,8 +415,9 @@ class FactoredPrecision:
             return np.asarray(self._inverse.diagonal())
         return np.asarray((self.P @ self._inverse).multiply(self.P).sum(axis=1)).ravel()
 
-    def change(self, moved: FactoredPrecision) -> float:
+    def change(self, moved: Precision) -> float:
         r"""Return :math:`\mathrm{tr}\,Q^{-1} dQ`, without a factor of the other precision."""
+        assert isinstance(moved, FactoredPrecision)
         entries = self.precisions.change(self, moved)
         if entries is None:
             return moved.log_determinant - self.log_determinant
@@ -475,8 +479,9 @@ class SpectralPrecision:
         by_time = np.einsum("itk,ik->it", self.panel.blocks[1] ** 2, self._variances)
         return np.asarray(self.panel.space.eigenpairs[1] ** 2 @ by_time).ravel()
 
-    def change(self, moved: SpectralPrecision) -> float:
+    def change(self, moved: Precision) -> float:
         """Return the sum of the relative changes of all eigenvalues of the precision of `x`."""
+        assert isinstance(moved, SpectralPrecision)
         found = self.shape.change(moved.shape)
         if found is None:
             return moved.log_determinant - self.log_determinant
@@ -529,7 +534,7 @@ class IteratedPrecision:
             return self.variances(self.kappa2)
         return np.asarray(self.A.inverse_diagonal() / self.kappa2)
 
-    def change(self, moved: IteratedPrecision) -> float:
+    def change(self, moved: Precision) -> float:
         """Return the difference of the log determinants, which have the same probes."""
         return moved.log_determinant - self.log_determinant
 
