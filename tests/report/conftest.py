@@ -28,7 +28,7 @@ def target(n: int, name: str = "income") -> Prediction:
     rng = np.random.default_rng(3)
     y = rng.normal(size=n)
     y[::2] = np.nan
-    prediction, std = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    prediction, std = rng.normal(size=n), rng.uniform(0.5, 2.0, n) * np.isnan(y)
     left_out = y[1::2] + rng.normal(size=n // 2)
     tested = {"node": np.arange(1, n, 2), "out_of_fold": left_out}
     held_out = pd.DataFrame(tested | {"residual": np.linspace(-2.5, 1.9, n // 2)})

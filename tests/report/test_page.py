@@ -281,7 +281,7 @@ def test_the_same_report_gives_the_same_page(make_report: Maker) -> None:
 def test_all_observed_and_all_hidden_are_shown(make_report: Maker, everything: str, sentence: str) -> None:
     target = make_report().targets[0]
     y = np.ones(40) if everything == "observed" else np.full(40, np.nan)
-    bare = replace(target, y=y, held_out=None)
+    bare = replace(target, y=y, std=np.isnan(y).astype(float), held_out=None)
     assert sentence in Reader(render(make_report(targets=(bare,)))).words()
 
 

@@ -92,6 +92,7 @@ def read_placed(
     graph: options.GraphOptions,
     *,
     needs_edges: str,
+    repeated: bool = False,
 ) -> "later.datasets.AttributedGraph":
     """Return what `inputs.read_graph` does, with the graph on a cluster where there is one.
 
@@ -100,6 +101,10 @@ def read_placed(
     """
     if machines is not None and "time" in graph.of_edges:
         raise InvalidInputError("--time runs on this machine; drop --cluster")
+    if repeated:
+        if machines is not None:
+            raise InvalidInputError("--repeated runs on this machine; drop --cluster")
+        return later.inputs.read_repeated(nodes, edges, graph)
     if machines is not None and edges is not None and _rows_of_folder(machines, nodes, edges):
         if needs_edges:
             raise InvalidInputError(

@@ -49,8 +49,24 @@ class Memory:
         return f"{(self.free or 0) / 1e9:.1f} GB are free"
 
 
-def read_graph(nodes: Path, edges: Path | None, options: GraphOptions) -> AttributedGraph:
-    """Return the graph of a table of nodes by its edges, or by the coordinates or the shapes of the nodes."""
+def read_repeated(nodes: Path, edges: Path | None, options: GraphOptions) -> AttributedGraph:
+    """Return the graph of a table with several rows of a node, as `read_graph` does of one row of each."""
+    if "time" in options.of_edges:
+        raise InvalidInputError("--repeated and --time exclude each other: give one row for each node and time")
+
+    def once(file: TableFile, name: str) -> AttributedGraph:
+        return read_graph(nodes, edges, replace(options, id=name), file=file)
+
+    return datasets.read_repeated(nodes, once, id=options.id)
+
+
+def read_graph(
+    nodes: Path, edges: Path | None, options: GraphOptions, *, file: TableFile | None = None
+) -> AttributedGraph:
+    """Return the graph of a table of nodes by its edges, or by the coordinates or the shapes of the nodes.
+
+    `file`: the table, where it was read before.
+    """
     shapes, columns = options.shapes, options.of_edges
     if edges is None and not options.has_places and nodes.suffix.lower() in SHAPES:
         shapes = nodes
@@ -69,18 +85,20 @@ def read_graph(nodes: Path, edges: Path | None, options: GraphOptions) -> Attrib
             f"--shapes; for example graphmrf predict {nodes} edges.csv, or {nodes} --knn lon,lat for coordinates"
         )
     if edges is not None:
-        table = _read_either_way(nodes, edges, id=options.id, **columns)
+        table = _read_either_way(nodes, edges, file, id=options.id, **columns)
         pa.default_memory_pool().release_unused()  # as much as the fit of a large graph takes
         return table
     if shapes is not None:
-        return datasets.read_shapes(nodes, shapes, id=options.id)
+        return datasets.read_shapes(file or nodes, shapes, id=options.id)
     nearest = {} if options.k is None else {"k": options.k}
-    return datasets.read_points(nodes, str(options.knn), id=options.id, **nearest)
+    return datasets.read_points(file or nodes, str(options.knn), id=options.id, **nearest)
 
 
-def _read_either_way(nodes: Path, edges: Path, **columns: Any) -> AttributedGraph:
-    """Return the graph of two tables, also where the edges come first."""
+def _read_either_way(nodes: Path, edges: Path, file: TableFile | None, **columns: Any) -> AttributedGraph:
+    """Return the graph of two tables, also where the edges come first, unless the table of nodes is read already."""
     check_room(edges, Memory())
+    if file is not None:
+        return datasets.read(file, edges, **columns)
     if looks_like(nodes) != OF_EDGES or looks_like(edges) != OF_NODES:
         return datasets.read(nodes, edges, **columns)
     swapped = f"{edges} is taken as the table of nodes, and {nodes} as that of edges; the order is NODES EDGES"

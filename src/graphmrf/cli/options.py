@@ -130,6 +130,10 @@ Std = Annotated[
 ValueWeight = Annotated[
     str | None, _method("COLUMN", "Column with the weight of every known value, such as the number of people asked.")
 ]
+Repeated = Annotated[
+    bool,
+    _column(None, "NODES may have several rows of a node, each an observation of the target.", "--repeated"),
+]
 Conformal = Annotated[
     bool,
     _method(
@@ -225,6 +229,7 @@ class TargetOptions:
     group_weight: GroupWeight = None
     exposure: Exposure = None
     trials: Trials = None
+    repeated: Repeated = False
     std: Std = None
     value_weight: ValueWeight = None
     classify: Classify = False

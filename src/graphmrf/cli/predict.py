@@ -42,6 +42,7 @@ def predict(
 
     With --time NODES has one row per node and time, and the edges between
     nodes are the same at all times; --horizon 1 predicts the time after the last.
+    With --repeated it may have several rows of a node, all used as observations.
 
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction
@@ -59,7 +60,7 @@ def predict(
         )
         reading = terminal.progress([1.0], quiet=quiet, label="reading")
         with later.inputs.explained("predict", nodes=nodes, edges=edges), reading:
-            table = read_placed(machines, nodes, edges, graph, needs_edges=needs_edges)
+            table = read_placed(machines, nodes, edges, graph, needs_edges=needs_edges, repeated=asked.repeated)
         later.results.places_of(table, output)
         problem = later.targets.read_problem(table, asked, settings)
         terminal.note([] if quiet else problem.warnings)
@@ -92,9 +93,8 @@ def _predictions(problem: "Problem", suggest: int, *, paged: bool, quiet: bool) 
     X, made = problem.features.unfilled, []
     with terminal.progress(steps, quiet=quiet) as advance:
         for name, y in problem.targets.items():
-            found = later.comparison.predict_outcome(
-                problem.table.graph, X, y, problem.settings, name=name, advance=advance
-            )
+            settings = problem.settings[name]
+            found = later.comparison.predict_outcome(problem.table.graph, X, y, settings, name=name, advance=advance)
             if problem.groups is not None:
                 found = found.with_groups(problem.groups, problem.weights)
             found = found.with_suggestions(suggest) if suggest else found

@@ -260,7 +260,7 @@ def _target_summary(found: Prediction) -> dict[str, Any]:
     summary = {
         "target": found.name,
         "observed": int(found.observed.sum()),
-        "predicted": int((~found.observed).sum()),
+        "predicted": int(found.predicted.sum()),
         "method": found.method,
         "alpha": found.alpha,
         "reason": found.reason,
@@ -272,7 +272,7 @@ def _target_summary(found: Prediction) -> dict[str, Any]:
 
 def _number_summary(found: Prediction, chosen: FittedMethod) -> dict[str, Any]:
     effects = found.explanation.effects
-    mean_std = None if found.std is None else _finite(float(found.std[~found.observed].mean()))
+    mean_std = None if found.std is None else _finite(float(found.std[found.predicted].mean()))
     return {
         "solver": getattr(chosen.model, "solver_", None),
         chosen.scoring.key: _finite(chosen.score),
@@ -356,7 +356,7 @@ def _counted(found: Prediction, verb: str, known: str) -> str:
     """Return how many nodes were predicted, from how many others, by which method."""
     smoothing = "" if found.alpha is None else f", alpha {found.alpha:g}"
     return (
-        f"{found.name}: {int((~found.observed).sum())} of {found.observed.size} nodes {verb} from "
+        f"{found.name}: {int(found.predicted.sum())} of {found.observed.size} nodes {verb} from "
         f"{int(found.observed.sum())} {known} by {found.method_name.lower()} ({found.method}{smoothing})"
     )
 
@@ -434,7 +434,7 @@ def _preview(table: AttributedGraph, predictions: Sequence[Prediction], *, most:
         columns: dict[str, Any] = {**table.frame[list(table.keys)], **_columns(prediction)}
         hidden = ("observed", "left_out", "residual")
         known_only = [name for name in columns if name in hidden or name.startswith("probability_")]
-        frame = pd.DataFrame(columns)[~prediction.observed].drop(columns=known_only)
+        frame = pd.DataFrame(columns)[prediction.predicted].drop(columns=known_only)
         places = _places(frame["prediction"]) if frame["prediction"].dtype.kind == "f" else 3
         rows = zip(*(_cells(frame[name].head(most), places) for name in frame.columns), strict=True)
         first, *others = map(str, frame.columns)

@@ -20,13 +20,13 @@ from graphmrf.comparison import AUTO, SUGGESTIONS, Bounds, Settings, choose
 from graphmrf.comparison.candidates import DEFAULT, ENOUGH, Values
 from graphmrf.comparison.prediction import GROUP_COLUMNS
 from graphmrf.datasets import AttributedGraph, Features
-from graphmrf.datasets.columns import FILLED, is_dates, is_text
+from graphmrf.datasets.columns import FILLED, check_agreement, is_dates, is_text
 from graphmrf.datasets.dialect import is_formatted_number
 from graphmrf.datasets.table_files import and_more, listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
-from graphmrf.estimators.rows import COUNTED, TAKERS, RowError, propose_likelihood, read_rows
+from graphmrf.estimators.rows import COUNTED, TAKERS, LongTable, RowError, propose_likelihood, read_rows
 from graphmrf.field import POSITIVE
 from graphmrf.graph import Graph
 from graphmrf.linalg.limits import LIMITS
@@ -67,7 +67,7 @@ class Problem:
     table: AttributedGraph
     targets: Mapping[str, Values]
     features: Features
-    settings: Settings
+    settings: Mapping[str, Settings]  # of every target
     methods: Sequence[Method]
     groups: pd.Series | None  # group of every node
     weights: Floats | None  # weight of every node in the mean of its group
@@ -82,26 +82,26 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
     _check_likelihood(table, targets, asked.known, settings)
     features = datasets.features(table, targets=tuple(targets), ignore=asked.no_features)
     table, known = _known_values(table, asked.known)
-    settings = _with_known(table, settings, asked.known, known, targets)
-    table = _with_time_weight(table, targets, features, settings)
     numbers = not all(isinstance(y, Labels) for y in targets.values())
     settings, warnings = within_memory(table.graph, features.X.shape[1], settings, numbers=numbers)
+    targets, observed = _observed(table, targets, asked.known, known, settings)
+    table = _with_time_weight(table, targets, features, observed)
     methods = choose(settings.methods, n_features=features.X.shape[1])
     notes = (
         *table.notes,
-        *_target_notes(targets, settings, named=bool(asked.target)),
-        *_likelihood_notes(table, targets, features.names, settings),
+        *_target_notes(targets, observed, named=bool(asked.target)),
+        *_likelihood_notes(table, targets, features.names, observed),
         *_feature_notes(targets, features, methods),
         *group_notes(groups),
     )
     slow = _slow_fits(targets, methods)
-    return Problem(table, targets, features, settings, methods, groups, weights, (*warnings, *slow), notes)
+    return Problem(table, targets, features, observed, methods, groups, weights, (*warnings, *slow), notes)
 
 
 def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) -> Settings:
     """Return the checked settings of a prediction; errors name the option."""
     needs = (*(["totals of groups"] if asked.group else []), *([SUGGESTIONS] if asked.suggest else []))
-    method = _method_for(how.likelihood, how.method, asked.known)
+    method = _method_for(how.likelihood, how.method, asked)
     with _named_by_option():
         return Settings(
             methods=(method,),
@@ -118,16 +118,17 @@ def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) ->
         )
 
 
-def _method_for(likelihood: str, method: str, known: Mapping[str, str]) -> str:
+def _method_for(likelihood: str, method: str, asked: TargetOptions) -> str:
     """Return the method of a likelihood, the field where more is known of observations than their values."""
-    flags = [_KNOWN[option] for option in known]
-    for option in known:
+    flags = [_KNOWN[option] for option in asked.known]
+    for option in asked.known:
         if likelihood not in (AUTO, *TAKERS[option]):  # auto is replaced by what suits the target, see below
             raise InvalidInputError(
                 f"{_KNOWN[option]} is for --likelihood {' or '.join(TAKERS[option])}, got {likelihood}; drop either"
             )
     if len(flags) > 1:
         raise InvalidInputError(f"{' and '.join(flags)} exclude each other; drop one of them")
+    flags += ["--repeated"] * asked.repeated
     if flags and method not in (AUTO, DEFAULT):
         raise InvalidInputError(f"{flags[0]} is for --method {DEFAULT}, got {method}; drop one of them")
     return DEFAULT if (flags or likelihood != AUTO) and method == AUTO else method
@@ -151,16 +152,17 @@ def _proposal(table: AttributedGraph, name: str, y: Values, option: str, column:
     """Return which options suit a target with a column of exposures or trials, and why; empty for none."""
     if isinstance(y, Labels):
         return ""
-    likelihood, why = propose_likelihood(y, **{option: table.outcome(column)})
+    likelihood, why = propose_likelihood(table.observations(name), **{option: table.observations(column)})
     added = f"add --likelihood {likelihood} {_KNOWN[option]} {column}"
     return f"{name} has {why}: {added}" if likelihood in COUNTED else ""
 
 
 def _likelihood_notes(
-    table: AttributedGraph, targets: Mapping[str, Values], features: Sequence[str], settings: Settings
+    table: AttributedGraph, targets: Mapping[str, Values], features: Sequence[str], observed: Mapping[str, Settings]
 ) -> Iterator[str]:
     """Yield which likelihood a column of counts suggests, by the name of a feature, and that an exposure is 1."""
     for name, y in targets.items():
+        settings = observed[name]
         if isinstance(y, Labels):
             continue
         if settings.likelihood in TAKERS["exposure"] and "exposure" not in settings.known:
@@ -170,7 +172,7 @@ def _likelihood_notes(
             (option, column)
             for option, pattern in _SIZES.items()
             for column in features
-            if pattern.fullmatch(column) and _may_count(y, table.outcome(column), option)
+            if pattern.fullmatch(column) and _may_count(table.observations(name), table.observations(column), option)
         )
         for option, column in sizes if able else ():
             proposal = _proposal(table, name, y, option, column)
@@ -201,7 +203,7 @@ def _by_option(problem: str) -> str:
 
 def _known_values(table: AttributedGraph, columns: Mapping[str, str]) -> tuple[AttributedGraph, dict[str, Floats]]:
     """Return what is known of observations, and the table with a note where a panel carries it to rows it lacks."""
-    found, notes = {option: table.outcome(column) for option, column in columns.items()}, []
+    found, notes = {option: table.observations(column) for option, column in columns.items()}, []
     for option in {"exposure", "trials"} & columns.keys():
         column, given = columns[option], found[option]
         found[option] = table.carried_forward(given)
@@ -210,39 +212,48 @@ def _known_values(table: AttributedGraph, columns: Mapping[str, str]) -> tuple[A
         missing = np.flatnonzero(np.isnan(found[option]))
         if missing.size:
             raise InvalidInputError(
-                f"{table.place(missing[0])}, column {column}: every node needs a number, also where the target is "
+                f"{table.row_place(missing[0])}, column {column}: every node needs a number, also where the target is "
                 "empty, got an empty cell; fill it, or leave out the node"
             )
     return replace(table, notes=(*table.notes, *notes)), found
 
 
-def _with_known(
+def _observed(
     table: AttributedGraph,
-    settings: Settings,
-    columns: Mapping[str, str],
-    found: Mapping[str, Floats],
     targets: Mapping[str, Values],
-) -> Settings:
-    """Return settings with what is known of observations, all checked row by row."""
+    columns: Mapping[str, str],
+    known: Mapping[str, Floats],
+    settings: Settings,
+) -> tuple[dict[str, Values], dict[str, Settings]]:
+    """Return targets and settings with what is known of observations, all checked row by row.
+
+    Of several observations of a node the target is the mean.
+    """
+    n, made, found = table.graph.n_nodes, dict(targets), {}
     for name, y in targets.items():
-        if not isinstance(y, Labels) and (found or settings.likelihood in COUNTED):
-            _check_rows(table, settings.likelihood, {"y": name, **columns}, y, found)
-    with _named_by_option():
-        return replace(settings, known=found)
+        rows, of_nodes = None, known
+        if not isinstance(y, Labels):
+            nodes = np.arange(n) if table.rows is None else table.rows.index.to_numpy()
+            rows = LongTable(nodes, table.observations(name), known)
+            if known or settings.likelihood != AUTO or rows.repeats:
+                _check_rows(table, settings.likelihood, {"y": name, **columns}, rows)
+            if table.rows is not None:
+                made[name], of_nodes = rows.means(n)
+        with _named_by_option():
+            found[name] = replace(settings, known=of_nodes, rows=rows if rows is not None and rows.repeats else None)
+    return made, found
 
 
-def _check_rows(
-    table: AttributedGraph, likelihood: str, columns: Mapping[str, str], y: Floats, known: Mapping[str, Floats]
-) -> None:
+def _check_rows(table: AttributedGraph, likelihood: str, columns: Mapping[str, str], rows: LongTable) -> None:
     """Raise where an observation breaks a rule of its likelihood; the message names row and column of the file."""
     try:
-        read_rows(likelihood, table.graph, np.arange(y.size), y, known)
+        read_rows(likelihood, table.graph, rows.nodes, rows.y, rows.known)
     except RowError as error:
         rule = error.at
         for option, flag in _KNOWN.items():
             rule = rule.replace(f"{option}=", flag)
         column = columns.get(error.option, columns["y"])
-        raise InvalidInputError(f"{table.place(error.row)}, column {column}: {rule}") from error
+        raise InvalidInputError(f"{table.row_place(error.row)}, column {column}: {rule}") from error
 
 
 def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settings) -> dict[str, Values]:
@@ -252,7 +263,11 @@ def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settin
         other = "--ignore" if name in asked.no_features else "--group" if name == asked.group else ""
         if other:
             raise InvalidInputError(f"'{name}' is both --target and {other}; drop one of them")
-    targets = {name: _read_target(table, name, settings, classify=asked.classify) for name in names}
+    smoothed = asked.std is not None or asked.repeated
+    how = {"classify": asked.classify, "smoothed": smoothed}
+    if asked.repeated:
+        _check_repeated(table, names, asked, settings)
+    targets = {name: _read_target(table, name, settings, **how) for name in names}
     for name, y in targets.items():
         _check_suggest(table, name, y, asked.suggest)
     if asked.group is not None and all(isinstance(each, Labels) for each in targets.values()):
@@ -265,11 +280,21 @@ def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settin
     return targets
 
 
+def _check_repeated(table: AttributedGraph, names: Sequence[str], asked: TargetOptions, settings: Settings) -> None:
+    """Raise where several rows of a node have no meaning."""
+    classes = [name for name in names if asked.classify or (name in table.frame and is_category(table.frame[name]))]
+    if classes:
+        raise InvalidInputError(f"--repeated is for numbers, got classes in {listing(classes)}; keep one row per node")
+    if asked.group is not None and settings.likelihood in COUNTED:
+        raise InvalidInputError("--group adds up one count of each node, got --repeated; sum the rows of a node first")
+
+
 def _group_of_nodes(table: AttributedGraph, column: str | None) -> pd.Series | None:
     """Return the group of every node, an empty cell being in none; None where no column is named."""
     if column is None:
         return None
     table.require(column, option="--group")
+    check_agreement(table, [column])
     groups = table.frame[column].reset_index(drop=True)
     if groups.isna().all():
         raise InvalidInputError(f"{table.path}, column {column}: every cell is empty, so there is no group; fill some")
@@ -285,6 +310,7 @@ def _group_weight(table: AttributedGraph, column: str | None, group: str | None)
     if group is None:
         raise InvalidInputError("--group-weight is for the means of groups; name their column with --group")
     weight = table.outcome(column)
+    check_agreement(table, [column])
     bad = np.flatnonzero(~(weight >= 0))
     if bad.size:
         found = "none" if np.isnan(weight[bad[0]]) else f"{weight[bad[0]]:g}"
@@ -380,7 +406,7 @@ def _share_of_numbers(column: pd.Series) -> float:
     return float(pd.to_numeric(column.dropna().drop_duplicates(), errors="coerce").notna().mean())
 
 
-def _read_target(table: AttributedGraph, name: str, settings: Settings, *, classify: bool) -> Values:
+def _read_target(table: AttributedGraph, name: str, settings: Settings, *, classify: bool, smoothed: bool) -> Values:
     """Return the numbers of a column, or the classes of one of words."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):
@@ -388,16 +414,19 @@ def _read_target(table: AttributedGraph, name: str, settings: Settings, *, class
     y = table.outcome(name)
     if classify:
         return _read_classes(table, name, pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore"))
-    problem = _problem(y, settings.transform) or _by_option(settings.bounds.problem(y))
+    problem = _problem(y, settings.transform, smoothed=smoothed) or _by_option(settings.bounds.problem(y))
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
     return y
 
 
-def _problem(y: Floats, transform: str) -> str:
-    """Return why numbers cannot be learned from, and the remedy; empty where they can."""
+def _problem(y: Floats, transform: str, *, smoothed: bool) -> str:
+    """Return why numbers cannot be learned from, and the remedy; empty where they can.
+
+    `smoothed`: whether nodes with known values are predicted, too.
+    """
     known = y[~np.isnan(y)]
-    if known.size == y.size:
+    if known.size == y.size and not smoothed:
         return "nothing to predict, every node has a value; leave the cells to predict empty"
     if known.size == 0:
         return "no labelled node, every cell is empty; give the values that are known"
@@ -476,19 +505,21 @@ def _check_many(labels: Labels, *, few: int = 10) -> None:
 
 
 def _with_time_weight(
-    table: AttributedGraph, targets: Mapping[str, Values], features: Features, settings: Settings
+    table: AttributedGraph, targets: Mapping[str, Values], features: Features, observed: Mapping[str, Settings]
 ) -> AttributedGraph:
     """Return the table; a panel with the weight of steps in time that predicts the first target of numbers best.
 
     That of counts is found on their log rates.
     """
-    numbers = [y for y in targets.values() if not isinstance(y, Labels)]
+    numbers = {name: y for name, y in targets.items() if not isinstance(y, Labels)}
     if table.time is None or not numbers:
         return table
+    name, y = next(iter(numbers.items()))
+    settings = observed[name]
     known = settings.known or {}
     exposure = known.get("exposure", np.ones(table.graph.n_nodes)) if settings.likelihood in COUNTED[:2] else None
     graph = search_time_weight(
-        table.graph, features.X, numbers[0], exposure=exposure, cv=settings.cv, random_state=settings.random_state
+        table.graph, features.X, y, exposure=exposure, cv=settings.cv, random_state=settings.random_state
     )
     product = graph.product
     assert product is not None
@@ -550,7 +581,7 @@ def _slow_fits(targets: Mapping[str, Values], methods: Sequence[Method]) -> Iter
 
 
 def _target_notes(
-    targets: Mapping[str, Values], settings: Settings, *, named: bool, skewed: float = 1.5
+    targets: Mapping[str, Values], observed: Mapping[str, Settings], *, named: bool, skewed: float = 1.5
 ) -> Iterator[str]:
     """Yield which column was chosen as the target, and what its known values suggest.
 
@@ -558,10 +589,11 @@ def _target_notes(
     """
     if not named:
         yield f"{next(iter(targets))}: predicted, as the only numeric column with empty cells"
-    able = settings.transform == "identity" and settings.plain and {AUTO, DEFAULT} & {*settings.methods}
     for name, y in targets.items():
+        settings = observed[name]
         if isinstance(y, Labels):
             continue
+        able = settings.transform == "identity" and settings.plain and {AUTO, DEFAULT} & {*settings.methods}
         known = y[~np.isnan(y)]
         values = [f"{value:g}" for value in np.unique(known)]
         if len(values) == 2 and settings.plain:

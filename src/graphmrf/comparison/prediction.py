@@ -32,7 +32,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import Method
 from graphmrf.graph import Graph
-from graphmrf.text import above_zero, nothing_predicts
+from graphmrf.text import above_zero, count, nothing_predicts
 
 FEW = 10  # known values beyond the coefficients below which the noise is uncertain by a fifth and more
 _SUMS = ("prediction", "std", "lower", "upper")
@@ -97,10 +97,14 @@ class Prediction:
         return ~np.isnan(self.y)
 
     @property
+    def predicted(self) -> Bools:
+        """True where there is a prediction: where no outcome was given, or where outcomes have errors."""
+        return ~self.observed if self.std is None else ~self.observed | (self.std > 0)
+
+    @property
     def values(self) -> Floats:
-        """Known outcomes, and predictions where there are none or where outcomes have errors."""
-        kept = self.observed if self.std is None else self.observed & ~(self.std > 0)
-        return np.where(kept, self.y, self.value)
+        """Known outcomes, and predictions where there are some."""
+        return np.where(self.predicted, self.value, self.y)
 
     @property
     def codes(self) -> Ints:
@@ -159,7 +163,8 @@ class Prediction:
             return self
         fit, held_out = self.chosen, self.chosen.held_out
         curves = None if X is None else dependence_curves(fit.model, X, self.explanation.shares)
-        explanation = replace(self.explanation, dependence=curves, learning=learning_curve(fit))
+        learning = learning_curve(fit) if np.sum(~self.observed) > 1 else None  # as an R² needs
+        explanation = replace(self.explanation, dependence=curves, learning=learning)
         coverage = held_out.coverage(self.level) if self.std is not None else None
         by_distance = held_out.by_distance(fit.out_of_fold, self.level)
         by_spread = held_out.by_spread(fit.out_of_fold, self.level) if self.std is not None else None
@@ -255,7 +260,7 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         explain_model(chosen.model, X),
         chosen.regions is not None,
     )
-    errors = [] if settings.keeps_observations else ["known values have errors, so they are predicted, too"]
+    errors = [] if settings.keeps_observations else [_on_errors(settings)]
     beyond = [f"{outside} predictions beyond the bounds given were put on them"] if outside else []
     model_notes = getattr(chosen.model, "notes_", ())
     return Prediction(
@@ -281,6 +286,17 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
             *_on_choice(found, settings),
         ),
         in_regions=in_regions,
+    )
+
+
+def _on_errors(settings: Settings) -> str:
+    """Return why nodes with known values are predicted, too."""
+    if settings.rows is None:
+        return "known values have errors, so they are predicted, too"
+    nodes = settings.rows.nodes[settings.rows.observed]
+    return (
+        f"{count(nodes.size, 'observation')} of {count(np.unique(nodes).size, 'node')}: known values are means, and "
+        "these nodes are predicted, too"
     )
 
 

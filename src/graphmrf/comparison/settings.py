@@ -11,7 +11,7 @@ from graphmrf.comparison.capabilities import SUGGESTIONS
 from graphmrf.comparison.scores import R2, Score
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS, Method, ObservedRegressor
-from graphmrf.estimators.rows import COUNTED, NUMBERS
+from graphmrf.estimators.rows import COUNTED, NUMBERS, LongTable
 from graphmrf.field.likelihoods import LIKELIHOODS
 
 AUTO = "auto"  # the method that is several, of which one is chosen
@@ -99,6 +99,8 @@ class Settings:
     likelihood: str = "auto"
     # (n,): `exposure`, `trials`, `std` or `weight` of every node, see `GraphRegressor.fit`
     known: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    # all observations where nodes have several; see `ObservedRegressor`
+    rows: LongTable | None = field(default=None, compare=False)
     # whether Ctrl-C during the fit of the field goes on with the methods that are fitted, if there are any
     stoppable: bool = False
 
@@ -122,7 +124,7 @@ class Settings:
         if option and not self.plain:
             raise InvalidInputError(
                 f"{option} is for numbers, not counts or shares, without standard errors or weights, "
-                f"got {', '.join(self.known) or self.likelihood}; drop one of them"
+                f"got {', '.join(self.known) or ('repeated' if self.rows else self.likelihood)}; drop one of them"
             )
         if self.alpha is not None:
             self._check_alpha(self.alpha)
@@ -152,7 +154,7 @@ class Settings:
     @property
     def plain(self) -> bool:
         """Whether values are numbers of which nothing further is known, neither counts nor measured with errors."""
-        return self.likelihood in NUMBERS and not self.known
+        return self.likelihood in NUMBERS and not self.known and self.rows is None
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -168,8 +170,8 @@ class Settings:
 
     @property
     def keeps_observations(self) -> bool:
-        """Whether a known value is what is predicted there: not where it is measured with an error."""
-        return "std" not in self.known
+        """Whether a known value is what is predicted there: not where it has an error, or a node has several."""
+        return "std" not in self.known and self.rows is None
 
     def scoring(self, observed: Bools) -> Score:
         """Return how predictions of known values are scored."""
@@ -181,7 +183,7 @@ class Settings:
     def make(self, method: Method, *, transform: str | None = None) -> Any:
         """Return a new estimator of a method."""
         if not self.plain:
-            return ObservedRegressor(self.likelihood, self.known, random_state=self.random_state)
+            return ObservedRegressor(self.likelihood, self.known, rows=self.rows, random_state=self.random_state)
         options = {"cv": self.cv, "random_state": self.random_state, "transform": transform or self.transform}
         options |= {"likelihood": self.likelihood}
         return method.make(alpha="cv" if self.alpha is None else self.alpha, **options)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges, read_on_workers
+from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges, read_on_workers, read_repeated
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.places import degrees, geometries, read_points, read_shapes
 from graphmrf.datasets.table_files import count_rows
@@ -42,6 +42,7 @@ __all__ = [
     "read_on_workers",
     "read_page",
     "read_points",
+    "read_repeated",
     "read_shapes",
     "synthetic",
     "write",

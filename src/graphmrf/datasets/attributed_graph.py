@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pandas.api import types
 
 from graphmrf._typing import Floats, Ints
 from graphmrf.datasets.edge_files import (
@@ -67,6 +68,8 @@ class AttributedGraph:
         Name of the column of times of a panel, the second one. A node of the graph is then a node at a time.
     records : integer array of shape (n,), optional
         Record of the node file in every row, -1 for none; by default they are the same.
+    rows : DataFrame of shape (k, columns), optional
+        All rows of a file with several rows of a node, by position of their node; `frame` has means of numbers then.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class AttributedGraph:
     shapes: Any = None
     time: str | None = None
     records: Ints | None = None
+    rows: pd.DataFrame | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -117,10 +121,18 @@ class AttributedGraph:
             No such column, or a cell that is not a finite number; the message names its row.
         """
         self.require(column)
-        numbers, stray = as_numbers(self.frame[column])
+        return self._numbers(column, self.frame[column], self.place)
+
+    def observations(self, column: str) -> Floats:
+        """Return a numeric column of all rows of the file, of which a node may have several; see `outcome`."""
+        self.require(column)
+        return self.outcome(column) if self.rows is None else self._numbers(column, self.rows[column], self.row_place)
+
+    def _numbers(self, column: str, cells: pd.Series, place: Callable[[int], str]) -> Floats:
+        numbers, stray = as_numbers(cells)
         if stray is not None:
             raise InvalidInputError(
-                f"{self.place(stray)}, column {column}: '{self.frame[column].iloc[stray]}' is not a finite number; "
+                f"{place(stray)}, column {column}: '{cells.iloc[stray]}' is not a finite number; "
                 "correct the cell, or leave it empty to have it predicted"
             )
         if column in self.rounded:
@@ -160,7 +172,13 @@ class AttributedGraph:
 
     def place(self, row: int) -> str:
         """Return the row of the file that a node is in, in words."""
-        record = row if self.records is None else int(self.records[row])
+        return self._place(row if self.records is None else int(self.records[row]))
+
+    def row_place(self, row: int) -> str:
+        """Return the row of the file that an observation is in, in words."""
+        return self.place(row) if self.rows is None else self._place(row)
+
+    def _place(self, record: int) -> str:
         return f"row {record + 1}" if self.path is None else f"{self.path}, row {row_number(self.path, record)}"
 
 
@@ -306,6 +324,40 @@ def _over_time(
         {other: int(rows[record]) for other, record in file.all_rounded.items()},
         time=time,
         records=records,
+    )
+
+
+def read_repeated(
+    nodes: PathLike | Any,
+    read_once: Callable[[TableFile, str], AttributedGraph],
+    *,
+    id: str | None = None,  # noqa: A002 - the public name of the option
+) -> AttributedGraph:
+    """Return the attributed graph of a table with any number of rows of a node, each an observation of it.
+
+    `nodes`, `id`: as in `read`. `read_once`: returns the graph of a table with one row of each node, given the name of
+    its id column. In the result `rows` has all rows, and `frame` for each node the mean of a column of numbers that
+    differs between its rows, and the first known cell of any other.
+    """
+    file = read_table(nodes)
+    name, assumed = id_column(file, id)
+    node = _nodes_of_rows(file, name)
+    first = np.unique(node, return_index=True)[1]
+    once = read_once(file.take(first), name)
+    rows = pd.DataFrame({other: file.values(other) for other in file.columns if other != name}).set_axis(node)
+    by_node = rows.groupby(level=0)
+    frame, differs = by_node.first(), (by_node.nunique() > 1).any()
+    for other in rows.columns[differs]:
+        if types.is_numeric_dtype(rows[other]) and not types.is_bool_dtype(rows[other]):
+            frame[other] = by_node[other].mean()
+    frame = frame.reindex(range(once.graph.n_nodes)).set_axis(once.frame.index)
+    return replace(
+        once,
+        frame=pd.concat([once.frame[[name]], frame], axis=1),
+        notes=(*assumed, *once.notes),
+        rounded={other: int(node[record]) for other, record in file.all_rounded.items()},
+        records=np.append(first, np.full(once.graph.n_nodes - first.size, -1)),
+        rows=rows,
     )
 
 

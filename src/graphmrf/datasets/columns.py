@@ -84,6 +84,7 @@ def features(
     _check_present(table, ignore)
     left_out = {*table.keys, *targets, *ignore}
     names = [name for name in table.frame.columns if name not in left_out]
+    check_agreement(table, names)
     _PROGRESS.info("features from %d columns", len(names))
     prepared = [_prepare(table, name, max_levels, rare) for name in names]
     prepared += _unlearnable(table, targets, prepared)
@@ -93,6 +94,24 @@ def features(
     unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index), table)
     kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=False) if made]  # then come notes
     return Features(_filled(unfilled), _messages(prepared), unfilled, tuple(kept))
+
+
+def check_agreement(table: AttributedGraph, names: Collection[str]) -> None:
+    """Raise where a column that describes nodes differs between the rows of a node."""
+    if table.rows is None:
+        return
+    for name in names:
+        cells = table.rows[name]
+        known = cells.groupby(level=0).nunique()
+        if known.max() > 1:
+            node = int(known.index[np.argmax(known.to_numpy())])
+            rows = np.flatnonzero((table.rows.index == node) & cells.notna().to_numpy())
+            other = next(row for row in rows if cells.iloc[row] != cells.iloc[rows[0]])
+            raise InvalidInputError(
+                f"{table.row_place(int(other))}, column {name}: '{cells.iloc[other]}' of node "
+                f"'{table.labels[node]}', which has '{cells.iloc[rows[0]]}' in another row; a feature must be the same "
+                f"in all rows of a node: give its mean, or leave it out with --ignore {name}"
+            )
 
 
 def _unlearnable(table: AttributedGraph, targets: Collection[str], prepared: list[_Prepared]) -> list[_Prepared]:

@@ -78,7 +78,8 @@ def unique_ids(file: TableFile, name: str) -> pa.Array:
         others = f" ({len(repeated)} such ids)" if len(repeated) > 1 else ""
         raise InvalidInputError(
             f"{file.path}, rows {first} and {second}, column {name}: node id '{repeated[0]}' is not unique"
-            f"{others}; keep one row per node, or choose another column with --id"
+            f"{others}; keep one row per node, choose another column with --id, or predict with --repeated where rows "
+            "are observations of a node"
         )
     return keys
 

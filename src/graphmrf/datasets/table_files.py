@@ -182,13 +182,13 @@ def suffix_of(path: PathLike) -> str:
 
 
 def read_table(path: PathLike | Any) -> TableFile:
-    """Return the table in a file, read by its suffix (``-`` is text on standard input), or in a DataFrame.
+    """Return the table in a file, read by its suffix (``-`` is text on standard input), in a DataFrame or read before.
 
     A folder of Parquet files, or a URL of fsspec, is one table, its rows in the order of the names of the files. Raises
     InvalidInputError where there is no readable table.
     """
     if not isinstance(path, str | os.PathLike):
-        return frame_file(path)
+        return path if isinstance(path, TableFile) else frame_file(path)
     if url := as_url(path):
         return _read_parts(Path(url), parquet_files(url))
     if files := parts_of(path):

@@ -14,6 +14,7 @@ from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_fitted, read_outcome
 from graphmrf.estimators.linear import LinearGraphConvolution, LinearRegression, SimpleGraphConvolution
 from graphmrf.estimators.propagation import LabelPropagation, ResidualPropagation
+from graphmrf.estimators.rows import COUNTED
 from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.linear import Level
+    from graphmrf.estimators.rows import LongTable
     from graphmrf.field.reading import Of
     from graphmrf.graph import Graph
 
@@ -34,6 +36,7 @@ class ObservedRegressor(NodeEstimator):
     Observed nodes keep what was counted, as plain numbers do; measurements with a standard error are predicted, too.
 
     `likelihood`: as of `GraphRegressor`. `known`: `exposure`, `trials`, `std` or `weight` (n,) of the nodes, by name.
+    `rows`: all observations where nodes have several; every node is predicted then.
 
     Examples
     --------
@@ -48,24 +51,29 @@ class ObservedRegressor(NodeEstimator):
     likelihood: str
     known: Any = None
     _: KW_ONLY
+    rows: LongTable | None = None
     random_state: int = 0
 
     @property
     def keeps_labels(self) -> bool:
-        """Whether observed nodes keep what was observed: all but measurements with an error."""
-        return "std" not in (self.known or {})
+        """Whether observed nodes keep what was observed: all but measurements with an error or several of a node."""
+        return "std" not in (self.known or {}) and self.rows is None
 
     @takes_tables
     def fit(self, graph: Graph, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters and condition the field on the observations."""
         self.regressor_ = GraphRegressor(likelihood=self.likelihood, random_state=self.random_state)
-        self.regressor_.fit(graph, X, y, **(self.known or {}))
         self._outcome = read_outcome(y, graph.n_nodes)
+        if self.rows is None:
+            self.regressor_.fit(graph, X, y, **(self.known or {}))
+            return self
+        nodes = self.rows.nodes if graph.ids is None else graph.ids[self.rows.nodes]
+        self.regressor_.fit(graph, X, self.rows.y, nodes=nodes, **self.rows.known)
         return self
 
     @property
     def _of(self) -> Of:
-        return "observation" if self.keeps_labels else "latent"
+        return "observation" if self.keeps_labels or self.likelihood in COUNTED else "latent"
 
     def _clamped(self, values: Any) -> Floats:
         return self._outcome.clamp(np.asarray(values)) if self.keeps_labels else np.asarray(values)
@@ -112,7 +120,16 @@ class ObservedRegressor(NodeEstimator):
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints, *, return_std: bool = False) -> Any:
         """Return what `predict` does of each observed node by a field fitted without its fold."""
         check_fitted(self, "regressor_")
-        return self.regressor_.out_of_fold(graph, X, y, folds, return_std=return_std)
+        found = self.regressor_.out_of_fold(graph, X, y, folds, return_std=True)
+        mean, std = (np.asarray(each) / self._counts_summed for each in found)
+        return (mean, std) if return_std else mean
+
+    @property
+    def _counts_summed(self) -> Any:
+        """How many counts of each labelled node are predicted together; of other values it is their mean."""
+        if self.rows is None or self.likelihood not in COUNTED:
+            return 1.0
+        return self.rows.counts(self._outcome.y.size)[self._outcome.known]
 
     @property
     def shares_(self) -> pd.Series:

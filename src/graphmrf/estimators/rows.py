@@ -107,6 +107,56 @@ class Known:
         return Known({name: _moved(each, places, n) for name, each in self.given.items()})
 
 
+@dataclass(frozen=True, eq=False)
+class LongTable:
+    """Observations of nodes, of which some have several; `y` is NaN where unknown.
+
+    Examples
+    --------
+    >>> table = LongTable(np.array([0, 0, 1]), np.array([2.0, 4.0, np.nan]), {"exposure": np.array([10.0, 30.0, 5.0])})
+    >>> table.means(2)
+    (array([ 3., nan]), {'exposure': array([20.,  5.])})
+    """
+
+    nodes: Ints  # (k,): node of every row
+    y: Floats  # (k,): its value
+    known: Mapping[str, Floats]  # (k,): `exposure` and so on of every row
+
+    @property
+    def observed(self) -> Bools:
+        """The rows with a value."""
+        return ~np.isnan(self.y)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a node has several values."""
+        return bool(np.bincount(self.nodes[self.observed]).max(initial=0) > 1)
+
+    def counts(self, n: int) -> Floats:
+        """Return how many values each of n nodes has."""
+        return np.bincount(self.nodes[self.observed], minlength=n).astype(np.float64)
+
+    def means(self, n: int) -> tuple[Floats, dict[str, Floats]]:
+        """Return the mean value of each of n nodes, by precision, and what is known of it.
+
+        It has the mean exposure or trials of its rows; a node without values has those of all its rows.
+        """
+        seen, counts = self.observed, self.counts(n)
+        precision = self.known["std"] ** -2.0 if "std" in self.known else self.known.get("weight", np.ones(self.y.size))
+
+        def sums(values: Floats, rows: Any = seen) -> Floats:
+            return np.bincount(self.nodes[rows], values[rows], n).astype(np.float64)
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            total = sums(precision)
+            size = {"std": total**-0.5} if "std" in self.known else {"weight": total}
+            found = {
+                option: np.where(counts > 0, sums(each) / counts, sums(each, ...) / sums(np.ones(seen.size), ...))
+                for option, each in self.known.items()
+            }
+            return sums(precision * self.y) / total, found | {name: size[name] for name in found if name in size}
+
+
 def _moved(values: Any, places: Ints, n: int) -> Any:
     if values is None or np.ndim(values) == 0:
         return values

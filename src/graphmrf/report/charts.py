@@ -209,7 +209,7 @@ def distribution_chart(target: Prediction) -> Spec:
     centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
     groups = (
         ("observed", target.y[target.observed], "var(--quiet)"),
-        ("predicted", target.value[~target.observed], "var(--accent)"),
+        ("predicted", target.value[target.predicted], "var(--accent)"),
     )
     heights = [
         bars(

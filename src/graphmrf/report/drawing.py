@@ -225,7 +225,7 @@ def target_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     found: Packed = {"observed": packed(observed, "u1"), "file": re.sub(r"\W+", "-", target.name)[:40] or "target"}
     if target.classes is not None:
         return found | _class_arrays(target, drawing)
-    hidden = ~target.observed
+    hidden = target.predicted
     columns = {
         "value": target.values,
         "left_out": target.at_labels("out_of_fold"),
@@ -273,7 +273,8 @@ def maps(target: Prediction, *, extreme: float = 3.0) -> dict[str, Packed | None
     places, std, residual = decimals(target.values), None, None
     value = _scale(target.values, "value", 7, places) | {"values": "value", "only": "all", "outlined": True}
     if target.std is not None:
-        std = _scale(target.std[~target.observed], "std", 5, places) | {"values": "std", "only": "predicted"}
+        only = "all" if (target.predicted & target.observed).any() else "predicted"
+        std = _scale(target.std[target.predicted], "std", 5, places) | {"values": "std", "only": only}
     if target.held_out is not None:
         z = target.held_out["residual"].to_numpy()
         residual = _legend(z[np.isfinite(z)], -extreme, extreme, 1) | _colours("residual", 7)

@@ -222,7 +222,7 @@ def _target(report: PredictionReport, target: Prediction, drawn: drawing.GraphDr
         "name": target.name,
         "headline": headline(target),
         "facts": {term: fact for term, fact in _facts(target).items() if fact != DASH},
-        "hidden": f"{int(np.sum(~target.observed)):,}",
+        "hidden": f"{int(np.sum(target.predicted)):,}",
         "methods": tables.method_rows(target),
         "further": [list(each) for each in tables.further_tables(report, target)],
         "figures": list(figures),
@@ -300,7 +300,7 @@ def _class_section(report: PredictionReport, target: Prediction, drawn: drawing.
 def _facts(target: Prediction) -> dict[str, str]:
     row = target.chosen
     known = {
-        "Predicted": count(int(np.sum(~target.observed)), "node"),
+        "Predicted": count(int(np.sum(target.predicted)), "node"),
         "Observed": count(int(np.sum(target.observed)), "node"),
         "Method": target.method_name,
         "Smoothing level α": smoothing_level(target.alpha),
@@ -332,7 +332,7 @@ def _first_capital(text: str) -> str:
 
 def headline(target: Prediction) -> str:
     """What was predicted, for how many nodes."""
-    hidden = int(np.sum(~target.observed))
+    hidden = int(np.sum(target.predicted))
     return f"Predicted {target.name} for {hidden:,} of {count(len(target.observed), 'node')}."
 
 

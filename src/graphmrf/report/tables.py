@@ -28,7 +28,7 @@ def most_uncertain(target: Prediction, limit: int = 25) -> Ints:
     """Predicted nodes with the largest std, largest first; ties in node order. 25 rows are two screens."""
     if target.std is None:
         return np.empty(0, dtype=np.int64)
-    hidden = np.flatnonzero(~target.observed)
+    hidden = np.flatnonzero(target.predicted)
     return hidden[np.argsort(-target.std[hidden], kind="stable")[:limit]]
 
 

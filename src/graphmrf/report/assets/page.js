@@ -29,13 +29,13 @@
       if (target.observed[i]) lines.push(`${target.classes[target.code[i]]} (observed)`);
       else most.sort((a, b) => b[0] - a[0]).slice(0, 3).forEach(([p, name]) => lines.push(`${name}: ${Math.round(100 * p)} %`));
       if (has("left_out")) lines.push(`from the others: ${target.classes[target.left_out[i]]}`);
-    } else if (target.observed[i]) {
+    } else if (target.observed[i] && !has("std")) {
       lines.push(`${f(target.value[i])} (observed)`);
-      if (has("left_out")) lines.push(`out of fold: ${f(target.left_out[i])}`);
     } else {
       lines.push(has("std") ? `${f(target.value[i])} ± ${f(target.std[i])} (predicted)` : `${f(target.value[i])} (predicted)`);
       if (has("lower")) lines.push(`${page.targets[target.position].interval}: ${f(target.lower[i])} to ${f(target.upper[i])}`);
     }
+    if (has("left_out") && !target.classes) lines.push(`out of fold: ${f(target.left_out[i])}`);
     if (has("residual")) lines.push(`residual: ${formatted(target.residual[i], 1)} std`);
     return lines;
   }
