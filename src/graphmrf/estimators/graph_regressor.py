@@ -25,7 +25,7 @@ from graphmrf.estimators.rows import NAMES, NUMBERS, Known, RowError, long_outco
 from graphmrf.estimators.tables import answers_tables, checked_call, located, takes_folds, takes_tables
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
-from graphmrf.field.learned import AUTO
+from graphmrf.field.learned import BOOSTED_TREES
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.graph.checks import check_count
 
@@ -148,7 +148,7 @@ class GraphRegressor(AnalysedField):
     terms: Any = None
     priors: Mapping[str, float] | None = None
     solver: str = "auto"
-    learner: Any = AUTO
+    learner: Any = BOOSTED_TREES
     random_state: int = 0
 
     def fit(  # noqa: PLR0913 - what people know of an observation has five names
@@ -301,7 +301,7 @@ class GraphRegressor(AnalysedField):
         terms = tuple(name for name in terms if not absent.get(name))
         for name in terms:
             check_choice("terms", name, tuple(TERMS))
-        if self.learner not in (None, AUTO) and self.likelihood not in NUMBERS:
+        if self.learner not in (None, BOOSTED_TREES) and self.likelihood not in NUMBERS:
             raise InvalidInputError(
                 f"a learner other than 'auto' is for numbers, got likelihood {self.likelihood!r}; leave it out"
             )

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
 from graphmrf.field.dense import DenseField
-from graphmrf.field.learned import AUTO, LEAST_LABELS, tried, with_learned
+from graphmrf.field.learned import BOOSTED_TREES, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
@@ -206,7 +206,7 @@ def _with_learner(
     field: DenseField | SparseField, mode: Mode, likelihood: Noise, options: FieldOptions
 ) -> tuple[DenseField | SparseField, Mode, Noise, Trial | None]:
     """Return the field with learned effects and its mode: those asked for, or of boosted trees where they help."""
-    labels, on_trial = field.observations, options.learner == AUTO
+    labels, on_trial = field.observations, options.learner == BOOSTED_TREES
     wanted = options.learner is not None and "learned" in options.terms and field.design.learner is None
     too_few = on_trial and labels.nodes.size < LEAST_LABELS
     design = field.design

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from graphmrf.field.features import Design
     from graphmrf.field.posterior import Posterior
 
-AUTO = "auto"
+BOOSTED_TREES = "auto"
 """Boosted trees, where held-out labels show that they help."""
 
 _FOLDS = 5
@@ -116,7 +116,7 @@ def _rounded(values: Floats) -> Floats:
 
 def _trained(learner: Any, labels: Observations | Responses, inputs: Floats, seed: int) -> Any:
     """Return a learner fitted to labels, which predicts latent values."""
-    if learner == AUTO:
+    if learner == BOOSTED_TREES:
         return Trees.fit(labels, inputs, seed)
     assert isinstance(labels, Observations)
     return clone(learner).fit(inputs, labels.z)
@@ -184,7 +184,7 @@ def with_learned(
     with threadpool_limits(limits=1, user_api="openmp"):  # its threads overwrite each other's warning filters
         for own in (folds == fold for fold in np.unique(folds)):
             others = observations.part(~own)
-            sees_labels = learner == AUTO and not transfers
+            sees_labels = learner == BOOSTED_TREES and not transfers
             seen = (
                 np.hstack([inputs, label_means(graph, others.nodes, _rounded(_latent(others)))])
                 if sees_labels
@@ -265,7 +265,7 @@ class Trial:
 def tried(posterior: Posterior, design: Design) -> Trial:
     """Return what the column of a design adds to the predictions of a field that was fitted without it."""
     given, effects = posterior.observations, design.learner
-    assert effects is not None
+    assert isinstance(effects, LearnedEffects)
     column = effects.raw(design.learned[given.nodes, 0])
     field, stacked = np.empty(given.z.size), np.empty(given.z.size)
     for own in (effects.folds == fold for fold in np.unique(effects.folds)):

@@ -14,12 +14,12 @@ from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
 from graphmrf.field.fit import DENSE_NODES, REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
-from graphmrf.field.learned import AUTO, with_learned
+from graphmrf.field.learned import BOOSTED_TREES, with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
 from graphmrf.field.space import NOISE
-from graphmrf.field.spectrum import Spectrum
+from graphmrf.field.spectrum import FieldSpectrum
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import choose_transform
 from graphmrf.kept import cached_property
@@ -135,7 +135,7 @@ class FieldOutcome:
             If a learner was passed, whose regressors only code could bring back.
         """
         learner = None if self.fitted.field.design.learner is None else self.options.learner
-        if learner not in (None, AUTO):
+        if learner not in (None, BOOSTED_TREES):
             raise InvalidInputError(
                 "a model with a learner cannot be saved, as its regressors could only be read by running code; fit "
                 "with learner='auto', or pass out-of-fold predictions as a column of X"
@@ -385,9 +385,9 @@ class FieldOutcome:
     def features_alone(self) -> FittedField:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         design = self.fitted.field.design
-        if design.learner is not None and self.options.learner == AUTO:
+        if design.learner is not None and self.options.learner == BOOSTED_TREES:
             labels = self.fitted.field.observations
-            design = with_learned(design, labels, AUTO, self.options.seed, transfers=True)
+            design = with_learned(design, labels, BOOSTED_TREES, self.options.seed, transfers=True)
         terms = tuple(t.name for t in Prior.of(self.options.terms, design).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
         options = replace(self.options, terms=terms, representation=representation, start=None, learner=None)
@@ -441,7 +441,7 @@ class OtherGraph:
         if not numbers or self.nodes.size > DENSE_NODES:
             return self.outcome.reading.draw(self._at, of, count, rng)
         tails, error = self.posterior.likelihood, np.empty((count, self.nodes.size))
-        spectrum = Spectrum(self.graph)
+        spectrum = FieldSpectrum(self.graph)
         members = np.sort(rng.choice(len(whole.members), size=count, p=whole.weights))
         for k in np.unique(members).tolist():
             h, mine = whole.members[k].h, members == k

@@ -106,7 +106,7 @@ def unit_probes(size: int) -> Floats:
     return np.eye(size) if size <= PROBES else rademacher(size, PROBES, 0) / math.sqrt(PROBES)
 
 
-class Precision(Protocol):
+class FieldPrecision(Protocol):
     """A positive definite matrix on the nodes of a graph."""
 
     @property
@@ -206,7 +206,7 @@ class GraphPrecisions:
 
     def at(
         self, kappa2: float, order: float = 1.0, near_range: float | None = None, d: Floats | None = None
-    ) -> Precision:
+    ) -> FieldPrecision:
         """Return the precision of a range, an order and a near range, with a diagonal on top."""
         if self.ordering is None:
             held = np.zeros(self.graph.n_nodes) if d is None else d

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.observations import Responses, Working
-    from graphmrf.field.precision import Precision
+    from graphmrf.field.precision import FieldPrecision
     from graphmrf.field.terms import Term
 
 Columns: TypeAlias = "dict[str, tuple[Floats, Floats]]"
 
-MOST_COLUMNS = 256
+_MOST_COLUMNS = 256
 """Most columns of one term; memory and time grow with it."""
 
 _CELLS = 1e7
@@ -83,7 +83,7 @@ def pivoted_columns(column: Callable[[int], Floats], among: Ints, n: int) -> tup
     (array([[1. , 0.5],
            [0.5, 1. ]]), array([0., 0.]))
     """
-    most = min(MOST_COLUMNS, np.unique(among).size, max(int(_CELLS / n), 32))
+    most = min(_MOST_COLUMNS, np.unique(among).size, max(int(_CELLS / n), 32))
     Phi, left = np.zeros((most, n)), np.ones(n)
     for k in range(most):
         pivot = int(among[np.argmax(left[among])])
@@ -111,9 +111,9 @@ def make_columns(design: Design, terms: tuple[Term, ...], rows: Ints, fixed: Map
 
 def _leading(columns: Floats) -> tuple[Floats, Floats]:
     """Return columns, or so many leading principal ones, and the variance that they leave at each node."""
-    if columns.shape[1] <= MOST_COLUMNS:
+    if columns.shape[1] <= _MOST_COLUMNS:
         return columns, np.zeros(len(columns))
-    found = columns @ np.linalg.eigh(columns.T @ columns)[1][:, -MOST_COLUMNS:]
+    found = columns @ np.linalg.eigh(columns.T @ columns)[1][:, -_MOST_COLUMNS:]
     whole, within = (np.einsum("ij,ij->i", each, each) for each in (columns, found))
     return found, np.maximum(whole - within, 0.0)
 
@@ -305,7 +305,7 @@ class SparseSystem:
         return sum(parts, start=np.zeros(self.field.design.own.shape[0]))
 
     @cached_property
-    def prior(self) -> Precision:
+    def prior(self) -> FieldPrecision:
         """Precision of the graph field."""
         return self.field.precisions.at(*self._shapes)
 
@@ -322,7 +322,7 @@ class SparseSystem:
         return np.asarray(np.sqrt(self.h["field"] / self.prior.inverse_diagonal))
 
     @cached_property
-    def held(self) -> Precision:
+    def held(self) -> FieldPrecision:
         """Precision of the graph field given the observations, all other terms aside."""
         d = np.zeros(self.unit.size)
         np.add.at(d, self.field.rows, self.unit[self.field.rows] ** 2 / self.noise)
