@@ -17,7 +17,7 @@ from benchmarks.show import best_of
 from benchmarks.workload import workload
 from graphmrf import SimpleGraphConvolution
 from graphmrf.errors import MissingExtraError
-from graphmrf.linalg.smoothing import loop_engine, powers
+from graphmrf.linalg.smoothing import powers
 from graphmrf.networks.options import FULL_TRAINING, LayerShape, require_torch
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run(*, quick: bool) -> list[Row]:
 
 def _convolution(work: Workload, repeats: int) -> Row:
     def products() -> Floats:
-        return powers(loop_engine(work.graph), work.X, 3)
+        return powers(work.graph.loop_engine, work.X, 3)
 
     SimpleGraphConvolution().fit(work.graph, work.X, work.y)  # compiles the kernels, once for all installations
     ours, features = best_of(repeats, products)

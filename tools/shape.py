@@ -240,6 +240,10 @@ def _private_imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]
             names = [*node.module.split("."), *(alias.name for alias in node.names)]
             if _package(node.module) != _package(module) and any(map(_is_private, set(names) - {"_typing"})):
                 yield node.lineno, f"{node.module} {names[-1]}"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            name = str(getattr(node.args[0], "value", ""))
+            if _package(name) != _package(module) and any(map(_is_private, name.split("."))):
+                yield node.lineno, name
 
 
 def _class(tree: ast.Module, name: str) -> ast.ClassDef:

@@ -13,7 +13,7 @@ from graphmrf import Graph, LinearRegression, ResidualPropagation, SimpleGraphCo
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.error_bars import student_std
-from graphmrf.linalg.smoothing import loop_engine, powers
+from graphmrf.linalg.smoothing import powers
 from graphmrf.selection import assign_folds
 
 
@@ -98,17 +98,17 @@ def test_products_agree_with_pytorch_geometric() -> None:
     with torch.no_grad():
         layer.lin.weight.copy_(torch.eye(4))
         expected = layer(torch.tensor(case.X), edges, weights).numpy()
-    np.testing.assert_allclose(powers(loop_engine(case.graph), case.X, 3)[3], expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(powers(case.graph.loop_engine, case.X, 3)[3], expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_engines_give_the_same_powers(dtype: type[np.floating]) -> None:
     case = random_case(7, n=50, p=3)
-    engine = loop_engine(case.graph.to("numba"))
+    engine = case.graph.to("numba").loop_engine
     X, kept = case.X.astype(dtype), np.array([4, 0, 17])
     expected = np.stack([averaged(case.W, case.X, K)[kept] for K in range(4)])
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    for each in (engine, loop_engine(case.graph)):
+    for each in (engine, case.graph.loop_engine):
         np.testing.assert_allclose(powers(each, X, 3, kept), expected, rtol=tolerance, atol=tolerance)
 
 

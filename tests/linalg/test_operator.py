@@ -14,12 +14,12 @@ import oracle
 from families import FAMILIES, grid, path
 from graphmrf._typing import Floats
 from graphmrf.engines import ENGINES
-from graphmrf.engines.probes import edge_words, signs_of
+from graphmrf.engines.probes import edge_words, rademacher_from_bits
 from graphmrf.errors import ConvergenceError
 from graphmrf.graph import Graph
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import Limits
-from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, incidence, random_signs
+from graphmrf.linalg.operator import WhitenedSystem, edge_noise, incidence, rademacher_block, rademacher_edge_noise
 from graphmrf.linalg.precision import NodePrecision, PrecisionBlock
 from graphmrf.model.conditional import Conditional
 
@@ -167,28 +167,28 @@ def test_edge_noise_is_the_incidence_times_normals_in_chunks_of_any_size(case: c
 
 
 @given(cases.cases(), st.integers(0, 10**6), st.integers(1, 70))
-def test_edge_signs_are_the_incidence_times_the_signs_of_edges(case: cases.Case, seed: int, k: int) -> None:
+def test_rademacher_edge_noise_is_the_incidence_times_rademacher_variables(case: cases.Case, seed: int, k: int) -> None:
     u, v = np.nonzero(np.triu(case.W, 1))
     keys = np.random.default_rng(seed).integers(2**64, size=-(-k // 64), dtype=np.uint64)
-    signs = np.hstack([signs_of(edge_words(key, u, v), 64) for key in keys])[:, :k]
+    signs = np.hstack([rademacher_from_bits(edge_words(key, u, v), 64) for key in keys])[:, :k]
     assert np.isin(signs, [-1.0, 1.0]).all()
     expected = incidence(case.graph).T @ signs
     for small in (10**6, -1):  # by SciPy, and by the compiled kernel
-        drawn = edge_signs(case.graph, k, np.random.default_rng(seed), small=small)
+        drawn = rademacher_edge_noise(case.graph, k, np.random.default_rng(seed), small=small)
         np.testing.assert_allclose(drawn, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_signs_of_edges_are_independent_of_each_other_and_of_the_key() -> None:
+def test_variables_of_edges_are_independent_of_each_other_and_of_the_key() -> None:
     (u, v), keys = np.triu_indices(200, 1), np.array([0, 1, 2**32], dtype=np.uint64)
-    signs = np.hstack([signs_of(edge_words(key, u, v), 8) for key in keys])
+    signs = np.hstack([rademacher_from_bits(edge_words(key, u, v), 8) for key in keys])
     np.testing.assert_allclose(signs.T @ signs / len(signs), np.eye(24), atol=0.035)  # five standard errors
     by_row = np.zeros((200, 24))
     np.add.at(by_row, u, signs)
     assert abs(np.mean(by_row[:150] ** 2 / np.arange(199, 49, -1)[:, None]) - 1.0) < 0.12  # five, too
 
 
-def test_random_signs_are_independent() -> None:
-    signs = random_signs(20_000, 6, np.random.default_rng(0))
+def test_rademacher_probes_are_independent() -> None:
+    signs = rademacher_block(20_000, 6, np.random.default_rng(0))
     np.testing.assert_allclose(signs.T @ signs / len(signs), np.eye(6), atol=0.03)
 
 

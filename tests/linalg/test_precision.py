@@ -192,7 +192,7 @@ def test_variances_of_nodes_are_means_of_as_many_draws(probes: int) -> None:
     case, d, omega = random_case(1, n=30), np.linspace(0.0, 1.0, 30), 3.0
     A = NodePrecision(case.graph, omega, d, DRAWN)
     rng = np.random.default_rng(5)
-    noise = np.hstack([A.noise(k, rng, signs=True) for k in ([16, 1] if probes > 16 else [probes])])
+    noise = np.hstack([A.noise(k, rng, rademacher=True) for k in ([16, 1] if probes > 16 else [probes])])
     x = np.linalg.solve(np.eye(30) + omega * oracle.laplacian(case.W) + np.diag(d), noise)
     told = omega**2 * np.mean((oracle.normalised_adjacency(case.W) @ x) ** 2, axis=1)
     D = 1.0 + omega * (case.W.sum(axis=1) > 0) + d

@@ -341,7 +341,7 @@ def test_a_power_of_few_or_many_columns_is_that_of_dense_algebra(k: int, engine:
     W = dense(graph) + np.eye(27)
     root = np.sqrt(W.sum(axis=1))
     expected = np.linalg.matrix_power(W / np.outer(root, root), 3) @ X
-    np.testing.assert_allclose(smoothing.power(smoothing.loop_engine(graph), X, 3), expected, atol=1e-12)
+    np.testing.assert_allclose(smoothing.power(graph.loop_engine, X, 3), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.999, 0.9999, 0.999999])

@@ -372,12 +372,8 @@ def _edge_word(key: Any, low: Any, high: Any) -> Any:
 
 
 @Kernel
-def sum_signs(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
-    """Set row r of `out`, of node ``first + r``, to the sum of its edges' random signs times roots of weights.
-
-    The lower end of an edge sees the sign, the other its opposite. Empty roots are all 1, and `out` has at most 64
-    columns.
-    """
+def edge_sums(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
+    """Set row r of `out`, of node ``first + r``, to what `graphmrf.engines.probes.edge_sums` returns."""
     indptr, indices, roots = rows
     for t in prange(len(chunks) - 1):
         for r in range(chunks[t], chunks[t + 1]):

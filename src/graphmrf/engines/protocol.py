@@ -51,7 +51,8 @@ class Engine(Protocol):
     n : int
         Number of nodes.
     on_host : bool
-        Whether blocks are in the main memory of this process, so that `affine` is as fast as a product.
+        Whether blocks are arrays of NumPy in the main memory of this process: then `affine` is as fast as a product,
+        and formulas may use NumPy on blocks.
     """
 
     n: int

@@ -21,7 +21,7 @@ from graphmrf.estimators.error_bars import ResidualField, as_omega, degrees_of_f
 from graphmrf.estimators.inputs import check_fitted, match_features
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.linalg import propagate, smooth_features
-from graphmrf.linalg.smoothing import loop_engine, power, powers
+from graphmrf.linalg.smoothing import power, powers
 from graphmrf.selection import (
     SHRINKAGE,
     AlphaSearch,
@@ -316,7 +316,7 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
     fit_intercept: Intercept = True
 
     def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
-        given, engine = given_layers(self.n_layers), loop_engine(graph)
+        given, engine = given_layers(self.n_layers), graph.loop_engine
         intercept = settle_intercept(
             self, graph, table.X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_)
         )
@@ -326,7 +326,7 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
         """Choose the number of layers unless given, fit on its features; return the coefficients of the features."""
-        engine, y, intercept = loop_engine(graph), outcome.y[outcome.known], features.centred
+        engine, y, intercept = graph.loop_engine, outcome.y[outcome.known], features.centred
         Z = powers(engine, features.Z, max(_LAYERS) if given is None else given, np.flatnonzero(outcome.known))
         self.n_layers_, self.cv_results_ = len(Z) - 1, None
         if given is None:
@@ -342,11 +342,11 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
         return np.asarray(features.T @ self._fit.coef)
 
     def _design(self) -> Floats:
-        return power(loop_engine(self._graph), self._features.Z, self.n_layers_)
+        return power(self._graph.loop_engine, self._features.Z, self.n_layers_)
 
     def _on_other_graph(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
         graph, X = self._other_features(graph, X)
-        Z = power(loop_engine(graph), (X - self.feature_means_) @ self._features.T, self.n_layers_)
+        Z = power(graph.loop_engine, (X - self.feature_means_) @ self._features.T, self.n_layers_)
         return Z @ self._fit.coef + self.intercept_, lambda: self._std(Z)
 
     def frequency_response(self, eigenvalues: ArrayLike) -> Floats:

@@ -415,17 +415,20 @@ class Graph(RefusesFormerNames):
         return self._components[0]
 
     @cached_property
-    def bandwidth(self) -> int:
-        """Largest distance between neighbours in reverse Cuthill-McKee order: small if the graph is nearly a line."""
+    def bandwidth(self) -> float:
+        """Largest distance between neighbours in reverse Cuthill-McKee order: small if the graph is nearly a line.
+
+        Infinite where workers have the edges, so that no formula takes their matrix to be banded.
+        """
         if self.is_remote:
-            return self.n_nodes
+            return np.inf
         if not self.indices.size:
-            return 0
+            return 0.0
         order = reverse_cuthill_mckee(self.adjacency, symmetric_mode=True)
         place = np.empty(self.n_nodes, dtype=np.int64)
         place[order] = np.arange(self.n_nodes)
         rows = np.repeat(place, np.diff(self.indptr))
-        return int(np.abs(rows - place[self.indices]).max())
+        return float(np.abs(rows - place[self.indices]).max())
 
     @property
     def adjacency(self) -> sparse.csr_array:
@@ -652,6 +655,17 @@ class Graph(RefusesFormerNames):
         if self.laplacian == "normalised":
             return build_engine(self.engine_name, self.indptr, self.indices, self.weights, self.degrees)
         return build_engine(self.engine_name, *self.with_loops(self.mass - self.degrees), self.mass)
+
+    @property
+    def loop_engine(self) -> Engine:
+        r"""What multiplies by :math:`\tilde S`: the engine of the graph in which every node is its own neighbour.
+
+        An isolated node is its only neighbour, so its row of :math:`\tilde S` is that of the identity.
+        """
+        if self.is_remote:
+            return self.engine.remote_edges().looped()
+        self.require_normalised()
+        return build_engine(self.engine_name, *self.with_loops(np.ones(self.n_nodes)), self.degrees + 1.0)
 
     @cached_property
     def _derived(self) -> dict[Any, Any]:

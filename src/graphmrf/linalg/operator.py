@@ -16,7 +16,6 @@ Noise of covariance `N` comes from the edges, by the root :math:`N = B'B`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from graphmrf.engines import SMALL_GRAPH
-from graphmrf.engines.probes import SIGNS, edge_words, signs_of
+from graphmrf.engines.probes import WORD_BITS, edge_sums, rademacher_from_bits
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multishift import Solution, gauss, inverse, iteration_bound, squares
 
@@ -63,7 +62,7 @@ class WhitenedSystem:
 
     @property
     def tables(self) -> tuple[Any, ...]:
-        """What it is made from, but for the engine."""
+        """Constructor arguments other than the engine."""
         return self.kinds, self.D, self.C, self.whiten, self.onto_edges, self.sigma, self.limits
 
     def solve(self, B: Floats, *, tolerance: float, together: int, rows: Places = (None, None)) -> Solution:
@@ -82,7 +81,7 @@ class WhitenedSystem:
 
     def solve_block(self, B: Floats, tolerance: float, rows: Places = (None, None)) -> tuple[Floats, int, float]:
         """Return the solutions of one block, the iterations, and the largest residual."""
-        engine, k = self.engine, B.shape[1] // self.q
+        engine, k, kind = self.engine, B.shape[1] // self.q, np.float32 if B.dtype == np.float32 else np.float64
         V = engine.load(B, rows[0])
         R, X, iterations = engine.like(V), engine.zeros(B.shape[1]), 0
         engine.mix(V, self.whiten, self.kinds, None, R)
@@ -91,31 +90,26 @@ class WhitenedSystem:
         for attempt in range(self.limits.refinements + 1):
             if residual <= tolerance:
                 break
-            single = attempt < 2 and self._in_single(R)  # two reach 1e-9 where the system is well conditioned
-            improve = self._improve_in_single if single else self._improve
-            iterations += improve(R, 0.5 * tolerance * norms, X)
+            # two passes in float32 reach 1e-9 where the system is well conditioned
+            if attempt < 2 and engine.on_host and self.kinds.size >= self.limits.single_nodes:
+                iterations += self._improve_in_single(R, 0.5 * tolerance * norms, X)
+            else:
+                iterations += len(self.iterate(R, 0.5 * tolerance * norms, X, kind)[0])
             R = self._remainder(V, X)
             residual = float((np.sqrt(_sums(squares(engine, R), k, self.q)) * inverse(norms)).max(initial=0.0))
         engine.mix(X, _transposed(self.whiten), self.kinds, None, V)
         return engine.unload(V, B.shape[1], rows[1]), iterations, residual
 
-    def _improve(self, R: Block, wanted: Floats, X: Block) -> int:
-        """Add the solution of (I - K) X = R to `X`, and return the iterations."""
-        return len(self.iterate(R, wanted, X, R.dtype if isinstance(R, np.ndarray) else np.float64)[0])
-
     def _improve_in_single(self, R: Block, wanted: Floats, X: Block) -> int:
-        """Do the same in float32, columns in units of their norms."""
+        """Add the solution of (I - K) X = R to `X`, computed in float32 with columns in units of their norms."""
         norms = np.sqrt(_sums(squares(self.engine, R), wanted.size, self.q))
         unit = _spread(np.where(norms > 0, norms, 1.0), R.shape[1], self.q, rest=1.0)
         left, found = np.empty(R.shape, dtype=np.float32), np.zeros(R.shape, dtype=np.float32)
         np.divide(R, unit, out=left, casting="same_kind")
-        steps = self._improve(left, np.clip(wanted * inverse(norms), self.limits.single_residual, 1.0), found)
+        goal = np.clip(wanted * inverse(norms), self.limits.single_residual, 1.0)
+        steps = len(self.iterate(left, goal, found, np.float32)[0])
         X += found * unit
         return steps
-
-    def _in_single(self, V: Block) -> bool:
-        """Return whether a block is in main memory and so large that iterations take as long as moving it."""
-        return isinstance(V, np.ndarray) and self.kinds.size >= self.limits.single_nodes
 
     def _remainder(self, V: Block, X: Block) -> Block:
         r"""Return :math:`L^{-1} (b - A x)` for the block `V` of b and the block `X` of L'x."""
@@ -302,37 +296,28 @@ def _row_noise(
     return rng, (nodes, noise)
 
 
-def edge_signs(graph: Graph, k: int, rng: np.random.Generator, *, small: int = SMALL_GRAPH) -> Floats:
-    """Return `k` draws of :math:`B' e` with `e` random signs, in float32: enough where only the covariance `N` counts.
+def rademacher_edge_noise(graph: Graph, k: int, rng: np.random.Generator, *, small: int = SMALL_GRAPH) -> Floats:
+    """Return `k` draws of :math:`B' e` with Rademacher `e`, in float32: enough where only the covariance `N` counts.
 
-    The signs of an edge depend on its two ends alone, so that every node can sum up its own row.
+    The variables of an edge depend on its two ends alone, so that every node can sum up its own row.
     """
-    keys = rng.integers(2**64, size=-(-k // SIGNS), dtype=np.uint64, endpoint=False)
+    keys = rng.integers(2**64, size=-(-k // WORD_BITS), dtype=np.uint64, endpoint=False)
     about = (graph.mass, k, keys, small)
-    return np.concatenate([values for _, values in graph.over_rows(_row_signs, None, about)])
+    return np.concatenate([values for _, values in graph.over_rows(_row_rademacher_noise, None, about)])
 
 
-def _row_signs(rows: _Rows, first: int, _: None, about: tuple[Floats, int, Ints, int]) -> tuple[None, Floats]:
-    """Return the draws of `edge_signs` at the nodes of some rows."""
+def _row_rademacher_noise(
+    rows: _Rows, first: int, _: None, about: tuple[Floats, int, Ints, int]
+) -> tuple[None, Floats]:
+    """Return the draws of `rademacher_edge_noise` at the nodes of some rows."""
     (indptr, indices, weights), (mass, k, keys, small) = rows, about
-    n_rows, roots = indptr.size - 1, np.sqrt(np.empty(0) if weights is None else weights)
-    sums = np.empty((n_rows, k), dtype=np.float32)
-    for start, key in zip(range(0, k, SIGNS), keys, strict=True):
-        width = min(SIGNS, k - start)
-        if indices.size // 2 > small:  # loading numba takes longer than what follows on a small graph
-            kernels = import_module("graphmrf.engines._kernels")
-            part, chunks = np.empty((n_rows, width), dtype=np.float32), np.linspace(0, n_rows, n_rows // 4096 + 2)
-            kernels.sum_signs((indptr, indices, roots), first, key, part, chunks.astype(np.int64))
-        else:
-            u = np.repeat(np.arange(first, first + n_rows), np.diff(indptr))
-            signs = signs_of(edge_words(key, np.minimum(u, indices), np.maximum(u, indices)), width)
-            data = np.where(indices > u, 1.0, -1.0) * (roots if roots.size else 1.0)
-            places = data.astype(np.float32), np.arange(u.size), indptr
-            part = np.asarray(sparse.csr_array(places, shape=(n_rows, u.size)) @ signs)
-        sums[:, start : start + width] = part
-    return None, np.asarray(sums / np.sqrt(mass[first : first + n_rows])[:, None].astype(np.float32))
+    given, compiled = (indptr, indices, np.sqrt(np.empty(0) if weights is None else weights)), indices.size // 2 > small
+    widths = (min(WORD_BITS, k - start) for start in range(0, k, WORD_BITS))
+    sums = [edge_sums(given, first, key, width, compiled=compiled) for key, width in zip(keys, widths, strict=True)]
+    roots = np.sqrt(mass[first : first + indptr.size - 1])[:, None].astype(np.float32)
+    return None, np.asarray(np.hstack([np.empty((len(roots), 0), np.float32), *sums]) / roots)
 
 
-def random_signs(n: int, k: int, rng: np.random.Generator) -> Floats:
-    """Return `k` columns of random signs in float32, a bit of a word each; the rows of several calls follow on."""
-    return signs_of(rng.integers(2**64, size=(n, -(-k // SIGNS)), dtype=np.uint64, endpoint=False), k)
+def rademacher_block(n: int, k: int, rng: np.random.Generator) -> Floats:
+    """Return `k` Rademacher probes in float32, from one bit of a word each; successive calls give successive rows."""
+    return rademacher_from_bits(rng.integers(2**64, size=(n, -(-k // WORD_BITS)), dtype=np.uint64, endpoint=False), k)

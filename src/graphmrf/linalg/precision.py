@@ -19,7 +19,7 @@ from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits, part_sizes
 from graphmrf.linalg.multishift import Solution, product
-from graphmrf.linalg.operator import WhitenedSystem, edge_noise, edge_signs, random_signs
+from graphmrf.linalg.operator import WhitenedSystem, edge_noise, rademacher_block, rademacher_edge_noise
 
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
@@ -114,14 +114,14 @@ class NodePrecision:
         none = np.zeros(0, dtype=np.int64)
         return self.quadratic_forms(np.zeros((0, 0)), none, rademacher(n, probes, random_state), tolerance=1e-3)[1]
 
-    def noise(self, k: int, rng: np.random.Generator, *, signs: bool = False) -> Floats:
+    def noise(self, k: int, rng: np.random.Generator, *, rademacher: bool = False) -> Floats:
         """Return `k` independent columns of covariance `A`, so that solving for them draws from its inverse.
 
-        With `signs` they are made of random signs, which is faster if only the covariance matters.
+        `rademacher`: from Rademacher variables, which is faster if only the covariance matters.
         """
         n = self.graph.n_nodes
-        E = random_signs(n, k, rng) if signs else rng.standard_normal((n, k))
-        edges = (edge_signs if signs else edge_noise)(self.graph, k, rng)
+        E = rademacher_block(n, k, rng) if rademacher else rng.standard_normal((n, k))
+        edges = (rademacher_edge_noise if rademacher else edge_noise)(self.graph, k, rng)
         return np.asarray(E * np.sqrt(1.0 + self.d)[:, None] + np.sqrt(self.omega) * edges)
 
     def draw(self, k: int, rng: np.random.Generator, *, tolerance: float = LIMITS.draw_tolerance) -> Floats:
@@ -137,7 +137,7 @@ class NodePrecision:
         if self.dense is not None:
             return self.dense.inverse_diagonal()
         rng, about = np.random.default_rng(random_state), (self.system.tables, self.graph.loops)
-        parts = ((*about, self.noise(k, rng, signs=True)) for k in part_sizes(probes, self.limits.columns))
+        parts = ((*about, self.noise(k, rng, rademacher=True)) for k in part_sizes(probes, self.limits.columns))
         means = self.omega**2 * sum(self.graph.engine.map_columns(_squares, parts)) / probes
         return np.asarray((1.0 + means / self.diagonal) / self.diagonal)
 

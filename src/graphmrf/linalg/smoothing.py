@@ -14,7 +14,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from graphmrf.engines import build_engine
 from graphmrf.errors import InvalidInputError
 from graphmrf.linalg.limits import LIMITS, Limits
 from graphmrf.linalg.multigrid import solve_hard
@@ -149,19 +148,8 @@ def propagate_labels(
     return solved
 
 
-def loop_engine(graph: Graph) -> Engine:
-    r"""Return what multiplies by :math:`\tilde S`: the engine of the graph in which every node is its own neighbour.
-
-    An isolated node is its only neighbour, so its row of :math:`\tilde S` is that of the identity.
-    """
-    if graph.is_remote:
-        return graph.engine.remote_edges().looped()
-    graph.require_normalised()
-    return build_engine(graph.engine_name, *graph.with_loops(np.ones(graph.n_nodes)), graph.degrees + 1.0)
-
-
 def powers(engine: Engine, X: Floats, order: int, rows: Ints | None = None) -> Floats:
-    r"""Return some rows of :math:`X, \tilde S X, \ldots, \tilde S^K X`, (K + 1, n_rows, k), by a `loop_engine`."""
+    r"""Return some rows of :math:`X, \tilde S X, \ldots, \tilde S^K X`, (K + 1, n_rows, k), by `Graph.loop_engine`."""
     return engine.compute(_powers, X, order, rows).transpose(1, 2, 0)
 
 
@@ -173,7 +161,7 @@ def _powers(engine: Engine, X: Floats, order: int, rows: Ints | None) -> Floats:
 
 
 def power(engine: Engine, X: Floats, order: int) -> Floats:
-    r"""Return :math:`\tilde S^K X`, by a `loop_engine`."""
+    r"""Return :math:`\tilde S^K X`, by `Graph.loop_engine`."""
     return engine.compute(_last_power, X, order)
 
 
@@ -208,7 +196,7 @@ def prefers_factor(graph: Graph, levels: Floats, allowed: Bools | None, limits: 
     It is when the graph is nearly a line, as paths, rings and small grids are: little bandwidth after reordering.
     """
     n = graph.n_nodes
-    if graph.is_remote or not 0 < n <= limits.factor_nodes or n * float(graph.bandwidth) ** 2 > limits.factor_fill:
+    if not 0 < n <= limits.factor_nodes or n * graph.bandwidth**2 > limits.factor_fill:
         return False
     if levels.size == 0 or levels.flat[0] < limits.factor_alpha or (levels != levels.flat[0]).any():
         return False

@@ -18,7 +18,7 @@ from scipy import sparse
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits, part_sizes
 from graphmrf.linalg.multishift import ShiftedSystems
-from graphmrf.linalg.operator import edge_noise, edge_signs, random_signs
+from graphmrf.linalg.operator import edge_noise, rademacher_block, rademacher_edge_noise
 from graphmrf.linalg.smoothing import check_alphas, check_known, multiply, propagate, smooth
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _drawn_squares(
     """Return the mean of (S x)^2 over draws x, with the exact share of constants."""
     U, root, rng = _constant_vectors(graph, ~known), np.sqrt(alpha / (1.0 - alpha)), np.random.default_rng(random_state)
     sizes = part_sizes(probes, how[1].columns)
-    noise = (random_signs(graph.n_nodes, k, rng) + root * edge_signs(graph, k, rng) for k in sizes)
+    noise = (rademacher_block(graph.n_nodes, k, rng) + root * rademacher_edge_noise(graph, k, rng) for k in sizes)
     parts = ((_rounded(columns, alpha), (known, alpha), how, U) for columns in noise)
     return np.asarray(sum(graph.engine.map_columns(_squared_draws, parts)) / probes + (U**2).sum(axis=1))
 
