@@ -59,6 +59,8 @@ __all__ = [
     "selection",
 ]
 
+_RENAMED = {"experiments": "graphmrf_paper"}
+
 # Where public names are: modules by themselves, estimators in their package, and the others here.
 _MODULES = ("comparison", "datasets", "selection")
 _HOMES = {
@@ -78,7 +80,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("graphmrf")
     if name not in __all__:
-        raise AttributeError(f"module 'graphmrf' has no attribute {name!r}")
+        raise import_module("graphmrf.errors").missing_name(__name__, name, _RENAMED)
     if name in _MODULES:
         return import_module(f"graphmrf.{name}")
     return getattr(import_module(f"graphmrf.{_HOMES.get(name, 'estimators')}"), name)

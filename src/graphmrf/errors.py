@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Self
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 
 class GraphMRFError(Exception):
@@ -32,17 +36,44 @@ class ClusterError(GraphMRFError, RuntimeError):
     """A cluster cannot be reached, does not fit the work, or lost too much of it; the message gives the remedy."""
 
 
-FORMER_NAMES = {"seed": "random_state", "folds": "cv", "left_out_": "loo_", "freedom_": "dof_", "on": "to"}
-"""Parameters, attributes and methods of earlier versions, and what they are called now."""
+class RenamedError(GraphMRFError, ImportError):
+    """A module is asked for a name of an earlier version; the message gives the new one."""
+
+
+# Options, attributes and methods of earlier versions with their present names: they raise an error until version 1.0.
+FORMER_OPTIONS = {"seed": "random_state", "folds": "cv"}
+FORMER_NAMES = {"left_out_": "loo_", "freedom_": "dof_", "coefficients_": "coef_", "on": "to"}
+
+
+def _check_options(owner: str, options: Mapping[str, Any]) -> None:
+    for name in options.keys() & FORMER_OPTIONS:
+        raise InvalidInputError(f"{owner} has no option {name}; it is now called {FORMER_OPTIONS[name]}")
+
+
+def refuses_former_options(function: _Function) -> _Function:
+    """Decorate a function: options by a former name raise an error that gives the new one."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        _check_options(function.__qualname__, options)
+        return function(*args, **options)
+
+    return cast("_Function", wrapped)
+
+
+def missing_name(module: str, name: str, renamed: Mapping[str, str]) -> Exception:
+    """Return the error for a name that a module does not have, with the present one if it is a former name."""
+    if name in renamed:
+        return RenamedError(f"{module} has no {name}; it is now called {renamed[name]}")
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 class RefusesFormerNames:
-    """A class whose former names raise an error that gives the new one; until version 1.0."""
+    """A class whose former options, attributes and methods raise an error that gives the new name."""
 
     def __new__(cls, *_: Any, **options: Any) -> Self:
         """Refuse options by a former name; the constructor does the rest."""
-        for name in options.keys() & FORMER_NAMES:
-            raise InvalidInputError(f"{cls.__name__} has no option {name}; it is now called {FORMER_NAMES[name]}")
+        _check_options(cls.__name__, options)
         return super().__new__(cls)
 
     if not TYPE_CHECKING:  # or every attribute would be one of any type

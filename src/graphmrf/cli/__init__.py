@@ -26,6 +26,9 @@ COMMANDS = {
 """Module of every command, and the line that the list of commands has for it."""
 
 
+FORMER_OPTIONS = {("predict", "--whole"): "--integer", ("foresee", "--reach"): "--target-r2"}
+
+
 class LazyGroup(CommandGroup):
     """A group that lists its commands by name and line, and loads the one that is called."""
 
@@ -37,6 +40,9 @@ class LazyGroup(CommandGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name of the command that is called, the command itself, and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
+        for option in rest:
+            if (name, option) in FORMER_OPTIONS:
+                raise typer.BadParameter(f"no option {option}; it is now called {FORMER_OPTIONS[name, option]}")
         try:
             return name, load_command(name) if listed is not None and name in COMMANDS else listed, rest
         except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from graphmrf.comparison.capabilities import CAPABILITIES, offers
 from graphmrf.comparison.held_out import HeldOut
 from graphmrf.comparison.scores import R2, Score, standard_error
 from graphmrf.comparison.settings import AUTO, Settings
-from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
+from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError, refuses_former_options
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.graph_classifier import seen_elsewhere
@@ -124,6 +124,7 @@ class Comparison:
         return self.table.round(3).to_html() + f"<p>{escape(self.reason)}</p>"
 
 
+@refuses_former_options
 def compare(  # noqa: PLR0913 - data, and what is known of them
     graph: Any,
     X: Any,

@@ -10,6 +10,7 @@ from graphmrf.datasets.columns import Attributes, Features, attributes, features
 from graphmrf.datasets.places import degrees, geometries, read_points, read_shapes
 from graphmrf.datasets.table_files import count_rows
 from graphmrf.datasets.written_tables import check_writable, is_geographic, keeps_page, read_page, write
+from graphmrf.errors import missing_name
 
 if TYPE_CHECKING:
     from graphmrf.paper import Attribute, Dataset, Info, info, load, n_files, names, paper, synthetic
@@ -46,11 +47,17 @@ __all__ = [
     "write",
 ]
 
+_RENAMED = {
+    "catalogue": "graphmrf_paper.catalogue",
+    "dataset": "graphmrf_paper.dataset",
+    "paper_scaling": "graphmrf_paper.attributes",
+}
+
 
 def __getattr__(name: str) -> Any:
     """Hand over to the paper's data sets when they are first used: tables are read without them."""
     if name not in __all__:
-        raise AttributeError(f"module 'graphmrf.datasets' has no attribute {name!r}")
+        raise missing_name(__name__, name, _RENAMED)
     return getattr(import_module("graphmrf.paper"), name)
 
 

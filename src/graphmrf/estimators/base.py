@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import estimator_html_repr
 
-from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames
+from graphmrf.errors import InvalidInputError, MissingExtraError, RefusesFormerNames, refuses_former_options
 from graphmrf.estimators.error_bars import ResidualField, interval_width, student_std
 from graphmrf.estimators.inputs import (
     as_given,
@@ -397,6 +397,7 @@ class CheckedEstimator(JointEstimator):
         width = interval_width(level, self.dof_) * std
         return mean - width, mean + width
 
+    @refuses_former_options
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> Floats:
         """Return joint draws of the outcome of all nodes, shape (n_samples, n); where labels are kept, with them.
 

@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError
+from graphmrf.errors import (
+    ConvergenceError,
+    GraphMRFError,
+    InvalidInputError,
+    RefusesFormerNames,
+    refuses_former_options,
+)
 from graphmrf.estimators.graph_classifier import GraphClassifier
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.inputs import check_fitted, check_graph
@@ -30,7 +36,7 @@ _COLLINEAR = 1e-10  # share of its variance that other columns leave of one that
 
 
 @dataclass(eq=False, repr=False)
-class GraphImputer(TransformerMixin, Storable, BaseEstimator):
+class GraphImputer(RefusesFormerNames, TransformerMixin, Storable, BaseEstimator):
     r"""A table of nodes without missing cells: each is predicted from all other columns and from the neighbours.
 
     Numbers are imputed by one of two methods. "coupled" is one Gaussian field of all columns,
@@ -142,6 +148,7 @@ class GraphImputer(TransformerMixin, Storable, BaseEstimator):
         filled = filled.where(~known, frame)
         return filled if isinstance(given, pd.DataFrame) else filled.to_numpy(dtype=np.float64)
 
+    @refuses_former_options
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> list[pd.DataFrame]:
         """Return draws of the whole table; columns filled by the coupled field are drawn jointly, others by themselves.
 

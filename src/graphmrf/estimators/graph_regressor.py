@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from scipy import sparse
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.estimators.analysis import AnalysedField, LabelSelection
 from graphmrf.estimators.inputs import (
     Categories,
@@ -436,6 +436,7 @@ class GraphRegressor(AnalysedField):
         found = self._where(graph, X).above(float(above), self._of(of))
         return as_given(found, single=self._single)
 
+    @refuses_former_options
     def sample(
         self,
         n_samples: int = 1,

@@ -4,6 +4,9 @@ A term is a class in `terms`; `dense` and `sparse` are the two representations; 
 averages over them; `fit` puts them together. Everything derived from labels is a function of a `Posterior`.
 """
 
+from typing import Any
+
+from graphmrf.errors import missing_name
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.features import Design
 from graphmrf.field.fit import FieldOptions, FittedField, fit_field
@@ -34,3 +37,15 @@ __all__ = [
     "fit_field",
     "impute",
 ]
+
+_RENAMED = {
+    "COMPONENTS": "TERMS",
+    "Component": "Term",
+    "Hyperparameters": "graphmrf.field.space.Space",
+    "Parameter": "graphmrf.field.space.Shape",
+} | dict.fromkeys(("SOLVERS", "fit_exact", "fit_sparse"), "fit_field, with FieldOptions(representation=)")
+
+
+def __getattr__(name: str) -> Any:
+    """Raise for a name that is not there, with the present one of a former name."""
+    raise missing_name(__name__, name, _RENAMED)

@@ -256,6 +256,11 @@ class Graph(RefusesFormerNames):
         return graph
 
     @classmethod
+    def from_geopandas(cls, *_: Any, **_options: Any) -> Graph:
+        """Refuse the former name of `from_polygons`."""
+        raise InvalidInputError("Graph has no from_geopandas; it is now called from_polygons")
+
+    @classmethod
     def from_networkx(cls, G: Any, weight: str | None = "weight") -> Graph:
         """Graph of an undirected NetworkX graph, nodes in the order of ``G.nodes``, which are its `ids`.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.graph.checks import check_count
 from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
@@ -233,6 +233,7 @@ class AttributePosterior:
         """Return values in a table where the attributes were one."""
         return values if self.index is None else pd.DataFrame(values, index=self.index, columns=list(self.names))
 
+    @refuses_former_options
     def sample(self, n_samples: int = 1, random_state: int = 0) -> Floats:
         """Return independent draws of all attributes given the observed ones, shape (n_samples, n, q)."""
         rng = np.random.default_rng(random_state)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.files import atomic, check_readable
 from graphmrf.kept import cached_property
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
@@ -271,6 +271,7 @@ class GaussianMRF:
         edges = {"C": found.C} if coupled else {"h": np.diag(found.C)}
         return cls(found.H, **edges, mean=found.mean, names=names, diagnostics=diagnostics)
 
+    @refuses_former_options
     def sample(self, graph: Graph, n_samples: int = 1, random_state: int = 0) -> Floats:
         """Return independent draws of all attributes, shape (n_samples, n, q), on the graph of the fit or another.
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import t as student
 
-from graphmrf.errors import InvalidInputError
+from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.kept import cached_property
 from graphmrf.text import count
 
@@ -111,6 +111,7 @@ class MatchedFolds:
         return _extrapolation(beyond, self.target, largest)
 
 
+@refuses_former_options
 def distance_matched_folds(graph: Graph, known: Bools, n_folds: int = 5, *, random_state: int = 0) -> MatchedFolds:
     """Folds whose held-out labels are as far from other labels as nodes to predict are from labels.
 
@@ -358,6 +359,7 @@ def _extrapolation(beyond: int, target: Floats, largest: float) -> str:
     return f"{nodes} ({', '.join(parts)}) than {held}; their accuracy and intervals are extrapolated"
 
 
+@refuses_former_options
 def split(nodes: int | Bools, fraction: float, *, random_state: int = 0) -> Bools:
     """Mask of a random part of the nodes, ``ceil(fraction * count)`` of them.
 
@@ -387,6 +389,7 @@ def split(nodes: int | Bools, fraction: float, *, random_state: int = 0) -> Bool
     return drawn
 
 
+@refuses_former_options
 def assign_folds(n_labelled: int, n_folds: int, *, random_state: int = 0) -> Ints:
     """Fold of every labelled node, 0 to ``n_folds - 1``, at random and of equal sizes (give or take one).
 
@@ -416,6 +419,7 @@ def assign_folds(n_labelled: int, n_folds: int, *, random_state: int = 0) -> Int
     return np.random.default_rng(random_state).permutation(np.arange(n_labelled) % min(n_folds, n_labelled))
 
 
+@refuses_former_options
 def assign_strata(codes: Ints, n_folds: int, *, random_state: int = 0) -> Ints:
     """Fold of every labelled node, at random, such that classes and folds are spread evenly (give or take one).
 
